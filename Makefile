@@ -1,0 +1,56 @@
+# Farcache: every target works from a clean clone; what is missing on the machine is installed.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Arguments of the server that `make run` starts.
+RUN_ARGS ?= --listen=127.0.0.1 --memory-limit=1024 --verbose
+# Seconds that each fuzz target gets in `make test`.
+FUZZ_SECONDS ?= 10
+
+# A toolchain that rustup has just installed is found without a new login.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test demo bench install fmt clean deps-build deps-test deps-bench
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Build and start the server (RUN_ARGS="...")
+	exec target/release/farcached $(RUN_ARGS)
+
+build: deps-build ## Build the release server
+	cargo build --release -p farcache-server
+
+test: deps-test ## Run every check and test; the same as continuous integration
+	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
+
+demo: build deps-bench ## Compare with memcached, short version: about a minute
+	cargo build --release -p farcache-bench
+	target/release/farcache-compare --short
+
+bench: build deps-bench ## Compare with memcached, all measurements
+	cargo build --release -p farcache-bench
+	target/release/farcache-compare
+
+install: build ## Install server, man page and systemd unit under PREFIX
+	install -D -m 755 target/release/farcached "$(DESTDIR)$(PREFIX)/bin/farcached"
+	install -D -m 644 docs/man/farcached.1 "$(DESTDIR)$(PREFIX)/share/man/man1/farcached.1"
+	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
+	sed 's|@PREFIX@|$(PREFIX)|' packaging/farcached.service.in \
+	    > "$(DESTDIR)$(PREFIX)/lib/systemd/system/farcached.service"
+
+fmt: deps-build ## Format all Rust code
+	cargo fmt --all
+
+clean: ## Remove everything that was built
+	rm -rf target fuzz/target .cache
+
+deps-build:
+	@scripts/install-deps.sh build
+
+deps-test:
+	@scripts/install-deps.sh build test
+
+deps-bench:
+	@scripts/install-deps.sh build bench

@@ -1,0 +1,102 @@
+#!/bin/sh
+# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench]
+#
+# Says nothing and touches nothing where all is there already. Uses sudo only when not root.
+set -eu
+
+# Lines of "purpose package probe"; a probe is a command or, with a slash, a file. A package is
+# installed when its probe fails, so a tool that came another way is left alone.
+needs='
+build gcc           cc
+build libc6-dev     /usr/include/stdio.h
+build pkg-config    pkg-config
+build curl          curl
+build ca-certificates /etc/ssl/certs/ca-certificates.crt
+test  python3       python3
+test  python3-venv  python-module:ensurepip
+test  perl          perl
+test  openssl       openssl
+test  golang-go     go
+test  memcached     memcached
+test  libmemcached-tools memccapable
+bench memcached     memcached
+'
+
+# The oldest compiler that builds Farcache.
+rust_minor_min=88
+
+fail() {
+    echo "install-deps: $*" >&2
+    exit 1
+}
+
+is_there() {
+    case $1 in
+        python-module:*) python3 -c "import ${1#python-module:}" 2>/dev/null ;;
+        /*) [ -e "$1" ] ;;
+        *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+missing_packages() {
+    echo "$needs" | while read -r purpose package probe; do
+        case " $* " in
+            *" ${purpose:-none} "*) is_there "$probe" || echo "$package" ;;
+        esac
+    done | sort -u
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        sudo "$@"
+    else
+        fail "need root (or sudo) to run: $*"
+    fi
+}
+
+install_packages() {
+    command -v apt-get >/dev/null 2>&1 ||
+        fail "this machine is not Debian-like; please install the equivalents of: $*"
+    echo "install-deps: installing $*" >&2
+    log=$(mktemp)
+    # shellcheck disable=SC2024 # the log is ours, not root's
+    if ! { as_root apt-get update && as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "$@"; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        fail "apt-get could not install: $*"
+    fi
+    rm -f "$log"
+}
+
+rust_is_recent() {
+    command -v cargo >/dev/null 2>&1 && command -v rustc >/dev/null 2>&1 || return 1
+    minor=$(rustc --version | sed -n 's/^rustc 1\.\([0-9]*\)\..*/\1/p')
+    [ "${minor:-0}" -ge "$rust_minor_min" ]
+}
+
+# Debian's own compiler may be too old, so a missing one comes from rustup.
+ensure_rust() {
+    PATH="$HOME/.cargo/bin:$PATH"
+    rust_is_recent && return
+    echo "install-deps: no Rust 1.$rust_minor_min or later here; installing the stable" \
+        "toolchain with rustup from https://rustup.rs into ~/.cargo" >&2
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+        sh -s -- -y --quiet --no-modify-path --profile minimal \
+            --default-toolchain stable --component rustfmt --component clippy
+    rust_is_recent || fail "rustup ended without a usable toolchain; see https://rustup.rs"
+}
+
+[ $# -gt 0 ] || set -- build test bench
+for purpose in "$@"; do
+    case $purpose in
+        build | test | bench) ;;
+        *) fail "unknown purpose '$purpose' (build, test or bench)" ;;
+    esac
+done
+
+packages=$(missing_packages "$@")
+# shellcheck disable=SC2086 # a list of words
+[ -z "$packages" ] || install_packages $packages
+case " $* " in *" build "*) ensure_rust ;; esac
