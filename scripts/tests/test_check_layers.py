@@ -1,0 +1,125 @@
+"""The layer check fails on each kind of breach, and only then."""
+
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+CHECK = pathlib.Path(__file__).parent.parent / "check-layers"
+
+LAYERS = """
+| crate | may depend on | `unsafe` | closed |
+|---|---|---|---|
+| low | | forbidden | std::net rustix |
+| high | low | fenced | |
+
+| crate | files that may contain `unsafe` |
+|---|---|
+| high | src/pool.rs |
+"""
+
+
+def manifest(name, *dependencies):
+    return f'[package]\nname = "{name}"\nedition = "2024"\n[dependencies]\n' + "\n".join(dependencies)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A workspace of two crates that keeps its rules."""
+    files = {
+        "Cargo.toml": '[workspace]\nresolver = "3"\nmembers = ["low", "high"]\n',
+        "docs/layers.md": LAYERS,
+        "low/Cargo.toml": manifest("low"),
+        "low/src/lib.rs": "#![forbid(unsafe_code)]\n",
+        "high/Cargo.toml": manifest("high", 'low = { path = "../low" }'),
+        "high/src/lib.rs": "mod pool;\n",
+        "high/src/pool.rs": "// SAFETY: nothing is done.\nunsafe fn pool() {}\n",
+    }
+    for name, text in files.items():
+        write(tmp_path, name, text)
+    return tmp_path
+
+
+def write(repository, name, text):
+    path = repository / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+
+
+def check(repository):
+    result = subprocess.run([sys.executable, CHECK, repository], capture_output=True, text=True)
+    return result.returncode, result.stderr
+
+
+def test_a_workspace_that_keeps_the_rules_passes(repository):
+    assert check(repository) == (0, "")
+
+
+def assert_fault(repository, sentence):
+    code, message = check(repository)
+    assert code == 1 and sentence in message, message
+
+
+def test_a_forbidden_dependency_fails(repository):
+    write(repository, "high/Cargo.toml", manifest("high"))
+    write(repository, "low/Cargo.toml", manifest("low", 'high = { path = "../high" }'))
+    assert_fault(repository, "low must not depend on high")
+
+
+def test_a_forbidden_dependency_for_tests_only_fails_too(repository):
+    write(repository, "high/Cargo.toml", manifest("high"))
+    text = manifest("low") + '[dev-dependencies]\nhigh = { path = "../high" }\n'
+    write(repository, "low/Cargo.toml", text)
+    assert_fault(repository, "low must not depend on high")
+
+
+def test_a_closed_outside_crate_fails(repository):
+    write(repository, "low/Cargo.toml", manifest("low", 'rustix = "1"'))
+    assert_fault(repository, "low must not depend on the crate rustix")
+
+
+def test_a_closed_module_fails(repository):
+    write(repository, "low/src/lib.rs", "#![forbid(unsafe_code)]\nuse std::net::TcpStream;\n")
+    assert_fault(repository, "low must not use std::net")
+
+
+def test_a_closed_module_in_a_group_fails(repository):
+    text = "#![forbid(unsafe_code)]\nuse std::{\n    io,\n    net::TcpStream,\n};\n"
+    write(repository, "low/src/lib.rs", text)
+    assert_fault(repository, "lib.rs:2")
+
+
+def test_a_closed_module_in_a_comment_passes(repository):
+    write(repository, "low/src/lib.rs", "#![forbid(unsafe_code)]\n// Unlike std::net.\n")
+    assert check(repository) == (0, "")
+
+
+def test_a_root_that_does_not_forbid_unsafe_fails(repository):
+    write(repository, "low/src/lib.rs", "//! Nothing.\n")
+    assert_fault(repository, "low must forbid unsafe code")
+
+
+def test_a_program_that_does_not_forbid_unsafe_fails(repository):
+    write(repository, "low/src/main.rs", "fn main() {}\n")
+    assert_fault(repository, "low must forbid unsafe code")
+
+
+def test_unsafe_outside_the_fence_fails(repository):
+    write(repository, "high/src/lib.rs", "mod pool;\nunsafe fn loose() {}\n")
+    assert_fault(repository, "outside its fence")
+
+
+def test_a_crate_without_a_row_fails(repository):
+    members = '[workspace]\nresolver = "3"\nmembers = ["low", "high", "new"]\n'
+    write(repository, "Cargo.toml", members)
+    write(repository, "new/Cargo.toml", manifest("new"))
+    write(repository, "new/src/lib.rs", "")
+    assert_fault(repository, "new has no row")
+
+
+def test_a_row_without_a_crate_fails(repository):
+    row = "| gone | | fenced | |\n"
+    write(repository, "docs/layers.md", LAYERS.replace("| high | low |", row + "| high | low |"))
+    assert_fault(repository, "a row for gone")

@@ -1,0 +1,55 @@
+"""The counting of the test command: it sees failures, skips and steps that ran nothing."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+
+PATH = str(pathlib.Path(__file__).parent.parent / "run-tests")
+LOADER = importlib.machinery.SourceFileLoader("run_tests", PATH)
+run_tests = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", LOADER))
+LOADER.exec_module(run_tests)
+
+
+def counts_of(runner, output, status=0):
+    counts = run_tests.Counts()
+    for line in output.splitlines():
+        counts.read(runner, line)
+    counts.close(runner, status)
+    return counts.passed, counts.failed, counts.skipped
+
+
+def test_cargo_results_are_summed():
+    output = (
+        "test a ... ok\n"
+        "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n"
+        "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n"
+    )
+    assert counts_of("cargo", output, status=101) == (7, 2, 1)
+
+
+def test_pytest_results_are_read_plain_and_framed():
+    assert counts_of("pytest", "120 passed, 3 skipped in 4.20s") == (120, 0, 3)
+    assert counts_of("pytest", "= 1 failed, 2 passed, 2 errors in 61.00s (0:01:01) =", 1) == (2, 3, 0)
+
+
+def test_a_runner_that_breaks_down_has_failed():
+    assert counts_of("cargo", "error: could not compile", status=101) == (0, 1, 0)
+
+
+def test_a_runner_that_ran_nothing_has_failed():
+    assert counts_of("pytest", "no tests ran in 0.01s") == (0, 1, 0)
+
+
+def test_a_plain_step_counts_as_one():
+    assert counts_of(None, "") == (1, 0, 0)
+    assert counts_of(None, "", status=1) == (0, 1, 0)
+
+
+def test_a_step_that_hangs_is_killed_and_has_failed():
+    counts = run_tests.run("sleep 60 & wait", None, seconds_max=1)
+    assert (counts.passed, counts.failed) == (0, 1)
+
+
+def test_skipped_tests_are_named():
+    counts = run_tests.run("echo 'SKIPPED [1] a.py:3: no tool'; echo '1 passed, 1 skipped in 0.1s'", "pytest")
+    assert counts.remarks == ["SKIPPED [1] a.py:3: no tool"]
