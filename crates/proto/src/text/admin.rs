@@ -1,0 +1,217 @@
+//! Commands with which an operator inspects or adjusts a running server.
+
+use super::Tokens;
+use super::reject::Reject;
+use super::request::{is_quiet, want_tokens};
+use crate::number::{parse_i32, parse_u32};
+
+/// An operator's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admin<'a> {
+    /// `flush_all`
+    FlushAll {
+        /// When, as the client gave it; an error is answered only after the command was counted.
+        exptime: Result<i32, Reject>,
+        /// No reply is wanted.
+        quiet: bool,
+    },
+    /// `verbosity`
+    Verbosity {
+        /// The new level.
+        level: u32,
+        /// No reply is wanted.
+        quiet: bool,
+    },
+    /// `cache_memlimit`
+    MemoryLimit {
+        /// The new limit, in MiB.
+        mebibytes: u32,
+        /// No reply is wanted.
+        quiet: bool,
+    },
+    /// `shutdown`
+    Shutdown {
+        /// Whether the mode is one that exists (`graceful`, or none).
+        is_valid: bool,
+    },
+    /// `watch`
+    Watch(WatchFlags),
+    /// `lru_crawler metadump`
+    MetaDump {
+        /// Slab classes (or `all`, `hash`) to dump.
+        classes: &'a [u8],
+    },
+    /// `lru_crawler mgdump`
+    KeyDump {
+        /// Slab classes (or `all`, `hash`) to dump.
+        classes: &'a [u8],
+    },
+    /// `lru_crawler crawl`
+    Crawl {
+        /// Slab classes (or `all`) to crawl.
+        classes: &'a [u8],
+    },
+    /// `slabs reassign`, with the classes' ids.
+    SlabsReassign(i32, i32),
+    /// A setting of memcached's LRU or slabs that has no counterpart here, well-formed.
+    Tuning {
+        /// No reply is wanted.
+        quiet: bool,
+    },
+}
+
+/// What a watcher wants to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WatchFlags(u16);
+
+impl WatchFlags {
+    const NAMES: [&'static [u8]; 10] = [
+        b"rawcmds",
+        b"evictions",
+        b"fetchers",
+        b"mutations",
+        b"sysevents",
+        b"connevents",
+        b"proxyreqs",
+        b"proxyevents",
+        b"proxyuser",
+        b"deletions",
+    ];
+
+    /// Whether events of this name (`fetchers`, `mutations`, ...) are wanted.
+    pub fn has(self, name: &str) -> bool {
+        WatchFlags::bit(name.as_bytes()).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    fn bit(name: &[u8]) -> Option<u16> {
+        WatchFlags::NAMES.iter().position(|known| *known == name).map(|index| 1 << index)
+    }
+
+    /// The events named; `fetchers` if none is.
+    fn parse(tokens: Tokens<'_>) -> Option<Self> {
+        let mut bits = 0;
+        for name in tokens {
+            bits |= WatchFlags::bit(name)?;
+        }
+        Some(WatchFlags(if bits == 0 { WatchFlags::bit(b"fetchers")? } else { bits }))
+    }
+}
+
+/// Parses an operator's command.
+pub(super) fn parse<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Admin<'a>, Reject> {
+    match name {
+        b"flush_all" => parse_flush_all(tokens),
+        b"verbosity" => parse_verbosity(tokens),
+        b"cache_memlimit" => parse_memory_limit(tokens),
+        b"shutdown" => Ok(parse_shutdown(tokens)),
+        b"watch" => {
+            let refusal = Reject::ERROR.unless(is_quiet(tokens));
+            WatchFlags::parse(tokens).map(Admin::Watch).ok_or(refusal)
+        }
+        b"lru_crawler" => parse_crawler(tokens),
+        b"lru" => parse_lru(tokens),
+        b"slabs" => parse_slabs(tokens),
+        _ => Err(Reject::ERROR),
+    }
+}
+
+fn parse_flush_all(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    want_tokens(tokens, 0, 2)?;
+    let quiet = is_quiet(tokens);
+    let is_timed = tokens.count() > usize::from(quiet);
+    let refusal = Reject { message: "CLIENT_ERROR invalid exptime argument", quiet };
+    let exptime = match tokens.clone().next() {
+        Some(token) if is_timed => parse_i32(token).ok_or(refusal),
+        _ => Ok(0),
+    };
+    Ok(Admin::FlushAll { exptime, quiet })
+}
+
+fn parse_verbosity(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    want_tokens(tokens, 1, 2)?;
+    let quiet = is_quiet(tokens);
+    let level = tokens.clone().next().and_then(parse_u32).ok_or(Reject::BAD_FORMAT.unless(quiet))?;
+    Ok(Admin::Verbosity { level, quiet })
+}
+
+fn parse_memory_limit(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    want_tokens(tokens, 1, 2)?;
+    let quiet = is_quiet(tokens);
+    let mebibytes = tokens.clone().next().and_then(parse_u32).ok_or(Reject::ERROR.unless(quiet))?;
+    Ok(Admin::MemoryLimit { mebibytes, quiet })
+}
+
+fn parse_shutdown(mut tokens: Tokens<'_>) -> Admin<'_> {
+    let is_valid = matches!((tokens.next(), tokens.next()), (None | Some(b"graceful"), None));
+    Admin::Shutdown { is_valid }
+}
+
+fn parse_crawler(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    const TUNED: Result<Admin<'_>, Reject> = Ok(Admin::Tuning { quiet: false });
+    let (verb, argument, extra) = (tokens.next(), tokens.next(), tokens.next());
+    let number = |token| parse_u32(token).ok_or(Reject::BAD_FORMAT);
+    match (verb, argument, extra) {
+        (Some(b"enable" | b"disable"), None, None) => TUNED,
+        (Some(b"crawl"), Some(classes), None) => Ok(Admin::Crawl { classes }),
+        (Some(b"metadump"), Some(classes), None) => Ok(Admin::MetaDump { classes }),
+        (Some(b"mgdump"), Some(classes), None) => Ok(Admin::KeyDump { classes }),
+        (Some(b"tocrawl"), Some(items), None) => number(items).and(TUNED),
+        (Some(b"sleep"), Some(microseconds), None) => match number(microseconds)? {
+            0..=1_000_000 => TUNED,
+            _ => Err(Reject::loud("CLIENT_ERROR sleep must be one second or less")),
+        },
+        _ => Err(Reject::ERROR),
+    }
+}
+
+/// `lru tune|mode|temp_ttl ...`: checked as memcached checks them.
+fn parse_lru(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    let quiet = is_quiet(tokens);
+    let refusal = Reject::ERROR.unless(quiet);
+    let verb = tokens.next().ok_or(Reject::ERROR)?;
+    let first = tokens.next();
+    let is_valid = match (verb, first) {
+        (b"mode", Some(mode)) => matches!(mode, b"flat" | b"segmented"),
+        (b"temp_ttl", Some(ttl)) => parse_i32(ttl).is_some(),
+        (b"tune", Some(hot)) => check_tune(hot, tokens, quiet)?,
+        _ => false,
+    };
+    if is_valid { Ok(Admin::Tuning { quiet }) } else { Err(refusal) }
+}
+
+/// `lru tune <percent hot> <percent warm> <max hot factor> <max warm age factor>`
+fn check_tune(hot: &[u8], mut tokens: Tokens<'_>, quiet: bool) -> Result<bool, Reject> {
+    let numbers = (parse_u32(hot), tokens.next().and_then(parse_u32), factor(&mut tokens), factor(&mut tokens));
+    let (Some(hot), Some(warm), Some(hot_factor), Some(warm_factor)) = numbers else {
+        return Ok(false);
+    };
+    let refuse = |message| Err(Reject { message, quiet });
+    match (hot.saturating_add(warm) > 80, hot_factor > 0.0 && warm_factor > 0.0) {
+        (true, _) => refuse("ERROR hot and warm pcts must not exceed 80"),
+        (false, false) => refuse("ERROR hot/warm age factors must be greater than 0"),
+        (false, true) => Ok(true),
+    }
+}
+
+fn factor(tokens: &mut Tokens<'_>) -> Option<f64> {
+    std::str::from_utf8(tokens.next()?).ok()?.parse().ok()
+}
+
+fn parse_slabs(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    let quiet = is_quiet(tokens);
+    match (tokens.next(), tokens.next(), tokens.next(), tokens.next()) {
+        (Some(b"reassign"), Some(source), Some(destination), None) => {
+            let number = |token| parse_i32(token).ok_or(Reject::BAD_FORMAT);
+            Ok(Admin::SlabsReassign(number(source)?, number(destination)?))
+        }
+        (Some(b"automove"), Some(b"ratio"), Some(ratio), _) => {
+            factor(&mut Tokens::new(ratio)).map(|_| Admin::Tuning { quiet }).ok_or(Reject::ERROR)
+        }
+        (Some(b"automove"), Some(level), _, _) => match parse_u32(level) {
+            Some(0..=2) => Ok(Admin::Tuning { quiet }),
+            Some(_) => Err(Reject::ERROR.unless(quiet)),
+            None => Err(Reject::BAD_FORMAT.unless(quiet)),
+        },
+        _ => Err(Reject::ERROR),
+    }
+}
