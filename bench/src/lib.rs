@@ -1,0 +1,7 @@
+//! Benchmarks of Farcache: a memcached load generator, and what the comparisons with memcached,
+//! the engine benchmark, the hit-ratio study and the torture runs share.
+//!
+//! The generator knows the protocols only as bytes; it links nothing of the server, so that it can
+//! drive any memcached.
+
+pub mod load;

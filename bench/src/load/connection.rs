@@ -1,0 +1,173 @@
+//! One connection: requests waiting to be sent, and those waiting for their replies.
+
+use super::measurement::Stopwatch;
+use super::protocol::Operation;
+use super::scanner::{Outcome, Scan, Scanner};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes read at once; more only for values that are verified whole.
+const INPUT_BYTES: usize = 256 << 10;
+
+/// A request sent or about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// What it does.
+    pub operation: Operation,
+    /// When it was sent, or should have been: the start of its latency.
+    pub since_ns: u64,
+}
+
+/// What a receive did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// All that the kernel had has been taken.
+    Drained,
+    /// There may be more.
+    More,
+}
+
+/// A connection and its requests. Works on blocking and on non-blocking sockets alike.
+pub struct Connection {
+    socket: OwnedFd,
+    output: Vec<u8>,
+    sent_bytes: usize,
+    input: Vec<u8>,
+    /// Bytes of `input` read but not understood yet.
+    input_from: usize,
+    input_to: usize,
+    pending: VecDeque<Pending>,
+    scanner: Scanner,
+}
+
+impl Connection {
+    /// A connection over a connected socket.
+    pub fn new(socket: OwnedFd, scanner: Scanner) -> Self {
+        Connection {
+            socket,
+            output: Vec::new(),
+            sent_bytes: 0,
+            input: vec![0; INPUT_BYTES],
+            input_from: 0,
+            input_to: 0,
+            pending: VecDeque::new(),
+            scanner,
+        }
+    }
+
+    /// Adds a request, which `render` appends to the output.
+    pub fn queue(&mut self, pending: Pending, render: impl FnOnce(&mut Vec<u8>)) {
+        self.pending.push_back(pending);
+        render(&mut self.output);
+    }
+
+    /// Requests without a whole reply.
+    pub fn outstanding(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether bytes wait to be sent.
+    pub fn has_output(&self) -> bool {
+        self.sent_bytes < self.output.len()
+    }
+
+    /// The first error that the server answered with.
+    pub fn first_error(&self) -> Option<&str> {
+        self.scanner.first_error()
+    }
+
+    /// Sends until all is sent or the socket takes no more.
+    ///
+    /// # Errors
+    /// Those of the socket; one that takes no more now is none.
+    pub fn send(&mut self) -> io::Result<()> {
+        while self.has_output() {
+            let rest = &self.output[self.sent_bytes..];
+            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(bytes) => self.sent_bytes += bytes,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.output.clear();
+        self.sent_bytes = 0;
+        Ok(())
+    }
+
+    /// Receives once, and reports each request answered and its latency in nanoseconds.
+    ///
+    /// # Errors
+    /// Those of the socket, its end, and replies that are wrong.
+    pub fn receive(
+        &mut self,
+        clock: &Stopwatch,
+        done: &mut impl FnMut(Pending, Outcome, u64),
+    ) -> io::Result<Received> {
+        self.make_room();
+        let room = &mut self.input[self.input_to..];
+        let room_bytes = room.len();
+        let bytes = match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((bytes, _)) => bytes,
+            Err(Errno::AGAIN) => return Ok(Received::Drained),
+            Err(Errno::INTR) => return Ok(Received::More),
+            Err(error) => return Err(error.into()),
+        };
+        self.input_to += bytes;
+        let now_ns = clock.now_ns();
+        self.understand(&mut |pending: Pending, outcome| {
+            done(pending, outcome, now_ns.saturating_sub(pending.since_ns));
+        })?;
+        Ok(if bytes < room_bytes {
+            Received::Drained
+        } else {
+            Received::More
+        })
+    }
+
+    /// Moves what is not understood yet to the front; grows where even that fills the input.
+    fn make_room(&mut self) {
+        if self.input_from == self.input_to {
+            (self.input_from, self.input_to) = (0, 0);
+        } else if self.input_from > 0 {
+            self.input.copy_within(self.input_from..self.input_to, 0);
+            self.input_to -= self.input_from;
+            self.input_from = 0;
+        }
+        if self.input_to == self.input.len() {
+            self.input.resize(self.input.len() * 2, 0);
+        }
+    }
+
+    fn understand(&mut self, done: &mut impl FnMut(Pending, Outcome)) -> io::Result<()> {
+        while self.input_from < self.input_to {
+            let Some(&pending) = self.pending.front() else {
+                return Err(io::Error::other("a reply that was not asked for"));
+            };
+            let unread = &self.input[self.input_from..self.input_to];
+            let (used, scan) = self
+                .scanner
+                .scan(unread, pending.operation)
+                .map_err(io::Error::other)?;
+            self.input_from += used;
+            match scan {
+                Scan::Incomplete => return Ok(()),
+                Scan::Finished(outcome) => {
+                    self.pending.pop_front();
+                    done(pending, outcome);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,262 @@
+//! What a run counted, and its summary.
+
+use super::protocol::Operation;
+use super::scanner::Outcome;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::time::Instant;
+
+/// Longest latency told apart, in nanoseconds: one minute.
+const LATENCY_NS_MAX: u64 = 60_000_000_000;
+
+/// Nanoseconds since it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts at 0.
+    pub fn start() -> Self {
+        Stopwatch(Instant::now())
+    }
+
+    /// Nanoseconds since the start.
+    pub fn now_ns(&self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
+/// Counts and latencies of one thread.
+pub struct Recorder {
+    latencies_ns: Histogram<u64>,
+    counts: Counts,
+}
+
+/// What was asked for and what came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests answered.
+    pub requests: u64,
+    /// Keys asked for.
+    pub keys_wanted: u64,
+    /// Keys found.
+    pub hits: u64,
+    /// Values stored.
+    pub stored: u64,
+    /// Requests answered with an error.
+    pub errors: u64,
+}
+
+impl Counts {
+    /// Counts one answer.
+    pub fn add(&mut self, operation: Operation, outcome: Outcome) {
+        self.requests += 1;
+        self.keys_wanted += u64::from(operation.keys_wanted());
+        self.hits += u64::from(outcome.hits);
+        self.stored += u64::from(outcome.stored);
+        self.errors += u64::from(outcome.error);
+    }
+
+    fn merge(&mut self, other: Counts) {
+        self.requests += other.requests;
+        self.keys_wanted += other.keys_wanted;
+        self.hits += other.hits;
+        self.stored += other.stored;
+        self.errors += other.errors;
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        let latencies_ns = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3);
+        Recorder {
+            latencies_ns: latencies_ns.expect("bounds within the histogram's"),
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Recorder {
+    /// Counts one answer and its latency.
+    pub fn add(&mut self, operation: Operation, outcome: Outcome, latency_ns: u64) {
+        self.counts.add(operation, outcome);
+        self.latencies_ns.saturating_record(latency_ns.max(1));
+    }
+
+    /// Takes what another thread recorded.
+    pub fn merge(&mut self, other: &Recorder) {
+        self.counts.merge(other.counts);
+        self.latencies_ns
+            .add(&other.latencies_ns)
+            .expect("the same bounds");
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Forgets all, at the end of a warm-up.
+    pub fn clear(&mut self) {
+        self.latencies_ns.reset();
+        self.counts = Counts::default();
+    }
+
+    /// Percentiles of the latencies.
+    pub fn latency(&self) -> LatencyUs {
+        let at = |quantile: f64| self.latencies_ns.value_at_quantile(quantile) as f64 / 1e3;
+        LatencyUs {
+            mean: self.latencies_ns.mean() / 1e3,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            p9999: at(0.9999),
+            max: self.latencies_ns.max() as f64 / 1e3,
+        }
+    }
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LatencyUs {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// 99.99th percentile.
+    pub p9999: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Length of the measured part, in seconds.
+    pub seconds: f64,
+    /// What was counted in it.
+    pub counts: Counts,
+    /// Requests a second.
+    pub requests_per_s: f64,
+    /// Keys fetched or stored a second.
+    pub keys_per_s: f64,
+    /// Hits over keys asked for; 1 where none was.
+    pub hit_ratio: f64,
+    /// Latencies in microseconds.
+    pub latency_us: LatencyUs,
+    /// Share of the time in which the generator had something to do. Near 1, the generator and
+    /// not the server sets the pace.
+    pub client_busy: f64,
+    /// The first error that the server answered with.
+    pub first_error: Option<String>,
+}
+
+impl Summary {
+    /// Summarizes what was recorded in `seconds`.
+    pub fn new(recorder: &Recorder, seconds: f64, client_busy: f64) -> Self {
+        let counts = recorder.counts();
+        let keys = counts.keys_wanted + counts.stored;
+        let hit_ratio = match counts.keys_wanted {
+            0 => 1.0,
+            wanted => counts.hits as f64 / wanted as f64,
+        };
+        Summary {
+            seconds,
+            counts,
+            requests_per_s: counts.requests as f64 / seconds,
+            keys_per_s: keys as f64 / seconds,
+            hit_ratio,
+            latency_us: recorder.latency(),
+            client_busy,
+            first_error: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let latency = &self.latency_us;
+        writeln!(
+            formatter,
+            "{:.3} M requests/s, {:.3} M keys/s over {:.2} s",
+            self.requests_per_s / 1e6,
+            self.keys_per_s / 1e6,
+            self.seconds
+        )?;
+        writeln!(
+            formatter,
+            "latency us: mean {:.1}, p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, p99.99 {:.1}, max {:.1}",
+            latency.mean,
+            latency.p50,
+            latency.p90,
+            latency.p99,
+            latency.p999,
+            latency.p9999,
+            latency.max
+        )?;
+        writeln!(
+            formatter,
+            "hit ratio {:.4}, stored {}, errors {}, generator busy {:.0} %",
+            self.hit_ratio,
+            self.counts.stored,
+            self.counts.errors,
+            self.client_busy * 100.0
+        )?;
+        match &self.first_error {
+            Some(error) => writeln!(formatter, "first error: {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_divides_by_what_was_asked_for() {
+        let mut recorder = Recorder::default();
+        let hits = |hits| Outcome {
+            hits,
+            ..Outcome::default()
+        };
+        recorder.add(Operation::MultiGet { keys: 4 }, hits(3), 1_000);
+        recorder.add(
+            Operation::Set(1),
+            Outcome {
+                stored: true,
+                ..hits(0)
+            },
+            3_000,
+        );
+        let summary = Summary::new(&recorder, 2.0, 0.5);
+        assert_eq!(summary.hit_ratio, 0.75);
+        assert_eq!((summary.requests_per_s, summary.keys_per_s), (1.0, 2.5));
+        assert_eq!(summary.latency_us.max.round(), 3.0);
+    }
+
+    #[test]
+    fn merging_and_clearing() {
+        let mut one = Recorder::default();
+        one.add(
+            Operation::Set(1),
+            Outcome {
+                error: true,
+                ..Outcome::default()
+            },
+            5_000,
+        );
+        let mut sum = Recorder::default();
+        sum.merge(&one);
+        sum.merge(&one);
+        assert_eq!((sum.counts().requests, sum.counts().errors), (2, 2));
+        sum.clear();
+        assert_eq!(sum.counts(), Counts::default());
+    }
+}

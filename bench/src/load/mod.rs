@@ -1,0 +1,18 @@
+//! The load generator's parts: what to ask for, how to ask, and how to time the answers.
+
+pub mod blocking;
+pub mod closed_loop;
+pub mod connection;
+pub mod fleet;
+pub mod keys;
+pub mod measurement;
+pub mod open_loop;
+pub mod pinning;
+pub mod poller;
+pub mod protocol;
+pub mod run_limits;
+pub mod runner;
+pub mod scanner;
+pub mod target;
+pub mod values;
+pub mod workload;
