@@ -1,0 +1,123 @@
+"""Starts the server under test, which FARCACHED names, and stops it again."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+START_SECONDS_MAX = 10
+STOP_SECONDS_MAX = 10
+
+
+def binary():
+    """The server to test: FARCACHED, else the release build."""
+    wanted = os.environ.get("FARCACHED", str(REPOSITORY / "target/release/farcached"))
+    found = shutil.which(wanted)
+    if not found:
+        raise FileNotFoundError(f"no server at {wanted}: build it, or name one in FARCACHED")
+    return str(pathlib.Path(found).absolute())
+
+
+def version_line(path=None):
+    """What the server says of itself."""
+    return subprocess.run([path or binary(), "-V"], capture_output=True, text=True, check=True).stdout
+
+
+def is_memcached():
+    """Whether the server under test is memcached itself (the tests are checked against it)."""
+    return version_line().startswith("memcached")
+
+
+def free_port():
+    """A TCP port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_certificate(folder):
+    """A key and a certificate for 127.0.0.1, which is its own authority; returns their paths."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+        "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return key, certificate
+
+
+class Server:
+    """One running server. Transport is "tcp", "unix" or "tls"."""
+
+    def __init__(self, folder, transport="tcp", options=(), path=None, environment=None):
+        self.transport = transport
+        self.host, self.port, self.socket_path, self.tls = "127.0.0.1", None, None, None
+        self.log_path = folder / f"server-{transport}.log"
+        command = [path or binary(), *self._place(folder), *options]
+        if os.geteuid() == 0:
+            command += ["-u", "root"]
+        environment = {**os.environ, **(environment or {})}
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+        self._wait_until_it_answers(command)
+
+    def _place(self, folder):
+        if self.transport == "unix":
+            self.socket_path = str(folder / "server.sock")
+            return ["-s", self.socket_path]
+        self.port = free_port()
+        place = ["-l", self.host, "-p", str(self.port)]
+        if self.transport == "tls":
+            key, certificate = make_certificate(folder)
+            self.tls = ssl.create_default_context(cafile=str(certificate))
+            place += ["-Z", "-o", f"ssl_chain_cert={certificate},ssl_key={key}"]
+        return place
+
+    def _wait_until_it_answers(self, command):
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                self.connect().close()
+                return
+            except OSError:
+                time.sleep(0.005)
+        self.kill()
+        raise RuntimeError(f"{' '.join(map(str, command))} does not answer:\n{self.log_path.read_text()}")
+
+    @property
+    def address(self):
+        """The address as most clients write it."""
+        return self.socket_path or f"{self.host}:{self.port}"
+
+    def connect(self, timeout_seconds=10):
+        """A connected socket, with TLS where the server wants it."""
+        if self.socket_path:
+            raw = socket.socket(socket.AF_UNIX)
+            raw.settimeout(timeout_seconds)
+            raw.connect(self.socket_path)
+            return raw
+        raw = socket.create_connection((self.host, self.port), timeout_seconds)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self.tls.wrap_socket(raw, server_hostname=self.host) if self.tls else raw
+
+    def stop(self):
+        """Asks it to end and returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self):
+        """Ends it at once."""
+        self.process.kill()
+        self.process.wait()
