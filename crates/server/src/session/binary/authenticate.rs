@@ -1,0 +1,64 @@
+//! SASL: who has to authenticate, and how that goes.
+
+use super::dispatch::Request;
+use super::{Flow, State, reply};
+use crate::session::arriving::WAIT_IN_INPUT_BYTES_MAX;
+use crate::session::auth::{MECHANISMS, plain};
+use farcache_proto::binary::{Opcode, Status};
+
+/// Longest name of a mechanism, in bytes. Source: memcached 1.6.
+const MECHANISM_BYTES_MAX: usize = 32;
+
+/// Whether a command is open to this client where authentication is required.
+pub(super) fn may_use(state: &State, opcode: u8) -> bool {
+    let is_open = matches!(
+        Opcode::from_byte(opcode),
+        Some(Opcode::SaslList | Opcode::SaslAuth | Opcode::SaslStep | Opcode::Version)
+    );
+    is_open || state.is_authenticated
+}
+
+/// Lists the mechanisms.
+pub(super) fn list(request: Request<'_, '_>) -> Flow {
+    if request.context.shared.auth.sasl_users().is_none() {
+        return request.error(Status::UnknownCommand);
+    }
+    reply::success(&request.head.header, 0, MECHANISMS.as_bytes(), request.replies);
+    Flow::one(request.head.head_len())
+}
+
+/// Authenticates the client. PLAIN is done in one step, so there is never a second one.
+pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -> Flow {
+    let Some(users) = request.context.shared.auth.sasl_users() else {
+        return refuse(request, Status::UnknownCommand, state);
+    };
+    if request.head.key.len() > MECHANISM_BYTES_MAX {
+        return refuse(request, Status::InvalidArguments, state);
+    }
+    if request.head.value_len > WAIT_IN_INPUT_BYTES_MAX {
+        return refuse(request, Status::OutOfMemory, state);
+    }
+    let Some(message) = request.value() else { return Flow::NeedInput };
+    // As in memcached, whoever begins anew has not authenticated until that succeeds.
+    state.is_authenticated =
+        opcode == Opcode::SaslAuth && request.head.key == MECHANISMS.as_bytes() && plain(users, message);
+    finish(request, state.is_authenticated)
+}
+
+/// Answers with an error and throws the value away.
+fn refuse(request: Request<'_, '_>, status: Status, state: &mut State) -> Flow {
+    state.swallow_bytes = request.head.value_len;
+    request.error(status)
+}
+
+fn finish(request: Request<'_, '_>, passed: bool) -> Flow {
+    let Request { head, context, replies, .. } = request;
+    context.counters.auth_cmds.bump();
+    if passed {
+        reply::success(&head.header, 0, b"Authenticated", replies);
+    } else {
+        context.counters.auth_errors.bump();
+        reply::error(&head.header, Status::AuthenticationError, replies);
+    }
+    Flow::one(head.head_len() + head.value_len)
+}

@@ -1,0 +1,24 @@
+//! Delete.
+
+use super::dispatch::Request;
+use super::{Flow, reply};
+use farcache_proto::binary::{Opcode, Status};
+use farcache_store::{DeleteOptions, DeleteOutcome};
+
+/// Removes the item, if it has the token asked for.
+pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
+    let (key, context) = (request.head.key, request.context);
+    context.shared.detail.delete(key);
+    let compare_cas = reply::wanted_cas(&request.head.header, context);
+    match context.store.delete(key, &DeleteOptions { compare_cas, ..DeleteOptions::default() }) {
+        DeleteOutcome::Deleted => {
+            context.counters.delete_hits.bump();
+            request.success(opcode, 0)
+        }
+        DeleteOutcome::Exists => request.error(Status::Exists),
+        DeleteOutcome::NotFound => {
+            context.counters.delete_misses.bump();
+            request.error(Status::NotFound)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Finds out what a request asks for, and whether it may.
+
+use super::reply;
+use super::{Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch};
+use crate::session::Replies;
+use farcache_base::limits::KEY_BYTES_MAX;
+use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
+
+/// Handles the request at the start of `input`, or several gets in a row.
+pub(super) fn next(
+    state: &mut State,
+    input: &[u8],
+    requests_max: usize,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Flow {
+    let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else {
+        // Nothing of this protocol begins so, and the rest need not be waited for.
+        let is_ours = input[0] == MAGIC_REQUEST;
+        return if is_ours { Flow::NeedInput } else { Flow::Close { bytes: input.len() } };
+    };
+    let header = Header::decode(bytes);
+    if header.magic != MAGIC_REQUEST {
+        context.counters.protocol_errors.bump();
+        return Flow::Close { bytes: input.len() };
+    }
+    if let Some(status) = refusal(state, &header, context) {
+        return refuse(&header, status, input.len(), context, replies);
+    }
+    let Ok(Some(head)) = Head::decode(input) else { return Flow::NeedInput };
+    let request = Request { head, input, context, replies };
+    match Opcode::from_byte(header.opcode) {
+        Some(opcode) => request.execute(opcode, state, requests_max),
+        None => request.unknown(state),
+    }
+}
+
+/// Why a request is answered with an error and the connection closed, as far as its header tells.
+fn refusal(state: &State, header: &Header, context: &Context<'_>) -> Option<Status> {
+    if header.value_len().is_none() {
+        return Some(Status::UnknownCommand);
+    }
+    if context.shared.auth.sasl_users().is_some() && !authenticate::may_use(state, header.opcode) {
+        return Some(Status::AuthenticationError);
+    }
+    (usize::from(header.key_len) > KEY_BYTES_MAX).then_some(Status::InvalidArguments)
+}
+
+fn refuse(
+    header: &Header,
+    status: Status,
+    input_len: usize,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Flow {
+    context.counters.protocol_errors.bump();
+    reply::error(header, status, replies);
+    Flow::Close { bytes: input_len }
+}
+
+/// A request whose head is there.
+pub(super) struct Request<'r, 'c> {
+    pub(super) head: Head<'r>,
+    /// Everything from the head on.
+    pub(super) input: &'r [u8],
+    pub(super) context: &'r Context<'c>,
+    pub(super) replies: &'r mut Replies,
+}
+
+impl Request<'_, '_> {
+    fn execute(self, opcode: Opcode, state: &mut State, requests_max: usize) -> Flow {
+        match opcode.loud() {
+            _ if !self.is_well_formed(opcode.loud()) => self.malformed(),
+            Opcode::Get | Opcode::GetK => get::run(self, requests_max),
+            Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Append | Opcode::Prepend => {
+                store::run(self, opcode, state)
+            }
+            Opcode::Delete => delete::run(self, opcode),
+            Opcode::Increment | Opcode::Decrement => numbers::run(self, opcode),
+            Opcode::Touch | Opcode::Gat | Opcode::GatK => touch::run(self, opcode),
+            Opcode::SaslList => authenticate::list(self),
+            Opcode::SaslAuth | Opcode::SaslStep => authenticate::run(self, opcode, state),
+            _ => administration::run(self, opcode),
+        }
+    }
+
+    /// Whether the packet has the parts that the command needs and no others.
+    fn is_well_formed(&self, command: Opcode) -> bool {
+        let (extras, has_key) = (self.head.extras.len(), !self.head.key.is_empty());
+        let has_value = self.head.value_len > 0;
+        match command {
+            Opcode::Set | Opcode::Add | Opcode::Replace => extras == 8 && has_key,
+            Opcode::Append | Opcode::Prepend => extras == 0 && has_key,
+            Opcode::SaslAuth | Opcode::SaslStep => extras == 0 && has_key,
+            Opcode::Get | Opcode::GetK | Opcode::Delete => extras == 0 && has_key && !has_value,
+            Opcode::Increment | Opcode::Decrement => extras == 20 && has_key && !has_value,
+            Opcode::Touch | Opcode::Gat | Opcode::GatK => extras == 4 && has_key && !has_value,
+            Opcode::Flush => (extras == 0 || extras == 4) && !has_key && !has_value,
+            Opcode::Verbosity => extras == 4 && !has_key && !has_value,
+            Opcode::Stat => extras == 0 && !has_value,
+            _ => extras == 0 && !has_key && !has_value,
+        }
+    }
+
+    /// Refuses a packet that makes no sense, and with it the rest of the stream.
+    pub(super) fn malformed(self) -> Flow {
+        refuse(&self.head.header, Status::InvalidArguments, self.input.len(), self.context, self.replies)
+    }
+
+    fn unknown(self, state: &mut State) -> Flow {
+        state.swallow_bytes = self.head.value_len;
+        self.error(Status::UnknownCommand)
+    }
+
+    /// Answers with an error; done with the head.
+    pub(super) fn error(self, status: Status) -> Flow {
+        reply::error(&self.head.header, status, self.replies);
+        Flow::one(self.head.head_len())
+    }
+
+    /// Answers with success unless the request is quiet; done with the head.
+    pub(super) fn success(self, opcode: Opcode, cas: u64) -> Flow {
+        reply::success_unless_quiet(&self.head.header, opcode.is_quiet(), cas, self.replies);
+        Flow::one(self.head.head_len())
+    }
+
+    /// The value, if all of it is there.
+    pub(super) fn value(&self) -> Option<&[u8]> {
+        self.input[self.head.head_len()..].get(..self.head.value_len)
+    }
+}

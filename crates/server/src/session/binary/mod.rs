@@ -1,0 +1,98 @@
+//! A conversation in the binary protocol: what each stage does lies in a file of its own.
+//! Behaviour where the protocol's text is silent: memcached 1.6.18.
+
+mod administration;
+mod authenticate;
+mod delete;
+mod dispatch;
+mod get;
+mod numbers;
+mod reply;
+mod store;
+mod touch;
+
+use super::arriving::Arriving;
+use super::{Context, Replies, Status};
+use farcache_proto::binary::{Header, MAGIC_REQUEST};
+
+/// First byte of a conversation in this protocol.
+pub(super) const FIRST_BYTE: u8 = MAGIC_REQUEST;
+
+/// What a binary conversation keeps between requests.
+#[derive(Default)]
+pub(super) struct State {
+    is_authenticated: bool,
+    /// Bytes of a refused request still to be thrown away.
+    swallow_bytes: usize,
+    /// The large value that is arriving, and whose it is.
+    pending: Option<Box<Pending>>,
+}
+
+struct Pending {
+    header: Header,
+    value: Arriving,
+}
+
+impl State {
+    /// Where the next bytes of the value now arriving go; empty when none is.
+    pub(super) fn value_buffer(&mut self) -> &mut [u8] {
+        self.pending.as_mut().map_or(&mut [], |pending| pending.value.buffer())
+    }
+
+    /// So many bytes have been read into [`State::value_buffer`].
+    pub(super) fn value_received(&mut self, bytes: usize) {
+        if let Some(pending) = &mut self.pending {
+            pending.value.received(bytes);
+        }
+    }
+
+    /// Throws bytes of a refused request away; returns how many.
+    fn swallow(&mut self, input: &[u8]) -> usize {
+        let bytes = self.swallow_bytes.min(input.len());
+        self.swallow_bytes -= bytes;
+        bytes
+    }
+}
+
+/// What a stage made of the input at hand.
+enum Flow {
+    /// So many bytes and requests are done with.
+    Done { bytes: usize, requests: usize },
+    /// The request is not there whole.
+    NeedInput,
+    /// So many bytes are done with, and the conversation is over.
+    Close { bytes: usize },
+}
+
+impl Flow {
+    fn one(bytes: usize) -> Flow {
+        Flow::Done { bytes, requests: 1 }
+    }
+}
+
+/// Handles the requests at the start of `input`; returns how many bytes of it are done with.
+pub(super) fn advance(state: &mut State, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> (usize, Status) {
+    let mut used = 0;
+    let mut requests_left = context.shared.settings.requests_per_event.max(1);
+    loop {
+        used += state.swallow(&input[used..]);
+        used += store::take_value(state, &input[used..], context, replies);
+        if state.pending.is_some() {
+            return (used, Status::ValueWanted);
+        }
+        if used == input.len() {
+            return (used, Status::NeedInput);
+        }
+        if requests_left == 0 || replies.len() >= super::replies::HIGH_WATER_BYTES {
+            return (used, Status::Yield);
+        }
+        match dispatch::next(state, &input[used..], requests_left, context, replies) {
+            Flow::Done { bytes, requests } => {
+                used += bytes;
+                requests_left = requests_left.saturating_sub(requests);
+            }
+            Flow::NeedInput => return (used, Status::NeedInput),
+            Flow::Close { bytes } => return (used + bytes, Status::Close),
+        }
+    }
+}

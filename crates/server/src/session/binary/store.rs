@@ -1,0 +1,149 @@
+//! Set, add, replace, append and prepend.
+
+use super::dispatch::Request;
+use super::{Context, Flow, Pending, State, reply};
+use crate::session::Replies;
+use crate::session::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
+use farcache_proto::binary::{Header, Opcode, SetExtras, Status};
+use farcache_store::{DeleteOptions, SetMode, SetOptions, SetOutcome, StoreError};
+
+/// Stores the value if it is there, else waits for it or lets it stream into the store.
+pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -> Flow {
+    let head = request.head;
+    let is_long = head.value_len > WAIT_IN_INPUT_BYTES_MAX;
+    if request.value().is_none() && !is_long {
+        return Flow::NeedInput;
+    }
+    request.context.shared.detail.set(head.key);
+    let options = options(&request, opcode);
+    match request.value() {
+        Some(value) => {
+            let outcome = request.context.store.set(head.key, value, &options);
+            let bytes = head.head_len() + head.value_len;
+            finish(&head.header, Some(head.key), outcome, request.context, request.replies);
+            Flow::one(bytes)
+        }
+        None => begin(request, options, state),
+    }
+}
+
+/// Makes room for a value that will arrive in pieces.
+fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Flow {
+    let Request { head, context, replies, .. } = request;
+    match context.store.reserve(head.key, head.value_len, &options) {
+        Ok(reservation) => {
+            let value = Arriving::new(reservation, options);
+            state.pending = Some(Box::new(Pending { header: head.header, value }));
+        }
+        Err(error) => {
+            state.swallow_bytes = head.value_len;
+            finish(&head.header, Some(head.key), Err(error), context, replies);
+        }
+    }
+    Flow::one(head.head_len())
+}
+
+/// Takes what has come of an arriving value, and stores it when it is complete; returns how many
+/// bytes of `input` that used.
+pub(super) fn take_value(state: &mut State, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> usize {
+    let Some(pending) = &mut state.pending else { return 0 };
+    let bytes = pending.value.take(input);
+    if pending.value.is_complete()
+        && let Some(pending) = state.pending.take()
+    {
+        let Pending { header, value } = *pending;
+        let (reservation, options) = value.into_parts();
+        finish(&header, None, context.store.commit(reservation, &options), context, replies);
+    }
+    bytes
+}
+
+fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
+    let context = request.context;
+    let extras = SetExtras::decode(request.head.extras).unwrap_or_default();
+    let compare_cas = reply::wanted_cas(&request.head.header, context);
+    let mode = match opcode.loud() {
+        Opcode::Append => SetMode::Append,
+        Opcode::Prepend => SetMode::Prepend,
+        // With a token, all that counts is that the item has it.
+        _ if compare_cas.is_some() => SetMode::Set,
+        Opcode::Add => SetMode::Add,
+        Opcode::Replace => SetMode::Replace,
+        _ => SetMode::Set,
+    };
+    SetOptions {
+        mode,
+        flags: extras.flags,
+        expiry: context.clock.expiry(i64::from(extras.expiration)),
+        compare_cas,
+        cas_wanted: context.shared.settings.cas && !opcode.is_quiet(),
+        ..SetOptions::default()
+    }
+}
+
+/// Counts and answers; `key` is there if the value was never taken, or taken whole.
+fn finish(
+    header: &Header,
+    key: Option<&[u8]>,
+    outcome: Result<SetOutcome, StoreError>,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
+    let Some(opcode) = Opcode::from_byte(header.opcode) else { return };
+    match outcome {
+        Ok(outcome) => {
+            context.counters.cmd_set.bump();
+            count_cas(header, opcode, outcome, context);
+            answer(header, opcode, outcome, context, replies);
+        }
+        Err(error) => {
+            if let (Opcode::Set, Some(key)) = (opcode.loud(), key) {
+                // The client meant to replace what is there: better nothing than something old.
+                context.store.delete(key, &DeleteOptions::default());
+            }
+            refuse(header, error, context, replies);
+        }
+    }
+}
+
+fn answer(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Context<'_>, replies: &mut Replies) {
+    let status = match (outcome, opcode.loud()) {
+        (SetOutcome::Stored { cas }, _) => {
+            let cas = reply::visible_cas(cas, context);
+            return reply::success_unless_quiet(header, opcode.is_quiet(), cas, replies);
+        }
+        (SetOutcome::Exists, _) | (SetOutcome::NotStored, Opcode::Add) => Status::Exists,
+        (SetOutcome::NotFound | SetOutcome::NotStored, Opcode::Append | Opcode::Prepend) => Status::NotStored,
+        (SetOutcome::NotFound, _) | (SetOutcome::NotStored, Opcode::Replace) => Status::NotFound,
+        (SetOutcome::NotStored, _) => Status::NotStored,
+    };
+    reply::error(header, status, replies);
+}
+
+/// Only set, add and replace count as compare-and-swap, as in memcached.
+fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Context<'_>) {
+    let is_append = matches!(opcode.loud(), Opcode::Append | Opcode::Prepend);
+    if is_append || reply::wanted_cas(header, context).is_none() {
+        return;
+    }
+    match outcome {
+        SetOutcome::Stored { .. } => context.counters.cas_hits.bump(),
+        SetOutcome::Exists => context.counters.cas_badval.bump(),
+        SetOutcome::NotFound => context.counters.cas_misses.bump(),
+        SetOutcome::NotStored => {}
+    }
+}
+
+fn refuse(header: &Header, error: StoreError, context: &Context<'_>, replies: &mut Replies) {
+    match error {
+        StoreError::TooLarge => {
+            context.counters.store_too_large.bump();
+            reply::error(header, Status::TooLarge, replies);
+        }
+        StoreError::OutOfMemory => {
+            context.counters.store_no_memory.bump();
+            reply::error_text(header, Status::OutOfMemory, "Out of memory allocating item", replies);
+        }
+        StoreError::BadKey => reply::error(header, Status::InvalidArguments, replies),
+    }
+}

@@ -1,0 +1,154 @@
+//! `stats` in all its forms, under memcached's names and in its order, so that tools made for it work.
+//! What memcached has and a segment store has not (slab moves, LRU queues) is reported as 0.
+
+mod connections;
+mod detail;
+mod general;
+mod items;
+mod report;
+mod settings;
+mod sizes;
+
+pub use detail::Detail;
+
+use super::Context;
+use report::{Form, Report};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+enum Topic {
+    General,
+    Settings,
+    Items,
+    Slabs,
+    Sizes,
+    SizesEnable,
+    SizesDisable,
+    Connections,
+    /// memcached's second tier, which is not built into every one of them.
+    ExternalStore,
+}
+
+impl Topic {
+    fn from_name(name: &[u8]) -> Option<Topic> {
+        Some(match name {
+            b"" => Topic::General,
+            b"settings" => Topic::Settings,
+            b"items" => Topic::Items,
+            b"slabs" => Topic::Slabs,
+            b"sizes" => Topic::Sizes,
+            b"sizes_enable" => Topic::SizesEnable,
+            b"sizes_disable" => Topic::SizesDisable,
+            b"conns" => Topic::Connections,
+            b"extstore" => Topic::ExternalStore,
+            _ => return None,
+        })
+    }
+}
+
+/// Appends the reply to a text `stats` command with these arguments (what follows `stats` in the
+/// line, without the line's end).
+pub(crate) fn report(arguments: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
+    let mut words = arguments.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    match words.next().unwrap_or_default() {
+        b"reset" => {
+            reset(context);
+            out.extend_from_slice(b"RESET\r\n");
+        }
+        b"detail" => detail_command(words.next(), context, out),
+        b"cachedump" => out.extend_from_slice(cachedump([words.next(), words.next()], context).as_bytes()),
+        name => match Topic::from_name(name) {
+            Some(topic) => collect(topic, context, out, Form::Text),
+            None => out.extend_from_slice(b"ERROR\r\n"),
+        },
+    }
+}
+
+/// Appends the packets that answer a binary stat request for `name`; false if there is nothing of
+/// that name, and then nothing was appended.
+pub(crate) fn report_packets(name: &[u8], opaque: u32, context: &Context<'_>, out: &mut Vec<u8>) -> bool {
+    let form = Form::Packets { opaque };
+    match name {
+        b"reset" => {
+            reset(context);
+            Report::new(out, form).end();
+        }
+        b"detail on" | b"detail off" => {
+            context.shared.detail.switch(name == b"detail on");
+            Report::new(out, form).end();
+        }
+        b"detail dump" => dump_packet(context, out, form),
+        _ => match Topic::from_name(name) {
+            Some(topic) => collect(topic, context, out, form),
+            None => return false,
+        },
+    }
+    true
+}
+
+fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
+    let mut report = Report::new(out, form);
+    match topic {
+        Topic::General => general::collect(context, &mut report),
+        Topic::Settings => settings::collect(context, &mut report),
+        Topic::Items => items::items(context, &mut report),
+        Topic::Slabs => items::slabs(context, &mut report),
+        Topic::Sizes => sizes::collect(context, &mut report),
+        Topic::SizesEnable => sizes::switch(true, context, &mut report),
+        Topic::SizesDisable => sizes::switch(false, context, &mut report),
+        Topic::Connections => connections::collect(context, &mut report),
+        Topic::ExternalStore => {}
+    }
+    // memcached does not end these two with `END` in the text protocol.
+    let is_unended = matches!(topic, Topic::SizesEnable | Topic::SizesDisable) && matches!(form, Form::Text);
+    if !is_unended {
+        report.end();
+    }
+}
+
+/// Starts every count anew.
+fn reset(context: &Context<'_>) {
+    context.shared.reset_totals();
+    context.shared.store.reset_stats();
+    context.shared.detail.clear();
+}
+
+fn detail_command(argument: Option<&[u8]>, context: &Context<'_>, out: &mut Vec<u8>) {
+    match argument {
+        Some(b"dump") => return context.shared.detail.dump(out),
+        Some(b"on") => context.shared.detail.switch(true),
+        Some(b"off") => context.shared.detail.switch(false),
+        _ => return out.extend_from_slice(b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
+    }
+    out.extend_from_slice(b"OK\r\n");
+}
+
+fn dump_packet(context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
+    let mut dump = Vec::new();
+    context.shared.detail.dump(&mut dump);
+    let mut report = Report::new(out, form);
+    report.stat("detailed", String::from_utf8_lossy(&dump));
+    report.end();
+}
+
+/// `stats cachedump` lists the items of a slab class; there are none here to list, so a well-formed
+/// request gets an empty list (`lru_crawler metadump` is the way to see every item).
+fn cachedump(arguments: [Option<&[u8]>; 2], context: &Context<'_>) -> &'static str {
+    const SLAB_CLASSES: u32 = 64;
+    if !context.shared.settings.dump {
+        return "CLIENT_ERROR stats cachedump not allowed\r\n";
+    }
+    let [Some(class), Some(limit)] = arguments else { return "CLIENT_ERROR bad command line\r\n" };
+    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
+    match (number(class), number(limit)) {
+        (Some(class), Some(_)) if class < SLAB_CLASSES => "END\r\n",
+        (Some(_), Some(_)) => "CLIENT_ERROR Illegal slab id\r\n",
+        _ => "CLIENT_ERROR bad command line format\r\n",
+    }
+}
+
+/// Whether `stats sizes` is on.
+fn sizes_are_on(context: &Context<'_>) -> bool {
+    context.shared.sizes_on.load(Relaxed)
+}
