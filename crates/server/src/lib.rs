@@ -1,0 +1,19 @@
+//! The server: joins store and protocols. Composition only; it holds no data structure of its own.
+#![forbid(unsafe_code)]
+
+pub mod acceptor;
+pub mod admission;
+pub mod connections;
+pub mod counters;
+pub mod net;
+pub mod options;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod shared;
+pub mod signals;
+pub mod worker;
+
+/// The version told to clients: the memcached release whose protocol this server speaks, since
+/// clients choose features by it, then the server's own.
+pub const VERSION: &str = concat!("1.6.40-farcache-", env!("CARGO_PKG_VERSION"));

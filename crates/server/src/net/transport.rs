@@ -1,0 +1,69 @@
+//! One connection's bytes, whatever carries them.
+
+use rustix::net::{RecvFlags, SendFlags};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A non-blocking stream to one client.
+pub enum Transport {
+    /// A TCP or unix socket.
+    Plain(OwnedFd),
+}
+
+impl Transport {
+    /// Reads what is there; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when nothing is there; anything else ends the connection.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Transport::Plain(socket) => {
+                Ok(rustix::net::recv(socket, buffer, RecvFlags::empty())?.0)
+            }
+        }
+    }
+
+    /// Reads into `first` and, when that is full, on into `second`; returns the bytes read in all.
+    ///
+    /// # Errors
+    /// As [`Transport::read`].
+    pub fn read_two(&mut self, first: &mut [u8], second: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Transport::Plain(socket) => {
+                let mut slices = [IoSliceMut::new(first), IoSliceMut::new(second)];
+                Ok(rustix::io::readv(socket, &mut slices)?)
+            }
+        }
+    }
+
+    /// Writes as much of `bytes` as the socket takes.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when it takes nothing; anything else ends the connection.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Transport::Plain(socket) => {
+                Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
+            }
+        }
+    }
+
+    /// Writes as much of `slices` as the socket takes.
+    ///
+    /// # Errors
+    /// As [`Transport::write`].
+    pub fn write_slices(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            // The Rust runtime ignores SIGPIPE, so a closed peer is an error here too.
+            Transport::Plain(socket) => Ok(rustix::io::writev(socket, slices)?),
+        }
+    }
+}
+
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Transport::Plain(socket) => socket.as_fd(),
+        }
+    }
+}

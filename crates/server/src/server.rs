@@ -1,0 +1,84 @@
+//! A running server: its threads, from start to end.
+
+use crate::acceptor::Acceptor;
+use crate::admission::Admission;
+use crate::net::listen::Listener;
+use crate::shared::Shared;
+use crate::signals::Signals;
+use crate::worker::Worker;
+use crate::worker::mailbox::Mailbox;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A server whose threads are running.
+pub struct Server {
+    shared: Arc<Shared>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    admission: Arc<Admission>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// When descriptors, threads or memory are exhausted.
+    pub fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        let admission = Arc::new(Admission::new()?);
+        let threads = shared.settings.threads;
+        let mailboxes = (0..threads)
+            .map(|_| Ok(Arc::new(Mailbox::new()?)))
+            .collect::<io::Result<Vec<_>>>()?;
+        let mut server = Server { shared, mailboxes, admission, workers: Vec::new() };
+        for index in 0..threads {
+            let worker = server.start_worker(index)?;
+            server.workers.push(worker);
+        }
+        Ok(server)
+    }
+
+    fn start_worker(&self, index: usize) -> io::Result<JoinHandle<()>> {
+        let shared = Arc::clone(&self.shared);
+        let mailbox = Arc::clone(&self.mailboxes[index]);
+        let admission = Arc::clone(&self.admission);
+        let (report, started) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+            match Worker::new(shared, index, mailbox, admission) {
+                Ok(worker) => {
+                    let _ = report.send(Ok(()));
+                    worker.run();
+                }
+                Err(error) => {
+                    let _ = report.send(Err(error));
+                }
+            }
+        })?;
+        started.recv().map_err(|_| io::Error::other("a worker failed to start"))??;
+        Ok(thread)
+    }
+
+    /// Accepts connections on the calling thread until the server is told to stop; returns when
+    /// all workers have ended.
+    ///
+    /// # Errors
+    /// When descriptors are exhausted at the start.
+    pub fn serve(self, listeners: Vec<Listener>, signals: Signals) -> io::Result<()> {
+        let mailboxes = self.mailboxes.clone();
+        let acceptor = Acceptor::new(
+            listeners,
+            mailboxes,
+            Arc::clone(&self.shared),
+            Arc::clone(&self.admission),
+            signals,
+        )?;
+        acceptor.run();
+        self.mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+        for worker in self.workers {
+            if worker.join().is_err() {
+                return Err(io::Error::other("a worker has failed"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Replies on their way out: small ones copied together, large values left where they lie and pinned.
+
+use farcache_store::{Item, PinnedValue};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Values up to this many bytes are copied into the reply; larger ones are sent from their segment.
+/// To be settled by measurement.
+pub const COPY_BYTES_MAX: usize = 4096;
+
+/// Bytes of replies after which a session yields.
+pub const HIGH_WATER_BYTES: usize = 1 << 20;
+
+/// Most slices that one [`Replies::gather`] fills.
+pub const SLICES_MAX: usize = 64;
+
+/// Capacity that an emptied buffer keeps for the next replies, in bytes.
+const KEPT_CAPACITY_BYTES: usize = 2 * HIGH_WATER_BYTES;
+
+/// A pinned value and where it stands among the copied bytes.
+struct Pinned {
+    /// Copied bytes up to this position come before it.
+    after: usize,
+    value: PinnedValue,
+}
+
+/// Replies not yet sent, in order.
+#[derive(Default)]
+pub struct Replies {
+    bytes: Vec<u8>,
+    pinned: VecDeque<Pinned>,
+    /// Bytes of `bytes` already sent.
+    bytes_sent: usize,
+    /// Bytes of the first pinned value already sent.
+    value_sent: usize,
+    /// Bytes of the pinned values, less what has been sent.
+    pinned_bytes: usize,
+}
+
+impl Replies {
+    /// The buffer to which small replies are appended.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Appends an item's value: copied if small, else pinned where it lies.
+    pub fn push_value(&mut self, item: &Item<'_>) {
+        let value = item.value();
+        if value.len() <= COPY_BYTES_MAX {
+            self.bytes.extend_from_slice(value);
+            return;
+        }
+        self.pinned_bytes += value.len();
+        self.pinned.push_back(Pinned { after: self.bytes.len(), value: item.pin() });
+    }
+
+    /// Bytes waiting.
+    pub fn len(&self) -> usize {
+        self.bytes.len() - self.bytes_sent + self.pinned_bytes
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes waiting, where no pinned value is among them.
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        self.pinned.is_empty().then(|| &self.bytes[self.bytes_sent..])
+    }
+
+    /// Fills `slices` with the bytes to send next; returns how many were filled.
+    pub fn gather<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES_MAX]) -> usize {
+        let mut gathered = Gathered { slices, count: 0 };
+        let mut position = self.bytes_sent;
+        let mut value_sent = self.value_sent;
+        for pinned in &self.pinned {
+            gathered.push(&self.bytes[position..pinned.after]);
+            gathered.push(&pinned.value.value()[value_sent..]);
+            (position, value_sent) = (pinned.after, 0);
+            if gathered.count == SLICES_MAX {
+                return SLICES_MAX;
+            }
+        }
+        gathered.push(&self.bytes[position..]);
+        gathered.count
+    }
+
+    /// The first `count` waiting bytes have been sent.
+    pub fn advance(&mut self, mut count: usize) {
+        while let Some(pinned) = self.pinned.front() {
+            let copied = count.min(pinned.after - self.bytes_sent);
+            self.bytes_sent += copied;
+            count -= copied;
+            if self.bytes_sent < pinned.after {
+                return;
+            }
+            let rest = pinned.value.value().len() - self.value_sent;
+            let sent = count.min(rest);
+            self.pinned_bytes -= sent;
+            self.value_sent += sent;
+            count -= sent;
+            if sent < rest {
+                return;
+            }
+            self.pinned.pop_front();
+            self.value_sent = 0;
+        }
+        self.bytes_sent += count;
+        if self.is_empty() {
+            self.clear();
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_CAPACITY_BYTES);
+        self.pinned.clear();
+        (self.bytes_sent, self.value_sent, self.pinned_bytes) = (0, 0, 0);
+    }
+}
+
+/// Slices being filled.
+struct Gathered<'s, 'a> {
+    slices: &'s mut [IoSlice<'a>; SLICES_MAX],
+    count: usize,
+}
+
+impl<'a> Gathered<'_, 'a> {
+    fn push(&mut self, bytes: &'a [u8]) {
+        if !bytes.is_empty() && self.count < SLICES_MAX {
+            self.slices[self.count] = IoSlice::new(bytes);
+            self.count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcache_store::{Access, SetOptions, Store, StoreConfig, StoreHandle};
+    use proptest::prelude::*;
+
+    fn store_with(values: &[Vec<u8>]) -> StoreHandle {
+        let handle = Store::new(StoreConfig::default()).expect("a small store").handle();
+        for (number, value) in values.iter().enumerate() {
+            let key = number.to_string();
+            handle.set(key.as_bytes(), value, &SetOptions::default()).expect("room");
+        }
+        handle
+    }
+
+    /// Sends `replies` in steps of at most `step` bytes and returns what was sent.
+    fn drain(replies: &mut Replies, step: usize) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while !replies.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let count = replies.gather(&mut slices);
+            let gathered: Vec<u8> = slices[..count].iter().flat_map(|s| s.to_vec()).collect();
+            let taken = gathered.len().min(step);
+            sent.extend_from_slice(&gathered[..taken]);
+            replies.advance(taken);
+        }
+        sent
+    }
+
+    #[test]
+    fn small_values_stay_contiguous_and_large_ones_do_not() {
+        let handle = store_with(&[vec![b's'; 10], vec![b'l'; COPY_BYTES_MAX + 1]]);
+        let mut replies = Replies::default();
+        replies.push_value(&handle.get(b"0", Access::Peek).expect("stored"));
+        assert_eq!(replies.contiguous(), Some(&b"ssssssssss"[..]));
+        replies.push_value(&handle.get(b"1", Access::Peek).expect("stored"));
+        assert_eq!(replies.contiguous(), None);
+        assert_eq!(replies.len(), 10 + COPY_BYTES_MAX + 1);
+    }
+
+    #[test]
+    fn more_values_than_slices_are_all_sent() {
+        let value = vec![b'x'; COPY_BYTES_MAX + 1];
+        let handle = store_with(std::slice::from_ref(&value));
+        let mut replies = Replies::default();
+        for _ in 0..2 * SLICES_MAX {
+            replies.push_value(&handle.get(b"0", Access::Peek).expect("stored"));
+        }
+        assert_eq!(drain(&mut replies, usize::MAX).len(), 2 * SLICES_MAX * value.len());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_steps_send_the_same_bytes(
+            parts in prop::collection::vec((any::<bool>(), 0..3000_usize), 0..12),
+            step in 1..9000_usize,
+        ) {
+            let values: Vec<Vec<u8>> = (0..parts.len())
+                .map(|n| vec![n as u8; parts[n].1 + if parts[n].0 { COPY_BYTES_MAX } else { 0 }])
+                .collect();
+            let handle = store_with(&values);
+            let (mut replies, mut expected) = (Replies::default(), Vec::new());
+            for (number, value) in values.iter().enumerate() {
+                replies.buffer().extend_from_slice(b"VALUE ");
+                replies.push_value(&handle.get(number.to_string().as_bytes(), Access::Peek).expect("stored"));
+                expected.extend_from_slice(b"VALUE ");
+                expected.extend_from_slice(value);
+            }
+            prop_assert_eq!(drain(&mut replies, step), expected);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What the operator chose, after option parsing.
+
+use std::path::PathBuf;
+
+/// Which protocols a listener speaks (`-B`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Found out from the first byte of each connection.
+    #[default]
+    Auto,
+    /// Text and meta commands only.
+    Ascii,
+    /// The binary protocol only.
+    Binary,
+}
+
+/// Whether clients must show a certificate (`-o ssl_verify_mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// They are not asked for.
+    #[default]
+    None,
+    /// Asked for, and checked where given.
+    Request,
+    /// A client without a valid one is refused.
+    Require,
+}
+
+/// How connections are encrypted (`-Z` and the `ssl_*` sub-options).
+#[derive(Clone, Debug, Default)]
+pub struct TlsSettings {
+    /// Certificate chain in PEM format.
+    pub chain_cert: PathBuf,
+    /// Private key in PEM format; the chain's file where not given.
+    pub key: Option<PathBuf>,
+    /// Certificates of those who may sign client certificates, in PEM format.
+    pub ca_cert: Option<PathBuf>,
+    /// Whether clients must show a certificate.
+    pub verify: ClientCertificates,
+    /// Whether sessions may be resumed from the server's cache.
+    pub session_cache: bool,
+    /// Whether TLS 1.2 is refused.
+    pub only_version_1_3: bool,
+}
+
+/// Settings that sessions and workers read.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// TCP port as given (`-p`); 0 chooses a free one.
+    pub tcp_port: u16,
+    /// UDP port (`-U`); 0 is off.
+    pub udp_port: u16,
+    /// Addresses to listen on, as given (`-l`); empty is every address.
+    pub interfaces: Vec<String>,
+    /// Unix socket (`-s`), which replaces the network.
+    pub unix_socket: Option<PathBuf>,
+    /// Access mask of the unix socket (`-a`).
+    pub unix_mask: u32,
+    /// Memory for items in bytes (`-m`).
+    pub memory_bytes: u64,
+    /// Whether items may be evicted (off with `-M`).
+    pub evictions: bool,
+    /// Largest item in bytes (`-I`).
+    pub item_bytes_max: usize,
+    /// Whether CAS is on (off with `-C`).
+    pub cas: bool,
+    /// Whether `flush_all` is on (off with `-F`).
+    pub flush: bool,
+    /// Whether the `shutdown` command is on (`-A`).
+    pub shutdown_command: bool,
+    /// Whether `lru_crawler metadump` and other dumps are on (off with `-X`).
+    pub dump: bool,
+    /// Whether `watch` is on (off with `-W`).
+    pub watch: bool,
+    /// Character before which `stats detail` cuts a key (`-D`).
+    pub detail_prefix: u8,
+    /// Whether `stats detail` collects from the start (`-D` given).
+    pub detail: bool,
+    /// Worker threads (`-t`).
+    pub threads: usize,
+    /// Most connections (`-c`).
+    pub connections_max: usize,
+    /// Whether connections above the limit are told so and closed; else they wait to be accepted.
+    pub connections_refused_fast: bool,
+    /// Connections that may wait to be accepted (`-b`).
+    pub backlog: i32,
+    /// Most requests that a connection may have handled before others get their turn (`-R`).
+    pub requests_per_event: usize,
+    /// Which protocols connections may speak (`-B`).
+    pub protocol: Protocol,
+    /// Seconds after which a silent connection is closed (`-o idle_timeout`); 0 is never.
+    pub idle_timeout_seconds: u32,
+    /// Microseconds for which a worker polls after activity before it sleeps (`--poll-us`).
+    pub poll_us: u32,
+    /// Whether large pages were asked for (`-L`).
+    pub large_pages: bool,
+    /// Whether SASL authentication is required (`-S`).
+    pub sasl: bool,
+    /// File with the users who may authenticate (`-Y`, or the SASL user file).
+    pub auth_file: Option<PathBuf>,
+    /// Encryption; none without `-Z`.
+    pub tls: Option<TlsSettings>,
+    /// Bytes of log lines kept for a watcher that does not read (`-o watcher_logbuf_size`).
+    pub watcher_buffer_bytes: usize,
+    /// Slab growth factor as given (`-f`): reported, not used.
+    pub growth_factor: f64,
+    /// Least space of an item as given (`-n`): reported, not used.
+    pub chunk_bytes: usize,
+    /// Hash algorithm as given (`-o hash_algorithm`): reported, not used.
+    pub hash_algorithm: String,
+    /// Hash power as given (`-o hashpower`): reported, not used.
+    pub hash_power: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            tcp_port: 11211,
+            udp_port: 0,
+            interfaces: Vec::new(),
+            unix_socket: None,
+            unix_mask: 0o700,
+            memory_bytes: 64 << 20,
+            evictions: true,
+            item_bytes_max: farcache_base::limits::ITEM_BYTES_DEFAULT,
+            cas: true,
+            flush: true,
+            shutdown_command: false,
+            dump: true,
+            watch: true,
+            detail_prefix: b':',
+            detail: false,
+            threads: 4,
+            connections_max: 1024,
+            connections_refused_fast: true,
+            backlog: 1024,
+            requests_per_event: 20,
+            protocol: Protocol::Auto,
+            idle_timeout_seconds: 0,
+            poll_us: 50,
+            large_pages: false,
+            sasl: false,
+            auth_file: None,
+            tls: None,
+            watcher_buffer_bytes: 256 << 10,
+            growth_factor: 1.25,
+            chunk_bytes: 48,
+            hash_algorithm: "murmur3".to_owned(),
+            hash_power: 0,
+        }
+    }
+}

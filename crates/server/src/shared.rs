@@ -1,0 +1,94 @@
+//! What all threads of one server share.
+
+use crate::connections::Connections;
+use crate::counters::{Counters, Totals};
+use crate::session::auth::Auth;
+use crate::session::stats::Detail;
+use crate::settings::Settings;
+use farcache_base::time::{Clock, START};
+use farcache_store::Store;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The state that every session and worker of a server sees.
+pub struct Shared {
+    /// The data.
+    pub store: Arc<Store>,
+    /// The operator's choices.
+    pub settings: Settings,
+    /// Log verbosity (`-v`, `verbosity`).
+    pub verbosity: AtomicU8,
+    /// Set by `shutdown` and by signals: the server drains and ends.
+    pub stopping: AtomicBool,
+    /// Every worker's counters, and last the accepting thread's.
+    pub workers: Vec<Arc<Counters>>,
+    /// Totals at the last `stats reset`.
+    pub totals_base: Mutex<Totals>,
+    /// Who is connected.
+    pub connections: Connections,
+    /// Who may use the server.
+    pub auth: Auth,
+    /// What `stats detail` shows.
+    pub detail: Detail,
+    /// Whether `stats sizes` is on.
+    pub sizes_on: AtomicBool,
+    /// The instant of [`START`].
+    pub started: Instant,
+    /// Unix time of the server's epoch, in seconds.
+    pub epoch_unix: i64,
+}
+
+impl Shared {
+    /// The state of a server that starts now.
+    pub fn new(store: Arc<Store>, settings: Settings) -> Self {
+        let workers = (0..=settings.threads).map(|_| Arc::default()).collect();
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The server's seconds begin when Unix time's do, so that an expiry in Unix time is exact.
+        let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
+        Shared {
+            auth: Auth::new(&settings),
+            detail: Detail::new(settings.detail_prefix, settings.detail),
+            sizes_on: AtomicBool::new(false),
+            store,
+            settings,
+            verbosity: AtomicU8::new(0),
+            stopping: AtomicBool::new(false),
+            workers,
+            totals_base: Mutex::default(),
+            connections: Connections::default(),
+            started: Instant::now() - since_second_began,
+            epoch_unix: unix.as_secs() as i64 - i64::from(START),
+        }
+    }
+
+    /// The counters of all workers since the last `stats reset`.
+    pub fn totals(&self) -> Totals {
+        let mut sum = Totals::default();
+        self.workers.iter().for_each(|counters| sum.add(counters));
+        sum.since(&self.totals_base.lock().expect("no panic while held"))
+    }
+
+    /// Counts everything anew (`stats reset`).
+    pub fn reset_totals(&self) {
+        let mut sum = Totals::default();
+        self.workers.iter().for_each(|counters| sum.add(counters));
+        *self.totals_base.lock().expect("no panic while held") = sum;
+    }
+
+    /// The server's time at an instant.
+    pub fn clock_at(&self, instant: Instant) -> Clock {
+        let seconds = instant.saturating_duration_since(self.started).as_secs();
+        Clock { now: START.saturating_add(seconds as u32), epoch_unix: self.epoch_unix }
+    }
+
+    /// The server's time now.
+    pub fn clock(&self) -> Clock {
+        self.clock_at(Instant::now())
+    }
+
+    /// Whether the server is to end.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+}

@@ -1,0 +1,84 @@
+//! One client's connection, as its worker keeps it.
+
+use crate::connections::{ConnectionInfo, State};
+use crate::net::transport::Transport;
+use crate::session::{Replies, Session};
+use std::sync::Arc;
+
+/// What a stage found out about a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It waits for its client to send more.
+    Idle,
+    /// Its client must read before anything else is done for it.
+    Blocked,
+    /// There is more to do for it, after the others had their turn.
+    Again,
+    /// It is over.
+    Closed,
+}
+
+/// A connection. It owns a buffer only while a request's beginning or unsent replies wait, so an
+/// idle one is little more than its session.
+pub(super) struct Connection {
+    /// Moves the bytes.
+    pub transport: Transport,
+    /// Understands them.
+    pub session: Session,
+    /// Input not yet handled; its first `pending_used` bytes are done with.
+    pub pending: Vec<u8>,
+    /// Bytes at the start of `pending` that are done with.
+    pub pending_used: usize,
+    /// Replies that the socket did not take yet.
+    pub unsent: Option<Box<Replies>>,
+    /// The session wants to go on without further input.
+    pub unfinished: bool,
+    /// To be closed as soon as the replies are out.
+    pub closing: bool,
+    /// Whether epoll reports when the socket takes bytes, instead of when it has some.
+    pub awaits_room: bool,
+    /// What other threads see of it.
+    pub info: Arc<ConnectionInfo>,
+}
+
+impl Connection {
+    /// A connection that has just been accepted.
+    pub fn new(transport: Transport, session: Session, info: Arc<ConnectionInfo>) -> Self {
+        Connection {
+            transport,
+            session,
+            pending: Vec::new(),
+            pending_used: 0,
+            unsent: None,
+            unfinished: false,
+            closing: false,
+            awaits_room: false,
+            info,
+        }
+    }
+
+    /// Takes the waiting input away, without what is done with.
+    pub fn take_pending(&mut self) -> (Vec<u8>, usize) {
+        (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_used))
+    }
+
+    /// Keeps `rest` until more arrives.
+    pub fn keep(&mut self, rest: &[u8]) {
+        self.pending_used = 0;
+        if rest.is_empty() {
+            self.pending = Vec::new();
+        } else {
+            self.pending.clear();
+            self.pending.extend_from_slice(rest);
+        }
+    }
+
+    /// Tells other threads what the connection is doing now.
+    pub fn show(&self, outcome: Outcome, receiving_value: bool) {
+        self.info.set_state(match outcome {
+            Outcome::Blocked => State::Writing,
+            _ if receiving_value => State::ReadingValue,
+            _ => State::Reading,
+        });
+    }
+}

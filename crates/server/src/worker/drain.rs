@@ -1,0 +1,49 @@
+//! Ending: answers what has arrived, sends what waits, then closes everything.
+
+use super::Worker;
+use rustix::event::epoll::EventFlags;
+use std::time::{Duration, Instant};
+
+/// How long clients that do not read their replies may hold up the end.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+impl Worker {
+    /// Ends all conversations.
+    pub(super) fn drain(&mut self) {
+        self.accept_arrivals();
+        self.answer_what_has_arrived();
+        self.close_all_but_unsent();
+        let deadline = Instant::now() + DRAIN_TIME_MAX;
+        while !self.connections.is_empty() && Instant::now() < deadline {
+            let mut events = std::mem::take(&mut self.events);
+            self.poll(&mut events, Some(Duration::from_millis(100)));
+            for event in &events {
+                self.dispatch(event);
+            }
+            self.events = events;
+            self.resume_unfinished();
+            self.resources.store.quiescent();
+            self.close_all_but_unsent();
+        }
+        let slots: Vec<usize> = self.connections.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.close(slot));
+    }
+
+    fn answer_what_has_arrived(&mut self) {
+        let slots: Vec<usize> = self.connections.iter().map(|(slot, _)| slot).collect();
+        for slot in slots {
+            self.serve(slot, EventFlags::IN);
+            self.resources.store.quiescent();
+        }
+    }
+
+    fn close_all_but_unsent(&mut self) {
+        let done: Vec<usize> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| connection.unsent.is_none() && !connection.unfinished)
+            .map(|(slot, _)| slot)
+            .collect();
+        done.into_iter().for_each(|slot| self.close(slot));
+    }
+}

@@ -1,0 +1,31 @@
+//! Executing: lets a session handle input, and sends what it replies.
+
+use super::connection::{Connection, Outcome};
+use super::reply;
+use super::resources::{Resources, context};
+use crate::session::Status;
+
+/// Handles requests at the start of `input`; returns how many bytes are done with.
+pub(super) fn execute(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    input: &[u8],
+) -> (usize, Outcome) {
+    let context = context!(resources);
+    let (consumed, status) = connection.session.advance(input, &context, &mut resources.replies);
+    connection.unfinished = status == Status::Yield;
+    connection.closing = status == Status::Close;
+    if connection.unfinished {
+        resources.counters.conn_yields.bump();
+    }
+    (consumed, reply::send(connection, resources))
+}
+
+/// Sends what has been replied, then closes.
+pub(super) fn finish(connection: &mut Connection, resources: &mut Resources) -> Outcome {
+    connection.closing = true;
+    match reply::send(connection, resources) {
+        Outcome::Blocked => Outcome::Blocked,
+        _ => Outcome::Closed,
+    }
+}

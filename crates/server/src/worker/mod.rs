@@ -1,0 +1,180 @@
+//! A worker: one thread that owns its connections and moves each through the stages, one file
+//! each: accept, read, execute, reply.
+
+mod accept;
+mod connection;
+mod drain;
+mod execute;
+mod idle;
+pub mod mailbox;
+mod polling;
+mod read;
+mod reply;
+mod resources;
+
+use crate::admission::Admission;
+use crate::shared::Shared;
+use connection::{Connection, Outcome};
+use mailbox::Mailbox;
+use polling::Polling;
+use resources::Resources;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use slab::Slab;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Events taken from epoll at once.
+const EVENTS_MAX: usize = 256;
+
+/// Names the mailbox in epoll; connections are named by their place in the slab.
+const MAILBOX: u64 = u64::MAX;
+
+/// One worker and everything it owns.
+pub struct Worker {
+    epoll: OwnedFd,
+    mailbox: Arc<Mailbox>,
+    admission: Arc<Admission>,
+    connections: Slab<Box<Connection>>,
+    /// Connections that have more to do.
+    unfinished: Vec<usize>,
+    polling: Polling,
+    resources: Resources,
+    idle: idle::Sweep,
+    events: Vec<Event>,
+}
+
+impl Worker {
+    /// Worker number `index`. Must be made on the thread that runs it.
+    ///
+    /// # Errors
+    /// When descriptors are exhausted.
+    pub fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        mailbox: Arc<Mailbox>,
+        admission: Arc<Admission>,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &mailbox.waker, EventData::new_u64(MAILBOX), EventFlags::IN)?;
+        Ok(Worker {
+            epoll,
+            mailbox,
+            admission,
+            connections: Slab::new(),
+            unfinished: Vec::new(),
+            polling: Polling::new(Duration::from_micros(shared.settings.poll_us.into())),
+            idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
+            resources: Resources::new(shared, index),
+            events: Vec::with_capacity(EVENTS_MAX),
+        })
+    }
+
+    /// Serves until the server stops.
+    pub fn run(mut self) {
+        while !self.resources.shared.is_stopping() {
+            self.turn();
+        }
+        // Whatever told this worker to stop, the accepting thread must hear of it too.
+        self.admission.waker.wake();
+        self.drain();
+    }
+
+    /// Waits for something to do and does it.
+    fn turn(&mut self) {
+        let events = self.wait();
+        for event in &events {
+            self.dispatch(event);
+        }
+        self.events = events;
+        self.resume_unfinished();
+        self.resources.store.quiescent();
+        self.close_silent();
+    }
+
+    /// Polls, or sleeps if that has been in vain for long enough.
+    fn wait(&mut self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.events);
+        self.poll(&mut events, Some(Duration::ZERO));
+        let now = Instant::now();
+        self.resources.set_time(now);
+        if !events.is_empty() || !self.unfinished.is_empty() {
+            self.polling.active();
+        } else if self.polling.should_sleep(now) {
+            self.sleep(&mut events);
+        } else {
+            std::hint::spin_loop();
+        }
+        events
+    }
+
+    fn sleep(&mut self, events: &mut Vec<Event>) {
+        self.resources.store.park();
+        self.poll(events, self.idle.timeout());
+        let now = Instant::now();
+        self.resources.set_time(now);
+        if !events.is_empty() {
+            self.polling.woken(now);
+        }
+    }
+
+    fn poll(&self, events: &mut Vec<Event>, timeout: Option<Duration>) {
+        events.clear();
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        // A signal is the only error possible here; the next turn waits again.
+        let room = rustix::buffer::spare_capacity(events);
+        let _ = epoll::wait(&self.epoll, room, timeout.as_ref());
+    }
+
+    fn dispatch(&mut self, event: &Event) {
+        match event.data.u64() {
+            MAILBOX => self.accept_arrivals(),
+            slot => self.serve(slot as usize, event.flags),
+        }
+    }
+
+    fn serve(&mut self, slot: usize, flags: EventFlags) {
+        // An event may have been fetched together with the one that ended its connection.
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let outcome = if connection.awaits_room || flags.contains(EventFlags::OUT) {
+            read::on_writable(connection, &mut self.resources)
+        } else {
+            read::on_readable(connection, &mut self.resources)
+        };
+        self.settle(slot, outcome);
+    }
+
+    fn resume_unfinished(&mut self) {
+        for slot in std::mem::take(&mut self.unfinished) {
+            let Some(connection) = self.connections.get_mut(slot) else { continue };
+            let outcome = read::resume(connection, &mut self.resources);
+            self.settle(slot, outcome);
+        }
+    }
+
+    /// Carries out what a stage found.
+    fn settle(&mut self, slot: usize, outcome: Outcome) {
+        if outcome == Outcome::Closed {
+            return self.close(slot);
+        }
+        if outcome == Outcome::Again {
+            self.unfinished.push(slot);
+        }
+        let connection = &mut self.connections[slot];
+        let awaits_room = outcome == Outcome::Blocked;
+        if connection.awaits_room != awaits_room {
+            connection.awaits_room = awaits_room;
+            let flags = if awaits_room { EventFlags::OUT } else { EventFlags::IN };
+            let data = EventData::new_u64(slot as u64);
+            epoll::modify(&self.epoll, &connection.transport, data, flags)
+                .expect("the socket is registered");
+        }
+        let receiving_value = !connection.session.value_buffer().is_empty();
+        connection.show(outcome, receiving_value);
+    }
+}

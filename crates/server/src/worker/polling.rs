@@ -1,0 +1,102 @@
+//! How long an idle worker polls before it sleeps.
+//!
+//! Waking a sleeping thread costs several microseconds, which a request that comes soon should not
+//! pay; polling in vain costs a core. So the budget follows what happens, by the rule by which
+//! KVM polls before it halts a virtual CPU: a sleep that was shorter than the budget allows
+//! polling to grow, a longer one makes it shrink, to nothing if that goes on.
+
+use std::time::{Duration, Instant};
+
+/// Fraction of the most that a grown budget starts with.
+const START_FRACTION: u32 = 8;
+
+/// Growth and shrinkage per sleep.
+const FACTOR: u32 = 2;
+
+/// Decides between polling and sleeping.
+#[derive(Debug)]
+pub(super) struct Polling {
+    most: Duration,
+    budget: Duration,
+    idle_since: Option<Instant>,
+}
+
+impl Polling {
+    /// Polls for at most `most` after activity; not at all if that is zero.
+    pub fn new(most: Duration) -> Self {
+        Polling { most, budget: most, idle_since: None }
+    }
+
+    /// There was something to do.
+    pub fn active(&mut self) {
+        self.idle_since = None;
+    }
+
+    /// There was nothing to do at `now`: whether to sleep instead of looking again.
+    pub fn should_sleep(&mut self, now: Instant) -> bool {
+        let since = *self.idle_since.get_or_insert(now);
+        now.duration_since(since) >= self.budget
+    }
+
+    /// The worker slept and was woken at `now`, by something to do.
+    pub fn woken(&mut self, now: Instant) {
+        let Some(since) = self.idle_since.take() else { return };
+        if now.duration_since(since) <= self.most {
+            self.budget = (self.budget * FACTOR).max(self.most / START_FRACTION).min(self.most);
+        } else {
+            self.budget /= FACTOR;
+            if self.budget < Duration::from_micros(1) {
+                self.budget = Duration::ZERO;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: Duration = Duration::from_micros(50);
+
+    fn sleep_for(polling: &mut Polling, at: Instant, pause: Duration) {
+        polling.active();
+        assert!(polling.should_sleep(at) || polling.budget > Duration::ZERO);
+        polling.woken(at + pause);
+    }
+
+    #[test]
+    fn a_busy_worker_polls_for_the_whole_budget() {
+        let start = Instant::now();
+        let mut polling = Polling::new(MOST);
+        assert!(!polling.should_sleep(start));
+        assert!(!polling.should_sleep(start + MOST / 2));
+        assert!(polling.should_sleep(start + MOST));
+        polling.active();
+        assert!(!polling.should_sleep(start + MOST));
+    }
+
+    #[test]
+    fn rare_requests_end_polling_and_frequent_ones_bring_it_back() {
+        let start = Instant::now();
+        let mut polling = Polling::new(MOST);
+        for _ in 0..10 {
+            sleep_for(&mut polling, start, MOST * 100);
+        }
+        assert!(polling.should_sleep(start), "polling has stopped");
+        polling.woken(start + MOST / 2);
+        assert_eq!(polling.budget, MOST / START_FRACTION);
+        for _ in 0..4 {
+            sleep_for(&mut polling, start, MOST / 2);
+        }
+        assert_eq!(polling.budget, MOST);
+    }
+
+    #[test]
+    fn without_a_budget_it_never_polls() {
+        let start = Instant::now();
+        let mut polling = Polling::new(Duration::ZERO);
+        assert!(polling.should_sleep(start));
+        polling.woken(start);
+        assert!(polling.should_sleep(start));
+    }
+}

@@ -1,0 +1,77 @@
+//! Replying: sends what sessions answered; what a socket does not take waits on its connection.
+
+use super::connection::{Connection, Outcome};
+use super::resources::Resources;
+use crate::counters::Counters;
+use crate::net::transport::Transport;
+use crate::session::{Replies, SLICES_MAX};
+use std::io::{self, IoSlice};
+
+/// Sends the worker's gathered replies to `connection`.
+pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Outcome {
+    let sent = write(&mut connection.transport, &mut resources.replies, &resources.counters);
+    if sent.is_ok() && !resources.replies.is_empty() {
+        connection.unsent = Some(Box::new(std::mem::take(&mut resources.replies)));
+    }
+    after_write(connection, resources, sent)
+}
+
+/// Sends what `connection` kept.
+pub(super) fn flush(connection: &mut Connection, resources: &mut Resources) -> Outcome {
+    let Some(mut unsent) = connection.unsent.take() else {
+        return after_write(connection, resources, Ok(()));
+    };
+    let sent = write(&mut connection.transport, &mut unsent, &resources.counters);
+    if !unsent.is_empty() {
+        connection.unsent = Some(unsent);
+    }
+    after_write(connection, resources, sent)
+}
+
+fn after_write(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    sent: io::Result<()>,
+) -> Outcome {
+    if sent.is_err() {
+        resources.replies.clear();
+        connection.unsent = None;
+        return Outcome::Closed;
+    }
+    match () {
+        () if connection.unsent.is_some() => Outcome::Blocked,
+        () if connection.closing => Outcome::Closed,
+        () if connection.unfinished => Outcome::Again,
+        () => Outcome::Idle,
+    }
+}
+
+/// Writes until everything is out or the socket takes no more.
+fn write(transport: &mut Transport, replies: &mut Replies, counters: &Counters) -> io::Result<()> {
+    while !replies.is_empty() {
+        let (offered, taken) = match write_once(transport, replies) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+            Ok(done) => done,
+        };
+        counters.bytes_written.add(taken as u64);
+        replies.advance(taken);
+        if taken < offered {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Offers the next bytes to the socket; returns how many were offered and how many it took.
+fn write_once(transport: &mut Transport, replies: &Replies) -> io::Result<(usize, usize)> {
+    if let Some(bytes) = replies.contiguous() {
+        return Ok((bytes.len(), transport.write(bytes)?));
+    }
+    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+    let count = replies.gather(&mut slices);
+    let slices = &slices[..count];
+    let offered = slices.iter().map(|slice| slice.len()).sum();
+    Ok((offered, transport.write_slices(slices)?))
+}
