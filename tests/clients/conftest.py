@@ -29,16 +29,9 @@ def start(tmp_path_factory):
     assert statuses == [0] * len(statuses), "a server did not end well"
 
 
-def needs_tls(transport):
-    """Skips the TLS variants where the server under test was built without."""
-    if transport == "tls" and servers.is_memcached():
-        pytest.skip("this memcached is built without TLS")
-
-
 @pytest.fixture(scope="module", params=["tcp", "unix", "tls"])
 def server(request, start):
     """A server behind each kind of socket in turn."""
-    needs_tls(request.param)
     return start(request.param)
 
 

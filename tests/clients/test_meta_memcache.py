@@ -1,4 +1,4 @@
-"""meta-memcache: the meta protocol over every kind of socket."""
+"""meta-memcache: the meta protocol over TCP and unix sockets (the client reads the bare socket, so no TLS)."""
 
 import pytest
 from meta_memcache import (
@@ -14,11 +14,17 @@ from meta_memcache.configuration import LeasePolicy
 from meta_memcache.connection.pool import ConnectionPool
 
 
+@pytest.fixture(scope="module", params=["tcp", "unix"])
+def plain_server(request, start):
+    """A server without TLS."""
+    return start(request.param)
+
+
 @pytest.fixture
-def client(server):
+def client(plain_server):
     def pool(address):
         return ConnectionPool(
-            server=str(address), socket_factory_fn=lambda: server.connect(), initial_pool_size=1,
+            server=str(address), socket_factory_fn=plain_server.connect, initial_pool_size=1,
             max_pool_size=2, mark_down_period_s=1.0)
 
     return CacheClient.cache_client_from_servers(
