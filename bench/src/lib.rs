@@ -4,4 +4,12 @@
 //! The generator knows the protocols only as bytes; it links nothing of the server, so that it can
 //! drive any memcached.
 
+pub mod compare;
+pub mod control;
+pub mod engine;
+pub mod hits;
 pub mod load;
+pub mod memory_limit;
+pub mod replay;
+pub mod server_process;
+pub mod trace;

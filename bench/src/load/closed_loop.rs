@@ -7,58 +7,121 @@ use super::run_limits::{Progress, RunLimits, Turn};
 use super::workload::Workload;
 use std::io;
 
-/// Runs with `depth` requests in each batch.
-///
-/// # Errors
-/// Those of the connections, and wrong replies.
-pub fn run(
-    fleet: &mut Fleet,
-    workload: &mut Workload,
+/// A closed loop under way.
+pub struct ClosedLoop {
+    fleet: Fleet,
+    workload: Workload,
     depth: usize,
     limits: RunLimits,
-) -> io::Result<(Recorder, Summary)> {
-    let clock = Stopwatch::start();
-    let mut recorder = Recorder::default();
-    let mut progress = Progress::new(limits);
-    let mut left = limits.requests_max;
-    let mut next = |connection: &mut Connection| {
-        if connection.outstanding() == 0 {
-            let since_ns = clock.now_ns();
-            let batch = left.min(depth as u64);
-            left -= batch;
-            (0..batch).for_each(|_| workload.queue_next(connection, since_ns));
+    clock: Stopwatch,
+    progress: Progress,
+    recorder: Recorder,
+    left: u64,
+    end_ns: Option<u64>,
+}
+
+impl ClosedLoop {
+    /// Sends the first batch of `depth` requests on each connection.
+    ///
+    /// # Errors
+    /// Those of the connections.
+    pub fn start(
+        fleet: Fleet,
+        workload: Workload,
+        depth: usize,
+        limits: RunLimits,
+    ) -> io::Result<Self> {
+        let mut run = ClosedLoop {
+            fleet,
+            workload,
+            depth,
+            limits,
+            clock: Stopwatch::start(),
+            progress: Progress::new(limits),
+            recorder: Recorder::default(),
+            left: limits.requests_max,
+            end_ns: None,
+        };
+        let clock = run.clock;
+        for connection in run.fleet.connections() {
+            queue_batch(connection, &mut run.workload, &mut run.left, depth, &clock);
+            connection.send()?;
         }
-    };
-    for connection in fleet.connections() {
-        next(connection);
-        connection.send()?;
+        Ok(run)
     }
-    let end_ns = loop {
-        let now_ns = fleet.turn(
-            &clock,
+
+    /// Serves what is ready; false when the run is over.
+    ///
+    /// # Errors
+    /// Those of the connections, and wrong replies.
+    pub fn turn(&mut self) -> io::Result<bool> {
+        let (recorder, workload, left) = (&mut self.recorder, &mut self.workload, &mut self.left);
+        let (clock, depth) = (&self.clock, self.depth);
+        let now_ns = self.fleet.turn(
+            clock,
             u64::MAX,
             &mut |pending, outcome, latency_ns| {
                 recorder.add(pending.operation, outcome, latency_ns);
             },
-            &mut next,
+            &mut |connection| queue_batch(connection, workload, left, depth, clock),
         )?;
-        match progress.turn(now_ns) {
+        match self.progress.turn(now_ns) {
             Turn::On => {}
-            Turn::Measure => {
-                // A run counted in requests has no warm-up and must count its first answers.
-                if limits.warmup_ns > 0 {
-                    recorder.clear();
-                }
-                fleet.start_idle_time();
-            }
-            Turn::End => break now_ns,
+            Turn::Measure => self.start_measuring(),
+            Turn::End => self.end_ns = Some(now_ns),
         }
-        if limits.requests_max != u64::MAX && fleet.outstanding() == 0 {
-            break clock.now_ns();
+        if self.left == 0 && self.fleet.outstanding() == 0 {
+            self.end_ns = Some(self.clock.now_ns());
         }
-    };
-    let summary = summarize(&recorder, fleet, progress.measured_ns(end_ns));
-    Ok((recorder, summary))
+        Ok(self.end_ns.is_none())
+    }
+
+    fn start_measuring(&mut self) {
+        // A run without a warm-up counts its first answers too.
+        if self.limits.warmup_ns > 0 {
+            self.recorder.clear();
+        }
+        self.fleet.start_idle_time();
+    }
+
+    /// What has been measured.
+    pub fn finish(self) -> (Recorder, Summary) {
+        let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
+        let measured_ns = self.progress.measured_ns(end_ns);
+        let summary = summarize(&self.recorder, &self.fleet, measured_ns);
+        (self.recorder, summary)
+    }
+}
+
+fn queue_batch(
+    connection: &mut Connection,
+    workload: &mut Workload,
+    left: &mut u64,
+    depth: usize,
+    clock: &Stopwatch,
+) {
+    if connection.outstanding() > 0 {
+        return;
+    }
+    let since_ns = clock.now_ns();
+    let batch = (*left).min(depth as u64);
+    *left -= batch;
+    (0..batch).for_each(|_| workload.queue_next(connection, since_ns));
+}
+
+/// Runs to the end with `depth` requests in each batch.
+///
+/// # Errors
+/// Those of the connections, and wrong replies.
+pub fn run(
+    fleet: Fleet,
+    workload: Workload,
+    depth: usize,
+    limits: RunLimits,
+) -> io::Result<(Recorder, Summary)> {
+    let mut run = ClosedLoop::start(fleet, workload, depth, limits)?;
+    while run.turn()? {}
+    Ok(run.finish())
 }
 
 /// The summary of one thread's run.

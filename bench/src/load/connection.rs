@@ -9,8 +9,11 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes read at once; more only for values that are verified whole.
-const INPUT_BYTES: usize = 256 << 10;
+/// Bytes read at once on a new connection.
+const INPUT_BYTES: usize = 16 << 10;
+
+/// Bytes read at once where replies fill more; beyond it grow only values verified whole.
+const INPUT_BYTES_MAX: usize = 256 << 10;
 
 /// A request sent or about to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -122,11 +125,13 @@ impl Connection {
         self.understand(&mut |pending: Pending, outcome| {
             done(pending, outcome, now_ns.saturating_sub(pending.since_ns));
         })?;
-        Ok(if bytes < room_bytes {
-            Received::Drained
-        } else {
-            Received::More
-        })
+        if bytes < room_bytes {
+            return Ok(Received::Drained);
+        }
+        if self.input.len() < INPUT_BYTES_MAX {
+            self.input.resize(self.input.len() * 2, 0);
+        }
+        Ok(Received::More)
     }
 
     /// Moves what is not understood yet to the front; grows where even that fills the input.

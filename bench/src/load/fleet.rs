@@ -17,7 +17,6 @@ pub struct Fleet {
     ready: Vec<usize>,
     /// Time spent finding nothing ready, in nanoseconds.
     idle_ns: u64,
-    last_look_ns: u64,
     spin: bool,
 }
 
@@ -46,7 +45,6 @@ impl Fleet {
             poller,
             ready: Vec::new(),
             idle_ns: 0,
-            last_look_ns: 0,
             spin,
         })
     }
@@ -96,10 +94,11 @@ impl Fleet {
             wait_ns_max.min(SLEEP_NS_MAX)
         };
         self.ready.clear();
+        let looked_ns = clock.now_ns();
         self.poller.wait(timeout_ns, &mut self.ready)?;
         let now_ns = clock.now_ns();
         if self.ready.is_empty() {
-            self.idle_ns += now_ns - self.last_look_ns;
+            self.idle_ns += now_ns - looked_ns;
         }
         for &token in &self.ready {
             let connection = &mut self.connections[token];
@@ -108,11 +107,6 @@ impl Fleet {
             next(connection);
             connection.send()?;
         }
-        self.last_look_ns = if self.ready.is_empty() {
-            now_ns
-        } else {
-            clock.now_ns()
-        };
         Ok(now_ns)
     }
 }

@@ -65,91 +65,128 @@ impl Schedule {
     }
 }
 
-/// Hands the requests that are due to the connections in turn.
-struct Sender<'w> {
+/// An open loop under way.
+pub struct OpenLoop {
+    fleet: Fleet,
+    workload: Workload,
     schedule: Schedule,
-    workload: &'w mut Workload,
-    turn: usize,
+    clock: Stopwatch,
+    progress: Progress,
+    recorder: Recorder,
     left: u64,
+    next_connection: usize,
+    end_ns: Option<u64>,
 }
 
-impl Sender<'_> {
-    fn send_due(&mut self, fleet: &mut Fleet, now_ns: u64) -> io::Result<()> {
-        let connections = fleet.connections();
+impl OpenLoop {
+    /// Starts the schedule now.
+    pub fn start(fleet: Fleet, workload: Workload, schedule: Schedule, limits: RunLimits) -> Self {
+        OpenLoop {
+            fleet,
+            workload,
+            schedule,
+            clock: Stopwatch::start(),
+            progress: Progress::new(limits),
+            recorder: Recorder::default(),
+            left: limits.requests_max,
+            next_connection: 0,
+            end_ns: None,
+        }
+    }
+
+    /// Sends what is due and serves what is ready; false when the run is over.
+    ///
+    /// # Errors
+    /// Those of the connections, and wrong replies.
+    pub fn turn(&mut self) -> io::Result<bool> {
+        let now_ns = self.clock.now_ns();
+        match self.progress.turn(now_ns) {
+            Turn::On => {}
+            Turn::Measure => {
+                self.recorder.clear();
+                self.fleet.start_idle_time();
+            }
+            Turn::End => self.end_ns = Some(now_ns),
+        }
+        if self.left == 0 && self.fleet.outstanding() == 0 {
+            self.end_ns = Some(now_ns);
+        }
+        if self.end_ns.is_some() {
+            return Ok(false);
+        }
+        self.send_due(now_ns)?;
+        self.receive(self.schedule.due_ns().saturating_sub(now_ns))?;
+        Ok(true)
+    }
+
+    fn send_due(&mut self, now_ns: u64) -> io::Result<()> {
+        let connections = self.fleet.connections();
         while self.left > 0 && self.schedule.due_ns() <= now_ns {
-            let connection = &mut connections[self.turn];
+            let connection = &mut connections[self.next_connection];
             if connection.outstanding() >= OUTSTANDING_MAX {
                 break;
             }
             self.workload.queue_next(connection, self.schedule.due_ns());
             self.schedule.advance();
             self.left -= 1;
-            self.turn = (self.turn + 1) % connections.len();
+            self.next_connection = (self.next_connection + 1) % connections.len();
         }
         connections
             .iter_mut()
             .filter(|c| c.has_output())
             .try_for_each(|c| c.send())
     }
+
+    fn receive(&mut self, wait_ns: u64) -> io::Result<()> {
+        let recorder = &mut self.recorder;
+        self.fleet.turn(
+            &self.clock,
+            wait_ns,
+            &mut |pending, outcome, latency_ns| {
+                recorder.add(pending.operation, outcome, latency_ns);
+            },
+            &mut |_| {},
+        )?;
+        Ok(())
+    }
+
+    /// Waits for the answers still out, and returns what has been measured.
+    ///
+    /// # Errors
+    /// Those of the connections, and wrong replies.
+    pub fn finish(mut self) -> io::Result<(Recorder, Summary)> {
+        let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
+        let measured_ns = self.progress.measured_ns(end_ns);
+        let busy_ns = measured_ns.saturating_sub(self.fleet.idle_ns());
+        let deadline_ns = self.clock.now_ns() + DRAIN_NS_MAX;
+        while self.fleet.outstanding() > 0 {
+            if self.clock.now_ns() > deadline_ns {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "answers are missing",
+                ));
+            }
+            self.receive(DRAIN_NS_MAX)?;
+        }
+        let mut summary = summarize(&self.recorder, &self.fleet, measured_ns);
+        summary.client_busy = busy_ns as f64 / measured_ns.max(1) as f64;
+        Ok((self.recorder, summary))
+    }
 }
 
-/// Runs the schedule over the fleet's connections.
+/// Runs the schedule over the fleet's connections, to the end.
 ///
 /// # Errors
 /// Those of the connections, and wrong replies.
 pub fn run(
-    fleet: &mut Fleet,
-    workload: &mut Workload,
+    fleet: Fleet,
+    workload: Workload,
     schedule: Schedule,
     limits: RunLimits,
 ) -> io::Result<(Recorder, Summary)> {
-    let clock = Stopwatch::start();
-    let mut recorder = Recorder::default();
-    let mut progress = Progress::new(limits);
-    let mut sender = Sender {
-        schedule,
-        workload,
-        turn: 0,
-        left: limits.requests_max,
-    };
-    let end_ns = loop {
-        let now_ns = clock.now_ns();
-        match progress.turn(now_ns) {
-            Turn::On => {}
-            Turn::Measure => {
-                recorder.clear();
-                fleet.start_idle_time();
-            }
-            Turn::End => break now_ns,
-        }
-        sender.send_due(fleet, now_ns)?;
-        if sender.left == 0 && fleet.outstanding() == 0 {
-            break now_ns;
-        }
-        let wait_ns = sender.schedule.due_ns().saturating_sub(now_ns);
-        receive(fleet, &clock, wait_ns, &mut recorder)?;
-    };
-    let measured_ns = progress.measured_ns(end_ns);
-    while fleet.outstanding() > 0 && clock.now_ns() < end_ns.saturating_add(DRAIN_NS_MAX) {
-        receive(fleet, &clock, DRAIN_NS_MAX, &mut recorder)?;
-    }
-    let summary = summarize(&recorder, fleet, measured_ns);
-    Ok((recorder, summary))
-}
-
-fn receive(
-    fleet: &mut Fleet,
-    clock: &Stopwatch,
-    wait_ns: u64,
-    recorder: &mut Recorder,
-) -> io::Result<()> {
-    fleet.turn(
-        clock,
-        wait_ns,
-        &mut |pending, outcome, latency_ns| recorder.add(pending.operation, outcome, latency_ns),
-        &mut |_| {},
-    )?;
-    Ok(())
+    let mut run = OpenLoop::start(fleet, workload, schedule, limits);
+    while run.turn()? {}
+    run.finish()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! A whole run as asked for: preload, threads, one result.
 
+use super::closed_loop::ClosedLoop;
+use super::connection::Connection;
 use super::fleet::Fleet;
 use super::keys::{KeyId, KeyPicker, KeyShape};
 use super::measurement::{Recorder, Summary};
-use super::open_loop::{self, Schedule};
+use super::open_loop::{self, OpenLoop, Schedule};
 use super::pinning::pin_to_cpu;
 use super::protocol::{Protocol, Renderer};
 use super::run_limits::RunLimits;
@@ -11,9 +13,12 @@ use super::scanner::Scanner;
 use super::target::Target;
 use super::values::{ValueSizes, Values};
 use super::workload::{Mix, Workload};
-use super::{blocking, closed_loop, connection::Connection};
+use super::{blocking, closed_loop};
 use std::io;
 use std::sync::Barrier;
+
+/// Bytes of values that a preload has under way.
+const PRELOAD_BATCH_BYTES: usize = 256 << 10;
 
 /// How requests are paced.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,8 +117,17 @@ impl Plan {
     /// # Errors
     /// Those of the connection.
     pub fn store(&self, first: KeyId, count: KeyId) -> io::Result<Summary> {
-        let depth = (256 * 1024 / self.values.bytes_max.max(1)).clamp(1, 128);
-        let mut fleet = self.fleet(1)?;
+        let mut storing = self.storing(first, count)?;
+        while storing.turn()? {}
+        Ok(storing.finish().1)
+    }
+
+    /// The loop of [`Plan::store`], started.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn storing(&self, first: KeyId, count: KeyId) -> io::Result<ClosedLoop> {
+        let depth = (PRELOAD_BATCH_BYTES / self.values.bytes_max.max(1)).clamp(1, 128);
         let picker = KeyPicker::Sequential {
             keys: first + count,
             next: first,
@@ -122,9 +136,23 @@ impl Plan {
             set_ratio: 1.0,
             multi_get_keys: 1,
         };
-        let mut workload = Workload::new(self.renderer(), picker, mix, self.seed);
+        let workload = Workload::new(self.renderer(), picker, mix, self.seed);
         let limits = RunLimits::requests(u64::from(count));
-        Ok(closed_loop::run(&mut fleet, &mut workload, depth, limits)?.1)
+        ClosedLoop::start(self.fleet(1)?, workload, depth, limits)
+    }
+
+    /// The open loop of this plan's operations on one connection, started.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn probing(&self, schedule: Schedule) -> io::Result<OpenLoop> {
+        let workload = Workload::new(self.renderer(), self.picker(), self.mix, self.seed);
+        Ok(OpenLoop::start(
+            self.fleet(1)?,
+            workload,
+            schedule,
+            self.limits,
+        ))
     }
 
     /// Runs on all threads and sums up.
@@ -154,10 +182,10 @@ impl Plan {
         let prepared = self.prepare_thread(index);
         // Every thread passes here, or those that could connect would wait for ever.
         barrier.wait();
-        let (mut driver, mut workload) = prepared?;
-        match (&mut driver, self.pace) {
-            (Driver::Blocking(connection), _) => {
-                blocking::run(connection, &mut workload, self.depth, self.limits)
+        let (driver, mut workload) = prepared?;
+        match (driver, self.pace) {
+            (Driver::Blocking(mut connection), _) => {
+                blocking::run(&mut connection, &mut workload, self.depth, self.limits)
             }
             (
                 Driver::Fleet(fleet),
@@ -171,11 +199,9 @@ impl Plan {
                     true => Schedule::poisson(rate, self.seed + index as u64),
                     false => Schedule::even(rate),
                 };
-                open_loop::run(fleet, &mut workload, schedule, self.limits)
+                open_loop::run(fleet, workload, schedule, self.limits)
             }
-            (Driver::Fleet(fleet), _) => {
-                closed_loop::run(fleet, &mut workload, self.depth, self.limits)
-            }
+            (Driver::Fleet(fleet), _) => closed_loop::run(fleet, workload, self.depth, self.limits),
         }
     }
 
@@ -195,16 +221,22 @@ impl Plan {
         Ok((driver, workload))
     }
 
-    fn fleet(&self, connections: usize) -> io::Result<Fleet> {
+    /// So many connections to the server.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub fn fleet(&self, connections: usize) -> io::Result<Fleet> {
         Fleet::connect(&self.target, connections, self.spin, || self.scanner())
     }
 
-    fn scanner(&self) -> Scanner {
+    /// A reader of this plan's replies.
+    pub fn scanner(&self) -> Scanner {
         let values = self.verify.then(|| Values::new(self.values));
         Scanner::new(self.protocol, self.key_bytes, values)
     }
 
-    fn renderer(&self) -> Renderer {
+    /// A writer of this plan's requests.
+    pub fn renderer(&self) -> Renderer {
         Renderer {
             protocol: self.protocol,
             keys: KeyShape::new(self.key_bytes),
@@ -212,7 +244,8 @@ impl Plan {
         }
     }
 
-    fn picker(&self) -> KeyPicker {
+    /// The choice of keys.
+    pub fn picker(&self) -> KeyPicker {
         match self.zipf {
             Some(theta) => KeyPicker::zipf(self.keys, theta),
             None => KeyPicker::Uniform { keys: self.keys },

@@ -1,0 +1,117 @@
+//! `farcache-compare`: farcached and memcached in turn on the same core, and the ratios.
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use farcache_bench::compare::{Group, Scope, compare};
+use farcache_bench::load::pinning::pin_to_cpu;
+use farcache_bench::server_process::{Launcher, Product};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Compares farcached with memcached: one worker each, pinned, taking turns; medians.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Options {
+    /// The main rows only, in under a minute.
+    #[arg(long)]
+    short: bool,
+    /// Groups of rows to measure; all of the version by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    groups: Vec<Group>,
+    /// How often the servers take turns.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds of each speed measurement.
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Program of farcached; the one beside this program by default.
+    #[arg(long)]
+    farcached: Option<PathBuf>,
+    /// Program of memcached.
+    #[arg(long, default_value = "memcached")]
+    memcached: PathBuf,
+    /// Measure only this server.
+    #[arg(long, value_parser = product)]
+    only: Option<Product>,
+    /// Core of the server.
+    #[arg(long, default_value_t = 0)]
+    server_cpu: usize,
+    /// Core of the client.
+    #[arg(long, default_value_t = 1)]
+    client_cpu: usize,
+    /// Leave the placement of server and client to the system.
+    #[arg(long)]
+    unpinned: bool,
+    /// Write every figure to this file, as JSON.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Fail where a wanted figure is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+fn product(name: &str) -> Result<Product, String> {
+    [Product::Farcached, Product::Memcached]
+        .into_iter()
+        .find(|product| product.name() == name)
+        .ok_or_else(|| "farcached or memcached".into())
+}
+
+impl Options {
+    fn launcher(&self) -> std::io::Result<Launcher> {
+        let beside = std::env::current_exe()?.with_file_name("farcached");
+        Ok(Launcher {
+            farcached: self.farcached.clone().unwrap_or(beside),
+            memcached: self.memcached.clone(),
+            cpu: (!self.unpinned).then_some(self.server_cpu),
+        })
+    }
+
+    fn scope(&self) -> Scope {
+        let products = match self.only {
+            Some(product) => vec![product],
+            None => vec![Product::Memcached, Product::Farcached],
+        };
+        Scope {
+            short: self.short,
+            rounds: self.rounds.unwrap_or(3),
+            seconds: self.seconds.unwrap_or(if self.short { 0.35 } else { 2.0 }),
+            products,
+        }
+    }
+
+    fn groups(&self) -> &[Group] {
+        match (self.groups.is_empty(), self.short) {
+            (false, _) => &self.groups,
+            (true, true) => &Group::SHORT,
+            (true, false) => &Group::ALL,
+        }
+    }
+}
+
+/// Whether every wanted figure was reached.
+fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
+    let launcher = options.launcher()?;
+    if !options.unpinned {
+        pin_to_cpu(options.client_cpu)
+            .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
+    }
+    let table = compare(&launcher, &options.scope(), options.groups())?;
+    println!("{table}");
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&table.lines())?)?;
+    }
+    Ok(table.all_met())
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(met) if met || !options.strict => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("farcache-compare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

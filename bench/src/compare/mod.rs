@@ -1,0 +1,90 @@
+//! farcached and memcached in turn on the same core, and the ratio of what was measured.
+
+pub mod engine_row;
+pub mod growth;
+pub mod hit_ratio;
+pub mod idle;
+pub mod memory;
+pub mod speed;
+pub mod table;
+
+use crate::load::runner::Plan;
+use crate::load::target::Target;
+use crate::server_process::{Launcher, Product};
+use std::io;
+use table::Table;
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The main rows only, in about 45 seconds.
+    pub short: bool,
+    /// How often the servers take turns.
+    pub rounds: usize,
+    /// Length of each speed measurement, in seconds.
+    pub seconds: f64,
+    /// Products measured, in this order within a round.
+    pub products: Vec<Product>,
+}
+
+/// A group of rows measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Group {
+    /// Requests a second and latencies.
+    Speed,
+    /// Resident bytes per item.
+    Memory,
+    /// Hit ratio at equal memory.
+    Hits,
+    /// Latency while the index grows.
+    Growth,
+    /// Many idle connections.
+    Idle,
+    /// The store without a network.
+    Engine,
+}
+
+impl Group {
+    /// Every group, in the order of the table.
+    pub const ALL: [Group; 6] = [
+        Group::Speed,
+        Group::Memory,
+        Group::Engine,
+        Group::Hits,
+        Group::Growth,
+        Group::Idle,
+    ];
+
+    /// The groups of the short version.
+    pub const SHORT: [Group; 2] = [Group::Speed, Group::Memory];
+}
+
+/// Measures the groups; the calling thread, which is the client, must be pinned already.
+///
+/// # Errors
+/// If a server cannot be started or breaks off.
+pub fn compare(launcher: &Launcher, scope: &Scope, groups: &[Group]) -> io::Result<Table> {
+    let mut table = Table::default();
+    for group in Group::ALL
+        .into_iter()
+        .filter(|group| groups.contains(group))
+    {
+        match group {
+            Group::Speed => speed::measure(launcher, scope, &mut table)?,
+            Group::Memory => memory::measure(launcher, scope, &mut table)?,
+            Group::Hits => hit_ratio::measure(launcher, scope, &mut table)?,
+            Group::Growth => growth::measure(launcher, scope, &mut table)?,
+            Group::Idle => idle::measure(launcher, scope, &mut table)?,
+            Group::Engine => engine_row::measure(&mut table)?,
+        }
+    }
+    Ok(table)
+}
+
+/// The plan that all measurements of a server start from.
+pub fn plan(target: Target) -> Plan {
+    Plan {
+        target,
+        ..Plan::default()
+    }
+}

@@ -1,0 +1,255 @@
+//! The rows that are compared, their samples, and the table of the medians.
+
+use crate::server_process::Product;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a row should show.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// farcached over memcached at least this.
+    RatioAtLeast(f64),
+    /// farcached over memcached above this.
+    RatioAbove(f64),
+    /// farcached over memcached at most this.
+    RatioAtMost(f64),
+    /// farcached itself at most this.
+    AtMost(f64),
+    /// farcached itself at least this.
+    AtLeast(f64),
+    /// For information.
+    Nothing,
+}
+
+impl Wanted {
+    fn is_met(self, ours: Option<f64>, ratio: Option<f64>) -> Option<bool> {
+        match self {
+            Wanted::RatioAtLeast(least) => ratio.map(|ratio| ratio >= least),
+            Wanted::RatioAbove(least) => ratio.map(|ratio| ratio > least),
+            Wanted::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
+            Wanted::AtMost(most) => ours.map(|ours| ours <= most),
+            Wanted::AtLeast(least) => ours.map(|ours| ours >= least),
+            Wanted::Nothing => None,
+        }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wanted::RatioAtLeast(least) => write!(formatter, ">= {least}x"),
+            Wanted::RatioAbove(least) => write!(formatter, "> {least}x"),
+            Wanted::RatioAtMost(most) => write!(formatter, "<= {most}x"),
+            Wanted::AtMost(most) => write!(formatter, "<= {most}"),
+            Wanted::AtLeast(least) => write!(formatter, ">= {least}"),
+            Wanted::Nothing => Ok(()),
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What is measured.
+    pub title: String,
+    /// Unit of the figures.
+    pub unit: &'static str,
+    /// What it should show.
+    pub wanted: Wanted,
+    /// Rows whose best memcached figure this one is compared with; none: its own.
+    pub rivals: Vec<String>,
+}
+
+impl Row {
+    /// A row compared with itself.
+    pub fn new(title: impl Into<String>, unit: &'static str, wanted: Wanted) -> Self {
+        Row {
+            title: title.into(),
+            unit,
+            wanted,
+            rivals: Vec::new(),
+        }
+    }
+}
+
+/// Rows and what was measured for them.
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<Row>,
+    samples: BTreeMap<(String, Product), Vec<f64>>,
+}
+
+/// A row with its medians, for people and for programs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// What is measured.
+    pub title: String,
+    /// Unit of the figures.
+    pub unit: &'static str,
+    /// Median of memcached, or of the best of its rivals.
+    pub memcached: Option<f64>,
+    /// Median of farcached.
+    pub farcached: Option<f64>,
+    /// farcached over memcached.
+    pub ratio: Option<f64>,
+    /// What it should show.
+    pub wanted: Wanted,
+    /// Whether it does.
+    pub met: Option<bool>,
+    /// Every farcached sample.
+    pub farcached_samples: Vec<f64>,
+    /// Every memcached sample.
+    pub memcached_samples: Vec<f64>,
+}
+
+impl Table {
+    /// Adds a sample, and the row the first time.
+    pub fn add(&mut self, row: &Row, product: Product, sample: f64) {
+        if !self.rows.iter().any(|known| known.title == row.title) {
+            self.rows.push(row.clone());
+        }
+        self.samples
+            .entry((row.title.clone(), product))
+            .or_default()
+            .push(sample);
+    }
+
+    fn samples(&self, title: &str, product: Product) -> Vec<f64> {
+        self.samples
+            .get(&(title.to_owned(), product))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn median(&self, title: &str, product: Product) -> Option<f64> {
+        median(self.samples(title, product))
+    }
+
+    fn memcached(&self, row: &Row) -> Option<f64> {
+        if row.rivals.is_empty() {
+            return self.median(&row.title, Product::Memcached);
+        }
+        let rivals = row.rivals.iter();
+        rivals
+            .filter_map(|title| self.median(title, Product::Memcached))
+            .reduce(f64::max)
+    }
+
+    fn line(&self, row: &Row) -> Line {
+        let memcached = self.memcached(row);
+        let farcached = self.median(&row.title, Product::Farcached);
+        let ratio = farcached.zip(memcached).map(|(ours, theirs)| ours / theirs);
+        Line {
+            title: row.title.clone(),
+            unit: row.unit,
+            memcached,
+            farcached,
+            ratio,
+            wanted: row.wanted,
+            met: row.wanted.is_met(farcached, ratio),
+            farcached_samples: self.samples(&row.title, Product::Farcached),
+            memcached_samples: self.samples(&row.title, Product::Memcached),
+        }
+    }
+
+    /// Every row with its medians.
+    pub fn lines(&self) -> Vec<Line> {
+        self.rows.iter().map(|row| self.line(row)).collect()
+    }
+
+    /// Whether no row falls short of what it should show.
+    pub fn all_met(&self) -> bool {
+        self.lines().iter().all(|line| line.met != Some(false))
+    }
+}
+
+/// The middle one, or the mean of the two in the middle.
+pub fn median(mut samples: Vec<f64>) -> Option<f64> {
+    samples.sort_by(f64::total_cmp);
+    let middle = samples.len() / 2;
+    match samples.len() {
+        0 => None,
+        count if count % 2 == 1 => Some(samples[middle]),
+        _ => Some((samples[middle - 1] + samples[middle]) / 2.0),
+    }
+}
+
+/// A figure with three or four digits that matter.
+fn figure(number: Option<f64>) -> String {
+    match number {
+        None => "-".into(),
+        Some(number) if number.abs() >= 100.0 => format!("{number:.0}"),
+        Some(number) if number.abs() >= 10.0 => format!("{number:.1}"),
+        Some(number) => format!("{number:.3}"),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} met",
+            "", "unit", "memcached", "farcached", "ratio", "wanted"
+        )?;
+        for line in self.lines() {
+            let met = match line.met {
+                Some(true) => "yes",
+                Some(false) => "NO",
+                None => "",
+            };
+            writeln!(
+                formatter,
+                "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} {met}",
+                line.title,
+                line.unit,
+                figure(line.memcached),
+                figure(line.farcached),
+                line.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}")),
+                line.wanted.to_string(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn a_row_is_compared_with_the_best_of_its_rivals() {
+        let mut table = Table::default();
+        let mut one = Row::new("one", "x", Wanted::RatioAtLeast(2.0));
+        one.rivals = vec!["one".into(), "other".into()];
+        let other = Row::new("other", "x", Wanted::RatioAtLeast(2.0));
+        table.add(&one, Product::Memcached, 1.0);
+        table.add(&one, Product::Farcached, 5.0);
+        table.add(&other, Product::Memcached, 4.0);
+        table.add(&other, Product::Farcached, 9.0);
+        let lines = table.lines();
+        assert_eq!((lines[0].memcached, lines[0].met), (Some(4.0), Some(false)));
+        assert_eq!((lines[1].ratio, lines[1].met), (Some(2.25), Some(true)));
+        assert!(!table.all_met());
+    }
+
+    #[test]
+    fn what_was_not_measured_is_neither_met_nor_missed() {
+        let mut table = Table::default();
+        table.add(
+            &Row::new("row", "x", Wanted::RatioAtMost(1.0)),
+            Product::Memcached,
+            1.0,
+        );
+        assert_eq!(table.lines()[0].met, None);
+        assert!(table.to_string().contains("row"));
+    }
+}

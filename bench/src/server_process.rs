@@ -1,0 +1,263 @@
+//! A server under test: started pinned to a core, watched through `/proc`, stopped for sure.
+
+use crate::load::pinning::pinned;
+use crate::load::target::Target;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to listen or to end.
+const START_STOP_MAX: Duration = Duration::from_secs(20);
+
+/// Which server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Product {
+    /// Ours.
+    Farcached,
+    /// The one that ours replaces.
+    Memcached,
+}
+
+impl Product {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Product::Farcached => "farcached",
+            Product::Memcached => "memcached",
+        }
+    }
+}
+
+/// How servers are started.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// Program of each product.
+    pub farcached: PathBuf,
+    /// Program of each product.
+    pub memcached: PathBuf,
+    /// Core of the server, if pinned.
+    pub cpu: Option<usize>,
+}
+
+impl Launcher {
+    /// Starts a server with one worker on a free port, and waits until it listens.
+    ///
+    /// # Errors
+    /// If it cannot be started, ends at once, or does not listen in time.
+    pub fn start(&self, product: Product, options: &[&str]) -> io::Result<ServerProcess> {
+        let program = match product {
+            Product::Farcached => &self.farcached,
+            Product::Memcached => &self.memcached,
+        };
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command
+            .args(["-l", "127.0.0.1", "-t", "1", "-p", &port.to_string()])
+            .args(options);
+        if rustix::process::getuid().is_root() {
+            command.args(["-u", "nobody"]);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = pinned(self.cpu, || command.spawn())?.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", program.display()))
+        })?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut server = ServerProcess {
+            product,
+            child,
+            address,
+        };
+        server.wait_until_listening()?;
+        Ok(server)
+    }
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+/// A running server; killed when dropped.
+pub struct ServerProcess {
+    product: Product,
+    child: Child,
+    address: SocketAddr,
+}
+
+impl ServerProcess {
+    /// Which server it is.
+    pub fn product(&self) -> Product {
+        self.product
+    }
+
+    /// Where it listens.
+    pub fn target(&self) -> Target {
+        Target::Tcp(self.address)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn wait_until_listening(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + START_STOP_MAX;
+        while TcpStream::connect(self.address).is_err() {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!(
+                    "{} ended: {status}",
+                    self.product.name()
+                )));
+            }
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!(
+                    "{} does not listen",
+                    self.product.name()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn proc_path(&self, file: &str) -> PathBuf {
+        Path::new("/proc")
+            .join(self.child.id().to_string())
+            .join(file)
+    }
+
+    /// Resident memory in bytes, explicit huge pages included.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn resident_bytes(&self) -> io::Result<u64> {
+        resident_bytes_of(&self.child.id().to_string())
+    }
+
+    /// CPU time of all its threads, in nanoseconds.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn cpu_ns(&self) -> io::Result<u64> {
+        let mut sum = 0;
+        for task in std::fs::read_dir(self.proc_path("task"))? {
+            let schedstat = std::fs::read_to_string(task?.path().join("schedstat"))?;
+            sum += first_number(&schedstat);
+        }
+        Ok(sum)
+    }
+
+    /// Open descriptors.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn descriptors(&self) -> io::Result<usize> {
+        Ok(std::fs::read_dir(self.proc_path("fd"))?.count())
+    }
+
+    /// Asks it to end (SIGTERM) and waits; true if it ended with status 0.
+    ///
+    /// # Errors
+    /// If it does not end in time.
+    pub fn stop(mut self) -> io::Result<bool> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let deadline = Instant::now() + START_STOP_MAX;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status.success());
+            }
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!(
+                    "{} does not end",
+                    self.product.name()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // An error means that it has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Resident memory of a process (a number, or `self`) in bytes, explicit huge pages included.
+///
+/// # Errors
+/// If there is no such process.
+pub fn resident_bytes_of(process: &str) -> io::Result<u64> {
+    let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status"))?;
+    Ok(status_bytes(&status, "VmRSS:") + status_bytes(&status, "HugetlbPages:"))
+}
+
+fn first_number(text: &str) -> u64 {
+    text.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0)
+}
+
+/// A line `NAME   N kB` of `/proc/PID/status`, in bytes; 0 if it is not there.
+fn status_bytes(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0, first_number) * 1024
+}
+
+/// Allows this process and those it starts as many descriptors as the system lets it have, up to
+/// `wanted`; returns how many.
+///
+/// # Errors
+/// If the limit cannot be set.
+pub fn raise_descriptor_limit(wanted: u64) -> io::Result<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let higher = Rlimit {
+        current: Some(wanted),
+        maximum: Some(wanted.max(hard)),
+    };
+    if wanted > hard && setrlimit(Resource::Nofile, higher).is_ok() {
+        return Ok(wanted);
+    }
+    let current = wanted
+        .min(hard)
+        .max(limit.current.unwrap_or(u64::MAX).min(hard));
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(current),
+            maximum: limit.maximum,
+        },
+    )?;
+    Ok(current)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_lines_are_read_in_bytes() {
+        let status = "Name:\tx\nVmRSS:\t    12 kB\nHugetlbPages:\t       2 kB\n";
+        assert_eq!(status_bytes(status, "VmRSS:"), 12 << 10);
+        assert_eq!(status_bytes(status, "HugetlbPages:"), 2 << 10);
+        assert_eq!(status_bytes(status, "VmSwap:"), 0);
+    }
+}
