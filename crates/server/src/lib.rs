@@ -5,13 +5,16 @@ pub mod acceptor;
 pub mod admission;
 pub mod connections;
 pub mod counters;
+pub mod logging;
 pub mod net;
 pub mod options;
+pub mod process;
 pub mod server;
 pub mod session;
 pub mod settings;
 pub mod shared;
 pub mod signals;
+pub mod start;
 pub mod worker;
 
 /// The version told to clients: the memcached release whose protocol this server speaks, since

@@ -2,37 +2,34 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use farcache_server::net::listen::bind_tcp;
-use farcache_server::options::Options;
-use farcache_server::server::Server;
-use farcache_server::shared::Shared;
-use farcache_server::signals::Signals;
-use farcache_store::{Store, StoreConfig};
+use farcache_server::options::{Options, status_of};
+use farcache_server::start;
 use std::process::ExitCode;
-use std::sync::Arc;
+
+/// What `-i` prints.
+const LICENCE: &str = include_str!("../../../LICENSE");
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        Err(error) => return explain(&error),
+    };
+    if options.license {
+        print!("{LICENCE}");
+        return ExitCode::SUCCESS;
+    }
+    match start::run(&options) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("farcached: {message}");
-            ExitCode::from(71)
+        Err(refusal) => {
+            eprintln!("farcached: {}", refusal.message);
+            ExitCode::from(refusal.status)
         }
     }
 }
 
-fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-    let settings = options.settings();
-    let listeners = bind_tcp(&options.places()?, settings.tcp_port, settings.backlog, false)?;
-    for listener in &listeners {
-        println!("listening on {}", listener.address);
-    }
-    let config = StoreConfig {
-        memory_bytes: settings.memory_bytes,
-        handles_max: settings.threads + 4,
-        ..StoreConfig::default()
-    };
-    let signals = Signals::take_over()?;
-    let shared = Arc::new(Shared::new(Store::new(config)?, settings));
-    Ok(Server::start(shared)?.serve(listeners, signals)?)
+/// Prints help, the version, or what is wrong with the command line.
+fn explain(error: &clap::Error) -> ExitCode {
+    // Nothing is left to be done if even this cannot be printed.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(status_of(error)) } else { ExitCode::SUCCESS }
 }

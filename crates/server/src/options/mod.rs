@@ -1,56 +1,193 @@
-//! The command line.
+//! The command line: memcached's options, with their short and long names and meaning.
+//!
+//! What an option does here stands in `docs/options.md`.
 
-use crate::net::listen::Place;
-use crate::settings::Settings;
-use clap::Parser;
+mod checks;
+mod extended;
+mod sizes;
+
+pub use checks::{Plan, Refusal, status_of};
+
+use crate::logging::LogFormat;
+use clap::{ArgAction, Parser};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// A memcached-compatible key-value store.
+///
+/// Speaks memcached's text, meta and binary protocols over TCP, UDP, unix sockets and TLS, and
+/// takes memcached's options. Those that have no meaning for its store are accepted and reported.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "farcached", version, disable_help_flag = true)]
+#[command(name = "farcached", version, disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
-    /// TCP port
-    #[arg(short = 'p', long = "port", default_value_t = 11211)]
-    pub port: u16,
-    /// Worker threads
-    #[arg(short = 't', long = "threads")]
-    pub threads: Option<usize>,
-    /// Item memory in megabytes
-    #[arg(short = 'm', long = "memory-limit", default_value_t = 64)]
-    pub memory_mb: u64,
-    /// Addresses to listen on
-    #[arg(short = 'l', long = "listen", value_delimiter = ',')]
+    /// TCP port to listen on; 0 or -1 chooses a free one (0 turns TCP off where -U is given)
+    #[arg(short = 'p', long = "port", value_name = "num", allow_hyphen_values = true)]
+    #[arg(value_parser = sizes::port)]
+    pub port: Option<u16>,
+
+    /// UDP port to listen on; 0 is off, -1 chooses a free one [default: 0]
+    #[arg(short = 'U', long = "udp-port", value_name = "num", allow_hyphen_values = true)]
+    #[arg(value_parser = sizes::udp_port)]
+    pub udp_port: Option<sizes::UdpPort>,
+
+    /// Unix socket to listen on (disables TCP and UDP)
+    #[arg(short = 's', long = "unix-socket", value_name = "file")]
+    pub unix_socket: Option<PathBuf>,
+
+    /// Access mask of the unix socket, in octal
+    #[arg(short = 'a', long = "unix-mask", value_name = "mask", default_value = "700")]
+    #[arg(value_parser = sizes::octal_mask)]
+    pub unix_mask: u32,
+
+    /// Enable the `shutdown` command
+    #[arg(short = 'A', long = "enable-shutdown")]
+    pub shutdown: bool,
+
+    /// Address to listen on: host, host:port, [IPv6]:port or *; several by commas or repetition;
+    /// `notls:` before one turns -Z off for it [default: every address]
+    #[arg(short = 'l', long = "listen", value_name = "addr", action = ArgAction::Append)]
     pub listen: Vec<String>,
-    /// Most connections
-    #[arg(short = 'c', long = "conn-limit", default_value_t = 1024)]
+
+    /// Run as a daemon
+    #[arg(short = 'd', long = "daemon")]
+    pub daemon: bool,
+
+    /// Maximize the core file limit
+    #[arg(short = 'r', long = "enable-coredumps")]
+    pub core_dumps: bool,
+
+    /// User whose identity to assume (only when run as root)
+    #[arg(short = 'u', long = "user", value_name = "user")]
+    pub user: Option<String>,
+
+    /// Memory for items, in megabytes, or with a suffix k, m, g
+    #[arg(short = 'm', long = "memory-limit", value_name = "num", default_value = "64")]
+    #[arg(value_parser = sizes::megabytes)]
+    pub memory_bytes: u64,
+
+    /// Return an error when memory is full, instead of evicting items
+    #[arg(short = 'M', long = "disable-evictions")]
+    pub no_evictions: bool,
+
+    /// Most simultaneous connections
+    #[arg(short = 'c', long = "conn-limit", value_name = "num", default_value_t = 1024)]
     pub connections_max: usize,
-    /// Microseconds to poll before sleeping
-    #[arg(long = "poll-us", default_value_t = 50)]
+
+    /// Lock all memory
+    #[arg(short = 'k', long = "lock-memory")]
+    pub lock_memory: bool,
+
+    /// Verbose (-vv: more, also requests; -vvv: everything)
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Print this help and exit
+    #[arg(short = 'h', long = "help", action = ArgAction::Help)]
+    pub help: Option<bool>,
+
+    /// Print the licence and exit
+    #[arg(short = 'i', long = "license")]
+    pub license: bool,
+
+    /// Print the version and exit
+    #[arg(short = 'V', long = "version", action = ArgAction::Version)]
+    pub version: Option<bool>,
+
+    /// Write the process number to this file
+    #[arg(short = 'P', long = "pidfile", value_name = "file")]
+    pub pid_file: Option<PathBuf>,
+
+    /// Slab growth factor: accepted, not applicable
+    #[arg(short = 'f', long = "slab-growth-factor", value_name = "num", default_value_t = 1.25)]
+    pub growth_factor: f64,
+
+    /// Least space of an item: accepted, not applicable
+    #[arg(short = 'n', long = "slab-min-size", value_name = "bytes", default_value_t = 48)]
+    pub chunk_bytes: usize,
+
+    /// Use large memory pages where the machine has them
+    #[arg(short = 'L', long = "enable-largepages")]
+    pub large_pages: bool,
+
+    /// Character between a key's prefix and the rest, for `stats detail`, which it turns on
+    #[arg(short = 'D', value_name = "char", value_parser = sizes::delimiter)]
+    pub delimiter: Option<u8>,
+
+    /// Worker threads [default: the cores that the process may use]
+    #[arg(short = 't', long = "threads", value_name = "num")]
+    pub threads: Option<usize>,
+
+    /// Most requests of one connection that are handled before others get their turn
+    #[arg(short = 'R', long = "max-reqs-per-event", value_name = "num", default_value_t = 512)]
+    pub requests_per_event: usize,
+
+    /// Disable CAS
+    #[arg(short = 'C', long = "disable-cas")]
+    pub no_cas: bool,
+
+    /// Connections that may wait to be accepted
+    #[arg(short = 'b', long = "listen-backlog", value_name = "num", default_value_t = 1024)]
+    pub backlog: i32,
+
+    /// Protocol: ascii, binary, or auto
+    #[arg(short = 'B', long = "protocol", value_name = "name", default_value = "auto")]
+    #[arg(value_parser = sizes::protocol)]
+    pub protocol: crate::settings::Protocol,
+
+    /// Largest item, in bytes or with a suffix k, m, g (1k to 1024m)
+    #[arg(short = 'I', long = "max-item-size", value_name = "num", default_value = "1m")]
+    #[arg(value_parser = sizes::bytes)]
+    pub item_bytes_max: u64,
+
+    /// Require SASL authentication (users: the file that MEMCACHED_SASL_PWDB names)
+    #[arg(short = 'S', long = "enable-sasl")]
+    pub sasl: bool,
+
+    /// Disable the `flush_all` command
+    #[arg(short = 'F', long = "disable-flush-all")]
+    pub no_flush: bool,
+
+    /// Disable `stats cachedump` and `lru_crawler metadump`
+    #[arg(short = 'X', long = "disable-dumping")]
+    pub no_dump: bool,
+
+    /// Disable the `watch` command
+    #[arg(short = 'W', long = "disable-watch")]
+    pub no_watch: bool,
+
+    /// Require authentication on the text protocol; lines of user:password
+    #[arg(short = 'Y', long = "auth-file", value_name = "file")]
+    pub auth_file: Option<PathBuf>,
+
+    /// Memory file of a restartable cache: accepted, not applicable
+    #[arg(short = 'e', long = "memory-file", value_name = "file")]
+    pub memory_file: Option<PathBuf>,
+
+    /// Encrypt connections with TLS (needs -o ssl_chain_cert)
+    #[arg(short = 'Z', long = "enable-ssl")]
+    pub tls: bool,
+
+    /// Number of NAPI ids: accepted, not applicable
+    #[arg(short = 'N', long = "napi_ids", value_name = "num")]
+    pub napi_ids: Option<u32>,
+
+    /// Extended options, separated by commas
+    #[arg(short = 'o', long = "extended", value_name = "options", action = ArgAction::Append)]
+    pub extended: Vec<String>,
+
+    /// Microseconds for which a worker polls after activity before it sleeps; 0 is off
+    #[arg(long = "poll-us", value_name = "num", default_value_t = 50)]
     pub poll_us: u32,
-}
 
-impl Options {
-    /// The settings that they ask for.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            tcp_port: self.port,
-            memory_bytes: self.memory_mb << 20,
-            threads: self.threads.unwrap_or_else(cores),
-            connections_max: self.connections_max,
-            interfaces: self.listen.clone(),
-            poll_us: self.poll_us,
-            ..Settings::default()
-        }
-    }
+    /// Write the TCP port that was chosen to this file, once clients may connect
+    #[arg(long = "port-file", value_name = "file")]
+    pub port_file: Option<PathBuf>,
 
-    /// Where to listen.
-    ///
-    /// # Errors
-    /// A message that names the malformed address.
-    pub fn places(&self) -> Result<Vec<Place>, String> {
-        self.listen.iter().map(|text| Place::parse(text)).collect()
-    }
-}
+    /// Serve Prometheus metrics over HTTP at this address
+    #[arg(long = "metrics", value_name = "addr:port")]
+    pub metrics: Option<SocketAddr>,
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(4, usize::from)
+    /// Format of the log
+    #[arg(long = "log-format", value_name = "name", default_value = "text")]
+    pub log_format: LogFormat,
 }

@@ -1,0 +1,265 @@
+//! From options to what the server does: checks that involve several of them, and defaults.
+
+use super::Options;
+use super::extended::Extended;
+use super::sizes::UdpPort;
+use crate::net::listen::Place;
+use crate::settings::{Settings, TlsSettings};
+use std::path::PathBuf;
+
+/// Smallest and largest item size that `-I` allows, in bytes.
+const ITEM_BYTES_LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
+
+/// Exit status of memcached for a malformed value (`EX_USAGE` of `sysexits.h`).
+const BAD_VALUE: u8 = 64;
+
+/// Exit status of memcached for an unknown option.
+const UNKNOWN: u8 = 1;
+
+/// Why the server does not start, and its exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub message: String,
+    /// Exit status.
+    pub status: u8,
+}
+
+impl Refusal {
+    fn bad_value(message: impl Into<String>) -> Self {
+        Refusal { message: message.into(), status: BAD_VALUE }
+    }
+}
+
+/// What the options amount to.
+#[derive(Debug)]
+pub struct Plan {
+    /// What sessions and workers read.
+    pub settings: Settings,
+    /// Where to listen; everywhere if empty.
+    pub places: Vec<Place>,
+    /// Whether to serve TCP.
+    pub tcp: bool,
+    /// Whether to serve UDP, at `settings.udp_port`, where 0 is a free one.
+    pub udp: bool,
+    /// Whether `stats sizes` is kept from the start.
+    pub track_sizes: bool,
+    /// Options that have no effect here.
+    pub not_applicable: Vec<String>,
+}
+
+impl Options {
+    /// What the options amount to.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn plan(&self) -> Result<Plan, Refusal> {
+        self.check_ranges()?;
+        let mut settings = self.settings();
+        let mut extended = Extended::default();
+        for list in &self.extended {
+            extended
+                .apply(list, &mut settings)
+                .map_err(|message| Refusal { message, status: UNKNOWN })?;
+        }
+        settings.tls = self.tls_settings(&extended.tls)?;
+        Ok(Plan {
+            places: self.places()?,
+            tcp: self.serves_tcp(),
+            udp: self.serves_udp(),
+            track_sizes: extended.track_sizes,
+            not_applicable: self.not_applicable(extended.not_applicable),
+            settings,
+        })
+    }
+
+    fn check_ranges(&self) -> Result<(), Refusal> {
+        let checks = [
+            (self.threads == Some(0), "-t: the number of threads must be greater than 0"),
+            (self.connections_max == 0, "-c: the most connections must be greater than 0"),
+            (self.requests_per_event == 0, "-R: the requests per event must be greater than 0"),
+            (self.backlog <= 0, "-b: the backlog must be greater than 0"),
+            (self.chunk_bytes == 0, "-n: the chunk size must be greater than 0"),
+            (self.growth_factor <= 1.0, "-f: the factor must be greater than 1"),
+            (self.memory_bytes == 0, "-m: the memory must be greater than 0"),
+            (!ITEM_BYTES_LIMITS.contains(&self.item_bytes_max), "-I: the largest item must be between 1k and 1024m"),
+            (self.item_bytes_max > self.memory_bytes / 2, "-I: the largest item cannot be above half of the memory (-m)"),
+            (self.sasl && self.auth_file.is_some(), "-S and -Y exclude each other"),
+            (self.sasl && self.protocol == crate::settings::Protocol::Ascii, "-S needs the binary protocol; do not use it with -B ascii"),
+            (self.auth_file.is_some() && self.protocol == crate::settings::Protocol::Binary, "-Y needs the text protocol; do not use it with -B binary"),
+        ];
+        match checks.iter().find(|(wrong, _)| *wrong) {
+            Some((_, message)) => Err(Refusal::bad_value(*message)),
+            None => Ok(()),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            tcp_port: self.tcp_port(),
+            udp_port: match self.udp_port {
+                Some(UdpPort::At(port)) => port,
+                _ => 0,
+            },
+            interfaces: self.listen.clone(),
+            unix_socket: self.unix_socket.clone(),
+            unix_mask: self.unix_mask,
+            memory_bytes: self.memory_bytes,
+            evictions: !self.no_evictions,
+            item_bytes_max: self.item_bytes_max as usize,
+            cas: !self.no_cas,
+            flush: !self.no_flush,
+            shutdown_command: self.shutdown,
+            dump: !self.no_dump,
+            watch: !self.no_watch,
+            detail_prefix: self.delimiter.unwrap_or(b':'),
+            detail: self.delimiter.is_some(),
+            threads: self.threads.unwrap_or_else(cores),
+            connections_max: self.connections_max,
+            backlog: self.backlog,
+            requests_per_event: self.requests_per_event,
+            protocol: self.protocol,
+            poll_us: self.poll_us,
+            large_pages: self.large_pages,
+            sasl: self.sasl,
+            auth_file: self.user_file(),
+            growth_factor: self.growth_factor,
+            chunk_bytes: self.chunk_bytes,
+            ..Settings::default()
+        }
+    }
+
+    /// Like memcached: with a UDP port and no TCP port, TCP listens at the same number.
+    fn tcp_port(&self) -> u16 {
+        match (self.port, self.udp_port) {
+            (Some(port), _) => port,
+            (None, Some(UdpPort::At(port))) => port,
+            (None, _) => Settings::default().tcp_port,
+        }
+    }
+
+    fn serves_tcp(&self) -> bool {
+        self.unix_socket.is_none() && !(self.port == Some(0) && self.serves_udp())
+    }
+
+    fn serves_udp(&self) -> bool {
+        self.unix_socket.is_none() && !matches!(self.udp_port, None | Some(UdpPort::Off))
+    }
+
+    fn user_file(&self) -> Option<PathBuf> {
+        let sasl_file = || std::env::var_os("MEMCACHED_SASL_PWDB").map(PathBuf::from);
+        self.auth_file.clone().or_else(|| self.sasl.then(sasl_file).flatten())
+    }
+
+    fn tls_settings(&self, tls: &TlsSettings) -> Result<Option<TlsSettings>, Refusal> {
+        if !self.tls {
+            return Ok(None);
+        }
+        if tls.chain_cert.as_os_str().is_empty() {
+            return Err(Refusal::bad_value("-Z needs -o ssl_chain_cert=FILE"));
+        }
+        if self.udp_port.is_some_and(|port| port != UdpPort::Off) {
+            return Err(Refusal::bad_value("-U cannot be combined with -Z: UDP is not encrypted"));
+        }
+        Ok(Some(tls.clone()))
+    }
+
+    fn places(&self) -> Result<Vec<Place>, Refusal> {
+        self.listen
+            .iter()
+            .flat_map(|list| list.split([',', ';']))
+            .map(|text| Place::parse(text).map_err(|error| Refusal::bad_value(format!("-l: {error}"))))
+            .collect()
+    }
+
+    fn not_applicable(&self, extended: Vec<String>) -> Vec<String> {
+        let defaults = Settings::default();
+        let own = [
+            (self.growth_factor.to_bits() != defaults.growth_factor.to_bits(), "-f"),
+            (self.chunk_bytes != defaults.chunk_bytes, "-n"),
+            (self.memory_file.is_some(), "-e"),
+            (self.napi_ids.is_some(), "-N"),
+        ];
+        let own = own.iter().filter(|(given, _)| *given).map(|(_, name)| (*name).to_owned());
+        own.chain(extended).collect()
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(Settings::default().threads, usize::from)
+}
+
+/// Exit status for what the command line parser refused.
+pub fn status_of(error: &clap::Error) -> u8 {
+    match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => UNKNOWN,
+        _ => BAD_VALUE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    fn plan(arguments: &[&str]) -> Result<Plan, Refusal> {
+        let arguments = std::iter::once("farcached").chain(arguments.iter().copied());
+        Options::try_parse_from(arguments)
+            .map_err(|error| Refusal { message: error.to_string(), status: status_of(&error) })?
+            .plan()
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn short_and_long_names_mean_the_same() {
+        let short = ["-p", "1", "-m", "100", "-c", "7", "-I", "2m", "-t", "3", "-R", "9", "-b", "8"];
+        let long = [
+            "--port=1", "--memory-limit=100", "--conn-limit=7", "--max-item-size=2m", "--threads=3",
+            "--max-reqs-per-event=9", "--listen-backlog=8",
+        ];
+        let (short, long) = (plan(&short).expect("valid"), plan(&long).expect("valid"));
+        assert_eq!(format!("{:?}", short.settings), format!("{:?}", long.settings));
+        assert_eq!(short.settings.memory_bytes, 100 << 20);
+    }
+
+    #[test]
+    fn several_addresses_and_verbosity_add_up() {
+        let plan = plan(&["-l", "a,b:1", "-l", "[::1]:2", "-vv"]).expect("valid");
+        assert_eq!(plan.places.len(), 3);
+        assert!(plan.tcp && !plan.udp);
+    }
+
+    #[test]
+    fn ports_follow_each_other_as_in_memcached() {
+        let udp_only = plan(&["-p", "0", "-U", "5"]).expect("valid");
+        assert!(!udp_only.tcp && udp_only.udp);
+        assert_eq!(plan(&["-U", "5"]).expect("valid").settings.tcp_port, 5);
+        assert!(plan(&["-p", "0"]).expect("valid").tcp);
+        assert!(!plan(&["-s", "/s"]).expect("valid").tcp);
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_memcacheds_status() {
+        for arguments in [
+            &["-t", "0"][..], &["-I", "1"], &["-I", "2g"], &["-I", "40m"], &["-m", "0"], &["-p", "70000"],
+            &["-p", "abc"], &["-B", "foo"], &["-a", "999"], &["-c", "0"], &["-Z"], &["-D", "ab"],
+            &["-l", "host:x"], &["-S", "-Y", "/f"], &["-f", "0.5"], &["-n", "0"], &["-R", "0"],
+            &["-b", "x"], &["-p"], &["--poll-us", "-1"],
+        ] {
+            assert_eq!(plan(arguments).expect_err("wrong").status, BAD_VALUE, "{arguments:?}");
+        }
+        for arguments in [&["-Q"][..], &["--no-such"], &["extra"], &["-o", "foo"]] {
+            assert_eq!(plan(arguments).expect_err("unknown").status, UNKNOWN, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_reported() {
+        let plan = plan(&["-f", "1.5", "-n", "32", "-o", "slab_reassign,lru_crawler"]).expect("valid");
+        assert_eq!(plan.not_applicable, ["-f", "-n", "-o slab_reassign", "-o lru_crawler"]);
+    }
+}

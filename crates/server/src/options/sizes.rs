@@ -1,0 +1,125 @@
+//! Values of options: numbers with suffixes, ports, masks.
+
+use crate::settings::Protocol;
+
+/// Where UDP is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UdpPort {
+    /// Nowhere.
+    Off,
+    /// At a free port.
+    Free,
+    /// At this port.
+    At(u16),
+}
+
+/// A number of bytes with an optional suffix k, m or g, in powers of 1024.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    scaled(text, 0)
+}
+
+/// As [`bytes`], but a number without a suffix counts megabytes.
+pub(super) fn megabytes(text: &str) -> Result<u64, String> {
+    scaled(text, 20)
+}
+
+fn scaled(text: &str, shift_without_suffix: u32) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, shift_without_suffix),
+    };
+    let number = number(digits)?;
+    number.checked_mul(1 << shift).ok_or_else(|| "too large a number".to_owned())
+}
+
+/// A number that consists of digits alone.
+pub(super) fn number(digits: &str) -> Result<u64, String> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("not a number, optionally with a suffix k, m or g".to_owned());
+    }
+    digits.parse().map_err(|_| "too large a number".to_owned())
+}
+
+/// A TCP port; -1 means a free one, as 0 does.
+pub(super) fn port(text: &str) -> Result<u16, String> {
+    if text == "-1" {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| "not a port number (0 to 65535, or -1)".to_owned())
+}
+
+/// A UDP port; 0 is none and -1 a free one.
+pub(super) fn udp_port(text: &str) -> Result<UdpPort, String> {
+    match (text, port(text)?) {
+        ("-1", _) => Ok(UdpPort::Free),
+        (_, 0) => Ok(UdpPort::Off),
+        (_, port) => Ok(UdpPort::At(port)),
+    }
+}
+
+/// Access rights in octal.
+pub(super) fn octal_mask(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mask) if mask <= 0o777 => Ok(mask),
+        _ => Err("not an octal number up to 777".to_owned()),
+    }
+}
+
+/// One ASCII character.
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ => Err("not a single ASCII character".to_owned()),
+    }
+}
+
+/// A protocol's name.
+pub(super) fn protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "auto" => Ok(Protocol::Auto),
+        "ascii" => Ok(Protocol::Ascii),
+        "binary" => Ok(Protocol::Binary),
+        _ => Err("not one of auto, binary, or ascii".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_multiply() {
+        assert_eq!(bytes("1024"), Ok(1024));
+        assert_eq!(bytes("16k"), Ok(16 << 10));
+        assert_eq!(bytes("2M"), Ok(2 << 20));
+        assert_eq!(megabytes("64"), Ok(64 << 20));
+        assert_eq!(megabytes("2g"), Ok(2 << 30));
+    }
+
+    #[test]
+    fn what_is_not_a_size_is_refused() {
+        for text in ["", "k", "1kb", "-1", "+1", "1.5m", " 1", "0x10", "99999999999999999999"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert!(megabytes("18446744073709551615").is_err());
+    }
+
+    #[test]
+    fn ports_may_be_left_to_the_system() {
+        assert_eq!(port("-1"), Ok(0));
+        assert_eq!(udp_port("0"), Ok(UdpPort::Off));
+        assert_eq!(udp_port("-1"), Ok(UdpPort::Free));
+        assert_eq!(udp_port("11211"), Ok(UdpPort::At(11211)));
+        assert!(port("65536").is_err());
+        assert!(port("-2").is_err());
+    }
+
+    #[test]
+    fn masks_are_octal() {
+        assert_eq!(octal_mask("0700"), Ok(0o700));
+        assert!(octal_mask("888").is_err());
+        assert!(octal_mask("1000").is_err());
+    }
+}
