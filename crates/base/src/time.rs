@@ -63,14 +63,20 @@ pub fn is_expired(expiry: Seconds, now: Seconds) -> bool {
 mod tests {
     use super::*;
 
-    const CLOCK: Clock = Clock { now: 100, epoch_unix: 1_700_000_000 };
+    const CLOCK: Clock = Clock {
+        now: 100,
+        epoch_unix: 1_700_000_000,
+    };
 
     #[test]
     fn expiry_follows_the_thirty_day_rule() {
         assert_eq!(CLOCK.expiry(0), NEVER);
         assert_eq!(CLOCK.expiry(-1), ALWAYS_PAST);
         assert_eq!(CLOCK.expiry(10), 110);
-        assert_eq!(CLOCK.expiry(RELATIVE_EXPIRY_MAX), 100 + RELATIVE_EXPIRY_MAX as u32);
+        assert_eq!(
+            CLOCK.expiry(RELATIVE_EXPIRY_MAX),
+            100 + RELATIVE_EXPIRY_MAX as u32
+        );
         assert_eq!(CLOCK.expiry(RELATIVE_EXPIRY_MAX + 1), ALWAYS_PAST);
         assert_eq!(CLOCK.expiry(1_700_000_150), 150);
         assert_eq!(CLOCK.expiry(i64::MAX), Seconds::MAX);

@@ -200,7 +200,11 @@ impl Default for StoreConfig {
 impl SetOptions {
     /// A plain set with these flags and expiry.
     pub fn set(flags: u32, expiry: Seconds) -> Self {
-        SetOptions { flags, expiry, ..SetOptions::default() }
+        SetOptions {
+            flags,
+            expiry,
+            ..SetOptions::default()
+        }
     }
 
     /// Whether the item never expires.

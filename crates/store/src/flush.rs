@@ -1,0 +1,100 @@
+//! `flush_all`: everything in fillings up to a sequence number is void.
+
+use farcache_base::time::{NEVER, Seconds};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+const SWEEPING: u64 = 1;
+
+/// The state of flushing.
+///
+/// While the sweep that removes void entries from the index runs, readers compare each item's
+/// filling with the floor; when it is over, no void entry is left and they need not look.
+#[derive(Default)]
+pub(crate) struct Flush {
+    /// The floor times 2, plus [`SWEEPING`]: one word, so that the end of a sweep cannot hide that
+    /// another flush has begun.
+    state: AtomicU64,
+    /// When a delayed flush is due.
+    due: AtomicU32,
+}
+
+impl Flush {
+    /// Whether void entries may still be in the index.
+    #[inline]
+    pub fn is_sweeping(&self) -> bool {
+        self.state.load(Acquire) & SWEEPING != 0
+    }
+
+    /// Fillings up to this sequence number were flushed.
+    #[inline]
+    pub fn floor(&self) -> u64 {
+        self.state.load(Acquire) >> 1
+    }
+
+    /// Voids every filling begun so far, those begun while this call runs included.
+    pub fn begin(&self, last_sequence: impl Fn() -> u64) {
+        self.void_up_to(last_sequence());
+        // A filling may have been begun between the two lines above, and an item moved into it by
+        // someone who did not see the floor yet: that one has begun by now.
+        self.void_up_to(last_sequence());
+    }
+
+    fn void_up_to(&self, floor: u64) {
+        self.state.fetch_max(floor << 1 | SWEEPING, SeqCst);
+    }
+
+    /// A sweep against this floor is over, and no reader holds anything it removed. Readers go on
+    /// looking if a later flush needs another sweep.
+    pub fn end(&self, floor: u64) {
+        let _ = self
+            .state
+            .compare_exchange(floor << 1 | SWEEPING, floor << 1, SeqCst, SeqCst);
+    }
+
+    /// Sets when a delayed flush is due, replacing an earlier one.
+    pub fn schedule(&self, due: Seconds) {
+        self.due.store(due, Release);
+    }
+
+    /// Whether a delayed flush is due now; true for one caller.
+    #[inline]
+    pub fn take_due(&self, now: Seconds) -> bool {
+        let due = self.due.load(Relaxed);
+        due != NEVER
+            && due <= now
+            && self
+                .due
+                .compare_exchange(due, NEVER, AcqRel, Relaxed)
+                .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_ends_only_if_no_other_flush_began_meanwhile() {
+        let flush = Flush::default();
+        assert!(!flush.is_sweeping());
+        flush.begin(|| 5);
+        assert_eq!((flush.floor(), flush.is_sweeping()), (5, true));
+        flush.begin(|| 9);
+        flush.end(5);
+        assert!(flush.is_sweeping());
+        flush.end(9);
+        assert!(!flush.is_sweeping());
+        flush.begin(|| 9);
+        assert!(
+            flush.is_sweeping(),
+            "a flush at the same floor sweeps again"
+        );
+    }
+
+    #[test]
+    fn a_delayed_flush_is_due_once() {
+        let flush = Flush::default();
+        flush.schedule(10);
+        assert!(!flush.take_due(9) && flush.take_due(10) && !flush.take_due(11));
+    }
+}

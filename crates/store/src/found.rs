@@ -1,0 +1,185 @@
+//! Items as readers see them.
+
+use crate::core::Core;
+use crate::handle::StoreHandle;
+use crate::index::Location;
+use crate::item::{RawItem, State};
+use farcache_base::time::Seconds;
+use std::sync::Arc;
+
+/// An item as it was found; borrowed until the handle's next quiescent point.
+pub struct Item<'h> {
+    handle: &'h StoreHandle,
+    location: Location,
+    raw: RawItem,
+    /// Its use before this lookup.
+    state: State,
+}
+
+impl<'h> Item<'h> {
+    #[inline]
+    pub(crate) fn new(
+        handle: &'h StoreHandle,
+        location: Location,
+        raw: RawItem,
+        state: State,
+    ) -> Item<'h> {
+        handle.borrowed.set(handle.borrowed.get() + 1);
+        Item {
+            handle,
+            location,
+            raw,
+            state,
+        }
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        self.location
+    }
+
+    pub(crate) fn raw(&self) -> RawItem {
+        self.raw
+    }
+
+    /// Its key, decoded.
+    pub fn key(&self) -> &[u8] {
+        self.raw.key()
+    }
+
+    /// Its value.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.raw.value()
+    }
+
+    /// The client's flags.
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        self.raw.flags()
+    }
+
+    /// When it expires.
+    pub fn expiry(&self) -> Seconds {
+        self.raw.expiry()
+    }
+
+    /// Its CAS token, 0 where tokens are off; from now on the token survives moves of the item.
+    pub fn cas(&self) -> u64 {
+        let core = &self.handle.core;
+        if !core.config.cas {
+            return 0;
+        }
+        if !self.raw.is_cas_told() {
+            // Under the lock, so that a move either carries the token on or comes first; then the
+            // token below fits no item any longer, as if the item had been overwritten.
+            let chain = core.index.lock(core.hash(self.raw.key()));
+            if chain.place_of(self.location).is_some() {
+                self.raw.set_cas_told();
+            }
+        }
+        core.cas_of(self.location, self.raw)
+    }
+
+    /// Its CAS token as [`Item::cas`], of an item that the caller has just marked as told.
+    pub(crate) fn told_cas(&self) -> u64 {
+        let core = &self.handle.core;
+        if core.config.cas {
+            core.cas_of(self.location, self.raw)
+        } else {
+            0
+        }
+    }
+
+    /// Its key is returned base64-encoded.
+    pub fn key_is_binary(&self) -> bool {
+        self.raw.key_is_binary()
+    }
+
+    /// When it was last used before this lookup (stored, if never).
+    pub fn last_access(&self) -> Seconds {
+        self.state.last_access()
+    }
+
+    /// Whether it had been used before this lookup.
+    pub fn was_fetched(&self) -> bool {
+        self.state.was_fetched()
+    }
+
+    /// Whether it is marked stale.
+    pub fn is_stale(&self) -> bool {
+        self.raw.is_stale()
+    }
+
+    /// Whether some client has been told to recache it.
+    pub fn is_win_sent(&self) -> bool {
+        self.raw.is_win_sent()
+    }
+
+    /// Claims the right to recache it; true for exactly one caller until it is stored anew.
+    pub fn claim_win(&self) -> bool {
+        let core = &self.handle.core;
+        let chain = core.index.lock(core.hash(self.raw.key()));
+        let Some(entry) = core.entry(&chain, self.raw.key(), self.handle.now()) else {
+            return !self.raw.is_win_sent();
+        };
+        let is_first = !entry.item.is_win_sent();
+        entry.item.set_win_sent();
+        is_first
+    }
+
+    /// Bytes that it occupies in memory, header included.
+    pub fn size_bytes(&self) -> usize {
+        self.raw.layout().size()
+    }
+
+    /// Keeps the value in place beyond the quiescent point.
+    pub fn pin(&self) -> PinnedValue {
+        let core = Arc::clone(&self.handle.core);
+        let head = core.arena.head_of(self.location);
+        core.arena.meta(head).pin();
+        PinnedValue {
+            core,
+            head,
+            raw: self.raw,
+        }
+    }
+}
+
+impl Clone for Item<'_> {
+    fn clone(&self) -> Self {
+        Item::new(self.handle, self.location, self.raw, self.state)
+    }
+}
+
+impl Drop for Item<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.handle.borrowed.set(self.handle.borrowed.get() - 1);
+    }
+}
+
+/// A value kept in place beyond the quiescent point, until dropped.
+pub struct PinnedValue {
+    core: Arc<Core>,
+    head: u32,
+    /// Stays readable: the pin was taken while the item was borrowed, and a pinned segment is not
+    /// reused.
+    raw: RawItem,
+}
+
+// SAFETY: the item is only read, its segment stays in place until the pin is dropped, and the pin
+// itself is an atomic counter.
+unsafe impl Send for PinnedValue {}
+
+impl PinnedValue {
+    /// The value.
+    pub fn value(&self) -> &[u8] {
+        self.raw.value()
+    }
+}
+
+impl Drop for PinnedValue {
+    fn drop(&mut self) {
+        self.core.arena.meta(self.head).unpin();
+    }
+}

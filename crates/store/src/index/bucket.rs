@@ -1,0 +1,261 @@
+//! A bucket: one cache line with seven slots and a control word.
+//!
+//! | word | content |
+//! |---|---|
+//! | 0 | control: bit 0 lock, bits 1 to 31 version (odd while entries move), bits 32 to 63 number of the overflow bucket that follows, plus 1 (0: none) |
+//! | 1 to 7 | slots, 0 when empty |
+//!
+//! | bits of a slot | content |
+//! |---|---|
+//! | 44 to 63 | tag: 20 bits of the key's hash |
+//! | 43 | set in every occupied slot |
+//! | 40 to 42 | unused |
+//! | 0 to 39 | location |
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Slots in a bucket.
+pub(crate) const SLOTS: usize = 7;
+/// Bits of a hash kept in a slot.
+pub(super) const TAG_BITS: u32 = 20;
+const TAG_SHIFT: u32 = 44;
+const OCCUPIED: u64 = 1 << 43;
+const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
+/// Bits of a location.
+pub(crate) const LOCATION_BITS: u32 = 40;
+
+const LOCKED: u64 = 1;
+const VERSION_ONE: u64 = 1 << 1;
+const VERSION_MASK: u64 = 0xffff_fffe;
+const NEXT_SHIFT: u32 = 32;
+
+/// Where an item lies, in the index user's own units; at most [`LOCATION_BITS`] bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location(pub u64);
+
+/// The content of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(pub u64);
+
+impl Slot {
+    pub const EMPTY: Slot = Slot(0);
+
+    pub fn new(tag: u64, location: Location) -> Slot {
+        debug_assert!(tag < 1 << TAG_BITS && location.0 <= LOCATION_MASK);
+        Slot(tag << TAG_SHIFT | OCCUPIED | location.0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn tag(self) -> u64 {
+        self.0 >> TAG_SHIFT
+    }
+
+    pub fn has_tag(self, tag: u64) -> bool {
+        self.0 & !LOCATION_MASK == tag << TAG_SHIFT | OCCUPIED
+    }
+
+    pub fn location(self) -> Location {
+        Location(self.0 & LOCATION_MASK)
+    }
+}
+
+#[repr(C, align(64))]
+pub(super) struct Bucket {
+    control: AtomicU64,
+    slots: [AtomicU64; SLOTS],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Bucket>() == 64 && align_of::<Bucket>() == 64);
+
+/// A control word as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Control(u64);
+
+impl Control {
+    /// Number of the overflow bucket that follows.
+    pub fn next(self) -> Option<u64> {
+        (self.0 >> NEXT_SHIFT).checked_sub(1)
+    }
+
+    /// Whether entries of the chain were being moved.
+    pub fn is_moving(self) -> bool {
+        self.0 & VERSION_ONE != 0
+    }
+
+    /// Whether entries of the chain were moved between this reading and another.
+    pub fn moved_since(self, earlier: Control) -> bool {
+        (self.0 ^ earlier.0) & VERSION_MASK != 0
+    }
+}
+
+impl Bucket {
+    /// A bucket as the kernel's zeroed pages hold it.
+    #[cfg(loom)]
+    pub fn empty() -> Bucket {
+        Bucket {
+            control: AtomicU64::new(0),
+            slots: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    pub fn control(&self) -> Control {
+        Control(self.control.load(Ordering::Acquire))
+    }
+
+    pub fn slot(&self, number: usize) -> Slot {
+        Slot(self.slots[number].load(Ordering::Acquire))
+    }
+
+    /// Only with the chain locked, or before the bucket can be reached.
+    pub fn set_slot(&self, number: usize, slot: Slot) {
+        self.slots[number].store(slot.0, Ordering::Release);
+    }
+
+    /// Tries to take the chain's lock (kept in its first bucket).
+    pub fn try_lock(&self) -> bool {
+        let control = self.control.load(Ordering::Relaxed);
+        control & LOCKED == 0
+            && self
+                .control
+                .compare_exchange_weak(
+                    control,
+                    control | LOCKED,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    /// Only by the holder of the lock, as are all further changes of the control word.
+    pub fn unlock(&self) {
+        self.update_control(|control| control & !LOCKED);
+    }
+
+    /// Starts or ends a move of entries, for readers to notice.
+    pub fn bump_version(&self) {
+        self.update_control(|control| {
+            control & !VERSION_MASK | control.wrapping_add(VERSION_ONE) & VERSION_MASK
+        });
+    }
+
+    pub fn set_next(&self, next: Option<u64>) {
+        let next = next.map_or(0, |number| number + 1);
+        self.update_control(|control| control & 0xffff_ffff | next << NEXT_SHIFT);
+    }
+
+    fn update_control(&self, change: impl FnOnce(u64) -> u64) {
+        let control = self.control.load(Ordering::Relaxed);
+        self.control.store(change(control), Ordering::Release);
+    }
+
+    /// Number of an empty slot.
+    pub fn vacancy(&self) -> Option<usize> {
+        (0..SLOTS).find(|&number| self.slot(number).is_empty())
+    }
+
+    /// A bit for each slot whose tag is this one: a hint, to be checked against the slot itself.
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[inline]
+    pub fn matches(&self, tag: u64) -> u32 {
+        use std::arch::x86_64::*;
+        const HIGH_HALVES: i32 = 0b11_01_11_01;
+        let wanted = (Slot::new(tag, Location(0)).0 >> 32) as i32;
+        // SAFETY: SSE2 is part of every x86-64. The loads cover exactly this bucket, 64 bytes at a
+        // 64-byte boundary. They race with atomic stores to single words; the processor reads each
+        // aligned word whole, and what they find is only a hint.
+        let hits = unsafe {
+            let words: *const __m128i = std::ptr::from_ref(self).cast();
+            let pair = |number| _mm_castsi128_ps(_mm_load_si128(words.add(number)));
+            let low = _mm_castps_si128(_mm_shuffle_ps::<HIGH_HALVES>(pair(0), pair(1)));
+            let high = _mm_castps_si128(_mm_shuffle_ps::<HIGH_HALVES>(pair(2), pair(3)));
+            let mask = _mm_set1_epi32((!LOCATION_MASK >> 32) as i32);
+            let wanted = _mm_set1_epi32(wanted);
+            let low = _mm_cmpeq_epi32(_mm_and_si128(low, mask), wanted);
+            let high = _mm_cmpeq_epi32(_mm_and_si128(high, mask), wanted);
+            let bytes = _mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128());
+            _mm_movemask_epi8(bytes) as u32
+        };
+        // Lane 0 is the control word.
+        hits >> 1
+    }
+
+    /// A bit for each slot whose tag is this one.
+    #[cfg(any(not(target_arch = "x86_64"), loom, miri))]
+    pub fn matches(&self, tag: u64) -> u32 {
+        (0..SLOTS)
+            .filter(|&number| self.slot(number).has_tag(tag))
+            .fold(0, |hits, number| hits | 1 << number)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn bucket() -> Bucket {
+        Bucket {
+            control: AtomicU64::new(0),
+            slots: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    #[test]
+    fn a_slot_keeps_tag_and_location_apart() {
+        let slot = Slot::new(0xf_ffff, Location(LOCATION_MASK));
+        assert_eq!((slot.tag(), slot.location().0), (0xf_ffff, LOCATION_MASK));
+        assert!(slot.has_tag(0xf_ffff) && !slot.has_tag(0xf_fffe) && !slot.is_empty());
+        assert!(
+            !Slot::EMPTY.has_tag(0),
+            "an empty slot matches no tag, not even 0"
+        );
+    }
+
+    #[test]
+    fn matches_finds_every_slot_of_a_tag_and_no_other() {
+        let bucket = bucket();
+        bucket.set_next(Some(0xffff_fffe));
+        for number in 0..SLOTS {
+            bucket.set_slot(
+                number,
+                Slot::new(number as u64 % 3, Location(number as u64)),
+            );
+        }
+        assert_eq!(bucket.matches(0), 0b100_1001);
+        assert_eq!(bucket.matches(1), 0b001_0010);
+        assert_eq!(bucket.matches(0xf_ffff), 0, "the control word is no slot");
+        bucket.set_slot(0, Slot::EMPTY);
+        assert_eq!((bucket.matches(0), bucket.vacancy()), (0b100_1000, Some(0)));
+    }
+
+    #[test]
+    fn the_parts_of_the_control_word_do_not_disturb_each_other() {
+        let bucket = bucket();
+        assert!(bucket.try_lock() && !bucket.try_lock());
+        let before = bucket.control();
+        bucket.set_next(Some(41));
+        assert!(!bucket.control().moved_since(before));
+        bucket.bump_version();
+        assert!(bucket.control().is_moving() && bucket.control().moved_since(before));
+        bucket.bump_version();
+        assert!(!bucket.control().is_moving() && bucket.control().moved_since(before));
+        bucket.unlock();
+        assert_eq!(bucket.control().next(), Some(41));
+        bucket.set_next(None);
+        assert!(bucket.control().next().is_none() && bucket.try_lock());
+    }
+
+    #[test]
+    fn the_version_wraps_without_touching_lock_or_link() {
+        let bucket = bucket();
+        bucket.set_next(Some(5));
+        bucket.update_control(|control| control | VERSION_MASK);
+        assert!(bucket.try_lock());
+        bucket.bump_version();
+        assert!(!bucket.try_lock() && !bucket.control().is_moving());
+        assert_eq!(bucket.control().next(), Some(5));
+    }
+}

@@ -1,0 +1,412 @@
+//! Reading and writing an item at its address.
+
+use super::layout::*;
+use farcache_base::time::{NEVER, Seconds, is_expired};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+/// Bits of the state word.
+///
+/// | bits | content |
+/// |---|---|
+/// | 0 to 27 | last use, in seconds (8.5 years suffice) |
+/// | 28 to 30 | frequency: uses since it was stored or moved, saturating |
+/// | 31 | used at least once since it was stored |
+const STATE_ACCESS_MASK: u32 = (1 << 28) - 1;
+const STATE_FREQUENCY_SHIFT: u32 = 28;
+/// Largest frequency that is told apart.
+pub(crate) const STATE_FREQUENCY_MAX: u32 = 3;
+const STATE_FETCHED: u32 = 1 << 31;
+
+/// What is written into a new item's header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub flags: u32,
+    pub expiry: Seconds,
+    /// A token other than the derived one.
+    pub cas: Option<u64>,
+    pub key_is_binary: bool,
+    pub stale: bool,
+    pub win_sent: bool,
+    pub cas_told: bool,
+}
+
+impl Fields {
+    pub fn layout(&self, key_len: usize, value_len: usize) -> Layout {
+        Layout::new(
+            key_len,
+            value_len,
+            self.expiry,
+            self.flags,
+            self.cas.is_some(),
+        )
+    }
+
+    fn kind(&self, layout: Layout) -> u8 {
+        let bit = |bit, wanted| if wanted { bit } else { 0 };
+        layout.kind
+            | bit(KIND_BINARY_KEY, self.key_is_binary)
+            | bit(KIND_STALE, self.stale)
+            | bit(KIND_WIN_SENT, self.win_sent)
+            | bit(KIND_CAS_TOLD, self.cas_told)
+    }
+}
+
+/// An item's address.
+///
+/// Its accessors are safe because making one is not: whoever makes one vouches that an item lies
+/// there, written before, and that its memory is not reused while the `RawItem` is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawItem(*const u8);
+
+impl RawItem {
+    /// # Safety
+    /// A whole item lies at the address, aligned to [`ITEM_ALIGNMENT`], written by
+    /// [`RawItem::write_header`] and visible to this thread, and its memory will not be reused
+    /// while this value or a slice from it is in use.
+    pub unsafe fn at(address: *const u8) -> RawItem {
+        debug_assert!(address as usize % ITEM_ALIGNMENT == 0);
+        RawItem(address)
+    }
+
+    /// Writes all of an item but its value.
+    ///
+    /// # Safety
+    /// `layout.size()` bytes at the address belong to the caller alone; the address is aligned to
+    /// [`ITEM_ALIGNMENT`]. `layout` is that of `fields` with this key.
+    pub unsafe fn write_header(
+        address: *mut u8,
+        layout: Layout,
+        fields: &Fields,
+        key: &[u8],
+        now: Seconds,
+    ) -> RawItem {
+        // SAFETY: every write lies below `layout.size()`, which the caller owns; the fields are
+        // 4-aligned where written as u32, the token is written unaligned.
+        unsafe {
+            let word = |offset: usize| address.add(offset).cast::<u32>();
+            let lengths = [
+                key.len() as u8,
+                fields.kind(layout),
+                layout.value_len as u8,
+                (layout.value_len >> 8) as u8,
+            ];
+            word(0).write(u32::from_le_bytes(lengths).to_le());
+            word(4).write(now & STATE_ACCESS_MASK);
+            if layout.kind & KIND_WIDE != 0 {
+                word(HEADER_BYTES).write(layout.value_len as u32);
+            }
+            if layout.kind & KIND_EXPIRY != 0 {
+                word(layout.expiry_offset()).write(fields.expiry);
+            }
+            if layout.kind & KIND_FLAGS != 0 {
+                word(layout.flags_offset()).write(fields.flags);
+            }
+            if let Some(cas) = fields.cas {
+                address
+                    .add(layout.cas_offset())
+                    .cast::<u64>()
+                    .write_unaligned(cas);
+            }
+            address
+                .add(layout.key_offset())
+                .copy_from_nonoverlapping(key.as_ptr(), key.len());
+        }
+        RawItem(address)
+    }
+
+    fn word(&self, offset: usize) -> u32 {
+        // SAFETY: only used for fields that the kind says are there; 4-aligned, and never changed
+        // after the item was written.
+        unsafe { self.0.add(offset).cast::<u32>().read() }
+    }
+
+    fn kind_byte(&self) -> &AtomicU8 {
+        // SAFETY: byte 1 of a live item; once published it is only accessed atomically.
+        unsafe { AtomicU8::from_ptr(self.0.cast_mut().add(1)) }
+    }
+
+    fn state_word(&self) -> &AtomicU32 {
+        // SAFETY: bytes 4 to 7 of a live item, 4-aligned; once published only accessed atomically.
+        unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(4).cast()) }
+    }
+
+    fn expiry_word(&self, layout: Layout) -> &AtomicU32 {
+        // SAFETY: called only where the kind says the field is there; as for the state word.
+        unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(layout.expiry_offset()).cast()) }
+    }
+
+    fn kind(&self) -> u8 {
+        self.kind_byte().load(Relaxed)
+    }
+
+    /// Its shape.
+    #[inline]
+    pub fn layout(&self) -> Layout {
+        // SAFETY: bytes 0, 2 and 3 of a live item, never changed after it was written.
+        let (key_len, low) = unsafe { (self.0.read(), self.0.add(2).cast::<u16>().read()) };
+        let kind = self.kind();
+        let value_len = if kind & KIND_WIDE == 0 {
+            usize::from(u16::from_le(low))
+        } else {
+            self.word(HEADER_BYTES) as usize
+        };
+        Layout {
+            key_len: usize::from(key_len),
+            value_len,
+            kind,
+        }
+    }
+
+    /// Its key, for as long as the item may be read.
+    #[inline]
+    pub fn key<'a>(self) -> &'a [u8] {
+        let layout = self.layout();
+        // SAFETY: the key lies there, is not changed, and stays by the maker's promise.
+        unsafe { std::slice::from_raw_parts(self.0.add(layout.key_offset()), layout.key_len) }
+    }
+
+    /// Whether it has this key.
+    #[inline]
+    pub fn has_key(&self, key: &[u8]) -> bool {
+        // SAFETY: byte 0 of a live item.
+        let key_len = usize::from(unsafe { self.0.read() });
+        key_len == key.len() && self.key() == key
+    }
+
+    /// Its value, for as long as the item may be read.
+    #[inline]
+    pub fn value<'a>(self) -> &'a [u8] {
+        let layout = self.layout();
+        // SAFETY: as for the key; the value was complete before the item was published.
+        unsafe { std::slice::from_raw_parts(self.0.add(layout.value_offset()), layout.value_len) }
+    }
+
+    pub fn flags(&self) -> u32 {
+        let layout = self.layout();
+        if layout.kind & KIND_FLAGS == 0 {
+            0
+        } else {
+            self.word(layout.flags_offset())
+        }
+    }
+
+    #[inline]
+    pub fn expiry(&self) -> Seconds {
+        let layout = self.layout();
+        if layout.kind & KIND_EXPIRY == 0 {
+            return NEVER;
+        }
+        self.expiry_word(layout).load(Relaxed)
+    }
+
+    #[inline]
+    pub fn is_expired(&self, now: Seconds) -> bool {
+        self.kind() & KIND_EXPIRY != 0 && is_expired(self.expiry(), now)
+    }
+
+    /// The token stored with it, if it is not the derived one.
+    pub fn explicit_cas(&self) -> Option<u64> {
+        let layout = self.layout();
+        if layout.kind & KIND_CAS == 0 {
+            return None;
+        }
+        // SAFETY: the kind says that the token is there; it is never changed.
+        Some(unsafe {
+            self.0
+                .add(layout.cas_offset())
+                .cast::<u64>()
+                .read_unaligned()
+        })
+    }
+
+    pub fn key_is_binary(&self) -> bool {
+        self.kind() & KIND_BINARY_KEY != 0
+    }
+
+    pub fn is_stale(&self) -> bool {
+        self.kind() & KIND_STALE != 0
+    }
+
+    pub fn is_win_sent(&self) -> bool {
+        self.kind() & KIND_WIN_SENT != 0
+    }
+
+    pub fn is_cas_told(&self) -> bool {
+        self.kind() & (KIND_CAS_TOLD | KIND_CAS) != 0
+    }
+
+    /// Marks it stale; only before it is published.
+    pub fn set_stale(&self) {
+        self.kind_byte().fetch_or(KIND_STALE, Relaxed);
+    }
+
+    /// Marks it as handed out for recaching; only with its chain locked.
+    pub fn set_win_sent(&self) {
+        self.kind_byte().fetch_or(KIND_WIN_SENT, Relaxed);
+    }
+
+    /// Notes that its derived token is known outside; only with its chain locked.
+    pub fn set_cas_told(&self) {
+        self.kind_byte().fetch_or(KIND_CAS_TOLD, Relaxed);
+    }
+
+    /// Gives it another expiry in place, if it has room for one; only with its chain locked.
+    pub fn set_expiry(&self, expiry: Seconds) -> bool {
+        let layout = self.layout();
+        let has_field = layout.kind & KIND_EXPIRY != 0;
+        if has_field {
+            self.expiry_word(layout).store(expiry, Relaxed);
+        }
+        has_field || expiry == NEVER
+    }
+
+    /// Everything in its header but the token, for a copy.
+    pub fn fields(&self) -> Fields {
+        Fields {
+            flags: self.flags(),
+            expiry: self.expiry(),
+            cas: self.explicit_cas(),
+            key_is_binary: self.key_is_binary(),
+            stale: self.is_stale(),
+            win_sent: self.is_win_sent(),
+            cas_told: false,
+        }
+    }
+
+    /// Its state word as it stands.
+    pub fn state(&self) -> State {
+        State(self.state_word().load(Relaxed))
+    }
+
+    /// Takes over another item's last use, with a frequency of its own.
+    pub fn inherit_state(&self, from: State, frequency: u32) {
+        let kept = from.0 & (STATE_ACCESS_MASK | STATE_FETCHED);
+        self.state_word()
+            .store(kept | frequency << STATE_FREQUENCY_SHIFT, Relaxed);
+    }
+
+    /// Counts a use and returns the state before it. Writes only if that changes anything: once a
+    /// second at most for an item in frequent use. Two uses at once may count as one.
+    #[inline]
+    pub fn note_use(&self, now: Seconds) -> State {
+        let before = self.state();
+        let frequency = before.frequency();
+        let after = now & STATE_ACCESS_MASK
+            | STATE_FETCHED
+            | (frequency + u32::from(frequency < STATE_FREQUENCY_MAX)) << STATE_FREQUENCY_SHIFT;
+        if after != before.0 {
+            self.state_word().store(after, Relaxed);
+        }
+        before
+    }
+}
+
+/// An item's use so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State(u32);
+
+impl State {
+    pub fn last_access(self) -> Seconds {
+        self.0 & STATE_ACCESS_MASK
+    }
+
+    pub fn frequency(self) -> u32 {
+        self.0 >> STATE_FREQUENCY_SHIFT & 7
+    }
+
+    pub fn was_fetched(self) -> bool {
+        self.0 & STATE_FETCHED != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(fields: &Fields, key: &[u8], value: &[u8]) -> (Vec<u32>, RawItem) {
+        let layout = fields.layout(key.len(), value.len());
+        let mut memory = vec![0u32; layout.size() / 4];
+        let address: *mut u8 = memory.as_mut_ptr().cast();
+        // SAFETY: the vector has the room, is aligned to 4 and outlives the item.
+        let item = unsafe { RawItem::write_header(address, layout, fields, key, 100) };
+        // SAFETY: as above; the value's room ends with the layout.
+        unsafe {
+            let at = address.add(layout.value_offset());
+            at.copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        (memory, item)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let fields = Fields {
+            flags: 9,
+            expiry: 500,
+            cas: Some(u64::MAX - 1),
+            key_is_binary: true,
+            stale: true,
+            win_sent: false,
+            cas_told: true,
+        };
+        let value = vec![3u8; 70_000];
+        let (_memory, item) = written(&fields, b"the key", &value);
+        assert!(item.has_key(b"the key") && !item.has_key(b"the kex") && !item.has_key(b"the"));
+        assert_eq!(item.value(), value);
+        assert_eq!((item.flags(), item.expiry()), (9, 500));
+        assert_eq!(item.explicit_cas(), Some(u64::MAX - 1));
+        assert!(item.key_is_binary() && item.is_stale() && item.is_cas_told());
+        assert!(!item.is_win_sent());
+        assert!(item.is_expired(500) && !item.is_expired(499));
+    }
+
+    #[test]
+    fn the_header_of_a_plain_item_is_eight_bytes() {
+        let (memory, item) = written(&Fields::default(), b"k", b"vw");
+        let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        // Key length 1, kind 0, value length 2, last use 100, then key, value, padding.
+        assert_eq!(bytes, [1, 0, 2, 0, 100, 0, 0, 0, b'k', b'v', b'w', 0]);
+        assert_eq!(
+            (item.flags(), item.expiry(), item.explicit_cas()),
+            (0, NEVER, None)
+        );
+    }
+
+    #[test]
+    fn uses_are_counted_up_to_the_largest_frequency() {
+        let (_memory, item) = written(&Fields::default(), b"k", b"");
+        assert!(!item.note_use(101).was_fetched());
+        let second = item.note_use(102);
+        assert_eq!(
+            (
+                second.was_fetched(),
+                second.last_access(),
+                second.frequency()
+            ),
+            (true, 101, 1)
+        );
+        (0..9).for_each(|_| _ = item.note_use(103));
+        assert_eq!(item.state().frequency(), STATE_FREQUENCY_MAX);
+        item.inherit_state(item.state(), 0);
+        assert_eq!(
+            (item.state().frequency(), item.state().last_access()),
+            (0, 103)
+        );
+    }
+
+    #[test]
+    fn an_expiry_changes_in_place_only_where_there_is_room_for_it() {
+        let (_memory, mortal) = written(
+            &Fields {
+                expiry: 50,
+                ..Fields::default()
+            },
+            b"k",
+            b"",
+        );
+        assert!(mortal.set_expiry(60));
+        assert_eq!(mortal.expiry(), 60);
+        assert!(mortal.set_expiry(NEVER) && !mortal.is_expired(u32::MAX));
+        let (_memory, immortal) = written(&Fields::default(), b"k", b"");
+        assert!(immortal.set_expiry(NEVER) && !immortal.set_expiry(60));
+    }
+}

@@ -1,0 +1,49 @@
+//! The store: items in segments, found through one shared index.
+//!
+//! Knows nothing of protocols or networks. A [`Store`] is shared; each thread that uses it opens a
+//! [`StoreHandle`]. What a handle finds is borrowed from it and ends with
+//! [`StoreHandle::quiescent`], the point at which the thread holds no reference into the store.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `index` | from a key's hash to the place of its item, without locks for readers |
+//! | `item` | header, key and value at their place |
+//! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
+//! | `epoch` | when memory that left the index may be reused |
+//! | `reclaim` | expiry, cleaning and eviction, by whole segments |
+//! | `operations` | set, delete, arithmetic, touch |
+
+mod core;
+mod epoch;
+mod events;
+mod flush;
+mod found;
+mod handle;
+mod index;
+mod item;
+mod operations;
+mod options;
+mod prefetch;
+mod reclaim;
+mod region;
+mod scan;
+mod segment;
+mod stats;
+mod store;
+mod sync;
+
+pub use {
+    found::{Item, PinnedValue},
+    handle::StoreHandle,
+    operations::Reservation,
+    options::{
+        Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, SetMode,
+        SetOptions, SetOutcome, StoreConfig, StoreError,
+    },
+    scan::ScanCursor,
+    stats::StoreStats,
+    store::Store,
+};
+
+/// Most keys that [`StoreHandle::get_batch`] takes at once.
+pub const BATCH_MAX: usize = 32;

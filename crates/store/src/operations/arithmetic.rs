@@ -1,0 +1,131 @@
+//! Increment and decrement.
+
+use super::rewrite::{Part, Rewrite, RewriteEnd};
+use crate::found::Item;
+use crate::handle::StoreHandle;
+use crate::options::{
+    Access, ArithmeticOptions, ArithmeticOutcome, SetMode, SetOptions, SetOutcome, StoreError,
+};
+use farcache_base::time::Seconds;
+
+impl StoreHandle {
+    /// Adds to or subtracts from a value that is a decimal number of at most 64 bits.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing has changed then.
+    pub fn arithmetic(
+        &self,
+        key: &[u8],
+        options: &ArithmeticOptions,
+    ) -> Result<ArithmeticOutcome, StoreError> {
+        self.enter();
+        let hash = self.core.hash(key);
+        loop {
+            let mut value = 0;
+            let end = self.rewrite(hash, key, Access::Use, |item| {
+                value = new_value(item, options)?;
+                let mut fields = item.raw().fields();
+                fields.cas = options.new_cas;
+                fields.cas_told = options.cas_wanted;
+                fields.expiry = options.expiry.unwrap_or(fields.expiry);
+                let (before, after) = (Part::EMPTY, Part::Number(value));
+                Ok(Rewrite {
+                    fields,
+                    before,
+                    keeps_value: false,
+                    after,
+                })
+            })?;
+            return match (end, options.initial) {
+                (RewriteEnd::Done(item), _) => {
+                    let (cas, expiry) = (item.told_cas(), item.expiry());
+                    Ok(ArithmeticOutcome::Done {
+                        value,
+                        cas,
+                        expiry,
+                        created: false,
+                    })
+                }
+                (RewriteEnd::Refused(outcome), _) => Ok(outcome),
+                (RewriteEnd::Absent, None) => Ok(ArithmeticOutcome::NotFound),
+                (RewriteEnd::Absent, Some((value, expiry))) => {
+                    match self.create_number(key, value, expiry, options)? {
+                        SetOutcome::Stored { cas } => Ok(ArithmeticOutcome::Done {
+                            value,
+                            cas,
+                            expiry,
+                            created: true,
+                        }),
+                        // Another thread was first: there is a number to change now.
+                        _ => continue,
+                    }
+                }
+            };
+        }
+    }
+
+    fn create_number(
+        &self,
+        key: &[u8],
+        value: u64,
+        expiry: Seconds,
+        options: &ArithmeticOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        let created = SetOptions {
+            mode: SetMode::Add,
+            expiry,
+            new_cas: options.new_cas,
+            key_is_binary: options.key_is_binary,
+            cas_wanted: options.cas_wanted,
+            ..SetOptions::default()
+        };
+        self.set(key, value.to_string().as_bytes(), &created)
+    }
+}
+
+fn new_value(item: &Item<'_>, options: &ArithmeticOptions) -> Result<u64, ArithmeticOutcome> {
+    if options
+        .compare_cas
+        .is_some_and(|wanted| wanted != item.cas())
+    {
+        return Err(ArithmeticOutcome::Exists);
+    }
+    let old = number(item.value()).ok_or(ArithmeticOutcome::NotNumeric)?;
+    let delta = options.delta;
+    Ok(if options.decrement {
+        old.saturating_sub(delta)
+    } else {
+        old.wrapping_add(delta)
+    })
+}
+
+/// A decimal number, with the trailing spaces that memcached's decrement may leave behind.
+fn number(value: &[u8]) -> Option<u64> {
+    let digits = value.trim_ascii_end();
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number
+        .then(|| std::str::from_utf8(digits).ok()?.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn only_decimal_numbers_of_64_bits_count() {
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"7  "), Some(7));
+        for other in [
+            &b""[..],
+            b" ",
+            b"-1",
+            b"+1",
+            b"1x",
+            b"18446744073709551616",
+            b"0x1",
+        ] {
+            assert_eq!(number(other), None, "{other:?}");
+        }
+    }
+}

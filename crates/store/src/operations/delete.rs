@@ -1,0 +1,72 @@
+//! Removing, invalidating and clearing items.
+
+use super::rewrite::{Part, Rewrite, RewriteEnd};
+use crate::found::Item;
+use crate::handle::StoreHandle;
+use crate::options::{Access, DeleteOptions, DeleteOutcome};
+
+impl StoreHandle {
+    /// Removes an item, or invalidates or clears it. Where there is no memory to write down that an
+    /// item is stale, it is removed: no reader may take it for fresh.
+    pub fn delete(&self, key: &[u8], options: &DeleteOptions) -> DeleteOutcome {
+        self.enter();
+        let hash = self.core.hash(key);
+        if !options.invalidate && !options.clear_value {
+            return self.remove(hash, key, options.compare_cas);
+        }
+        let end = self.rewrite(hash, key, Access::Peek, |item| kept_item(item, options));
+        match end {
+            Ok(RewriteEnd::Done(_)) => DeleteOutcome::Deleted,
+            Ok(RewriteEnd::Refused(outcome)) => outcome,
+            Ok(RewriteEnd::Absent) => DeleteOutcome::NotFound,
+            Err(_) => self.remove(hash, key, options.compare_cas),
+        }
+    }
+
+    fn remove(&self, hash: u64, key: &[u8], compare_cas: Option<u64>) -> DeleteOutcome {
+        let chain = self.core.index.lock(hash);
+        let Some(entry) = self.core.entry(&chain, key, self.now()) else {
+            return DeleteOutcome::NotFound;
+        };
+        let cas = || self.core.cas_of(entry.location, entry.item);
+        if entry.is_visible && compare_cas.is_some_and(|wanted| wanted != cas()) {
+            return DeleteOutcome::Exists;
+        }
+        self.core.unlink(&chain, &entry);
+        drop(chain);
+        self.events().removed.add(1);
+        self.note_entries(-1);
+        if entry.is_visible {
+            DeleteOutcome::Deleted
+        } else {
+            DeleteOutcome::NotFound
+        }
+    }
+}
+
+/// The item that stays in place of one that was invalidated or cleared.
+fn kept_item(item: &Item<'_>, options: &DeleteOptions) -> Result<Rewrite<'static>, DeleteOutcome> {
+    if options
+        .compare_cas
+        .is_some_and(|wanted| wanted != item.cas())
+    {
+        return Err(DeleteOutcome::Exists);
+    }
+    let mut fields = item.raw().fields();
+    fields.cas = options.new_cas;
+    if options.invalidate {
+        fields.stale = true;
+        fields.win_sent = false;
+        fields.expiry = options.expiry.unwrap_or(fields.expiry);
+    }
+    if options.clear_value {
+        fields.flags = 0;
+    }
+    let (before, after) = (Part::EMPTY, Part::EMPTY);
+    Ok(Rewrite {
+        fields,
+        before,
+        keeps_value: !options.clear_value,
+        after,
+    })
+}

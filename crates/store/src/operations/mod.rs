@@ -1,0 +1,10 @@
+//! The operations that change items, a file each.
+
+mod arithmetic;
+mod delete;
+mod reservation;
+mod rewrite;
+mod set;
+mod touch;
+
+pub use reservation::Reservation;

@@ -1,0 +1,104 @@
+//! Values that arrive in pieces, straight into the segment where they will live.
+
+use crate::core::Core;
+use crate::handle::StoreHandle;
+use crate::item::{Layout, RawItem};
+use crate::options::{SetMode, SetOptions, SetOutcome, StoreError};
+use crate::segment::Placed;
+use std::sync::Arc;
+
+/// Room for a value that is still arriving; dropping it gives the room back.
+///
+/// Its segment is neither sealed for good nor reused while it exists.
+pub struct Reservation {
+    core: Arc<Core>,
+    placed: Placed,
+    layout: Layout,
+    /// Header and key are written; the value belongs to the reservation alone.
+    item: RawItem,
+}
+
+// SAFETY: until it is committed the item's memory belongs to the reservation alone, and the counter
+// that keeps its segment in place is atomic.
+unsafe impl Send for Reservation {}
+
+impl Reservation {
+    /// The room for the value; its contents are unspecified until written.
+    pub fn value_mut(&mut self) -> &mut [u8] {
+        let address = self.core.arena.address(self.placed.place);
+        // SAFETY: the value's room lies in the arena, holds initialized bytes (zeroed pages or an
+        // older item), belongs to this reservation alone, and is borrowed mutably through it.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                address.add(self.layout.value_offset()),
+                self.layout.value_len,
+            )
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.core.arena.meta(self.placed.head).remove_arriving();
+    }
+}
+
+impl StoreHandle {
+    /// Makes room for a value that will arrive in pieces.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn reserve(
+        &self,
+        key: &[u8],
+        value_len: usize,
+        options: &SetOptions,
+    ) -> Result<Reservation, StoreError> {
+        self.check_size(key, value_len, options.flags)?;
+        self.enter();
+        let fields = self.fields_of(options);
+        let layout = fields.layout(key.len(), value_len);
+        let placed = self.place_or_make_room(&layout, options.expiry)?;
+        let address = self.core.arena.address(placed.place);
+        // SAFETY: the room was just placed for this thread alone, with this layout's size.
+        let item = unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
+        self.core.arena.meta(placed.head).add_arriving();
+        Ok(Reservation {
+            core: Arc::clone(&self.core),
+            placed,
+            layout,
+            item,
+        })
+    }
+
+    /// Stores a value that has arrived whole. `options` are those given to
+    /// [`StoreHandle::reserve`] of the same store.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing has changed then.
+    ///
+    /// # Panics
+    /// With a reservation of another store.
+    pub fn commit(
+        &self,
+        reservation: Reservation,
+        options: &SetOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        assert!(
+            Arc::ptr_eq(&reservation.core, &self.core),
+            "a reservation of this store"
+        );
+        let item = reservation.item;
+        let was_flushed =
+            self.core.arena.meta(reservation.placed.head).sequence() <= self.core.flush.floor();
+        let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
+        if is_part || was_flushed {
+            // The value joins another one, or lies where a flush has voided everything although
+            // it is stored only now: it is copied. The reservation keeps it readable meanwhile.
+            return self.set(item.key(), item.value(), options);
+        }
+        self.enter();
+        let hash = self.core.hash(item.key());
+        Ok(self.commit_placed(hash, item.key(), &reservation.placed, item, options))
+    }
+}

@@ -1,0 +1,250 @@
+//! Storing a value.
+
+use super::rewrite::{Part, Rewrite, RewriteEnd};
+use crate::core::Entry;
+use crate::handle::StoreHandle;
+use crate::index::LockedChain;
+use crate::item::{Fields, Layout, RawItem, memcached_item_bytes};
+use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
+use crate::segment::Placed;
+use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+
+impl StoreHandle {
+    /// Stores a value that is at hand.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing has changed then.
+    pub fn set(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        self.check_size(key, value.len(), options.flags)?;
+        self.enter();
+        let hash = self.core.hash(key);
+        if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
+            return self.extend(hash, key, value, options);
+        }
+        let fields = self.fields_of(options);
+        let layout = fields.layout(key.len(), value.len());
+        let placed = self.place_or_make_room(&layout, options.expiry)?;
+        // SAFETY: the room was just placed for this thread alone, with this layout's size.
+        let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
+        let outcome = self.commit_placed(hash, key, &placed, item, options);
+        if !matches!(outcome, SetOutcome::Stored { .. }) {
+            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
+        }
+        Ok(outcome)
+    }
+
+    /// Refuses keys and values that may not be stored.
+    pub(super) fn check_size(
+        &self,
+        key: &[u8],
+        value_len: usize,
+        flags: u32,
+    ) -> Result<(), StoreError> {
+        if key.is_empty() || key.len() > KEY_BYTES_MAX {
+            return Err(StoreError::BadKey);
+        }
+        let bytes = memcached_item_bytes(key.len(), value_len, flags);
+        let is_too_large = value_len > VALUE_BYTES_MAX || bytes > self.core.config.item_bytes_max;
+        if is_too_large {
+            Err(StoreError::TooLarge)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn fields_of(&self, options: &SetOptions) -> Fields {
+        Fields {
+            flags: options.flags,
+            expiry: options.expiry,
+            cas: options.new_cas,
+            key_is_binary: options.key_is_binary,
+            stale: false,
+            win_sent: options.win_sent,
+            cas_told: options.cas_wanted && self.core.config.cas,
+        }
+    }
+
+    /// Room for an item; may pass a quiescent point to get it.
+    pub(super) fn place_or_make_room(
+        &self,
+        layout: &Layout,
+        expiry: u32,
+    ) -> Result<Placed, StoreError> {
+        if let Some(placed) = self.place(layout, expiry) {
+            return Ok(placed);
+        }
+        self.ensure_room(layout, expiry)?;
+        self.place(layout, expiry).ok_or(StoreError::OutOfMemory)
+    }
+
+    /// Writes an item whose value is the parts in a row.
+    ///
+    /// # Safety
+    /// The place was given to this thread alone for an item of this layout, which is that of the
+    /// fields, the key and the parts.
+    pub(super) unsafe fn write(
+        &self,
+        placed: &Placed,
+        layout: Layout,
+        fields: &Fields,
+        key: &[u8],
+        parts: [&[u8]; 3],
+    ) -> RawItem {
+        let address = self.core.arena.address(placed.place);
+        // SAFETY: by this function's contract the header and the parts fill exactly the layout.
+        unsafe {
+            let item = RawItem::write_header(address, layout, fields, key, self.now());
+            let mut end = address.add(layout.value_offset());
+            for part in parts {
+                end.copy_from_nonoverlapping(part.as_ptr(), part.len());
+                end = end.add(part.len());
+            }
+            item
+        }
+    }
+
+    /// Puts a written item under its key, if the present one allows it.
+    pub(super) fn commit_placed(
+        &self,
+        hash: u64,
+        key: &[u8],
+        placed: &Placed,
+        item: RawItem,
+        options: &SetOptions,
+    ) -> SetOutcome {
+        let chain = self.core.index.lock(hash);
+        let entry = self.core.entry(&chain, key, self.now());
+        match self.judge(options, entry.as_ref().filter(|entry| entry.is_visible)) {
+            Err(refusal) => return refusal,
+            Ok(true) => item.set_stale(),
+            Ok(false) => {}
+        }
+        if !self.publish(&chain, entry.as_ref(), placed, item) {
+            return SetOutcome::NotStored;
+        }
+        drop(chain);
+        SetOutcome::Stored {
+            cas: self.cas_told_of(placed, item),
+        }
+    }
+
+    /// Whether an item may take the place of the present one, and whether it is stale then.
+    fn judge(&self, options: &SetOptions, present: Option<&Entry<'_>>) -> Result<bool, SetOutcome> {
+        if options.mode == SetMode::Add && present.is_some() {
+            return Err(SetOutcome::NotStored);
+        }
+        if let Some(wanted) = options.compare_cas {
+            let Some(present) = present else {
+                return Err(SetOutcome::NotFound);
+            };
+            let cas = self.core.cas_of(present.location, present.item);
+            let is_outdated = options.invalidate && wanted < cas;
+            return if cas == wanted || is_outdated {
+                Ok(is_outdated)
+            } else {
+                Err(SetOutcome::Exists)
+            };
+        }
+        if options.mode == SetMode::Replace && present.is_none() {
+            return Err(SetOutcome::NotStored);
+        }
+        Ok(false)
+    }
+
+    /// Points the index at a written item, in place of the key's entry if there is one. False where
+    /// the index is full.
+    pub(super) fn publish(
+        &self,
+        chain: &LockedChain<'_>,
+        entry: Option<&Entry<'_>>,
+        placed: &Placed,
+        item: RawItem,
+    ) -> bool {
+        // Before the entry, so that the count never falls behind what others take away.
+        self.core
+            .arena
+            .meta(placed.head)
+            .add_live(item.layout().size());
+        match entry {
+            Some(entry) => {
+                chain.replace(entry.slot, placed.location());
+                self.core.note_dead(entry.location, entry.item);
+            }
+            None if chain.insert(placed.location()) => {
+                self.events().added.add(1);
+                self.note_entries(1);
+            }
+            None => {
+                self.core.note_dead(placed.location(), item);
+                return false;
+            }
+        }
+        self.events().stored.add(1);
+        true
+    }
+
+    /// The token of an item just stored, as the client is told it.
+    pub(super) fn cas_told_of(&self, placed: &Placed, item: RawItem) -> u64 {
+        if self.core.config.cas {
+            self.core.cas_of(placed.location(), item)
+        } else {
+            0
+        }
+    }
+
+    /// Appends to or prepends to the present value.
+    fn extend(
+        &self,
+        hash: u64,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        loop {
+            let end = self.rewrite(hash, key, Access::Peek, |item| {
+                if options
+                    .compare_cas
+                    .is_some_and(|wanted| wanted != item.cas())
+                {
+                    return Err(SetOutcome::Exists);
+                }
+                let mut fields = item.raw().fields();
+                fields.cas = options.new_cas;
+                fields.cas_told = options.cas_wanted;
+                let (before, after) = match options.mode {
+                    SetMode::Prepend => (Part::Borrowed(value), Part::EMPTY),
+                    _ => (Part::EMPTY, Part::Borrowed(value)),
+                };
+                Ok(Rewrite {
+                    fields,
+                    before,
+                    keeps_value: true,
+                    after,
+                })
+            })?;
+            let created = SetOptions {
+                mode: SetMode::Add,
+                expiry: options.vivify.unwrap_or_default(),
+                ..*options
+            };
+            return match end {
+                RewriteEnd::Done(item) => Ok(SetOutcome::Stored {
+                    cas: item.told_cas(),
+                }),
+                RewriteEnd::Refused(outcome) => Ok(outcome),
+                RewriteEnd::Absent if options.compare_cas.is_some() => Ok(SetOutcome::NotFound),
+                RewriteEnd::Absent if options.vivify.is_none() => Ok(SetOutcome::NotStored),
+                RewriteEnd::Absent => match self.set(key, value, &created)? {
+                    // Another thread was first: there is something to extend now.
+                    SetOutcome::NotStored => continue,
+                    outcome => Ok(outcome),
+                },
+            };
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Emptying a segment: each item that is still reachable is moved or dropped.
+
+use super::State;
+use super::policy::{Fate, Verdict};
+use crate::core::Core;
+use crate::index::Location;
+use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
+use crate::segment::{Placed, Queue, Writer};
+
+/// Items whose index buckets are fetched together.
+const BATCH: usize = 16;
+
+/// One item of the segment being emptied.
+#[derive(Clone, Copy)]
+struct Candidate {
+    location: Location,
+    hash: u64,
+}
+
+/// A copy of an item that is not in the index yet.
+struct Copy {
+    placed: Placed,
+    fields: Fields,
+}
+
+impl Core {
+    /// Empties a segment that [`crate::segment::Arena::begin_emptying`] took out of service, and
+    /// retires it. False if an item that must stay had nowhere to go: the segment is back in
+    /// service with what is left in it.
+    pub(super) fn empty(&self, state: &mut State, head: u32, fate: Fate) -> bool {
+        if !self.move_or_drop_all(state, head, fate) {
+            self.arena.cancel_emptying(head);
+            return false;
+        }
+        let events = self.reclaimer_events();
+        match fate {
+            Fate::Keep if self.arena.meta(head).is_expired(self.now()) => &events.segments_expired,
+            Fate::Keep => &events.segments_cleaned,
+            Fate::ByUse { .. } | Fate::Drop => &events.segments_evicted,
+        }
+        .add(1);
+        self.arena.retire(head, self.epochs.retire());
+        true
+    }
+
+    fn move_or_drop_all(&self, state: &mut State, head: u32, fate: Fate) -> bool {
+        let meta = self.arena.meta(head);
+        let start = self.arena.start(head).location().0;
+        let end = start + u64::from(meta.written()) / ITEM_ALIGNMENT as u64;
+        let mut next = start;
+        while next < end && meta.live_items() > 0 {
+            let mut batch = [Candidate {
+                location: Location(0),
+                hash: 0,
+            }; BATCH];
+            let mut filled = 0;
+            while filled < BATCH && next < end {
+                let location = Location(next);
+                let item = self.arena.item(location);
+                let hash = self.hash(item.key());
+                self.index.prefetch(hash);
+                batch[filled] = Candidate { location, hash };
+                filled += 1;
+                next += (item.layout().size() / ITEM_ALIGNMENT) as u64;
+            }
+            let moved = batch[..filled]
+                .iter()
+                .all(|&candidate| self.move_or_drop(state, candidate, fate, meta.queue()));
+            if !moved {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// False if the item must stay and there is no room for it.
+    fn move_or_drop(
+        &self,
+        state: &mut State,
+        candidate: Candidate,
+        fate: Fate,
+        home: Queue,
+    ) -> bool {
+        let Candidate { location, hash } = candidate;
+        let is_live = self
+            .index
+            .find(hash, |found| (found == location).then_some(()))
+            .is_some();
+        if !is_live {
+            return true;
+        }
+        let item = self.arena.item(location);
+        if !self.is_visible(location, item, self.now()) {
+            self.drop_item(candidate, item, true);
+            return true;
+        }
+        match fate.of(item.state(), home) {
+            Verdict::Drop => {
+                self.drop_item(candidate, item, false);
+                true
+            }
+            Verdict::Move { queue, frequency } => {
+                self.move_item(state, candidate, item, queue, frequency)
+                    || (self.config.evict && {
+                        self.drop_item(candidate, item, false);
+                        true
+                    })
+            }
+        }
+    }
+
+    fn drop_item(&self, candidate: Candidate, item: RawItem, is_expired: bool) {
+        let chain = self.index.lock(candidate.hash);
+        let Some(slot) = chain.place_of(candidate.location) else {
+            return;
+        };
+        chain.remove(slot);
+        drop(chain);
+        self.note_dead(candidate.location, item);
+        self.note_entries(-1);
+        let events = self.reclaimer_events();
+        events.removed.add(1);
+        let was_fetched = item.state().was_fetched();
+        let (all, unread) = if is_expired {
+            (&events.expired, &events.expired_unread)
+        } else {
+            (&events.evicted, &events.evicted_unread)
+        };
+        all.add(1);
+        unread.add(u64::from(!was_fetched));
+    }
+
+    /// Copies an item and points the index at the copy; false where there is no room.
+    fn move_item(
+        &self,
+        state: &mut State,
+        candidate: Candidate,
+        item: RawItem,
+        queue: Queue,
+        frequency: u32,
+    ) -> bool {
+        let writer = match queue {
+            Queue::Probation => &mut state.probation,
+            Queue::Main => &mut state.main,
+        };
+        loop {
+            let Some(copy) = self.copy(writer, candidate.location, item, frequency) else {
+                return false;
+            };
+            let chain = self.index.lock(candidate.hash);
+            let Some(slot) = chain.place_of(candidate.location) else {
+                writer.unplace(&self.arena, &copy.placed);
+                return true;
+            };
+            // The marks and the expiry change only under this lock: if one did since the copy was
+            // made, the copy is outdated. A flush may have begun since, too; one that begins
+            // after this line voids the copy's filling as well.
+            let is_void = !self.survives_flush(candidate.location);
+            if is_void || self.fields_for_copy(candidate.location, item) != copy.fields {
+                drop(chain);
+                writer.unplace(&self.arena, &copy.placed);
+                if is_void {
+                    self.drop_item(candidate, item, true);
+                    return true;
+                }
+                continue;
+            }
+            let size = item.layout().size();
+            self.arena
+                .meta(copy.placed.head)
+                .add_live(self.arena.item(copy.placed.location()).layout().size());
+            chain.replace(slot, copy.placed.location());
+            drop(chain);
+            self.arena.meta_of(candidate.location).remove_live(size);
+            self.reclaimer_events().moved.add(1);
+            return true;
+        }
+    }
+
+    /// What a copy's header says: a token that a client knows is written down, because the copy's
+    /// place would give it another.
+    pub(crate) fn fields_for_copy(&self, location: Location, item: RawItem) -> Fields {
+        let mut fields = item.fields();
+        if item.is_cas_told() {
+            fields.cas = Some(self.cas_of(location, item));
+        }
+        fields
+    }
+
+    fn copy(
+        &self,
+        writer: &mut Writer,
+        location: Location,
+        item: RawItem,
+        frequency: u32,
+    ) -> Option<Copy> {
+        let fields = self.fields_for_copy(location, item);
+        let (key, value) = (item.key(), item.value());
+        let layout = fields.layout(key.len(), value.len());
+        let (expiry, now) = (fields.expiry, self.now());
+        let size = layout.size();
+        let floor = self.flush.floor();
+        let placed = writer
+            .place(&self.arena, size, expiry, now, floor)
+            .or_else(|| {
+                let opened = writer.open_for(&self.arena, size, expiry, now);
+                opened
+                    .then(|| writer.place(&self.arena, size, expiry, now, floor))
+                    .flatten()
+            })?;
+        // SAFETY: the room was just placed for this writer alone, with this layout's size.
+        let copy = unsafe {
+            let address = self.arena.address(placed.place);
+            let copy = RawItem::write_header(address, layout, &fields, key, 0);
+            address
+                .add(layout.value_offset())
+                .copy_from_nonoverlapping(value.as_ptr(), value.len());
+            copy
+        };
+        copy.inherit_state(item.state(), frequency);
+        Some(Copy { placed, fields })
+    }
+}

@@ -1,0 +1,228 @@
+//! Getting memory back: from segments that are dead or expired, by cleaning, by eviction.
+//!
+//! One thread at a time reclaims: the store's own thread, which keeps a few segments free ahead of
+//! demand, or a writer that found none.
+
+mod empty;
+mod policy;
+mod run;
+mod sweep;
+mod thread;
+
+use crate::core::Core;
+use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
+use policy::Fate;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+pub(crate) use thread::ReclaimThread;
+
+/// How long a writer waits for readers to leave retired segments before it gives up.
+const GRACE_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How often it looks.
+const GRACE_POLL: Duration = Duration::from_micros(20);
+/// Segments emptied in vain, one after the other, before a pass gives up.
+const FRUITLESS_MAX: u32 = 8;
+/// Segments looked at for a cheap one before each eviction.
+const CLEANING_WINDOW: u32 = 64;
+
+/// What the reclaiming thread keeps between passes.
+struct State {
+    /// Where items that stay go, by the queue they belong to.
+    probation: Writer,
+    main: Writer,
+    /// Where the last look for cheap segments ended.
+    position: u32,
+}
+
+/// The reclaimer of a store.
+pub(crate) struct Reclaimer {
+    state: Mutex<State>,
+    wanted: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl Default for Reclaimer {
+    fn default() -> Self {
+        let state = State {
+            probation: Writer::new(Queue::Probation, 0),
+            main: Writer::new(Queue::Main, 0),
+            position: 0,
+        };
+        Reclaimer {
+            state: Mutex::new(state),
+            wanted: Mutex::default(),
+            wake: Condvar::new(),
+        }
+    }
+}
+
+impl Reclaimer {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("reclaiming does not panic")
+    }
+
+    /// Has the store's thread look for work now.
+    pub fn wake(&self) {
+        let mut wanted = self.wanted.lock().expect("no holder panics");
+        if !std::mem::replace(&mut *wanted, true) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Waits until woken or until the time is up.
+    fn wait(&self, time: Duration) {
+        let wanted = self.wanted.lock().expect("no holder panics");
+        let (mut wanted, _) = self
+            .wake
+            .wait_timeout_while(wanted, time, |wanted| !*wanted)
+            .expect("no holder panics");
+        *wanted = false;
+    }
+}
+
+impl Core {
+    /// Free segments that are kept ready for writers.
+    fn low_water(&self) -> u32 {
+        let counts = self.arena.counts();
+        (counts.allowed / 32).clamp(2, 2 * self.config.handles_max as u32) + RECLAIMER_SEGMENTS
+    }
+
+    /// Whether writers are close to finding no free segment.
+    pub fn is_low(&self) -> bool {
+        let counts = self.arena.counts();
+        counts.free < self.low_water() || counts.managed > counts.allowed
+    }
+
+    /// Refills the stock of free segments; for the store's own thread.
+    fn refill(&self) {
+        let wanted = self.low_water();
+        loop {
+            self.arena.collect(&self.epochs);
+            let counts = self.arena.counts();
+            let excess = counts.managed.saturating_sub(counts.allowed);
+            let is_enough = counts.free + counts.limbo >= wanted + excess;
+            // Locked anew for each segment, so that a writer in need gets its turn.
+            if is_enough || !self.reclaim_one(&mut self.reclaimer.state()) {
+                return;
+            }
+        }
+    }
+
+    /// Frees `run` segments in a row for a writer that found none. The caller holds no reference
+    /// into the store (it is offline). Returns false where nothing can be freed.
+    pub fn make_room(&self, run: u32) -> bool {
+        let mut state = self.reclaimer.state();
+        let deadline = Instant::now() + GRACE_WAIT_MAX;
+        let enough = |core: &Core| core.arena.counts().free > RECLAIMER_SEGMENTS;
+        while !enough(self) {
+            self.arena.collect(&self.epochs);
+            if enough(self) {
+                break;
+            }
+            let can_wait = self.arena.counts().limbo > 0 && Instant::now() < deadline;
+            if can_wait {
+                std::thread::sleep(GRACE_POLL);
+            } else if !self.reclaim_one(&mut state) {
+                return false;
+            }
+        }
+        run == 1 || self.make_room_for_run(&mut state, run)
+    }
+
+    /// Retires at least one segment; false where that is impossible.
+    fn reclaim_one(&self, state: &mut State) -> bool {
+        let before = self.arena.counts().limbo + self.arena.counts().free;
+        for round in 0..FRUITLESS_MAX {
+            let Some((head, fate)) = self.choose(state, round) else {
+                return false;
+            };
+            let was_emptied = self.empty(state, head, fate);
+            if self.arena.counts().limbo + self.arena.counts().free > before {
+                return true;
+            }
+            if !was_emptied {
+                return false;
+            }
+        }
+        self.config.evict
+    }
+
+    /// The next segment to empty, and what becomes of its items.
+    fn choose(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
+        if let Some(head) = self.cheapest_in_window(state) {
+            return Some((head, Fate::Keep));
+        }
+        if !self.config.evict {
+            return self.sparsest().map(|head| (head, Fate::Keep));
+        }
+        self.oldest()
+            .map(|(head, queue)| (head, Fate::ByUse { queue, round }))
+    }
+
+    /// A segment in the next window with little or nothing alive in it.
+    fn cheapest_in_window(&self, state: &mut State) -> Option<u32> {
+        let segments = self.arena.segment_count();
+        let first = state.position;
+        state.position = (first + CLEANING_WINDOW) % segments;
+        let window = (0..CLEANING_WINDOW.min(segments)).map(|step| (first + step) % segments);
+        let head = window
+            .filter(|&head| self.can_empty(head))
+            .min_by_key(|&head| self.live_part(head))?;
+        (self.live_part(head) < policy::CLEANING_LIVE_PART_MAX && self.arena.begin_emptying(head))
+            .then_some(head)
+    }
+
+    /// The segment with the smallest live part, if cleaning it gains anything worth the work.
+    fn sparsest(&self) -> Option<u32> {
+        let heads = 0..self.arena.segment_count();
+        let head = heads
+            .filter(|&head| self.can_empty(head))
+            .min_by_key(|&head| self.live_part(head))?;
+        (self.live_part(head) < policy::COMPACTING_LIVE_PART_MAX && self.arena.begin_emptying(head))
+            .then_some(head)
+    }
+
+    fn can_empty(&self, head: u32) -> bool {
+        let meta = self.arena.meta(head);
+        meta.state() == SegmentState::Sealed && !meta.is_arriving() && !meta.is_pinned()
+    }
+
+    /// Live bytes of a segment or run, in 1024ths of its size; 0 if all has expired.
+    fn live_part(&self, head: u32) -> u64 {
+        let meta = self.arena.meta(head);
+        if meta.live_items() == 0 || meta.is_expired(self.now()) {
+            return 0;
+        }
+        let bytes = u64::from(meta.run()) * self.arena.segment_bytes() as u64;
+        u64::from(meta.live_bytes()) * 1024 / bytes
+    }
+
+    /// The oldest segment of the queue whose turn it is, out of service for emptying.
+    fn oldest(&self) -> Option<(u32, Queue)> {
+        let tries = self.arena.segment_count();
+        for _ in 0..tries {
+            let mut queues = self.arena.queues();
+            let queue = policy::queue_in_turn(&queues);
+            let popped = queues.pop(queue).map(|entry| (entry, queue)).or_else(|| {
+                let other = if queue == Queue::Main {
+                    Queue::Probation
+                } else {
+                    Queue::Main
+                };
+                queues.pop(other).map(|entry| (entry, other))
+            });
+            drop(queues);
+            let (entry, queue) = popped?;
+            let meta = self.arena.meta(entry.segment);
+            if meta.sequence() != entry.sequence || meta.state() != SegmentState::Sealed {
+                continue;
+            }
+            if self.arena.begin_emptying(entry.segment) {
+                return Some((entry.segment, queue));
+            }
+            // In use: its turn comes again.
+            self.arena.queues().push(queue, entry, 0);
+        }
+        None
+    }
+}

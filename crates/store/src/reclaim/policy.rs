@@ -1,0 +1,79 @@
+//! Which items stay when memory runs out.
+//!
+//! Two queues of segments, after S3-FIFO (J. Yang et al., "FIFO Queues are All You Need for Cache
+//! Eviction", SOSP 2023): new items pass through a short probation queue, and only those used there
+//! enter the main queue, so a scan or a one-hit wonder leaves soon. An item of the main queue that
+//! was used goes round once more, with its frequency lowered.
+
+use crate::item::State;
+use crate::segment::{Queue, Queues};
+
+/// The probation queue gives way while it holds more than this part of the sealed segments.
+const PROBATION_PART: u32 = 10;
+/// A segment with a smaller live part, in 1024ths, is cleaned before anything is evicted.
+pub(super) const CLEANING_LIVE_PART_MAX: u64 = 512;
+/// With eviction off: a segment with a larger live part is not worth cleaning.
+pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
+
+/// What becomes of the live items of a segment being emptied.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    /// All move to another segment.
+    Keep,
+    /// Those used often enough move to the main queue, the others are dropped.
+    ByUse {
+        /// Queue that the segment was in.
+        queue: Queue,
+        /// Segments emptied in vain before this one: the more, the stricter.
+        round: u32,
+    },
+    /// All are dropped.
+    Drop,
+}
+
+/// What becomes of one item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It moves to this queue with this frequency.
+    Move { queue: Queue, frequency: u32 },
+    /// It is dropped.
+    Drop,
+}
+
+impl Fate {
+    /// The verdict on an item with this use, now in `home`.
+    pub fn of(self, state: State, home: Queue) -> Verdict {
+        match self {
+            Fate::Keep => Verdict::Move {
+                queue: home,
+                frequency: state.frequency(),
+            },
+            Fate::ByUse {
+                queue: Queue::Probation,
+                round,
+            } if state.frequency() > round => Verdict::Move {
+                queue: Queue::Main,
+                frequency: 0,
+            },
+            Fate::ByUse {
+                queue: Queue::Main,
+                round,
+            } if state.frequency() > round => Verdict::Move {
+                queue: Queue::Main,
+                frequency: state.frequency() - 1,
+            },
+            Fate::ByUse { .. } | Fate::Drop => Verdict::Drop,
+        }
+    }
+}
+
+/// The queue that gives up its oldest segment next.
+pub(super) fn queue_in_turn(queues: &Queues) -> Queue {
+    let probation = queues.segments(Queue::Probation);
+    let all = probation + queues.segments(Queue::Main);
+    if probation * PROBATION_PART >= all {
+        Queue::Probation
+    } else {
+        Queue::Main
+    }
+}

@@ -1,0 +1,103 @@
+//! Room for a run of segments: a stretch of the arena is emptied, wherever that costs least.
+
+use super::policy::Fate;
+use super::{GRACE_POLL, GRACE_WAIT_MAX, State};
+use crate::core::Core;
+use crate::segment::SegmentState;
+use std::time::Instant;
+
+impl Core {
+    /// Frees `run` segments in a row.
+    pub(super) fn make_room_for_run(&self, state: &mut State, run: u32) -> bool {
+        let fate = if self.config.evict {
+            Fate::Drop
+        } else {
+            Fate::Keep
+        };
+        let Some(first) = self.cheapest_stretch(run) else {
+            return false;
+        };
+        let mut taken = Vec::new();
+        let mut emptied = true;
+        let mut segment = first;
+        while segment < first + run {
+            if self.arena.take_free(segment) {
+                taken.push(segment);
+                segment += 1;
+                continue;
+            }
+            let head = self.arena.meta(segment).head();
+            let length = self.arena.meta(head).run();
+            emptied &= self.arena.begin_emptying(head) && self.empty(state, head, fate);
+            segment = head + length;
+        }
+        self.arena.give_free(taken.into_iter());
+        emptied && self.wait_for_grace(first..first + run)
+    }
+
+    /// Waits until no reader can be in these segments any longer; the caller is offline.
+    fn wait_for_grace(&self, mut segments: std::ops::Range<u32>) -> bool {
+        let deadline = Instant::now() + GRACE_WAIT_MAX;
+        loop {
+            self.arena.collect(&self.epochs);
+            while segments.start < segments.end && !self.is_in_limbo(segments.start) {
+                segments.start += 1;
+            }
+            if segments.is_empty() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(GRACE_POLL);
+        }
+    }
+
+    fn is_in_limbo(&self, segment: u32) -> bool {
+        let head = self.arena.meta(segment).head();
+        self.arena.meta(head).state() == SegmentState::Limbo
+    }
+
+    /// First segment of the stretch of `run` segments that holds the fewest live bytes and nothing
+    /// in use.
+    fn cheapest_stretch(&self, run: u32) -> Option<u32> {
+        let segments = self.arena.segment_count();
+        let mut cost = 0u64;
+        let mut usable = 0;
+        let mut best: Option<(u64, u32)> = None;
+        let costs: Vec<Option<u64>> = (0..segments).map(|one| self.cost_of(one)).collect();
+        for (number, one) in costs.iter().enumerate() {
+            let Some(one) = one else {
+                (cost, usable) = (0, 0);
+                continue;
+            };
+            cost += one;
+            usable += 1;
+            if usable > run {
+                usable = run;
+                cost -= costs[number - run as usize].unwrap_or(0);
+            }
+            let first = number as u32 + 1 - run.min(number as u32 + 1);
+            if usable == run && best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, first));
+            }
+        }
+        best.map(|(_, first)| first)
+    }
+
+    /// Live bytes that emptying a segment would touch (its share of its run's); none if it is in
+    /// use.
+    fn cost_of(&self, segment: u32) -> Option<u64> {
+        let meta = self.arena.meta(segment);
+        match meta.state() {
+            SegmentState::Free => Some(0),
+            SegmentState::Limbo => (!meta.is_pinned()).then_some(0),
+            SegmentState::Sealed | SegmentState::Tail => {
+                let head = self.arena.meta(meta.head());
+                self.can_empty(meta.head())
+                    .then(|| u64::from(head.live_bytes()) / u64::from(head.run()))
+            }
+            SegmentState::Open | SegmentState::Emptying | SegmentState::Parked => None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Regular work: flushed entries leave the index, dead and expired segments become free.
+
+use super::State;
+use super::policy::Fate;
+use crate::core::Core;
+use crate::segment::SegmentState;
+
+/// A sweep that has removed what it had to.
+pub(super) struct Sweep {
+    floor: u64,
+    epoch: u64,
+}
+
+impl Core {
+    /// Removes every flushed entry from the index; returns what was swept against.
+    pub(super) fn sweep_flushed(&self) -> Sweep {
+        let floor = self.flush.floor();
+        let level = self.index.scan_level();
+        for class in 0..1 << level {
+            self.remove_flushed_of_class(class, level, floor);
+        }
+        Sweep {
+            floor,
+            epoch: self.epochs.retire(),
+        }
+    }
+
+    /// Ends a sweep once no reader can hold an entry that it removed: until then readers must go on
+    /// comparing what they found with the floor. False if it is too early for that.
+    pub(super) fn end_sweep(&self, sweep: &Sweep) -> bool {
+        let has_passed = self.epochs.has_passed(sweep.epoch);
+        if has_passed {
+            self.flush.end(sweep.floor);
+        }
+        has_passed
+    }
+
+    fn remove_flushed_of_class(&self, class: u64, level: u32, floor: u64) {
+        self.index.remove_class(class, level, |location| {
+            let is_flushed = self.arena.meta_of(location).sequence() <= floor;
+            if is_flushed {
+                self.note_dead(location, self.arena.item(location));
+                self.reclaimer_events().removed.add(1);
+                self.note_entries(-1);
+            }
+            is_flushed
+        });
+    }
+
+    /// Frees segments in which nothing is alive any longer, or everything has expired.
+    pub(super) fn free_dead_segments(&self) {
+        let now = self.now();
+        for head in 0..self.arena.segment_count() {
+            let meta = self.arena.meta(head);
+            if meta.state() != SegmentState::Sealed {
+                continue;
+            }
+            let is_dead = meta.live_items() == 0 || meta.is_expired(now);
+            if is_dead && self.arena.begin_emptying(head) {
+                let state: &mut State = &mut self.reclaimer.state();
+                self.empty(state, head, Fate::Keep);
+            }
+        }
+        self.arena.collect(&self.epochs);
+    }
+}

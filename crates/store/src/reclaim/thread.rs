@@ -1,0 +1,80 @@
+//! The store's own thread: keeps memory free ahead of demand and does the regular work.
+
+use super::sweep::Sweep;
+use crate::core::Core;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the regular work is done.
+const TICK: Duration = Duration::from_secs(1);
+/// How soon to look again while retired segments wait for readers.
+const GRACE_TICK: Duration = Duration::from_millis(1);
+
+/// The thread; stops and is joined when dropped.
+pub(crate) struct ReclaimThread {
+    core: Arc<Core>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ReclaimThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The system's, where it allows no further thread.
+    pub fn start(core: Arc<Core>) -> io::Result<ReclaimThread> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = {
+            let (core, stop) = (Arc::clone(&core), Arc::clone(&stop));
+            std::thread::Builder::new()
+                .name("farcache-store".into())
+                .spawn(move || run(&core, &stop))?
+        };
+        Ok(ReclaimThread {
+            core,
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+fn run(core: &Core, stop: &AtomicBool) {
+    let mut regular = Instant::now();
+    let mut sweep: Option<Sweep> = None;
+    while !stop.load(Acquire) {
+        sweep = sweep.filter(|sweep| !core.end_sweep(sweep));
+        if sweep.is_none() && core.flush.is_sweeping() {
+            sweep = Some(core.sweep_flushed());
+            core.free_dead_segments();
+        }
+        if core.is_low() {
+            core.refill();
+        }
+        core.index.populate_ahead();
+        if regular.elapsed() >= TICK {
+            regular = Instant::now();
+            core.free_dead_segments();
+        }
+        let needs_segments = core.arena.counts().limbo > 0 && core.is_low();
+        let is_waiting_for_readers = needs_segments || sweep.is_some();
+        core.reclaimer.wait(if is_waiting_for_readers {
+            GRACE_TICK
+        } else {
+            TICK
+        });
+    }
+}
+
+impl Drop for ReclaimThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Release);
+        self.core.reclaimer.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by the runtime already.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The arena: one contiguous range of memory in equal segments, and who may use which.
+
+use super::free_map::FreeMap;
+use super::meta::{SegmentMeta, SegmentState};
+use super::queues::{Queued, Queues};
+use crate::epoch::Epochs;
+use crate::index::{LOCATION_BITS, Location};
+use crate::item::{ITEM_ALIGNMENT, RawItem};
+use crate::options::StoreConfig;
+use crate::region::Region;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard};
+
+/// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
+/// free what they leave.
+pub(crate) const RECLAIMER_SEGMENTS: u32 = 2;
+/// How far `cache_memlimit` can raise the limit set at start: address space is reserved for this
+/// many times as much.
+const GROWTH_MAX: u64 = 4;
+/// A derived CAS token is the filling's sequence number above this many bits of the item's place.
+const CAS_PLACE_BITS: u32 = 28;
+
+/// A byte offset in the arena at which an item lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(pub u64);
+
+impl Place {
+    pub fn location(self) -> Location {
+        Location(self.0 / ITEM_ALIGNMENT as u64)
+    }
+}
+
+/// Segments that left the index and wait for the last reader to leave them.
+struct Limbo {
+    head: u32,
+    epoch: u64,
+}
+
+struct Pool {
+    free: FreeMap,
+    limbo: VecDeque<Limbo>,
+    /// Segments that may hold memory: those not parked.
+    managed: u32,
+    allowed: u32,
+}
+
+/// The segments of a store.
+pub(crate) struct Arena {
+    region: Region,
+    segment_shift: u32,
+    metas: Box<[SegmentMeta]>,
+    pool: Mutex<Pool>,
+    queues: Mutex<Queues>,
+    sequence: AtomicU64,
+}
+
+/// How many segments there are and how many hold nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentCounts {
+    pub allowed: u32,
+    pub managed: u32,
+    pub free: u32,
+    pub limbo: u32,
+}
+
+impl Arena {
+    /// Reserves the address space.
+    ///
+    /// # Errors
+    /// The kernel's, or `InvalidInput` where the configuration asks for less than eight segments or
+    /// more than 4 TiB.
+    pub fn new(config: &StoreConfig) -> io::Result<Arena> {
+        let segment = u64::from(config.segment_bytes);
+        let allowed = config.memory_bytes / segment;
+        let total = allowed * GROWTH_MAX;
+        let location_limit = (ITEM_ALIGNMENT as u64) << LOCATION_BITS;
+        if !segment.is_power_of_two() || allowed < 8 || total * segment > location_limit {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the memory limit must be at least eight segments and at most 1 TiB",
+            ));
+        }
+        let (allowed, total) = (allowed as u32, total as u32);
+        let mut free = FreeMap::new(total);
+        (0..allowed).for_each(|number| free.give(number));
+        let state = |number| {
+            if number < allowed {
+                SegmentState::Free
+            } else {
+                SegmentState::Parked
+            }
+        };
+        Ok(Arena {
+            region: Region::reserve((u64::from(total) * segment) as usize, config.huge_pages)?,
+            segment_shift: segment.trailing_zeros(),
+            metas: (0..total)
+                .map(|number| SegmentMeta::new(number, state(number)))
+                .collect(),
+            pool: Mutex::new(Pool {
+                free,
+                limbo: VecDeque::new(),
+                managed: allowed,
+                allowed,
+            }),
+            queues: Mutex::default(),
+            sequence: AtomicU64::new(0),
+        })
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().expect("no holder panics")
+    }
+
+    /// The eviction queues. Held only for a push or a pop.
+    pub fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().expect("no holder panics")
+    }
+
+    pub fn segment_bytes(&self) -> usize {
+        1 << self.segment_shift
+    }
+
+    pub fn segment_count(&self) -> u32 {
+        self.metas.len() as u32
+    }
+
+    pub fn counts(&self) -> SegmentCounts {
+        let pool = self.pool();
+        SegmentCounts {
+            allowed: pool.allowed,
+            managed: pool.managed,
+            free: pool.free.free(),
+            limbo: self.clearing(&pool),
+        }
+    }
+
+    /// Segments that will be free as soon as readers have moved on.
+    fn clearing(&self, pool: &Pool) -> u32 {
+        let metas = pool.limbo.iter().map(|waiting| self.meta(waiting.head));
+        metas
+            .filter(|meta| !meta.is_pinned())
+            .map(SegmentMeta::run)
+            .sum()
+    }
+
+    /// The last sequence number given to a filling.
+    pub fn last_sequence(&self) -> u64 {
+        self.sequence.load(SeqCst)
+    }
+
+    pub fn meta(&self, segment: u32) -> &SegmentMeta {
+        &self.metas[segment as usize]
+    }
+
+    /// First place of a segment.
+    pub fn start(&self, segment: u32) -> Place {
+        Place(u64::from(segment) << self.segment_shift)
+    }
+
+    /// Number of the segment that heads the run in which a location lies.
+    pub fn head_of(&self, location: Location) -> u32 {
+        let segment = (location.0 * ITEM_ALIGNMENT as u64) >> self.segment_shift;
+        self.metas[segment as usize].head()
+    }
+
+    pub fn meta_of(&self, location: Location) -> &SegmentMeta {
+        self.meta(self.head_of(location))
+    }
+
+    /// Address of a place, for the one who owns what lies there.
+    #[inline]
+    pub fn address(&self, place: Place) -> *mut u8 {
+        debug_assert!((place.0 as usize) < self.region.bytes());
+        // SAFETY: places lie inside the arena.
+        unsafe { self.region.base().add(place.0 as usize) }
+    }
+
+    /// Address of a location, for prefetching.
+    #[inline]
+    pub fn address_of(&self, location: Location) -> *mut u8 {
+        self.address(Place(location.0 * ITEM_ALIGNMENT as u64))
+    }
+
+    /// The item at a location that the caller took from the index after its last quiescent point,
+    /// or that lies in a segment which the caller is emptying.
+    #[inline]
+    pub fn item(&self, location: Location) -> RawItem {
+        // SAFETY: a location enters the index only after the item there was written (release, read
+        // with acquire), and its segment is reused only after every thread has passed a quiescent
+        // point since the location left the index.
+        unsafe { RawItem::at(self.address_of(location)) }
+    }
+
+    /// The CAS token that an item has by its place: unique, because a filling's sequence number is
+    /// never used again and nothing in a filling is overwritten.
+    pub fn derived_cas(&self, location: Location) -> u64 {
+        let head = self.head_of(location);
+        let start = self.start(head).location();
+        self.meta(head).sequence() << CAS_PLACE_BITS | (location.0 - start.0)
+    }
+
+    /// Takes `run` free segments in a row and opens them as one; `keep` free segments are left.
+    pub fn open(&self, run: u32, keep: u32, queue: super::Queue) -> Option<u32> {
+        let mut pool = self.pool();
+        if pool.free.free() < run.checked_add(keep)? {
+            return None;
+        }
+        let head = if run == 1 {
+            pool.free.take_one()
+        } else {
+            pool.free.take_run(run)
+        }?;
+        drop(pool);
+        self.open_taken(head, run, queue);
+        Some(head)
+    }
+
+    /// Opens segments that the caller has taken with [`Arena::take_free`] or emptied itself.
+    pub fn open_taken(&self, head: u32, run: u32, queue: super::Queue) {
+        for tail in head + 1..head + run {
+            self.meta(tail).set_head(head);
+            self.meta(tail).set_state(SegmentState::Tail);
+        }
+        let sequence = self.sequence.fetch_add(1, SeqCst) + 1;
+        self.meta(head).open(sequence, run, queue);
+    }
+
+    /// Takes this very segment if it is free.
+    pub fn take_free(&self, segment: u32) -> bool {
+        self.pool().free.take_this(segment)
+    }
+
+    /// Puts taken segments back.
+    pub fn give_free(&self, segments: impl Iterator<Item = u32>) {
+        let mut pool = self.pool();
+        segments.for_each(|segment| pool.free.give(segment));
+    }
+
+    /// Closes an open segment: it may be evicted from now on.
+    pub fn seal(&self, head: u32) {
+        let meta = self.meta(head);
+        let entry = Queued {
+            segment: head,
+            sequence: meta.sequence(),
+        };
+        let mut queues = self.queues();
+        meta.set_state(SegmentState::Sealed);
+        queues.push(meta.queue(), entry, meta.run());
+    }
+
+    /// Takes a sealed segment out of service for emptying, unless it is in use.
+    pub fn begin_emptying(&self, head: u32) -> bool {
+        let meta = self.meta(head);
+        let mut queues = self.queues();
+        if meta.state() != SegmentState::Sealed || meta.is_arriving() || meta.is_pinned() {
+            return false;
+        }
+        meta.set_state(SegmentState::Emptying);
+        queues.note_left(meta.queue(), meta.run());
+        true
+    }
+
+    /// Puts a segment that could not be emptied back into its queue.
+    pub fn cancel_emptying(&self, head: u32) {
+        self.seal(head);
+    }
+
+    /// The segment is out of the index. It becomes free once `epoch` has passed.
+    pub fn retire(&self, head: u32, epoch: u64) {
+        self.meta(head).set_state(SegmentState::Limbo);
+        self.pool().limbo.push_back(Limbo { head, epoch });
+    }
+
+    /// Frees the retired segments that nobody can be looking at any longer; returns how many.
+    pub fn collect(&self, epochs: &Epochs) -> u32 {
+        let mut pool = self.pool();
+        let mut freed = 0;
+        for _ in 0..pool.limbo.len() {
+            let Some(waiting) = pool.limbo.pop_front() else {
+                break;
+            };
+            if !epochs.has_passed(waiting.epoch) || self.meta(waiting.head).is_pinned() {
+                pool.limbo.push_back(waiting);
+                continue;
+            }
+            let run = self.meta(waiting.head).run();
+            freed += run;
+            (waiting.head..waiting.head + run).for_each(|one| self.free_or_park(&mut pool, one));
+        }
+        freed
+    }
+
+    fn free_or_park(&self, pool: &mut Pool, segment: u32) {
+        let meta = self.meta(segment);
+        meta.set_head(segment);
+        if pool.managed > pool.allowed {
+            self.park(pool, segment);
+            return;
+        }
+        meta.set_state(SegmentState::Free);
+        pool.free.give(segment);
+    }
+
+    fn park(&self, pool: &mut Pool, segment: u32) {
+        pool.managed -= 1;
+        self.meta(segment).set_state(SegmentState::Parked);
+        // SAFETY: a parked segment holds no item and nobody refers to it: it was free, or retired
+        // and its epoch has passed.
+        unsafe {
+            self.region
+                .release(self.start(segment).0 as usize, self.segment_bytes())
+        };
+    }
+
+    /// Changes how many segments may hold memory; false beyond the address space. Lowering takes
+    /// effect as segments become free.
+    pub fn set_allowed(&self, allowed: u32) -> bool {
+        if allowed < 8 || allowed > self.segment_count() {
+            return false;
+        }
+        let mut pool = self.pool();
+        pool.allowed = allowed;
+        for segment in 0..self.segment_count() {
+            if pool.managed < allowed && self.meta(segment).state() == SegmentState::Parked {
+                pool.managed += 1;
+                self.meta(segment).set_state(SegmentState::Free);
+                pool.free.give(segment);
+            } else if pool.managed > allowed && pool.free.take_this(segment) {
+                self.park(&mut pool, segment);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,12 @@
+//! Segments: the arena's equal parts, and what is known of each.
+
+mod arena;
+mod free_map;
+mod meta;
+mod queues;
+mod writer;
+
+pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};
+pub(crate) use meta::{Queue, SegmentState};
+pub(crate) use queues::Queues;
+pub(crate) use writer::{Placed, Writer, least_run};

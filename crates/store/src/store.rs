@@ -1,0 +1,55 @@
+//! The store as its owner sees it.
+
+use crate::core::Core;
+use crate::handle::StoreHandle;
+use crate::options::StoreConfig;
+use crate::reclaim::ReclaimThread;
+use std::io;
+use std::sync::Arc;
+
+/// A store, shared by all threads; each opens a [`StoreHandle`].
+pub struct Store {
+    pub(crate) core: Arc<Core>,
+    /// Ends with the store.
+    _reclaimer: ReclaimThread,
+}
+
+impl Store {
+    /// Makes a store and starts its thread.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a configuration that cannot be (a segment size that is no power of two,
+    /// memory for fewer than eight segments or for more than 1 TiB), else the system's.
+    pub fn new(config: StoreConfig) -> io::Result<Arc<Store>> {
+        let core = Arc::new(Core::new(config)?);
+        let _reclaimer = ReclaimThread::start(Arc::clone(&core))?;
+        Ok(Arc::new(Store { core, _reclaimer }))
+    }
+
+    /// Opens a handle for the calling thread.
+    ///
+    /// # Panics
+    /// With more than `handles_max` handles open.
+    pub fn handle(self: &Arc<Self>) -> StoreHandle {
+        let participant = self
+            .core
+            .epochs
+            .join()
+            .expect("at most handles_max handles are open");
+        StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), participant)
+    }
+
+    /// How it was configured.
+    pub fn config(&self) -> &StoreConfig {
+        &self.core.config
+    }
+
+    /// Changes the memory limit (`cache_memlimit`), in bytes; false below eight segments or above
+    /// four times the limit at start. A lower limit takes effect as segments are evicted.
+    pub fn set_memory_bytes(&self, bytes: u64) -> bool {
+        let segments = bytes / self.core.arena.segment_bytes() as u64;
+        let was_set = u32::try_from(segments).is_ok_and(|count| self.core.arena.set_allowed(count));
+        self.core.reclaimer.wake();
+        was_set
+    }
+}

@@ -1,0 +1,22 @@
+//! The atomics of the lock-free parts: the real ones, or loom's where a model test runs.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    hint::spin_loop,
+    sync::Mutex,
+    sync::atomic::{AtomicU64, Ordering, fence},
+};
+
+#[cfg(not(loom))]
+pub(crate) use std::{
+    hint::spin_loop,
+    sync::Mutex,
+    sync::atomic::{AtomicU64, Ordering, fence},
+};
+
+/// Takes a lock whose holders never panic while they change what it guards.
+pub(crate) fn lock<T>(
+    mutex: &Mutex<T>,
+) -> impl std::ops::Deref<Target = T> + std::ops::DerefMut + '_ {
+    mutex.lock().expect("no holder panics")
+}
