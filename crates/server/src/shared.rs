@@ -4,9 +4,10 @@ use crate::connections::Connections;
 use crate::counters::{Counters, Totals};
 use crate::session::auth::Auth;
 use crate::session::stats::Detail;
+use crate::net::tls::Tls;
 use crate::settings::Settings;
 use farcache_base::time::{Clock, START};
-use farcache_store::Store;
+use farcache_store::{Store, StoreStats};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,6 +26,8 @@ pub struct Shared {
     pub workers: Vec<Arc<Counters>>,
     /// Totals at the last `stats reset`.
     pub totals_base: Mutex<Totals>,
+    /// The store's figures at the last `stats reset`.
+    pub store_stats_base: Mutex<StoreStats>,
     /// Who is connected.
     pub connections: Connections,
     /// Who may use the server.
@@ -33,6 +36,8 @@ pub struct Shared {
     pub detail: Detail,
     /// Whether `stats sizes` is on.
     pub sizes_on: AtomicBool,
+    /// Encryption, where it is on.
+    pub tls: Option<Tls>,
     /// The instant of [`START`].
     pub started: Instant,
     /// Unix time of the server's epoch, in seconds.
@@ -56,7 +61,9 @@ impl Shared {
             stopping: AtomicBool::new(false),
             workers,
             totals_base: Mutex::default(),
+            store_stats_base: Mutex::default(),
             connections: Connections::default(),
+            tls: None,
             started: Instant::now() - since_second_began,
             epoch_unix: unix.as_secs() as i64 - i64::from(START),
         }

@@ -2,6 +2,7 @@
 
 use crate::logging;
 use crate::net::listen::{self, Listener};
+use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
 use crate::process::{self, Identity, OwnedFile};
 use crate::server::Server;
@@ -66,7 +67,8 @@ fn serve(options: &Options, plan: Plan, sockets: Vec<Listener>) -> io::Result<()
     {
         tracing::warn!(%error, "cannot lock memory (-k)");
     }
-    let shared = Arc::new(Shared::new(store, plan.settings));
+    let tls = plan.settings.tls.clone().map(Tls::new).transpose()?;
+    let shared = Arc::new(Shared { tls, ..Shared::new(store, plan.settings) });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
     shared.auth.load()?;

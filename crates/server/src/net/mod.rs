@@ -1,5 +1,6 @@
 //! Sockets: where clients come from and how bytes move.
 
 pub mod listen;
+pub mod tls;
 pub mod transport;
 pub mod waker;

@@ -1,5 +1,6 @@
 //! One connection's bytes, whatever carries them.
 
+use super::tls::TlsStream;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,6 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub enum Transport {
     /// A TCP or unix socket.
     Plain(OwnedFd),
+    /// An encrypted TCP or unix socket.
+    Tls(Box<TlsStream>),
 }
 
 impl Transport {
@@ -20,10 +23,12 @@ impl Transport {
             Transport::Plain(socket) => {
                 Ok(rustix::net::recv(socket, buffer, RecvFlags::empty())?.0)
             }
+            Transport::Tls(stream) => stream.read(buffer),
         }
     }
 
-    /// Reads into `first` and, when that is full, on into `second`; returns the bytes read in all.
+    /// Reads into `first` and, when that is full, perhaps on into `second`; returns the bytes read
+    /// in all.
     ///
     /// # Errors
     /// As [`Transport::read`].
@@ -33,6 +38,7 @@ impl Transport {
                 let mut slices = [IoSliceMut::new(first), IoSliceMut::new(second)];
                 Ok(rustix::io::readv(socket, &mut slices)?)
             }
+            Transport::Tls(stream) => stream.read(first),
         }
     }
 
@@ -42,9 +48,8 @@ impl Transport {
     /// [`io::ErrorKind::WouldBlock`] when it takes nothing; anything else ends the connection.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Transport::Plain(socket) => {
-                Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
-            }
+            Transport::Plain(socket) => Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?),
+            Transport::Tls(stream) => stream.write_slices(&[IoSlice::new(bytes)]),
         }
     }
 
@@ -56,6 +61,41 @@ impl Transport {
         match self {
             // The Rust runtime ignores SIGPIPE, so a closed peer is an error here too.
             Transport::Plain(socket) => Ok(rustix::io::writev(socket, slices)?),
+            Transport::Tls(stream) => stream.write_slices(slices),
+        }
+    }
+
+    /// Sends what has been written but held back.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Transport::Plain(_) => Ok(()),
+            Transport::Tls(stream) => stream.flush(),
+        }
+    }
+
+    /// Whether bytes are held back until the socket takes them.
+    pub fn has_unsent(&self) -> bool {
+        match self {
+            Transport::Plain(_) => false,
+            Transport::Tls(stream) => stream.has_unsent(),
+        }
+    }
+
+    /// Whether input is there that epoll does not know of.
+    pub fn has_buffered_input(&self) -> bool {
+        match self {
+            Transport::Plain(_) => false,
+            Transport::Tls(stream) => stream.has_buffered_input(),
+        }
+    }
+
+    /// Tells the client that no more will come, where the transport has a way to.
+    pub fn say_goodbye(&mut self) {
+        if let Transport::Tls(stream) = self {
+            stream.say_goodbye();
         }
     }
 }
@@ -64,6 +104,7 @@ impl AsFd for Transport {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Transport::Plain(socket) => socket.as_fd(),
+            Transport::Tls(stream) => stream.as_fd(),
         }
     }
 }

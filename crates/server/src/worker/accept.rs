@@ -3,11 +3,13 @@
 use super::Worker;
 use super::connection::Connection;
 use super::mailbox::Arrival;
-use crate::connections::{ConnectionInfo, State};
+use crate::connections::{Address, ConnectionInfo, State};
+use crate::net::tls::Tls;
 use crate::net::transport::Transport;
 use crate::session::Session;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::os::fd::AsRawFd;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,22 +17,32 @@ impl Worker {
     /// Takes over what the accepting thread has delivered.
     pub(super) fn accept_arrivals(&mut self) {
         self.mailbox.waker.acknowledge();
-        for arrival in self.mailbox.collect() {
-            self.accept(arrival);
+        for Arrival { socket, peer, listener, tls } in self.mailbox.collect() {
+            self.resources.counters.total_connections.bump();
+            let fd = socket.as_raw_fd();
+            match self.transport(socket, tls) {
+                Ok(transport) => self.accept(fd, transport, peer, listener),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot encrypt a connection");
+                    self.count_closed();
+                }
+            }
         }
     }
 
-    fn accept(&mut self, arrival: Arrival) {
-        let info = Arc::new(ConnectionInfo::new(
-            arrival.socket.as_raw_fd(),
-            arrival.peer,
-            arrival.listener,
-            State::Reading,
-            self.resources.clock.now,
-        ));
-        let connection =
-            Connection::new(Transport::Plain(arrival.socket), Session::default(), Arc::clone(&info));
-        self.resources.counters.total_connections.bump();
+    fn transport(&self, socket: OwnedFd, encrypted: bool) -> io::Result<Transport> {
+        let Some(tls) = self.resources.shared.tls.as_ref().filter(|_| encrypted) else {
+            return Ok(Transport::Plain(socket));
+        };
+        Tls::accept(tls, socket).map(|stream| Transport::Tls(Box::new(stream)))
+    }
+
+    fn accept(&mut self, fd: i32, transport: Transport, peer: Address, listener: Arc<Address>) {
+        let now = self.resources.clock.now;
+        tracing::debug!(fd, %peer, "connection accepted");
+        let info = Arc::new(ConnectionInfo::new(fd, peer, listener, State::Reading, now));
+        let session = Session::new(self.resources.shared.settings.protocol);
+        let connection = Connection::new(transport, session, Arc::clone(&info));
         self.resources.shared.connections.add(info);
         let slot = self.connections.insert(Box::new(connection));
         let data = EventData::new_u64(slot as u64);
@@ -43,12 +55,17 @@ impl Worker {
 
     /// Closes a connection and gives back all that it held.
     pub(super) fn close(&mut self, slot: usize) {
-        let connection = self.connections.remove(slot);
-        let shared = &self.resources.shared;
-        shared.connections.remove(&connection.info);
+        let mut connection = self.connections.remove(slot);
+        tracing::debug!(fd = connection.info.fd, "connection closed");
+        self.resources.shared.connections.remove(&connection.info);
+        connection.transport.say_goodbye();
+        drop(connection);
+        self.count_closed();
+    }
+
+    fn count_closed(&self) {
         self.resources.counters.closed_connections.bump();
         self.mailbox.connections.fetch_sub(1, Relaxed);
-        drop(connection);
         self.admission.released();
     }
 }

@@ -57,6 +57,11 @@ impl Connection {
         }
     }
 
+    /// Whether replies wait for the socket to take them.
+    pub fn has_unsent(&self) -> bool {
+        self.unsent.is_some() || self.transport.has_unsent()
+    }
+
     /// Takes the waiting input away, without what is done with.
     pub fn take_pending(&mut self) -> (Vec<u8>, usize) {
         (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_used))

@@ -166,7 +166,7 @@ impl Worker {
             self.unfinished.push(slot);
         }
         let connection = &mut self.connections[slot];
-        let awaits_room = outcome == Outcome::Blocked;
+        let awaits_room = connection.has_unsent();
         if connection.awaits_room != awaits_room {
             connection.awaits_room = awaits_room;
             let flags = if awaits_room { EventFlags::OUT } else { EventFlags::IN };

@@ -11,14 +11,18 @@ const VALUE_BYTES_PER_TURN: usize = 4 << 20;
 
 /// The socket has bytes, or has failed.
 pub(super) fn on_readable(connection: &mut Connection, resources: &mut Resources) -> Outcome {
-    if connection.unsent.is_some() {
+    if connection.has_unsent() {
         return on_writable(connection, resources);
     }
     resources.counters.wakeups.bump();
-    if connection.session.value_buffer().is_empty() {
+    let outcome = if connection.session.value_buffer().is_empty() {
         read_requests(connection, resources)
     } else {
         read_value(connection, resources)
+    };
+    match outcome {
+        Outcome::Idle if connection.transport.has_buffered_input() => Outcome::Again,
+        outcome => outcome,
     }
 }
 
@@ -32,8 +36,11 @@ pub(super) fn on_writable(connection: &mut Connection, resources: &mut Resources
 
 /// Goes on with a connection that had to give way.
 pub(super) fn resume(connection: &mut Connection, resources: &mut Resources) -> Outcome {
-    if connection.unsent.is_some() {
+    if connection.has_unsent() {
         return Outcome::Blocked;
+    }
+    if !connection.unfinished {
+        return on_readable(connection, resources);
     }
     let (input, used) = connection.take_pending();
     let (consumed, outcome) = execute(connection, resources, &input[used..]);

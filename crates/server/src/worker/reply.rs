@@ -18,8 +18,9 @@ pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Ou
 
 /// Sends what `connection` kept.
 pub(super) fn flush(connection: &mut Connection, resources: &mut Resources) -> Outcome {
-    let Some(mut unsent) = connection.unsent.take() else {
-        return after_write(connection, resources, Ok(()));
+    let flushed = connection.transport.flush();
+    let Some(mut unsent) = connection.unsent.take_if(|_| flushed.is_ok()) else {
+        return after_write(connection, resources, flushed);
     };
     let sent = write(&mut connection.transport, &mut unsent, &resources.counters);
     if !unsent.is_empty() {
@@ -39,7 +40,7 @@ fn after_write(
         return Outcome::Closed;
     }
     match () {
-        () if connection.unsent.is_some() => Outcome::Blocked,
+        () if connection.has_unsent() => Outcome::Blocked,
         () if connection.closing => Outcome::Closed,
         () if connection.unfinished => Outcome::Again,
         () => Outcome::Idle,
