@@ -40,15 +40,24 @@ impl DecodedKey {
 /// Decodes a key. Like memcached it skips characters outside the alphabet, and refuses what is
 /// left unless it fills whole groups of four with at most two of padding, and is not empty.
 pub fn decode_key(encoded: &[u8]) -> Option<DecodedKey> {
-    let counted = encoded.iter().filter(|byte| DECODED[usize::from(**byte)] != SKIPPED).count();
+    let counted = encoded
+        .iter()
+        .filter(|byte| DECODED[usize::from(**byte)] != SKIPPED)
+        .count();
     if counted == 0 || counted % 4 != 0 {
         return None;
     }
-    let mut key = DecodedKey { bytes: [0; KEY_BYTES_MAX], len: 0 };
+    let mut key = DecodedKey {
+        bytes: [0; KEY_BYTES_MAX],
+        len: 0,
+    };
     let mut group = [0u8; 4];
     let mut filled = 0;
     let mut padding = 0;
-    for byte in encoded.iter().filter(|byte| DECODED[usize::from(**byte)] != SKIPPED) {
+    for byte in encoded
+        .iter()
+        .filter(|byte| DECODED[usize::from(**byte)] != SKIPPED)
+    {
         padding += usize::from(*byte == b'=');
         group[filled] = DECODED[usize::from(*byte)];
         filled += 1;
@@ -64,8 +73,11 @@ pub fn decode_key(encoded: &[u8]) -> Option<DecodedKey> {
 }
 
 fn decode_group(group: [u8; 4], padding: usize, key: &mut DecodedKey) -> Option<()> {
-    let bytes =
-        [(group[0] << 2) | (group[1] >> 4), (group[1] << 4) | (group[2] >> 2), (group[2] << 6) | group[3]];
+    let bytes = [
+        (group[0] << 2) | (group[1] >> 4),
+        (group[1] << 4) | (group[2] >> 2),
+        (group[2] << 6) | group[3],
+    ];
     let kept = 3usize.checked_sub(padding).filter(|kept| *kept > 0)?;
     bytes[..kept].iter().try_for_each(|byte| key.push(*byte))
 }

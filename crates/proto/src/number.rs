@@ -39,7 +39,11 @@ fn is_space(byte: u8) -> bool {
 /// A negative one is refused unless it wraps to a small positive number, as memcached has it.
 pub fn parse_u64(token: &[u8]) -> Option<u64> {
     let (negative, magnitude) = sign_and_magnitude(token)?;
-    let value = if negative { magnitude.wrapping_neg() } else { magnitude };
+    let value = if negative {
+        magnitude.wrapping_neg()
+    } else {
+        magnitude
+    };
     (!negative || value as i64 >= 0).then_some(value)
 }
 
@@ -48,11 +52,16 @@ pub fn parse_u32(token: &[u8]) -> Option<u32> {
     parse_u64(token).map(|value| value as u32)
 }
 
-/// A signed number of 32 bits.
-pub fn parse_i32(token: &[u8]) -> Option<i32> {
+/// A signed number of 64 bits.
+pub fn parse_i64(token: &[u8]) -> Option<i64> {
     let (negative, magnitude) = sign_and_magnitude(token)?;
     let magnitude = i64::try_from(magnitude).ok()?;
-    i32::try_from(if negative { -magnitude } else { magnitude }).ok()
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// A signed number of 32 bits.
+pub fn parse_i32(token: &[u8]) -> Option<i32> {
+    parse_i64(token).and_then(|number| i32::try_from(number).ok())
 }
 
 /// Appends a number in decimal.

@@ -1,6 +1,6 @@
 //! The flags of a meta command.
 
-use crate::number::{parse_i32, parse_u32, parse_u64};
+use crate::number::{parse_i64, parse_u32, parse_u64};
 use crate::text::Tokens;
 
 /// Most tokens of a meta command: its name, its key and 17 more.
@@ -90,11 +90,11 @@ pub struct Flags<'a> {
     /// `E`: CAS token to store.
     pub new_cas: u64,
     /// `T`: time to live, as the client gave it.
-    pub ttl: i32,
+    pub ttl: i64,
     /// `N`: time to live of an item created on a miss.
-    pub vivify_ttl: i32,
+    pub vivify_ttl: i64,
     /// `R`: remaining time to live below which a reader wins the recache.
-    pub recache_ttl: i32,
+    pub recache_ttl: i64,
     /// `J`: initial number.
     pub initial: u64,
     /// `D`: amount to add or subtract, 1 by default.
@@ -145,10 +145,10 @@ impl<'a> Flags<'a> {
     fn take(&mut self, token: &'a [u8]) -> Result<(), FlagError> {
         let argument = &token[1..];
         let number = |error| parse_u64(argument).ok_or(error);
-        let seconds = || parse_i32(argument).ok_or(FlagError::BadToken);
+        let seconds = || parse_i64(argument).ok_or(FlagError::BadToken);
         match token[0] {
-            b'b' | b'c' | b'f' | b'h' | b'k' | b'l' | b'q' | b's' | b't' | b'u' | b'v' | b'x' | b'I'
-            | b'P' | b'L' => {}
+            b'b' | b'c' | b'f' | b'h' | b'k' | b'l' | b'q' | b's' | b't' | b'u' | b'v' | b'x'
+            | b'I' | b'P' | b'L' => {}
             b'O' => self.opaque = token,
             b'N' => self.vivify_ttl = seconds()?,
             b'T' => self.ttl = seconds()?,
@@ -198,11 +198,25 @@ mod tests {
 
     #[test]
     fn takes_every_flag() {
-        let flags = parse(b"b c f h k l q s t u v x I Opq N30 T-1 R5 F7 C9 E10 J3 D4 MS Pany Lany").unwrap();
-        assert!(b"bcfhklqstuvxIONTRFCEJDMPL".iter().all(|letter| flags.has(*letter)));
-        assert_eq!((flags.vivify_ttl, flags.ttl, flags.recache_ttl), (30, -1, 5));
-        assert_eq!((flags.client_flags, flags.compare_cas(), flags.new_cas()), (7, Some(9), Some(10)));
-        assert_eq!((flags.initial, flags.delta, flags.mode, flags.opaque), (3, 4, Some(b'S'), &b"Opq"[..]));
+        let flags = parse(b"b c f h k l q s t u v x I Opq N30 T-1 R5 F7 C9 E10 J3 D4 MS Pany Lany")
+            .unwrap();
+        assert!(
+            b"bcfhklqstuvxIONTRFCEJDMPL"
+                .iter()
+                .all(|letter| flags.has(*letter))
+        );
+        assert_eq!(
+            (flags.vivify_ttl, flags.ttl, flags.recache_ttl),
+            (30, -1, 5)
+        );
+        assert_eq!(
+            (flags.client_flags, flags.compare_cas(), flags.new_cas()),
+            (7, Some(9), Some(10))
+        );
+        assert_eq!(
+            (flags.initial, flags.delta, flags.mode, flags.opaque),
+            (3, 4, Some(b'S'), &b"Opq"[..])
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod flags;
 mod read;
 
-pub use flags::{FlagError, Flags, Letter, TOKENS_MAX, OPAQUE_BYTES_MAX};
+pub use flags::{FlagError, Flags, Letter, OPAQUE_BYTES_MAX, TOKENS_MAX};
 pub use read::PlainRead;
 
 /// What a meta set does with the present item (the `M` flag).

@@ -37,13 +37,22 @@ impl<'a> PlainRead<'a> {
             let letter = Letter::of(token[0]);
             let is_new = !letters.contains(letter);
             let is_opaque_long = token.len() > OPAQUE_BYTES_MAX && token[0] == b'O';
-            if letter.is_empty() || !PLAIN.contains(letter) || !is_new || is_opaque_long || tokens_left == 0 {
+            if letter.is_empty()
+                || !PLAIN.contains(letter)
+                || !is_new
+                || is_opaque_long
+                || tokens_left == 0
+            {
                 return None;
             }
             tokens_left -= 1;
             letters = letters.with(letter);
         }
-        Some(PlainRead { key, flags, letters })
+        Some(PlainRead {
+            key,
+            flags,
+            letters,
+        })
     }
 
     /// Whether the value is wanted.
@@ -77,7 +86,15 @@ mod tests {
 
     #[test]
     fn leaves_the_rest_to_the_full_parser() {
-        for line in [&b""[..], b"key b", b"key v v", b"key N30", b"key u", b"key !", b"key z"] {
+        for line in [
+            &b""[..],
+            b"key b",
+            b"key v v",
+            b"key N30",
+            b"key u",
+            b"key !",
+            b"key z",
+        ] {
             assert!(parse(line).is_none(), "{line:?}");
         }
         assert!(parse(b"key O0123456789012345678901234567890").is_some());

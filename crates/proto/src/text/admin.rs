@@ -3,7 +3,7 @@
 use super::Tokens;
 use super::reject::Reject;
 use super::request::{is_quiet, want_tokens};
-use crate::number::{parse_i32, parse_u32};
+use crate::number::{parse_i32, parse_i64, parse_u32};
 
 /// An operator's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Admin<'a> {
     /// `flush_all`
     FlushAll {
         /// When, as the client gave it; an error is answered only after the command was counted.
-        exptime: Result<i32, Reject>,
+        exptime: Result<i64, Reject>,
         /// No reply is wanted.
         quiet: bool,
     },
@@ -84,7 +84,10 @@ impl WatchFlags {
     }
 
     fn bit(name: &[u8]) -> Option<u16> {
-        WatchFlags::NAMES.iter().position(|known| *known == name).map(|index| 1 << index)
+        WatchFlags::NAMES
+            .iter()
+            .position(|known| *known == name)
+            .map(|index| 1 << index)
     }
 
     /// The events named; `fetchers` if none is.
@@ -93,7 +96,11 @@ impl WatchFlags {
         for name in tokens {
             bits |= WatchFlags::bit(name)?;
         }
-        Some(WatchFlags(if bits == 0 { WatchFlags::bit(b"fetchers")? } else { bits }))
+        Some(WatchFlags(if bits == 0 {
+            WatchFlags::bit(b"fetchers")?
+        } else {
+            bits
+        }))
     }
 }
 
@@ -119,9 +126,12 @@ fn parse_flush_all(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
     want_tokens(tokens, 0, 2)?;
     let quiet = is_quiet(tokens);
     let is_timed = tokens.count() > usize::from(quiet);
-    let refusal = Reject { message: "CLIENT_ERROR invalid exptime argument", quiet };
+    let refusal = Reject {
+        message: "CLIENT_ERROR invalid exptime argument",
+        quiet,
+    };
     let exptime = match tokens.clone().next() {
-        Some(token) if is_timed => parse_i32(token).ok_or(refusal),
+        Some(token) if is_timed => parse_i64(token).ok_or(refusal),
         _ => Ok(0),
     };
     Ok(Admin::FlushAll { exptime, quiet })
@@ -130,19 +140,30 @@ fn parse_flush_all(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
 fn parse_verbosity(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
     want_tokens(tokens, 1, 2)?;
     let quiet = is_quiet(tokens);
-    let level = tokens.clone().next().and_then(parse_u32).ok_or(Reject::BAD_FORMAT.unless(quiet))?;
+    let level = tokens
+        .clone()
+        .next()
+        .and_then(parse_u32)
+        .ok_or(Reject::BAD_FORMAT.unless(quiet))?;
     Ok(Admin::Verbosity { level, quiet })
 }
 
 fn parse_memory_limit(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
     want_tokens(tokens, 1, 2)?;
     let quiet = is_quiet(tokens);
-    let mebibytes = tokens.clone().next().and_then(parse_u32).ok_or(Reject::ERROR.unless(quiet))?;
+    let mebibytes = tokens
+        .clone()
+        .next()
+        .and_then(parse_u32)
+        .ok_or(Reject::ERROR.unless(quiet))?;
     Ok(Admin::MemoryLimit { mebibytes, quiet })
 }
 
 fn parse_shutdown(mut tokens: Tokens<'_>) -> Admin<'_> {
-    let is_valid = matches!((tokens.next(), tokens.next()), (None | Some(b"graceful"), None));
+    let is_valid = matches!(
+        (tokens.next(), tokens.next()),
+        (None | Some(b"graceful"), None)
+    );
     Admin::Shutdown { is_valid }
 }
 
@@ -158,7 +179,9 @@ fn parse_crawler(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
         (Some(b"tocrawl"), Some(items), None) => number(items).and(TUNED),
         (Some(b"sleep"), Some(microseconds), None) => match number(microseconds)? {
             0..=1_000_000 => TUNED,
-            _ => Err(Reject::loud("CLIENT_ERROR sleep must be one second or less")),
+            _ => Err(Reject::loud(
+                "CLIENT_ERROR sleep must be one second or less",
+            )),
         },
         _ => Err(Reject::ERROR),
     }
@@ -176,17 +199,29 @@ fn parse_lru(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
         (b"tune", Some(hot)) => check_tune(hot, tokens, quiet)?,
         _ => false,
     };
-    if is_valid { Ok(Admin::Tuning { quiet }) } else { Err(refusal) }
+    if is_valid {
+        Ok(Admin::Tuning { quiet })
+    } else {
+        Err(refusal)
+    }
 }
 
 /// `lru tune <percent hot> <percent warm> <max hot factor> <max warm age factor>`
 fn check_tune(hot: &[u8], mut tokens: Tokens<'_>, quiet: bool) -> Result<bool, Reject> {
-    let numbers = (parse_u32(hot), tokens.next().and_then(parse_u32), factor(&mut tokens), factor(&mut tokens));
+    let numbers = (
+        parse_u32(hot),
+        tokens.next().and_then(parse_u32),
+        factor(&mut tokens),
+        factor(&mut tokens),
+    );
     let (Some(hot), Some(warm), Some(hot_factor), Some(warm_factor)) = numbers else {
         return Ok(false);
     };
     let refuse = |message| Err(Reject { message, quiet });
-    match (hot.saturating_add(warm) > 80, hot_factor > 0.0 && warm_factor > 0.0) {
+    match (
+        hot.saturating_add(warm) > 80,
+        hot_factor > 0.0 && warm_factor > 0.0,
+    ) {
         (true, _) => refuse("ERROR hot and warm pcts must not exceed 80"),
         (false, false) => refuse("ERROR hot/warm age factors must be greater than 0"),
         (false, true) => Ok(true),
@@ -204,9 +239,9 @@ fn parse_slabs(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
             let number = |token| parse_i32(token).ok_or(Reject::BAD_FORMAT);
             Ok(Admin::SlabsReassign(number(source)?, number(destination)?))
         }
-        (Some(b"automove"), Some(b"ratio"), Some(ratio), _) => {
-            factor(&mut Tokens::new(ratio)).map(|_| Admin::Tuning { quiet }).ok_or(Reject::ERROR)
-        }
+        (Some(b"automove"), Some(b"ratio"), Some(ratio), _) => factor(&mut Tokens::new(ratio))
+            .map(|_| Admin::Tuning { quiet })
+            .ok_or(Reject::ERROR),
         (Some(b"automove"), Some(level), _, _) => match parse_u32(level) {
             Some(0..=2) => Ok(Admin::Tuning { quiet }),
             Some(_) => Err(Reject::ERROR.unless(quiet)),

@@ -18,7 +18,10 @@ impl Reject {
 
     /// An answer that is always given.
     pub const fn loud(message: &'static str) -> Reject {
-        Reject { message, quiet: false }
+        Reject {
+            message,
+            quiet: false,
+        }
     }
 
     /// This answer, kept back if `quiet`.

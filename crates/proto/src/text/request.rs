@@ -4,7 +4,7 @@ use super::reject::Reject;
 use super::store::{Store, StoreVerb, parse_value_bytes};
 use super::{Admin, Tokens, admin};
 use crate::meta::{FlagError, Flags, PlainRead, TOKENS_MAX};
-use crate::number::{parse_i32, parse_u64};
+use crate::number::{parse_i64, parse_u64};
 use farcache_base::limits::KEY_BYTES_MAX;
 
 /// A command, borrowed from its line. Keys are as sent: a meta command's may be base64.
@@ -20,8 +20,8 @@ pub enum Request<'a> {
     /// `gat` and `gats`. The keys' lengths have not been checked.
     GetAndTouch {
         /// Expiry, as the client gave it.
-        exptime: i32,
-        /// The keys.
+        exptime: i64,
+        /// The keys; none at all is no error.
         keys: Tokens<'a>,
         /// Return CAS tokens.
         with_cas: bool,
@@ -51,7 +51,7 @@ pub enum Request<'a> {
         /// The key.
         key: &'a [u8],
         /// Expiry, as the client gave it.
-        exptime: i32,
+        exptime: i64,
         /// No reply is wanted.
         quiet: bool,
     },
@@ -150,11 +150,12 @@ fn parse_get(keys: Tokens<'_>, with_cas: bool) -> Result<Request<'_>, Reject> {
 
 fn parse_get_and_touch(mut tokens: Tokens<'_>, with_cas: bool) -> Result<Request<'_>, Reject> {
     let exptime = tokens.next().ok_or(Reject::ERROR)?;
-    let exptime = parse_i32(exptime).ok_or(BAD_EXPTIME)?;
-    match tokens.clone().next() {
-        Some(_) => Ok(Request::GetAndTouch { exptime, keys: tokens, with_cas }),
-        None => Err(Reject::ERROR),
-    }
+    let exptime = parse_i64(exptime).ok_or(BAD_EXPTIME)?;
+    Ok(Request::GetAndTouch {
+        exptime,
+        keys: tokens,
+        with_cas,
+    })
 }
 
 const BAD_EXPTIME: Reject = Reject::loud("CLIENT_ERROR invalid exptime argument");
@@ -190,14 +191,26 @@ fn key_and_argument(mut tokens: Tokens<'_>) -> Result<(&[u8], &[u8], bool), Reje
 
 fn parse_arithmetic(tokens: Tokens<'_>, decrement: bool) -> Result<Request<'_>, Reject> {
     let (key, delta, quiet) = key_and_argument(tokens)?;
-    let refusal = Reject { message: "CLIENT_ERROR invalid numeric delta argument", quiet };
-    Ok(Request::Arithmetic { key, delta: parse_u64(delta).ok_or(refusal)?, decrement, quiet })
+    let refusal = Reject {
+        message: "CLIENT_ERROR invalid numeric delta argument",
+        quiet,
+    };
+    Ok(Request::Arithmetic {
+        key,
+        delta: parse_u64(delta).ok_or(refusal)?,
+        decrement,
+        quiet,
+    })
 }
 
 fn parse_touch(tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
     let (key, exptime, quiet) = key_and_argument(tokens)?;
-    let exptime = parse_i32(exptime).ok_or(BAD_EXPTIME.unless(quiet))?;
-    Ok(Request::Touch { key, exptime, quiet })
+    let exptime = parse_i64(exptime).ok_or(BAD_EXPTIME.unless(quiet))?;
+    Ok(Request::Touch {
+        key,
+        exptime,
+        quiet,
+    })
 }
 
 /// `delete <key> [0] [noreply]`: old clients send a delay of 0.
@@ -205,13 +218,18 @@ fn parse_delete(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
     want_tokens(tokens, 1, 3)?;
     let quiet = is_quiet(tokens) && tokens.count() > 1;
     let key = tokens.next().unwrap_or_default();
-    let refusal =
-        Reject { message: "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]", quiet };
+    let refusal = Reject {
+        message: "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
+        quiet,
+    };
     match (tokens.next(), tokens.next()) {
         (None, _) | (Some(b"0" | b"noreply"), None) | (Some(b"0"), Some(b"noreply")) => {}
         _ => return Err(refusal),
     }
-    Ok(Request::Delete { key: checked_key(key, quiet)?, quiet })
+    Ok(Request::Delete {
+        key: checked_key(key, quiet)?,
+        quiet,
+    })
 }
 
 /// The key of a meta command, which must be there and not too long.
@@ -241,7 +259,11 @@ fn parse_meta_set(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
         return Err(Reject::loud("CLIENT_ERROR options flags too long"));
     }
     let value_bytes = parse_value_bytes(value_bytes).ok_or(Reject::BAD_FORMAT)?;
-    Ok(Request::MetaSet { key, value_bytes, flags: Flags::parse(tokens) })
+    Ok(Request::MetaSet {
+        key,
+        value_bytes,
+        flags: Flags::parse(tokens),
+    })
 }
 
 /// Key and flags of `md` and `ma`.
@@ -257,5 +279,8 @@ fn meta_other(mut tokens: Tokens<'_>) -> Result<(&[u8], Flags<'_>), Reject> {
 
 fn parse_meta_debug(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
     let key = checked_key(tokens.next().ok_or(Reject::BAD_FORMAT)?, false)?;
-    Ok(Request::MetaDebug { key, is_base64: tokens.next() == Some(b"b") })
+    Ok(Request::MetaDebug {
+        key,
+        is_base64: tokens.next() == Some(b"b"),
+    })
 }

@@ -3,7 +3,7 @@
 use super::Tokens;
 use super::reject::Reject;
 use super::request::{checked_key, is_quiet};
-use crate::number::{parse_i32, parse_u32, parse_u64};
+use crate::number::{parse_i32, parse_i64, parse_u32, parse_u64};
 
 /// Which of the storage commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Store<'a> {
     /// Client flags.
     pub flags: u32,
     /// Expiry, as the client gave it.
-    pub exptime: i32,
+    pub exptime: i64,
     /// Bytes of the value, without its line ending.
     pub value_bytes: usize,
     /// CAS token of a `cas`.
@@ -62,9 +62,11 @@ impl<'a> Store<'a> {
             verb,
             key: checked_key(key, quiet)?,
             flags: parse_u32(flags).ok_or(malformed)?,
-            exptime: parse_i32(exptime).ok_or(malformed)?,
+            exptime: parse_i64(exptime).ok_or(malformed)?,
             value_bytes: parse_value_bytes(value_bytes).ok_or(malformed)?,
-            compare_cas: compare_cas.map(|cas| parse_u64(cas).ok_or(malformed)).transpose()?,
+            compare_cas: compare_cas
+                .map(|cas| parse_u64(cas).ok_or(malformed))
+                .transpose()?,
             quiet,
         })
     }
@@ -72,5 +74,7 @@ impl<'a> Store<'a> {
 
 /// Length of a value: not negative, and with its line ending within 31 bits.
 pub(super) fn parse_value_bytes(token: &[u8]) -> Option<usize> {
-    parse_i32(token).filter(|bytes| (0..=i32::MAX - 2).contains(bytes)).map(|bytes| bytes as usize)
+    parse_i32(token)
+        .filter(|bytes| (0..=i32::MAX - 2).contains(bytes))
+        .map(|bytes| bytes as usize)
 }

@@ -33,7 +33,10 @@ impl<'a> Iterator for Tokens<'a> {
         while let [b' ', tail @ ..] = rest {
             rest = tail;
         }
-        let end = rest.iter().position(|byte| *byte == b' ' || *byte == 0).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(|byte| *byte == b' ' || *byte == 0)
+            .unwrap_or(rest.len());
         let (token, tail) = rest.split_at(end);
         self.rest = match tail {
             [b' ', tail @ ..] => tail,

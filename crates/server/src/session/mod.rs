@@ -1,0 +1,121 @@
+//! One client's conversation, without I/O: bytes and the time go in, replies and a status come out.
+//! The driver (TCP, UDP, unix socket, TLS, later the fabric) moves the bytes.
+
+mod arriving;
+pub mod auth;
+mod binary;
+mod replies;
+pub mod stats;
+mod text;
+
+pub use replies::{COPY_BYTES_MAX, HIGH_WATER_BYTES, Replies, SLICES_MAX};
+
+use crate::counters::Counters;
+use crate::settings::Protocol;
+use crate::shared::Shared;
+use farcache_base::time::Clock;
+use farcache_proto::text::WatchFlags;
+use farcache_store::StoreHandle;
+
+/// What a session works with while it handles input.
+pub struct Context<'a> {
+    /// The worker's access to the data.
+    pub store: &'a StoreHandle,
+    /// The server.
+    pub shared: &'a Shared,
+    /// The worker's counters.
+    pub counters: &'a Counters,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// What the driver should do after [`Session::advance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Everything complete has been handled: send the replies, keep the unconsumed input (a
+    /// request's beginning) and bring more.
+    NeedInput,
+    /// A large value is arriving: read its bytes straight into [`Session::value_buffer`], tell
+    /// [`Session::value_received`], and call `advance` again when the buffer is full. Input handed
+    /// to `advance` before that is the same bytes, and is taken too.
+    ValueWanted,
+    /// The replies have reached the high-water mark, or the request quota of one event is used up:
+    /// send them, then call again with the unconsumed input.
+    Yield,
+    /// Send the replies, then close the connection.
+    Close,
+}
+
+/// A conversation in one of the protocols, found out from its first byte. Small: an idle
+/// connection costs little more than this.
+#[derive(Default)]
+pub struct Session {
+    conversation: Conversation,
+}
+
+#[derive(Default)]
+enum Conversation {
+    #[default]
+    Undecided,
+    Text(text::TextSession),
+    Binary(binary::State),
+}
+
+const _: () = assert!(size_of::<Session>() <= 128, "idle connections are many");
+
+impl Session {
+    /// A conversation that has not begun.
+    pub fn new(protocol: Protocol) -> Session {
+        let conversation = match protocol {
+            Protocol::Auto => Conversation::Undecided,
+            Protocol::Ascii => Conversation::Text(text::TextSession::default()),
+            Protocol::Binary => Conversation::Binary(binary::State::default()),
+        };
+        Session { conversation }
+    }
+
+    /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
+    ///
+    /// May be called with empty input, as after [`Status::Yield`].
+    pub fn advance(&mut self, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> (usize, Status) {
+        match &mut self.conversation {
+            Conversation::Text(text) => text.advance(input, context, replies),
+            Conversation::Binary(binary) => binary::advance(binary, input, context, replies),
+            Conversation::Undecided => match input.first() {
+                None => (0, Status::NeedInput),
+                Some(&first) => {
+                    let is_binary = first == binary::FIRST_BYTE;
+                    *self = Session::new(if is_binary { Protocol::Binary } else { Protocol::Ascii });
+                    self.advance(input, context, replies)
+                }
+            },
+        }
+    }
+
+    /// Where the next bytes of the value now arriving go; empty when none is.
+    pub fn value_buffer(&mut self) -> &mut [u8] {
+        match &mut self.conversation {
+            Conversation::Text(text) => text.value_buffer(),
+            Conversation::Binary(binary) => binary.value_buffer(),
+            Conversation::Undecided => &mut [],
+        }
+    }
+
+    /// The driver has read this many bytes into [`Session::value_buffer`].
+    pub fn value_received(&mut self, bytes: usize) {
+        match &mut self.conversation {
+            Conversation::Text(text) => text.value_received(bytes),
+            Conversation::Binary(binary) => binary.value_received(bytes),
+            Conversation::Undecided => {}
+        }
+    }
+
+    /// What this connection watches, once it has become a watcher: it makes no more requests, its
+    /// input is to be thrown away, and it is sent events.
+    pub fn watching(&self) -> Option<WatchFlags> {
+        match &self.conversation {
+            Conversation::Text(text) => text.watching(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Commands with which an operator inspects or adjusts a running server.
+
+use super::dump::{Dump, DumpFormat};
+use super::run::{Flow, Run};
+use super::{State, Status};
+use farcache_proto::text::Admin;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Highest verbosity. Source: memcached `memcached.h`, `MAX_VERBOSITY_LEVEL`.
+const VERBOSITY_MAX: u32 = 2;
+
+/// Least memory that `cache_memlimit` accepts, in MiB. Source: memcached `proto_text.c`.
+const MEMORY_MEBIBYTES_MIN: u32 = 8;
+
+/// Above this many MiB `cache_memlimit` takes the number for bytes. Source: memcached `proto_text.c`.
+const MEMORY_MEBIBYTES_MAX: u32 = 1_000_000_000;
+
+/// Slab classes have ids below this. Source: memcached `memcached.h`, `MAX_NUMBER_OF_SLAB_CLASSES`.
+const SLAB_CLASSES: u32 = 64;
+
+impl Run<'_, '_> {
+    pub(super) fn admin(&mut self, admin: Admin<'_>) -> Option<Flow> {
+        match admin {
+            Admin::FlushAll { exptime, quiet } => match exptime {
+                Ok(exptime) => self.flush_all(exptime, quiet),
+                Err(reject) => {
+                    self.context.counters.cmd_flush.bump();
+                    self.reject(reject);
+                }
+            },
+            Admin::Verbosity { level, quiet } => {
+                self.context
+                    .shared
+                    .verbosity
+                    .store(level.min(VERBOSITY_MAX) as u8, Relaxed);
+                self.answer("OK", quiet);
+            }
+            Admin::MemoryLimit { mebibytes, quiet } => self.memory_limit(mebibytes, quiet),
+            Admin::Shutdown { is_valid } => return self.shutdown(is_valid),
+            Admin::Watch(flags) => {
+                if !self.context.shared.settings.watch {
+                    self.push_line("CLIENT_ERROR watch commands not allowed");
+                    return None;
+                }
+                self.push_line("OK");
+                return Some(Flow::Enter(State::Watch(flags)));
+            }
+            Admin::MetaDump { classes } => return self.start_dump(classes, DumpFormat::Metadata),
+            Admin::KeyDump { classes } => return self.start_dump(classes, DumpFormat::Keys),
+            Admin::Crawl { classes } => match are_classes(classes) {
+                true => self.push_line("OK"),
+                false => self.push_line(BAD_CLASS),
+            },
+            Admin::SlabsReassign(source, destination) => match source == destination {
+                true => self.push_line("SAME src and dst class are identical"),
+                false => self.push_line("OK"),
+            },
+            Admin::Tuning { quiet } => self.answer("OK", quiet),
+        }
+        None
+    }
+
+    fn flush_all(&mut self, exptime: i64, quiet: bool) {
+        self.context.counters.cmd_flush.bump();
+        if !self.context.shared.settings.flush {
+            return self.answer("CLIENT_ERROR flush_all not allowed", quiet);
+        }
+        let at = self.context.clock.expiry(exptime);
+        self.context
+            .store
+            .flush_all((at > self.context.clock.now).then_some(at));
+        self.answer("OK", quiet);
+    }
+
+    fn memory_limit(&mut self, mebibytes: u32, quiet: bool) {
+        let line = match mebibytes {
+            ..MEMORY_MEBIBYTES_MIN => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
+            _ if mebibytes > MEMORY_MEBIBYTES_MAX => {
+                "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"
+            }
+            _ if self
+                .context
+                .shared
+                .store
+                .set_memory_bytes(u64::from(mebibytes) << 20) =>
+            {
+                "OK"
+            }
+            _ => "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust",
+        };
+        self.answer(line, quiet);
+    }
+
+    fn shutdown(&mut self, is_valid: bool) -> Option<Flow> {
+        if !self.context.shared.settings.shutdown_command {
+            self.push_line("ERROR: shutdown not enabled");
+            return None;
+        }
+        if !is_valid {
+            self.push_line("CLIENT_ERROR invalid shutdown mode");
+            return None;
+        }
+        self.context.shared.stopping.store(true, Relaxed);
+        Some(Flow::Stop(Status::Close))
+    }
+
+    fn start_dump(&mut self, classes: &[u8], format: DumpFormat) -> Option<Flow> {
+        if !self.context.shared.settings.dump {
+            self.push_line(format.refusal());
+            return None;
+        }
+        if classes != b"hash" && !are_classes(classes) {
+            self.push_line(BAD_CLASS);
+            return None;
+        }
+        Some(Flow::Enter(State::Dump(Box::new(Dump::new(format)))))
+    }
+}
+
+const BAD_CLASS: &str = "BADCLASS invalid class id";
+
+/// Whether this is `all`, or ids of slab classes separated by commas. There are no classes here:
+/// naming any is as good as naming all.
+fn are_classes(classes: &[u8]) -> bool {
+    let is_class = |id: &[u8]| {
+        farcache_proto::number::parse_u32(id).is_some_and(|id| (1..SLAB_CLASSES).contains(&id))
+    };
+    classes == b"all" || classes.split(|byte| *byte == b',').all(is_class)
+}

@@ -1,0 +1,124 @@
+//! Takes commands off the input and hands them to the stage that carries them out.
+
+use super::run::{Flow, Run};
+use super::{Retrieval, Status};
+use crate::session::stats;
+use farcache_base::limits::KEY_BYTES_MAX;
+use farcache_proto::meta::PlainRead;
+use farcache_proto::text::{Reject, Request, parse, split_line};
+
+impl<'i> Run<'_, 'i> {
+    /// Carries out the commands at the start of the input. Reads are put off until there are
+    /// enough to look them up together, or something else comes.
+    pub(super) fn commands(&mut self) -> Flow {
+        while let Some((line, bytes)) = split_line(self.rest()) {
+            if !self.take_quota() || self.is_full() {
+                self.flush();
+                self.context.counters.conn_yields.bump();
+                return Flow::Stop(Status::Yield);
+            }
+            let flow = match parse(line) {
+                Ok(Request::PlainRead(read)) => self.plain_read(read, bytes),
+                Ok(Request::Get { keys, with_cas }) => self.retrieve(
+                    keys,
+                    Retrieval {
+                        with_cas,
+                        touch: None,
+                    },
+                    line.len(),
+                    bytes,
+                ),
+                Ok(request) => {
+                    self.flush();
+                    self.execute(request, line, bytes)
+                }
+                Err(reject) => {
+                    self.flush();
+                    self.position += bytes;
+                    self.reject(reject);
+                    None
+                }
+            };
+            if let Some(flow) = flow {
+                return flow;
+            }
+        }
+        self.incomplete_line()
+    }
+
+    fn plain_read(&mut self, read: PlainRead<'i>, bytes: usize) -> Option<Flow> {
+        self.position += bytes;
+        if read.key.len() > KEY_BYTES_MAX {
+            self.flush();
+            self.reject(Reject::BAD_FORMAT);
+            return None;
+        }
+        if self.batch.is_full() {
+            self.flush();
+        }
+        self.batch.push_meta(read);
+        None
+    }
+
+    /// Carries out any command but the plain reads. `bytes` is what its line takes.
+    fn execute(&mut self, request: Request<'i>, line: &'i [u8], bytes: usize) -> Option<Flow> {
+        match request {
+            Request::Store(store) => return self.store(&store, line, bytes),
+            Request::MetaSet {
+                key,
+                value_bytes,
+                flags,
+            } => {
+                return self.meta_set(key, value_bytes, flags, line, bytes);
+            }
+            Request::GetAndTouch {
+                exptime,
+                keys,
+                with_cas,
+            } => {
+                let touch = Some(self.context.clock.expiry(exptime));
+                return self.retrieve(keys, Retrieval { with_cas, touch }, line.len(), bytes);
+            }
+            _ => self.position += bytes,
+        }
+        match request {
+            Request::MetaGet(key, flags) => self.meta_get(key, &flags),
+            Request::MetaDelete(key, flags) => self.meta_delete(key, &flags),
+            Request::MetaArithmetic(key, flags) => self.meta_arithmetic(key, &flags),
+            Request::MetaNoop => self.push_line("MN"),
+            Request::MetaDebug { key, is_base64 } => self.meta_debug(key, is_base64),
+            Request::Delete { key, quiet } => self.delete(key, quiet),
+            Request::Touch {
+                key,
+                exptime,
+                quiet,
+            } => self.touch(key, exptime, quiet),
+            Request::Arithmetic {
+                key,
+                delta,
+                decrement,
+                quiet,
+            } => {
+                self.arithmetic(key, delta, decrement, quiet);
+            }
+            Request::Stats(arguments) => {
+                stats::report(arguments.rest(), self.context, self.replies.buffer());
+            }
+            Request::Version => self.version(),
+            Request::Quit => return Some(Flow::Stop(Status::Close)),
+            Request::Admin(admin) => return self.admin(admin),
+            _ => unreachable!("handled above or by the caller"),
+        }
+        None
+    }
+
+    fn version(&mut self) {
+        self.push(b"VERSION ");
+        self.push_line(crate::VERSION);
+    }
+
+    /// A retrieval command with too long a key, a malformed one: see [`Run::reject`].
+    pub(super) fn bad_format(&mut self) {
+        self.reject(Reject::BAD_FORMAT);
+    }
+}
