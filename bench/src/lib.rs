@@ -12,4 +12,5 @@ pub mod load;
 pub mod memory_limit;
 pub mod replay;
 pub mod server_process;
+pub mod torture;
 pub mod trace;

@@ -67,7 +67,9 @@ impl Trace {
     fn next_is_cold(&mut self) -> bool {
         match self.pattern {
             Pattern::Zipf => false,
-            Pattern::ZipfScans => self.requests % SCAN_EVERY_REQUESTS < SCAN_REQUESTS,
+            Pattern::ZipfScans => {
+                self.requests % SCAN_EVERY_REQUESTS >= SCAN_EVERY_REQUESTS - SCAN_REQUESTS
+            }
             Pattern::OneHitWonders => self.random.random(),
         }
     }

@@ -33,6 +33,9 @@ struct Options {
     /// Measure only this server.
     #[arg(long, value_parser = product)]
     only: Option<Product>,
+    /// Show also the server's CPU time per key, which other load on the machine disturbs least.
+    #[arg(long)]
+    cpu_time: bool,
     /// Core of the server.
     #[arg(long, default_value_t = 0)]
     server_cpu: usize,
@@ -76,6 +79,7 @@ impl Options {
             short: self.short,
             rounds: self.rounds.unwrap_or(3),
             seconds: self.seconds.unwrap_or(if self.short { 0.35 } else { 2.0 }),
+            cpu_time: self.cpu_time,
             products,
         }
     }

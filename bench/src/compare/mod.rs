@@ -23,6 +23,8 @@ pub struct Scope {
     pub rounds: usize,
     /// Length of each speed measurement, in seconds.
     pub seconds: f64,
+    /// Show also the server's CPU time per key: what other load on the machine disturbs least.
+    pub cpu_time: bool,
     /// Products measured, in this order within a round.
     pub products: Vec<Product>,
 }

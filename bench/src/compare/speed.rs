@@ -10,6 +10,7 @@ use crate::load::values::ValueSizes;
 use crate::load::workload::Mix;
 use crate::server_process::{Launcher, Product, ServerProcess};
 use std::io;
+use std::time::Instant;
 
 /// Small values that are stored before the measurements.
 const SMALL_KEYS: u32 = 1_000_000;
@@ -62,9 +63,19 @@ fn measure_server(
     small.preload()?;
     large.preload()?;
     for measurement in measurements(&small, &large, scope.short) {
+        let (cpu_ns, start) = (server.cpu_ns()?, Instant::now());
         let summary = measurement.plan.run()?;
+        let cpu_share = (server.cpu_ns()? - cpu_ns) as f64 / start.elapsed().as_nanos() as f64;
         check(&summary, &measurement.row)?;
         table.add(&measurement.row, product, (measurement.figure)(&summary));
+        if scope.cpu_time {
+            let row = Row::new(
+                format!("  CPU: {}", measurement.row.title),
+                "ns",
+                Wanted::Nothing,
+            );
+            table.add(&row, product, cpu_share * 1e9 / summary.keys_per_s);
+        }
     }
     Ok(())
 }

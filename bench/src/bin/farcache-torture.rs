@@ -1,0 +1,123 @@
+//! `farcache-torture`: hostile clients against a server, and what it must survive.
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use farcache_bench::load::target::Target;
+use farcache_bench::server_process::{Launcher, Product, raise_descriptor_limit};
+use farcache_bench::torture::checks::Limits;
+use farcache_bench::torture::killed_clients::{VICTIM_ARGUMENT, be_victim};
+use farcache_bench::torture::{Part, Torture};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Kills clients, leaves answers unread, floods with connections and fills the memory; fails if
+/// the server leaves its limits, keeps others waiting or leaks.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Options {
+    /// Program of farcached; the one beside this program by default.
+    #[arg(long)]
+    farcached: Option<PathBuf>,
+    /// Torture this memcached instead.
+    #[arg(long)]
+    memcached: Option<PathBuf>,
+    /// Parts to run; all by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    parts: Vec<Part>,
+    /// Memory limit of the server, in megabytes.
+    #[arg(long, default_value_t = 64)]
+    megabytes: u32,
+    /// Clients killed in sets, and as many in gets.
+    #[arg(long, default_value_t = 200)]
+    kills: usize,
+    /// Megabytes that the client that never reads asks for.
+    #[arg(long, default_value_t = 1024)]
+    silent_megabytes: u64,
+    /// Connects a second of the flood.
+    #[arg(long, default_value_t = 5000)]
+    connects: u32,
+    /// Seconds of the flood.
+    #[arg(long, default_value_t = 5.0)]
+    flood_seconds: f64,
+    /// Megabytes that the server may take above its limit (index, buffers).
+    #[arg(long, default_value_t = 48)]
+    slack_megabytes: u64,
+    /// Milliseconds that a well-behaved client may wait at most.
+    #[arg(long, default_value_t = 1000)]
+    wait_milliseconds: u64,
+    /// Core of the server.
+    #[arg(long)]
+    server_cpu: Option<usize>,
+}
+
+impl Options {
+    fn torture(&self) -> Torture {
+        Torture {
+            megabytes: self.megabytes,
+            kills: self.kills,
+            silent_reader_bytes: self.silent_megabytes << 20,
+            connects_per_s: self.connects.max(1),
+            flood: Duration::from_secs_f64(self.flood_seconds),
+            limits: Limits {
+                slack_bytes: self.slack_megabytes << 20,
+                wait_max: Duration::from_millis(self.wait_milliseconds),
+                ..Limits::default()
+            },
+        }
+    }
+}
+
+/// Whether the server survived everything.
+fn run(options: &Options) -> std::io::Result<bool> {
+    raise_descriptor_limit(8192)?;
+    let product = match options.memcached {
+        Some(_) => Product::Memcached,
+        None => Product::Farcached,
+    };
+    let beside = std::env::current_exe()?.with_file_name("farcached");
+    let launcher = Launcher {
+        farcached: options.farcached.clone().unwrap_or(beside),
+        memcached: options.memcached.clone().unwrap_or_default(),
+        cpu: options.server_cpu,
+    };
+    let parts = if options.parts.is_empty() {
+        &Part::ALL[..]
+    } else {
+        &options.parts
+    };
+    let mut survived = true;
+    for &part in parts {
+        let verdict = options.torture().run(&launcher, product, part)?;
+        println!("{part:?}: {}", verdict.seen);
+        verdict
+            .faults
+            .iter()
+            .for_each(|fault| println!("  FAULT: {fault}"));
+        survived &= verdict.faults.is_empty();
+    }
+    Ok(survived)
+}
+
+fn victim(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let [target, set_ratio] = arguments else {
+        return Err("victim ADDRESS SET_RATIO".into());
+    };
+    Ok(be_victim(&target.parse::<Target>()?, set_ratio.parse()?)?)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((first, rest)) if first == VICTIM_ARGUMENT => victim(rest).map(|()| true),
+        _ => run(&Options::parse()).map_err(Into::into),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("farcache-torture: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
