@@ -74,7 +74,8 @@ impl Header {
             // The client's own bytes: their order means nothing to anyone else.
             opaque: u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]),
             cas: u64::from_be_bytes([
-                bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22], bytes[23],
+                bytes[16], bytes[17], bytes[18], bytes[19], bytes[20], bytes[21], bytes[22],
+                bytes[23],
             ]),
         }
     }

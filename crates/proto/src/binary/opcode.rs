@@ -123,7 +123,11 @@ mod tests {
     #[test]
     fn quiet_forms_are_those_named_so() {
         for &opcode in Opcode::ALL {
-            assert_eq!(opcode.is_quiet(), format!("{opcode:?}").ends_with('Q'), "{opcode:?}");
+            assert_eq!(
+                opcode.is_quiet(),
+                format!("{opcode:?}").ends_with('Q'),
+                "{opcode:?}"
+            );
         }
     }
 }

@@ -8,8 +8,16 @@ pub struct Malformed(pub Header);
 
 impl std::fmt::Display for Malformed {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Header { extras_len, key_len, body_len, .. } = self.0;
-        write!(formatter, "extras of {extras_len} and key of {key_len} bytes in a body of {body_len}")
+        let Header {
+            extras_len,
+            key_len,
+            body_len,
+            ..
+        } = self.0;
+        write!(
+            formatter,
+            "extras of {extras_len} and key of {key_len} bytes in a body of {body_len}"
+        )
     }
 }
 
@@ -45,7 +53,12 @@ impl<'a> Head<'a> {
         let Some((key, _)) = rest.split_at_checked(usize::from(header.key_len)) else {
             return Ok(None);
         };
-        Ok(Some(Head { header, extras, key, value_len }))
+        Ok(Some(Head {
+            header,
+            extras,
+            key,
+            value_len,
+        }))
     }
 
     /// Bytes up to the value.
@@ -74,10 +87,27 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// The lengths contradict each other; found as soon as the header is there.
     pub fn decode(bytes: &'a [u8]) -> Result<Option<(Packet<'a>, usize)>, Malformed> {
-        let Some(head) = Head::decode(bytes)? else { return Ok(None) };
-        let Some(value) = bytes[head.head_len()..].get(..head.value_len) else { return Ok(None) };
-        let Head { header, extras, key, .. } = head;
-        Ok(Some((Packet { header, extras, key, value }, head.head_len() + value.len())))
+        let Some(head) = Head::decode(bytes)? else {
+            return Ok(None);
+        };
+        let Some(value) = bytes[head.head_len()..].get(..head.value_len) else {
+            return Ok(None);
+        };
+        let Head {
+            header,
+            extras,
+            key,
+            ..
+        } = head;
+        Ok(Some((
+            Packet {
+                header,
+                extras,
+                key,
+                value,
+            },
+            head.head_len() + value.len(),
+        )))
     }
 
     /// Appends the packet to `out`; the lengths in its header are taken from its parts.
@@ -95,10 +125,17 @@ impl<'a> Packet<'a> {
 ///
 /// # Panics
 /// A part is longer than its length field can say.
-pub fn encode_head(mut header: Header, extras: &[u8], key: &[u8], value_len: usize, out: &mut Vec<u8>) {
+pub fn encode_head(
+    mut header: Header,
+    extras: &[u8],
+    key: &[u8],
+    value_len: usize,
+    out: &mut Vec<u8>,
+) {
     header.extras_len = u8::try_from(extras.len()).expect("extras are short");
     header.key_len = u16::try_from(key.len()).expect("keys are short");
-    header.body_len = u32::try_from(extras.len() + key.len() + value_len).expect("values are below 4 GiB");
+    header.body_len =
+        u32::try_from(extras.len() + key.len() + value_len).expect("values are below 4 GiB");
     out.reserve(HEADER_BYTES + extras.len() + key.len());
     out.extend_from_slice(&header.encode());
     out.extend_from_slice(extras);

@@ -16,7 +16,11 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// Nothing has arrived yet; `options` are those of the reservation.
     pub(crate) fn new(reservation: Reservation, options: SetOptions) -> Self {
-        Arriving { reservation, options, received_bytes: 0 }
+        Arriving {
+            reservation,
+            options,
+            received_bytes: 0,
+        }
     }
 
     /// Room for the bytes still missing.

@@ -29,7 +29,9 @@ impl Auth {
     /// [`Auth::load`].
     pub fn new(settings: &Settings) -> Auth {
         match &settings.auth_file {
-            _ if settings.sasl => Auth::Sasl(Users::new(settings.auth_file.clone().unwrap_or_default())),
+            _ if settings.sasl => {
+                Auth::Sasl(Users::new(settings.auth_file.clone().unwrap_or_default()))
+            }
             Some(path) => Auth::Text(Users::new(path.clone())),
             None => Auth::Open,
         }

@@ -9,7 +9,8 @@ pub(crate) const MECHANISMS: &str = "PLAIN";
 /// asks to act for another user is refused: there is nothing to act on behalf of here.
 pub(crate) fn plain(users: &Users, message: &[u8]) -> bool {
     let mut parts = message.split(|&byte| byte == 0);
-    let (Some(acts_for), Some(name), Some(password), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    let (Some(acts_for), Some(name), Some(password), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
     else {
         return false;
     };
@@ -27,7 +28,13 @@ mod tests {
         let users = Users::new(path.clone());
         assert!(plain(&users, b"\0anna\0secret"));
         assert!(plain(&users, b"anna\0anna\0secret"));
-        for wrong in [&b"anna\0secret"[..], b"bert\0anna\0secret", b"\0anna\0secret\0", b"\0anna\0wrong", b""] {
+        for wrong in [
+            &b"anna\0secret"[..],
+            b"bert\0anna\0secret",
+            b"\0anna\0secret\0",
+            b"\0anna\0wrong",
+            b"",
+        ] {
             assert!(!plain(&users, wrong), "{wrong:?}");
         }
         std::fs::remove_file(path).unwrap();

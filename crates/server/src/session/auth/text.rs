@@ -28,7 +28,11 @@ pub(crate) enum TextStep {
 /// Handles the first request of `input`.
 pub(crate) fn text_step(users: &Users, input: &[u8]) -> TextStep {
     let Some(newline) = memchr(b'\n', input) else {
-        return if input.len() > LINE_BYTES_MAX { TextStep::Close } else { TextStep::NeedInput };
+        return if input.len() > LINE_BYTES_MAX {
+            TextStep::Close
+        } else {
+            TextStep::NeedInput
+        };
     };
     let Some(token_len) = announced_len(&input[..newline]) else {
         return TextStep::Refused(newline + 1, "CLIENT_ERROR unauthenticated\r\n");
@@ -36,7 +40,9 @@ pub(crate) fn text_step(users: &Users, input: &[u8]) -> TextStep {
     if token_len > TOKEN_BYTES_MAX {
         return TextStep::Close;
     }
-    let Some(token) = input[newline + 1..].get(..token_len + 2) else { return TextStep::NeedInput };
+    let Some(token) = input[newline + 1..].get(..token_len + 2) else {
+        return TextStep::NeedInput;
+    };
     check(users, token, newline + 1 + token.len())
 }
 
@@ -58,11 +64,16 @@ fn check(users: &Users, token: &[u8], used: usize) -> TextStep {
     let (Some(name), Some(password)) = (words.next(), words.next()) else {
         return TextStep::Refused(used, "CLIENT_ERROR bad authentication token format\r\n");
     };
-    if users.check(name, password) { TextStep::Authenticated(used) } else { TextStep::Failed(used) }
+    if users.check(name, password) {
+        TextStep::Authenticated(used)
+    } else {
+        TextStep::Failed(used)
+    }
 }
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|&byte| byte == b' ').filter(|word| !word.is_empty())
+    line.split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -87,7 +98,11 @@ mod tests {
             let used = request.len() - b"get foo\r\n".len();
             assert_eq!(text_step(users, request), TextStep::Authenticated(used));
             for end in 0..used {
-                assert_eq!(text_step(users, &request[..end]), TextStep::NeedInput, "{end}");
+                assert_eq!(
+                    text_step(users, &request[..end]),
+                    TextStep::NeedInput,
+                    "{end}"
+                );
             }
         });
     }
@@ -102,20 +117,38 @@ mod tests {
                 }
                 other => panic!("{other:?}"),
             };
-            for input in ["get foo\r\n", "version\r\n", "set any 0 0\r\n", "set any 0 0 x\r\n", "\n"] {
+            for input in [
+                "get foo\r\n",
+                "version\r\n",
+                "set any 0 0\r\n",
+                "set any 0 0 x\r\n",
+                "\n",
+            ] {
                 assert_eq!(refused(input), "CLIENT_ERROR unauthenticated\r\n");
             }
-            assert_eq!(refused("set a 0 0 2\r\nabcd"), "CLIENT_ERROR bad command line termination\r\n");
-            assert_eq!(refused("set a 0 0 4\r\nanna\r\n"), "CLIENT_ERROR bad authentication token format\r\n");
+            assert_eq!(
+                refused("set a 0 0 2\r\nabcd"),
+                "CLIENT_ERROR bad command line termination\r\n"
+            );
+            assert_eq!(
+                refused("set a 0 0 4\r\nanna\r\n"),
+                "CLIENT_ERROR bad authentication token format\r\n"
+            );
             let wrong = "set a 0 0 10\r\nanna wrong\r\n";
-            assert_eq!(text_step(users, wrong.as_bytes()), TextStep::Failed(wrong.len()));
+            assert_eq!(
+                text_step(users, wrong.as_bytes()),
+                TextStep::Failed(wrong.len())
+            );
         });
     }
 
     #[test]
     fn garbage_without_end_closes_the_connection() {
         with_users(|users| {
-            assert_eq!(text_step(users, &[b'x'; LINE_BYTES_MAX + 1]), TextStep::Close);
+            assert_eq!(
+                text_step(users, &[b'x'; LINE_BYTES_MAX + 1]),
+                TextStep::Close
+            );
             assert_eq!(text_step(users, b"set a 0 0 100000\r\n"), TextStep::Close);
         });
     }

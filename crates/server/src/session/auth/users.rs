@@ -29,7 +29,10 @@ struct User {
 impl Users {
     /// The users of the file at `path`, not read yet.
     pub fn new(path: PathBuf) -> Users {
-        Users { path, read: Mutex::default() }
+        Users {
+            path,
+            read: Mutex::default(),
+        }
     }
 
     /// Reads the file if it has changed.
@@ -44,9 +47,15 @@ impl Users {
         }
         let users = parse(&fs::read(&self.path)?);
         if users.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no user:password line"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "no user:password line",
+            ));
         }
-        *read = Read { users, modified: Some(modified) };
+        *read = Read {
+            users,
+            modified: Some(modified),
+        };
         Ok(())
     }
 
@@ -56,26 +65,38 @@ impl Users {
         let _ = self.load();
         let read = self.read.lock().expect("no panic while held");
         let matches = |user: &User| user.name.ct_eq(name) & user.password.ct_eq(password);
-        read.users.iter().map(matches).fold(Choice::from(0), |any, one| any | one).into()
+        read.users
+            .iter()
+            .map(matches)
+            .fold(Choice::from(0), |any, one| any | one)
+            .into()
     }
 }
 
 impl fmt::Debug for Users {
     /// Shows the file, never what is in it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Users").field("path", &self.path).finish_non_exhaustive()
+        formatter
+            .debug_struct("Users")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
 fn parse(file: &[u8]) -> Vec<User> {
-    file.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
+    file.split(|&byte| byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<User> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, password) = (&line[..colon], &line[colon + 1..]);
-    (!name.is_empty()).then(|| User { name: name.to_vec(), password: password.to_vec() })
+    (!name.is_empty()).then(|| User {
+        name: name.to_vec(),
+        password: password.to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -84,21 +105,33 @@ mod tests {
     use std::time::Duration;
 
     fn file(name: &str, content: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("farcache-users-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("farcache-users-{}-{name}", std::process::id()));
         fs::write(&path, content).unwrap();
         path
     }
 
     #[test]
     fn only_the_exact_pair_passes() {
-        let path = file("pairs", "anna:secret\nbert:with:colon\r\n\n:nameless\nnocolon\n");
+        let path = file(
+            "pairs",
+            "anna:secret\nbert:with:colon\r\n\n:nameless\nnocolon\n",
+        );
         let users = Users::new(path.clone());
         users.load().unwrap();
         assert!(users.check(b"anna", b"secret"));
         assert!(users.check(b"bert", b"with:colon"));
-        for (name, password) in [("anna", "secre"), ("anna", "secret2"), ("bert", "secret"), ("", "nameless"), ("", "")]
-        {
-            assert!(!users.check(name.as_bytes(), password.as_bytes()), "{name}:{password}");
+        for (name, password) in [
+            ("anna", "secre"),
+            ("anna", "secret2"),
+            ("bert", "secret"),
+            ("", "nameless"),
+            ("", ""),
+        ] {
+            assert!(
+                !users.check(name.as_bytes(), password.as_bytes()),
+                "{name}:{password}"
+            );
         }
         fs::remove_file(path).unwrap();
     }
@@ -110,7 +143,12 @@ mod tests {
         assert!(users.check(b"anna", b"old"));
         fs::write(&path, "anna:new\n").unwrap();
         let later = SystemTime::now() + Duration::from_secs(10);
-        fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
         assert!(!users.check(b"anna", b"old"));
         assert!(users.check(b"anna", b"new"));
         fs::remove_file(&path).unwrap();

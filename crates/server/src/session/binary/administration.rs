@@ -26,7 +26,12 @@ fn quit(request: Request<'_, '_>, opcode: Opcode) -> Flow {
 }
 
 fn version(request: Request<'_, '_>) -> Flow {
-    reply::success(&request.head.header, 0, crate::VERSION.as_bytes(), request.replies);
+    reply::success(
+        &request.head.header,
+        0,
+        crate::VERSION.as_bytes(),
+        request.replies,
+    );
     Flow::one(request.head.head_len())
 }
 
@@ -44,12 +49,21 @@ fn flush(request: Request<'_, '_>, opcode: Opcode) -> Flow {
 
 fn verbosity(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let level = decode_u32(request.head.extras).unwrap_or(0);
-    request.context.shared.verbosity.store(level.min(u32::from(u8::MAX)) as u8, Relaxed);
+    request
+        .context
+        .shared
+        .verbosity
+        .store(level.min(u32::from(u8::MAX)) as u8, Relaxed);
     request.success(opcode, 0)
 }
 
 fn stat(request: Request<'_, '_>) -> Flow {
-    let Request { head, context, replies, .. } = request;
+    let Request {
+        head,
+        context,
+        replies,
+        ..
+    } = request;
     let buffer = replies.buffer();
     if !stats::report_packets(head.key, head.header.opaque, context, buffer) {
         reply::error(&head.header, Status::NotFound, replies);

@@ -23,7 +23,12 @@ pub(super) fn list(request: Request<'_, '_>) -> Flow {
     if request.context.shared.auth.sasl_users().is_none() {
         return request.error(Status::UnknownCommand);
     }
-    reply::success(&request.head.header, 0, MECHANISMS.as_bytes(), request.replies);
+    reply::success(
+        &request.head.header,
+        0,
+        MECHANISMS.as_bytes(),
+        request.replies,
+    );
     Flow::one(request.head.head_len())
 }
 
@@ -38,10 +43,13 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
     if request.head.value_len > WAIT_IN_INPUT_BYTES_MAX {
         return refuse(request, Status::OutOfMemory, state);
     }
-    let Some(message) = request.value() else { return Flow::NeedInput };
+    let Some(message) = request.value() else {
+        return Flow::NeedInput;
+    };
     // As in memcached, whoever begins anew has not authenticated until that succeeds.
-    state.is_authenticated =
-        opcode == Opcode::SaslAuth && request.head.key == MECHANISMS.as_bytes() && plain(users, message);
+    state.is_authenticated = opcode == Opcode::SaslAuth
+        && request.head.key == MECHANISMS.as_bytes()
+        && plain(users, message);
     finish(request, state.is_authenticated)
 }
 
@@ -52,7 +60,12 @@ fn refuse(request: Request<'_, '_>, status: Status, state: &mut State) -> Flow {
 }
 
 fn finish(request: Request<'_, '_>, passed: bool) -> Flow {
-    let Request { head, context, replies, .. } = request;
+    let Request {
+        head,
+        context,
+        replies,
+        ..
+    } = request;
     context.counters.auth_cmds.bump();
     if passed {
         reply::success(&head.header, 0, b"Authenticated", replies);

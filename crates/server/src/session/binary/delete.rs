@@ -10,7 +10,13 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let (key, context) = (request.head.key, request.context);
     context.shared.detail.delete(key);
     let compare_cas = reply::wanted_cas(&request.head.header, context);
-    match context.store.delete(key, &DeleteOptions { compare_cas, ..DeleteOptions::default() }) {
+    match context.store.delete(
+        key,
+        &DeleteOptions {
+            compare_cas,
+            ..DeleteOptions::default()
+        },
+    ) {
         DeleteOutcome::Deleted => {
             context.counters.delete_hits.bump();
             request.success(opcode, 0)

@@ -1,7 +1,9 @@
 //! Finds out what a request asks for, and whether it may.
 
 use super::reply;
-use super::{Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch};
+use super::{
+    Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch,
+};
 use crate::session::Replies;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
@@ -17,7 +19,11 @@ pub(super) fn next(
     let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else {
         // Nothing of this protocol begins so, and the rest need not be waited for.
         let is_ours = input[0] == MAGIC_REQUEST;
-        return if is_ours { Flow::NeedInput } else { Flow::Close { bytes: input.len() } };
+        return if is_ours {
+            Flow::NeedInput
+        } else {
+            Flow::Close { bytes: input.len() }
+        };
     };
     let header = Header::decode(bytes);
     if header.magic != MAGIC_REQUEST {
@@ -27,8 +33,15 @@ pub(super) fn next(
     if let Some(status) = refusal(state, &header, context) {
         return refuse(&header, status, input.len(), context, replies);
     }
-    let Ok(Some(head)) = Head::decode(input) else { return Flow::NeedInput };
-    let request = Request { head, input, context, replies };
+    let Ok(Some(head)) = Head::decode(input) else {
+        return Flow::NeedInput;
+    };
+    let request = Request {
+        head,
+        input,
+        context,
+        replies,
+    };
     match Opcode::from_byte(header.opcode) {
         Some(opcode) => request.execute(opcode, state, requests_max),
         None => request.unknown(state),
@@ -104,7 +117,13 @@ impl Request<'_, '_> {
 
     /// Refuses a packet that makes no sense, and with it the rest of the stream.
     pub(super) fn malformed(self) -> Flow {
-        refuse(&self.head.header, Status::InvalidArguments, self.input.len(), self.context, self.replies)
+        refuse(
+            &self.head.header,
+            Status::InvalidArguments,
+            self.input.len(),
+            self.context,
+            self.replies,
+        )
     }
 
     fn unknown(self, state: &mut State) -> Flow {

@@ -10,7 +10,12 @@ use farcache_store::{Access, BATCH_MAX, Item};
 
 /// Looks up the get at the start of the input and those right behind it.
 pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
-    let Request { head, input, context, replies } = request;
+    let Request {
+        head,
+        input,
+        context,
+        replies,
+    } = request;
     let mut batch = Batch::new(head);
     batch.gather(input, requests_max.min(BATCH_MAX));
     if batch.count == 1 {
@@ -19,7 +24,10 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
     } else {
         batch.run(context, replies);
     }
-    Flow::Done { bytes: batch.bytes, requests: batch.count }
+    Flow::Done {
+        bytes: batch.bytes,
+        requests: batch.count,
+    }
 }
 
 struct Batch<'a> {
@@ -31,8 +39,12 @@ struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     fn new(first: Head<'a>) -> Self {
-        let mut batch =
-            Batch { headers: [Header::default(); BATCH_MAX], keys: [&[]; BATCH_MAX], count: 0, bytes: 0 };
+        let mut batch = Batch {
+            headers: [Header::default(); BATCH_MAX],
+            keys: [&[]; BATCH_MAX],
+            count: 0,
+            bytes: 0,
+        };
         batch.push(first);
         batch
     }
@@ -47,14 +59,18 @@ impl<'a> Batch<'a> {
     /// Adds the gets behind those that it has, as far as they are whole.
     fn gather(&mut self, input: &'a [u8], count_max: usize) {
         while self.count < count_max {
-            let Some(head) = next_get(&input[self.bytes..]) else { return };
+            let Some(head) = next_get(&input[self.bytes..]) else {
+                return;
+            };
             self.push(head);
         }
     }
 
     fn run(&self, context: &Context<'_>, replies: &mut Replies) {
         let mut found = Vec::with_capacity(self.count);
-        context.store.get_batch(&self.keys[..self.count], Access::Use, &mut found);
+        context
+            .store
+            .get_batch(&self.keys[..self.count], Access::Use, &mut found);
         for ((header, key), item) in self.headers.iter().zip(self.keys).zip(&found) {
             answer(header, key, item.as_ref(), context, replies);
         }
@@ -63,8 +79,13 @@ impl<'a> Batch<'a> {
 
 /// The packet at the start of `input`, if it is a well-formed get.
 fn next_get(input: &[u8]) -> Option<Head<'_>> {
-    let [MAGIC_REQUEST, opcode, ..] = *input else { return None };
-    if !matches!(Opcode::from_byte(opcode)?.loud(), Opcode::Get | Opcode::GetK) {
+    let [MAGIC_REQUEST, opcode, ..] = *input else {
+        return None;
+    };
+    if !matches!(
+        Opcode::from_byte(opcode)?.loud(),
+        Opcode::Get | Opcode::GetK
+    ) {
         return None;
     }
     let head = Head::decode(input).ok()??;
@@ -72,11 +93,23 @@ fn next_get(input: &[u8]) -> Option<Head<'_>> {
     (is_well_formed && (1..=KEY_BYTES_MAX).contains(&head.key.len())).then_some(head)
 }
 
-fn answer(header: &Header, key: &[u8], item: Option<&Item<'_>>, context: &Context<'_>, replies: &mut Replies) {
+fn answer(
+    header: &Header,
+    key: &[u8],
+    item: Option<&Item<'_>>,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
     count(key, item.is_some(), context);
     let with_key = matches!(header.opcode, GETK | GETKQ);
     match item {
-        Some(item) => reply::value(header, if with_key { key } else { &[] }, item, context, replies),
+        Some(item) => reply::value(
+            header,
+            if with_key { key } else { &[] },
+            item,
+            context,
+            replies,
+        ),
         None if matches!(header.opcode, GETQ | GETKQ) => {}
         None if with_key => miss_with_key(header, key, replies),
         None => reply::error(header, Status::NotFound, replies),
@@ -89,7 +122,11 @@ const GETKQ: u8 = Opcode::GetKQ as u8;
 
 fn count(key: &[u8], hit: bool, context: &Context<'_>) {
     context.counters.cmd_get.bump();
-    if hit { context.counters.get_hits.bump() } else { context.counters.get_misses.bump() }
+    if hit {
+        context.counters.get_hits.bump()
+    } else {
+        context.counters.get_misses.bump()
+    }
     context.shared.detail.get(key, hit);
 }
 

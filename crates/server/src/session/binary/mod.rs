@@ -36,7 +36,9 @@ struct Pending {
 impl State {
     /// Where the next bytes of the value now arriving go; empty when none is.
     pub(super) fn value_buffer(&mut self) -> &mut [u8] {
-        self.pending.as_mut().map_or(&mut [], |pending| pending.value.buffer())
+        self.pending
+            .as_mut()
+            .map_or(&mut [], |pending| pending.value.buffer())
     }
 
     /// So many bytes have been read into [`State::value_buffer`].
@@ -71,7 +73,12 @@ impl Flow {
 }
 
 /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
-pub(super) fn advance(state: &mut State, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> (usize, Status) {
+pub(super) fn advance(
+    state: &mut State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> (usize, Status) {
     let mut used = 0;
     let mut requests_left = context.shared.settings.requests_per_event.max(1);
     loop {

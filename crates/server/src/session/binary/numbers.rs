@@ -10,7 +10,12 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let context = request.context;
     let options = options(&request, opcode);
     match context.store.arithmetic(request.head.key, &options) {
-        Ok(ArithmeticOutcome::Done { value, cas, created, .. }) => {
+        Ok(ArithmeticOutcome::Done {
+            value,
+            cas,
+            created,
+            ..
+        }) => {
             if !created {
                 count_hit(options.decrement, context);
             }
@@ -43,7 +48,12 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> ArithmeticOptions {
 fn done(request: Request<'_, '_>, opcode: Opcode, value: u64, cas: u64) -> Flow {
     if !opcode.is_quiet() {
         let cas = reply::visible_cas(cas, request.context);
-        reply::success(&request.head.header, cas, &value.to_be_bytes(), request.replies);
+        reply::success(
+            &request.head.header,
+            cas,
+            &value.to_be_bytes(),
+            request.replies,
+        );
     }
     Flow::one(request.head.head_len())
 }
@@ -53,7 +63,12 @@ fn refuse(request: Request<'_, '_>, error: StoreError) -> Flow {
         StoreError::OutOfMemory => {
             request.context.counters.store_no_memory.bump();
             let text = "Out of memory incrementing value";
-            reply::error_text(&request.head.header, Status::OutOfMemory, text, request.replies);
+            reply::error_text(
+                &request.head.header,
+                Status::OutOfMemory,
+                text,
+                request.replies,
+            );
             Flow::one(request.head.head_len())
         }
         StoreError::TooLarge => request.error(Status::TooLarge),
@@ -62,9 +77,17 @@ fn refuse(request: Request<'_, '_>, error: StoreError) -> Flow {
 }
 
 fn count_hit(decrement: bool, context: &Context<'_>) {
-    if decrement { context.counters.decr_hits.bump() } else { context.counters.incr_hits.bump() }
+    if decrement {
+        context.counters.decr_hits.bump()
+    } else {
+        context.counters.incr_hits.bump()
+    }
 }
 
 fn count_miss(decrement: bool, context: &Context<'_>) {
-    if decrement { context.counters.decr_misses.bump() } else { context.counters.incr_misses.bump() }
+    if decrement {
+        context.counters.decr_misses.bump()
+    } else {
+        context.counters.incr_misses.bump()
+    }
 }

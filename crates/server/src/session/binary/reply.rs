@@ -8,13 +8,26 @@ use farcache_store::Item;
 /// The header of a response to `request`.
 pub(super) fn header(request: &Header, status: Status, cas: u64) -> Header {
     let Header { opcode, opaque, .. } = *request;
-    Header { magic: MAGIC_RESPONSE, opcode, opaque, status: status as u16, cas, ..Header::default() }
+    Header {
+        magic: MAGIC_RESPONSE,
+        opcode,
+        opaque,
+        status: status as u16,
+        cas,
+        ..Header::default()
+    }
 }
 
 /// Success, with a value that may be empty.
 pub(super) fn success(request: &Header, cas: u64, value: &[u8], replies: &mut Replies) {
     let buffer = replies.buffer();
-    encode_head(header(request, Status::Success, cas), &[], &[], value.len(), buffer);
+    encode_head(
+        header(request, Status::Success, cas),
+        &[],
+        &[],
+        value.len(),
+        buffer,
+    );
     buffer.extend_from_slice(value);
 }
 
@@ -38,15 +51,31 @@ pub(super) fn error_text(request: &Header, status: Status, text: &str, replies: 
 }
 
 /// A value found, with its flags as extras and, if wanted, its key.
-pub(super) fn value(request: &Header, key: &[u8], item: &Item<'_>, context: &Context<'_>, replies: &mut Replies) {
+pub(super) fn value(
+    request: &Header,
+    key: &[u8],
+    item: &Item<'_>,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
     let header = header(request, Status::Success, cas_of(item, context));
-    encode_head(header, &item.flags().to_be_bytes(), key, item.value().len(), replies.buffer());
+    encode_head(
+        header,
+        &item.flags().to_be_bytes(),
+        key,
+        item.value().len(),
+        replies.buffer(),
+    );
     replies.push_value(item);
 }
 
 /// The item's CAS token; 0 where CAS is off.
 pub(super) fn cas_of(item: &Item<'_>, context: &Context<'_>) -> u64 {
-    if context.shared.settings.cas { item.cas() } else { 0 }
+    if context.shared.settings.cas {
+        item.cas()
+    } else {
+        0
+    }
 }
 
 /// The token as a client may see it: 0 where CAS is off.

@@ -20,7 +20,13 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
         Some(value) => {
             let outcome = request.context.store.set(head.key, value, &options);
             let bytes = head.head_len() + head.value_len;
-            finish(&head.header, Some(head.key), outcome, request.context, request.replies);
+            finish(
+                &head.header,
+                Some(head.key),
+                outcome,
+                request.context,
+                request.replies,
+            );
             Flow::one(bytes)
         }
         None => begin(request, options, state),
@@ -29,11 +35,19 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
 
 /// Makes room for a value that will arrive in pieces.
 fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Flow {
-    let Request { head, context, replies, .. } = request;
+    let Request {
+        head,
+        context,
+        replies,
+        ..
+    } = request;
     match context.store.reserve(head.key, head.value_len, &options) {
         Ok(reservation) => {
             let value = Arriving::new(reservation, options);
-            state.pending = Some(Box::new(Pending { header: head.header, value }));
+            state.pending = Some(Box::new(Pending {
+                header: head.header,
+                value,
+            }));
         }
         Err(error) => {
             state.swallow_bytes = head.value_len;
@@ -45,15 +59,28 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
 
 /// Takes what has come of an arriving value, and stores it when it is complete; returns how many
 /// bytes of `input` that used.
-pub(super) fn take_value(state: &mut State, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> usize {
-    let Some(pending) = &mut state.pending else { return 0 };
+pub(super) fn take_value(
+    state: &mut State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> usize {
+    let Some(pending) = &mut state.pending else {
+        return 0;
+    };
     let bytes = pending.value.take(input);
     if pending.value.is_complete()
         && let Some(pending) = state.pending.take()
     {
         let Pending { header, value } = *pending;
         let (reservation, options) = value.into_parts();
-        finish(&header, None, context.store.commit(reservation, &options), context, replies);
+        finish(
+            &header,
+            None,
+            context.store.commit(reservation, &options),
+            context,
+            replies,
+        );
     }
     bytes
 }
@@ -89,7 +116,9 @@ fn finish(
     context: &Context<'_>,
     replies: &mut Replies,
 ) {
-    let Some(opcode) = Opcode::from_byte(header.opcode) else { return };
+    let Some(opcode) = Opcode::from_byte(header.opcode) else {
+        return;
+    };
     match outcome {
         Ok(outcome) => {
             context.counters.cmd_set.bump();
@@ -106,14 +135,22 @@ fn finish(
     }
 }
 
-fn answer(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Context<'_>, replies: &mut Replies) {
+fn answer(
+    header: &Header,
+    opcode: Opcode,
+    outcome: SetOutcome,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
     let status = match (outcome, opcode.loud()) {
         (SetOutcome::Stored { cas }, _) => {
             let cas = reply::visible_cas(cas, context);
             return reply::success_unless_quiet(header, opcode.is_quiet(), cas, replies);
         }
         (SetOutcome::Exists, _) | (SetOutcome::NotStored, Opcode::Add) => Status::Exists,
-        (SetOutcome::NotFound | SetOutcome::NotStored, Opcode::Append | Opcode::Prepend) => Status::NotStored,
+        (SetOutcome::NotFound | SetOutcome::NotStored, Opcode::Append | Opcode::Prepend) => {
+            Status::NotStored
+        }
         (SetOutcome::NotFound, _) | (SetOutcome::NotStored, Opcode::Replace) => Status::NotFound,
         (SetOutcome::NotStored, _) => Status::NotStored,
     };
@@ -142,7 +179,12 @@ fn refuse(header: &Header, error: StoreError, context: &Context<'_>, replies: &m
         }
         StoreError::OutOfMemory => {
             context.counters.store_no_memory.bump();
-            reply::error_text(header, Status::OutOfMemory, "Out of memory allocating item", replies);
+            reply::error_text(
+                header,
+                Status::OutOfMemory,
+                "Out of memory allocating item",
+                replies,
+            );
         }
         StoreError::BadKey => reply::error(header, Status::InvalidArguments, replies),
     }

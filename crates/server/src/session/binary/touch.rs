@@ -8,9 +8,13 @@ use farcache_store::{Access, Item};
 /// Gives the item its new expiry and returns what the command returns.
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let (key, context) = (request.head.key, request.context);
-    let expiry = context.clock.expiry(i64::from(decode_u32(request.head.extras).unwrap_or_default()));
+    let expiry = context.clock.expiry(i64::from(
+        decode_u32(request.head.extras).unwrap_or_default(),
+    ));
     let found = context.store.touch(key, expiry, Access::Use);
-    let Ok(found) = found else { return request.error(Status::OutOfMemory) };
+    let Ok(found) = found else {
+        return request.error(Status::OutOfMemory);
+    };
     count(key, found.is_some(), context);
     match found {
         Some(item) => hit(request, opcode, &item),
@@ -20,16 +24,31 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
 
 fn count(key: &[u8], hit: bool, context: &Context<'_>) {
     context.counters.cmd_touch.bump();
-    if hit { context.counters.touch_hits.bump() } else { context.counters.touch_misses.bump() }
+    if hit {
+        context.counters.touch_hits.bump()
+    } else {
+        context.counters.touch_misses.bump()
+    }
     context.shared.detail.get(key, hit);
 }
 
 fn hit(request: Request<'_, '_>, opcode: Opcode, item: &Item<'_>) -> Flow {
-    let Request { head, context, replies, .. } = request;
+    let Request {
+        head,
+        context,
+        replies,
+        ..
+    } = request;
     match opcode.loud() {
         Opcode::Touch => {
             let header = reply::header(&head.header, Status::Success, reply::cas_of(item, context));
-            encode_head(header, &item.flags().to_be_bytes(), &[], 0, replies.buffer());
+            encode_head(
+                header,
+                &item.flags().to_be_bytes(),
+                &[],
+                0,
+                replies.buffer(),
+            );
         }
         Opcode::GatK => reply::value(&head.header, head.key, item, context, replies),
         _ => reply::value(&head.header, &[], item, context, replies),

@@ -28,7 +28,11 @@ pub struct Detail {
 impl Detail {
     /// A prefix is what stands before the first `delimiter` of a key; counts from now on if `is_on`.
     pub fn new(delimiter: u8, is_on: bool) -> Detail {
-        Detail { is_on: AtomicBool::new(is_on), delimiter, prefixes: Mutex::default() }
+        Detail {
+            is_on: AtomicBool::new(is_on),
+            delimiter,
+            prefixes: Mutex::default(),
+        }
     }
 
     /// Whether it counts.
@@ -73,7 +77,9 @@ impl Detail {
 
     #[cold]
     fn count_prefix(&self, key: &[u8], change: impl FnOnce(&mut Counts)) {
-        let Some(end) = memchr(self.delimiter, key) else { return };
+        let Some(end) = memchr(self.delimiter, key) else {
+            return;
+        };
         let mut map = self.map();
         if let Some(counts) = map.get_mut(&key[..end]) {
             change(counts);
@@ -84,7 +90,16 @@ impl Detail {
 
     /// Appends one line for each prefix, and `END`.
     pub(super) fn dump(&self, out: &mut Vec<u8>) {
-        for (prefix, Counts { gets, hits, sets, deletes }) in self.map().iter() {
+        for (
+            prefix,
+            Counts {
+                gets,
+                hits,
+                sets,
+                deletes,
+            },
+        ) in self.map().iter()
+        {
             out.extend_from_slice(b"PREFIX ");
             out.extend_from_slice(prefix);
             // Writing to a vector does not fail.
@@ -118,7 +133,10 @@ mod tests {
         detail.set(b"a:1");
         detail.delete(b"b:1");
         detail.get(b"no delimiter", true);
-        assert_eq!(dump(&detail), "PREFIX a get 2 hit 1 set 1 del 0\r\nPREFIX b get 0 hit 0 set 0 del 1\r\nEND\r\n");
+        assert_eq!(
+            dump(&detail),
+            "PREFIX a get 2 hit 1 set 1 del 0\r\nPREFIX b get 0 hit 0 set 0 del 1\r\nEND\r\n"
+        );
         detail.switch(false);
         detail.set(b"a:1");
         detail.clear();

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::report::Report;
+use super::since_reset::store_stats;
 use crate::connections::State;
 use crate::counters::Totals;
 use farcache_base::time::START;
@@ -12,11 +13,11 @@ use nix::sys::time::TimeVal;
 /// Everything of general interest.
 pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     let totals = context.shared.totals();
-    let stats = context.shared.store.stats();
+    let stats = store_stats(context.shared);
     process(context, report);
     connections(&totals, context, report);
     commands(&totals, report);
-    limits(&totals, context, report);
+    limits(&totals, &stats, context, report);
     index(&stats, report);
     background(&stats, report);
     items(&stats, report);
@@ -46,13 +47,23 @@ impl std::fmt::Display for Seconds {
 
 fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) {
     let connections = &context.shared.connections;
-    let listeners = connections.all().iter().filter(|info| info.state() == State::Listening).count();
+    let listeners = connections
+        .all()
+        .iter()
+        .filter(|info| info.state() == State::Listening)
+        .count();
     report.stats(&[
-        ("max_connections", context.shared.settings.connections_max as u64),
+        (
+            "max_connections",
+            context.shared.settings.connections_max as u64,
+        ),
         ("curr_connections", connections.clients() as u64),
         ("total_connections", totals.total_connections),
         ("rejected_connections", totals.rejected_connections),
-        ("connection_structures", (connections.clients() + listeners) as u64),
+        (
+            "connection_structures",
+            (connections.clients() + listeners) as u64,
+        ),
         ("response_obj_oom", 0),
         ("response_obj_count", 0),
         ("response_obj_bytes", 0),
@@ -96,12 +107,15 @@ fn commands(totals: &Totals, report: &mut Report<'_>) {
     ]);
 }
 
-fn limits(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) {
+fn limits(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>) {
     let settings = &context.shared.settings;
     let is_full = context.shared.connections.clients() >= settings.connections_max;
     report.stats(&[
-        ("limit_maxbytes", context.shared.store.stats().memory_bytes),
-        ("accepting_conns", u64::from(settings.connections_refused_fast || !is_full)),
+        ("limit_maxbytes", stats.memory_bytes),
+        (
+            "accepting_conns",
+            u64::from(settings.connections_refused_fast || !is_full),
+        ),
         ("listen_disabled_num", 0),
         ("time_in_listen_disabled_us", 0),
         ("threads", settings.threads as u64),
@@ -111,7 +125,10 @@ fn limits(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) {
 
 fn index(stats: &StoreStats, report: &mut Report<'_>) {
     report.stats(&[
-        ("hash_power_level", u64::from(stats.index_buckets.checked_ilog2().unwrap_or(0))),
+        (
+            "hash_power_level",
+            u64::from(stats.index_buckets.checked_ilog2().unwrap_or(0)),
+        ),
         ("hash_bytes", stats.index_bytes),
         ("hash_is_expanding", 0),
     ]);

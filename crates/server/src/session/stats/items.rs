@@ -4,11 +4,12 @@
 
 use super::Context;
 use super::report::Report;
+use super::since_reset::store_stats;
 use farcache_store::StoreStats;
 
 /// `stats items`; nothing while the store is empty.
 pub(super) fn items(context: &Context<'_>, report: &mut Report<'_>) {
-    let stats = context.shared.store.stats();
+    let stats = store_stats(context.shared);
     if stats.items == 0 {
         return;
     }
@@ -48,7 +49,7 @@ fn item_stats(stats: &StoreStats) -> [(&'static str, u64); 24] {
 
 /// `stats slabs`.
 pub(super) fn slabs(context: &Context<'_>, report: &mut Report<'_>) {
-    let stats = context.shared.store.stats();
+    let stats = store_stats(context.shared);
     let used = stats.segments - stats.segments_free;
     if used > 0 {
         class(&stats, used, context, report);

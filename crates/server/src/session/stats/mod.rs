@@ -7,6 +7,7 @@ mod general;
 mod items;
 mod report;
 mod settings;
+mod since_reset;
 mod sizes;
 
 pub use detail::Detail;
@@ -50,14 +51,18 @@ impl Topic {
 /// Appends the reply to a text `stats` command with these arguments (what follows `stats` in the
 /// line, without the line's end).
 pub(crate) fn report(arguments: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
-    let mut words = arguments.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    let mut words = arguments
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty());
     match words.next().unwrap_or_default() {
         b"reset" => {
             reset(context);
             out.extend_from_slice(b"RESET\r\n");
         }
         b"detail" => detail_command(words.next(), context, out),
-        b"cachedump" => out.extend_from_slice(cachedump([words.next(), words.next()], context).as_bytes()),
+        b"cachedump" => {
+            out.extend_from_slice(cachedump([words.next(), words.next()], context).as_bytes())
+        }
         name => match Topic::from_name(name) {
             Some(topic) => collect(topic, context, out, Form::Text),
             None => out.extend_from_slice(b"ERROR\r\n"),
@@ -67,7 +72,12 @@ pub(crate) fn report(arguments: &[u8], context: &Context<'_>, out: &mut Vec<u8>)
 
 /// Appends the packets that answer a binary stat request for `name`; false if there is nothing of
 /// that name, and then nothing was appended.
-pub(crate) fn report_packets(name: &[u8], opaque: u32, context: &Context<'_>, out: &mut Vec<u8>) -> bool {
+pub(crate) fn report_packets(
+    name: &[u8],
+    opaque: u32,
+    context: &Context<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
     let form = Form::Packets { opaque };
     match name {
         b"reset" => {
@@ -101,7 +111,8 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
         Topic::ExternalStore => {}
     }
     // memcached does not end these two with `END` in the text protocol.
-    let is_unended = matches!(topic, Topic::SizesEnable | Topic::SizesDisable) && matches!(form, Form::Text);
+    let is_unended =
+        matches!(topic, Topic::SizesEnable | Topic::SizesDisable) && matches!(form, Form::Text);
     if !is_unended {
         report.end();
     }
@@ -110,7 +121,7 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
 /// Starts every count anew.
 fn reset(context: &Context<'_>) {
     context.shared.reset_totals();
-    context.shared.store.reset_stats();
+    since_reset::reset(context.shared);
     context.shared.detail.clear();
 }
 
@@ -139,7 +150,9 @@ fn cachedump(arguments: [Option<&[u8]>; 2], context: &Context<'_>) -> &'static s
     if !context.shared.settings.dump {
         return "CLIENT_ERROR stats cachedump not allowed\r\n";
     }
-    let [Some(class), Some(limit)] = arguments else { return "CLIENT_ERROR bad command line\r\n" };
+    let [Some(class), Some(limit)] = arguments else {
+        return "CLIENT_ERROR bad command line\r\n";
+    };
     let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
     match (number(class), number(limit)) {
         (Some(class), Some(_)) if class < SLAB_CLASSES => "END\r\n",

@@ -70,5 +70,10 @@ impl<'a> Report<'a> {
 }
 
 fn header(opaque: u32) -> Header {
-    Header { magic: MAGIC_RESPONSE, opcode: Opcode::Stat as u8, opaque, ..Header::default() }
+    Header {
+        magic: MAGIC_RESPONSE,
+        opcode: Opcode::Stat as u8,
+        opaque,
+        ..Header::default()
+    }
 }

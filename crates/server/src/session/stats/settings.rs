@@ -25,13 +25,19 @@ fn listening(settings: &Settings, context: &Context<'_>, report: &mut Report<'_>
     report.stat("verbosity", context.shared.verbosity.load(Relaxed));
     report.stat("oldest", 0);
     report.stat("evictions", if settings.evictions { "on" } else { "off" });
-    report.stat("domain_socket", path_or_null(settings.unix_socket.as_deref()));
+    report.stat(
+        "domain_socket",
+        path_or_null(settings.unix_socket.as_deref()),
+    );
     report.stat("umask", format_args!("{:o}", settings.unix_mask));
     report.yes_no("shutdown_command", settings.shutdown_command);
 }
 
 fn storing(settings: &Settings, report: &mut Report<'_>) {
-    report.stat("growth_factor", format_args!("{:.2}", settings.growth_factor));
+    report.stat(
+        "growth_factor",
+        format_args!("{:.2}", settings.growth_factor),
+    );
     report.stat("chunk_size", settings.chunk_bytes);
     report.stat("num_threads", settings.threads);
     report.stat("num_threads_per_udp", settings.threads);
@@ -44,8 +50,17 @@ fn talking(settings: &Settings, context: &Context<'_>, report: &mut Report<'_>) 
     report.yes_no("cas_enabled", settings.cas);
     report.stat("tcp_backlog", settings.backlog);
     report.stat("binding_protocol", protocol_name(settings.protocol));
-    report.yes_no("auth_enabled_sasl", context.shared.auth.sasl_users().is_some());
-    report.stat("auth_enabled_ascii", path_or(settings.auth_file.as_deref().filter(|_| !settings.sasl), "no"));
+    report.yes_no(
+        "auth_enabled_sasl",
+        context.shared.auth.sasl_users().is_some(),
+    );
+    report.stat(
+        "auth_enabled_ascii",
+        path_or(
+            settings.auth_file.as_deref().filter(|_| !settings.sasl),
+            "no",
+        ),
+    );
 }
 
 fn keeping(settings: &Settings, context: &Context<'_>, report: &mut Report<'_>) {
@@ -72,7 +87,14 @@ fn encrypting(tls: Option<&TlsSettings>, report: &mut Report<'_>) {
     report.stat("ssl_verify_mode", verify_mode(tls.verify));
     report.stat("ssl_ca_cert", path_or_null(tls.ca_cert.as_deref()));
     report.yes_no("ssl_session_cache", tls.session_cache);
-    report.stat("ssl_min_version", if tls.only_version_1_3 { "tlsv1.3" } else { "tlsv1.2" });
+    report.stat(
+        "ssl_min_version",
+        if tls.only_version_1_3 {
+            "tlsv1.3"
+        } else {
+            "tlsv1.2"
+        },
+    );
 }
 
 fn protocol_name(protocol: Protocol) -> &'static str {

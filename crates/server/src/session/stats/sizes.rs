@@ -32,7 +32,9 @@ fn histogram(context: &Context<'_>) -> BTreeMap<usize, u64> {
     let mut histogram = BTreeMap::new();
     let mut cursor = ScanCursor::default();
     let mut visit = |item: &farcache_store::Item<'_>| {
-        *histogram.entry(item.size_bytes().div_ceil(STEP_BYTES)).or_default() += 1;
+        *histogram
+            .entry(item.size_bytes().div_ceil(STEP_BYTES))
+            .or_default() += 1;
     };
     while context.store.scan(&mut cursor, SCAN_ITEMS, &mut visit) {}
     histogram
