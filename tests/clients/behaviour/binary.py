@@ -100,7 +100,11 @@ def malformed():
     """Wrong lengths and forbidden parts, for every command."""
     extras = {**dict.fromkeys(STORE, flags_and_expiry()), **dict.fromkeys(TOUCHES, struct.pack(">I", 0)),
               **dict.fromkeys(COUNT, counting())}
-    for name, opcode in {**STORE, **JOIN, **READ, **TOUCHES, **COUNT, **REMOVE, **BARE}.items():
+    # memcached knows no verbosity here, and goes astray when an unknown opcode has a body.
+    everything = {**STORE, **JOIN, **READ, **TOUCHES, **COUNT, **REMOVE, **BARE}
+    for name, opcode in everything.items():
+        if opcode == VERBOSITY:
+            continue
         extra = extras.get(name, b"")
         value = b"xyz" if name in {**STORE, **JOIN} else b""
         yield from both(f"{name} without a key", packet(opcode, b"", extra, value))
@@ -109,11 +113,12 @@ def malformed():
         yield from both(f"{name} with 4 bytes of extra", packet(opcode, KEY, b"\0\0\0\0", value))
         yield from both(f"{name} without extra", packet(opcode, KEY, b"", value))
         yield from both(f"{name} with a value", packet(opcode, KEY, extra, b"value"))
-        yield from both(f"{name} with a key longer than the body", packet(opcode, KEY, extra, value, lengths=(100, 0, 0)))
-        yield from both(f"{name} with more extra than body", packet(opcode, KEY, extra, value, lengths=(0, 200, 0)))
+        for part, lengths in (("key", (200, 0, 0)), ("extra", (0, 200, 0))):
+            yield binary_case(f"{name} with more {part} than body", packet(opcode, KEY, extra, value, lengths=lengths), b"\0" * 400)
         yield from both(f"{name} of data type 1", packet(opcode, KEY, extra, value, kind=1))
         yield from both(f"{name} in bucket 7", packet(opcode, KEY, extra, value, bucket=7))
-        yield binary_case(f"{name} with half its body", packet(opcode, KEY, extra, value, lengths=(0, 0, 50)))
+        if opcode not in (SASL_AUTH, SASL_STEP):
+            yield binary_case(f"{name} with half its body", packet(opcode, KEY, extra, value, lengths=(0, 0, 50)))
         yield binary_case(f"{name} with half its header", packet(opcode, KEY, extra, value)[:20])
         yield binary_case(f"{name} after a wrong magic", packet(NOOP), packet(opcode, KEY, extra, value, magic=0x81), packet(NOOP))
 
@@ -140,10 +145,11 @@ def unknown():
 
 def with_options():
     """The same commands where the operator has switched something off."""
-    for options in (("-C",), ("-F",)):
-        for name, request in {"get": packet(GET, KEY), "set with a token": packet(SET, KEY, flags_and_expiry(), b"x", cas=1),
-                              "flush": packet(FLUSH), "flushq": packet(FLUSHQ), "incr": packet(INCREMENT, b"new", counting())}.items():
-            yield binary_case(f"with {options[0]}: {name}", PRESENT, request, LOOK, options=options)
+    for name, request in {"get": packet(GET, KEY), "set with a token": packet(SET, KEY, flags_and_expiry(), b"x", cas=1),
+                          "incr": packet(INCREMENT, b"new", counting())}.items():
+        yield binary_case(f"with -C: {name}", PRESENT, request, LOOK, options=("-C",))
+    for name, opcode in {"flush": FLUSH, "flushq": FLUSHQ}.items():
+        yield binary_case(f"with -F: {name}", PRESENT, packet(opcode), LOOK, options=("-F",))
 
 
 def cases():

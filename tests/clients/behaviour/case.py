@@ -29,7 +29,13 @@ class Case:
 
 def text_case(name, *inputs, options=()):
     """A case in the text or meta protocol."""
-    return Case(name, tuple(each.encode("latin-1") if isinstance(each, str) else each for each in inputs), options)
+    data = tuple(each.encode("latin-1") if isinstance(each, str) else each for each in inputs)
+    return Case(re.sub(r"(.)\1{20,}", shortened, name), data, options)
+
+
+def shortened(run):
+    """A long run of one letter, as names show it."""
+    return f"{run[1]}*{len(run[0])}"
 
 
 def play(case, connection):
