@@ -139,10 +139,11 @@ func TestSaslPlain(t *testing.T) {
 	if os.Getenv("SERVER_PASSWORD") == "" {
 		t.Skip("this server asks for no password")
 	}
-	client, key := binaryClient(t), newKey()
-	response, _ := client.Set(0, key, 0, 0, []byte("x"))
-	mustStatus(t, response, nil, gomemcached.AUTH_ERROR)
-	response, err := client.AuthPlain(os.Getenv("SERVER_USER"), os.Getenv("SERVER_PASSWORD"))
+	stranger, key := binaryClient(t), newKey()
+	response, err := stranger.Set(0, key, 0, 0, []byte("x"))
+	mustStatus(t, response, err, gomemcached.AUTH_ERROR)
+	client := binaryClient(t)
+	response, err = client.AuthPlain(os.Getenv("SERVER_USER"), os.Getenv("SERVER_PASSWORD"))
 	mustStatus(t, response, err, gomemcached.SUCCESS)
 	response, err = client.Set(0, key, 0, 0, []byte("x"))
 	mustStatus(t, response, err, gomemcached.SUCCESS)
