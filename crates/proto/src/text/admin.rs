@@ -10,7 +10,8 @@ use crate::number::{parse_i32, parse_i64, parse_u32};
 pub enum Admin<'a> {
     /// `flush_all`
     FlushAll {
-        /// When, as the client gave it; an error is answered only after the command was counted.
+        /// When, as the client gave it; an error is answered only after the command was
+        /// counted, and where flushing is allowed.
         exptime: Result<i64, Reject>,
         /// No reply is wanted.
         quiet: bool,
@@ -34,8 +35,8 @@ pub enum Admin<'a> {
         /// Whether the mode is one that exists (`graceful`, or none).
         is_valid: bool,
     },
-    /// `watch`
-    Watch(WatchFlags),
+    /// `watch`; an error is answered only where watching is allowed.
+    Watch(Result<WatchFlags, Reject>),
     /// `lru_crawler metadump`
     MetaDump {
         /// Slab classes (or `all`, `hash`) to dump.
@@ -111,10 +112,9 @@ pub(super) fn parse<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Admin<'a>, Re
         b"verbosity" => parse_verbosity(tokens),
         b"cache_memlimit" => parse_memory_limit(tokens),
         b"shutdown" => Ok(parse_shutdown(tokens)),
-        b"watch" => {
-            let refusal = Reject::ERROR.unless(is_quiet(tokens));
-            WatchFlags::parse(tokens).map(Admin::Watch).ok_or(refusal)
-        }
+        b"watch" => Ok(Admin::Watch(
+            WatchFlags::parse(tokens).ok_or(Reject::ERROR.unless(is_quiet(tokens))),
+        )),
         b"lru_crawler" => parse_crawler(tokens),
         b"lru" => parse_lru(tokens),
         b"slabs" => parse_slabs(tokens),

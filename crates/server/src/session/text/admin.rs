@@ -3,7 +3,7 @@
 use super::dump::{Dump, DumpFormat};
 use super::run::{Flow, Run};
 use super::{State, Status};
-use farcache_proto::text::Admin;
+use farcache_proto::text::{Admin, Reject, WatchFlags};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Highest verbosity. Source: memcached `memcached.h`, `MAX_VERBOSITY_LEVEL`.
@@ -21,13 +21,7 @@ const SLAB_CLASSES: u32 = 64;
 impl Run<'_, '_> {
     pub(super) fn admin(&mut self, admin: Admin<'_>) -> Option<Flow> {
         match admin {
-            Admin::FlushAll { exptime, quiet } => match exptime {
-                Ok(exptime) => self.flush_all(exptime, quiet),
-                Err(reject) => {
-                    self.context.counters.cmd_flush.bump();
-                    self.reject(reject);
-                }
-            },
+            Admin::FlushAll { exptime, quiet } => self.flush_all(exptime, quiet),
             Admin::Verbosity { level, quiet } => {
                 self.context
                     .shared
@@ -37,14 +31,7 @@ impl Run<'_, '_> {
             }
             Admin::MemoryLimit { mebibytes, quiet } => self.memory_limit(mebibytes, quiet),
             Admin::Shutdown { is_valid } => return self.shutdown(is_valid),
-            Admin::Watch(flags) => {
-                if !self.context.shared.settings.watch {
-                    self.push_line("CLIENT_ERROR watch commands not allowed");
-                    return None;
-                }
-                self.push_line("OK");
-                return Some(Flow::Enter(State::Watch(flags)));
-            }
+            Admin::Watch(flags) => return self.watch(flags),
             Admin::MetaDump { classes } => return self.start_dump(classes, DumpFormat::Metadata),
             Admin::KeyDump { classes } => return self.start_dump(classes, DumpFormat::Keys),
             Admin::Crawl { classes } => match are_classes(classes) {
@@ -60,16 +47,37 @@ impl Run<'_, '_> {
         None
     }
 
-    fn flush_all(&mut self, exptime: i64, quiet: bool) {
+    fn flush_all(&mut self, exptime: Result<i64, Reject>, quiet: bool) {
         self.context.counters.cmd_flush.bump();
         if !self.context.shared.settings.flush {
             return self.answer("CLIENT_ERROR flush_all not allowed", quiet);
         }
-        let at = self.context.clock.expiry(exptime);
-        self.context
-            .store
-            .flush_all((at > self.context.clock.now).then_some(at));
-        self.answer("OK", quiet);
+        match exptime {
+            Ok(exptime) => {
+                let at = self.context.clock.expiry(exptime);
+                let is_later = at > self.context.clock.now;
+                self.context.store.flush_all(is_later.then_some(at));
+                self.answer("OK", quiet);
+            }
+            Err(reject) => self.reject(reject),
+        }
+    }
+
+    fn watch(&mut self, flags: Result<WatchFlags, Reject>) -> Option<Flow> {
+        if !self.context.shared.settings.watch {
+            self.push_line("CLIENT_ERROR watch commands not allowed");
+            return None;
+        }
+        match flags {
+            Ok(flags) => {
+                self.push_line("OK");
+                Some(Flow::Enter(State::Watch(flags)))
+            }
+            Err(reject) => {
+                self.reject(reject);
+                None
+            }
+        }
     }
 
     fn memory_limit(&mut self, mebibytes: u32, quiet: bool) {

@@ -73,6 +73,7 @@ impl<'i, 'h> Batch<'i, 'h> {
             0 => return,
             1 => {
                 let item = context.store.get(self.keys[0], Access::Use);
+                record(&self.answers[0], self.keys[0], item.is_some(), context);
                 answer(
                     &self.answers[0],
                     self.keys[0],
@@ -94,11 +95,19 @@ impl<'i, 'h> Batch<'i, 'h> {
             .get_batch(&self.keys, Access::Use, &mut self.found);
         let mut hits = 0;
         for ((item, key), how) in self.found.iter().zip(&self.keys).zip(&self.answers) {
+            record(how, key, item.is_some(), context);
             answer(how, key, item.as_ref(), context, replies);
             hits += usize::from(item.is_some());
         }
         count(context, self.keys.len(), hits);
         self.found.clear();
+    }
+}
+
+/// Counts a read by the key's prefix, as memcached does for the classic commands only.
+fn record(how: &Answer<'_>, key: &[u8], hit: bool, context: &Context<'_>) {
+    if !matches!(how, Answer::Meta(_)) {
+        context.shared.detail.get(key, hit);
     }
 }
 

@@ -154,12 +154,17 @@ impl<'i> Run<'_, 'i> {
     fn get_and_touch(&mut self, key: &[u8], expiry: Seconds, with_cas: bool) {
         let counters = self.context.counters;
         counters.cmd_touch.bump();
-        match self.context.store.touch(key, expiry, Access::Use) {
-            Ok(Some(item)) => {
-                counters.touch_hits.bump();
-                push_value(key, with_cas, Some(&item), self.replies);
-            }
-            Ok(None) | Err(_) => counters.touch_misses.bump(),
+        let item = self
+            .context
+            .store
+            .touch(key, expiry, Access::Use)
+            .ok()
+            .flatten();
+        self.context.shared.detail.get(key, item.is_some());
+        match &item {
+            Some(_) => counters.touch_hits.bump(),
+            None => counters.touch_misses.bump(),
         }
+        push_value(key, with_cas, item.as_ref(), self.replies);
     }
 }

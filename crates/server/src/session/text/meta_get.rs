@@ -168,7 +168,7 @@ impl Run<'_, '_> {
         };
         let Some(item) = item else { return false };
         let old_expiry = old_expiry.unwrap_or(item.expiry());
-        let expiry_at = |letter| self.expiry_at(flags, letter, old_expiry);
+        let expiry_at = |letter| self.expiry_at(flags, letter, Some(old_expiry));
         let recache_before = self.expiry(flags.recache_ttl);
         let expiry_for_recache = expiry_at(b'R');
         let recache =
@@ -202,7 +202,7 @@ impl Run<'_, '_> {
                 let Some(item) = store.get(key.bytes(), Access::Peek) else {
                     return false;
                 };
-                let expiry = self.expiry_at(flags, b't', NEVER);
+                let expiry = self.expiry_at(flags, b't', None);
                 self.push_item(
                     &item,
                     flags,
@@ -235,18 +235,18 @@ impl Run<'_, '_> {
 
     /// The expiry of a created item: `N` and `T` both set it, in their order.
     pub(super) fn final_expiry(&self, flags: &Flags<'_>) -> Seconds {
-        self.expiry_at(flags, b'\0', NEVER)
+        self.expiry_at(flags, b'\0', None)
     }
 
     /// The item's expiry when the flag `letter` is looked at (at the end, if it is not there):
-    /// flags act one after the other.
-    fn expiry_at(&self, flags: &Flags<'_>, letter: u8, before: Seconds) -> Seconds {
-        let mut expiry = before;
+    /// flags act one after the other. An item created by this command had none `before`.
+    fn expiry_at(&self, flags: &Flags<'_>, letter: u8, before: Option<Seconds>) -> Seconds {
+        let mut expiry = before.unwrap_or(NEVER);
         for token in flags.tokens() {
             match token[0] {
                 found if found == letter => return expiry,
                 b'T' => expiry = self.expiry(flags.ttl),
-                b'N' if before == NEVER => expiry = self.expiry(flags.vivify_ttl),
+                b'N' if before.is_none() => expiry = self.expiry(flags.vivify_ttl),
                 _ => {}
             }
         }

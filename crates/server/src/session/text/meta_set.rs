@@ -58,7 +58,8 @@ impl<'i> Run<'_, 'i> {
             // An add stores only where there is nothing to compare with.
             compare_cas: flags.compare_cas().filter(|_| !is_add),
             new_cas: flags.new_cas(),
-            invalidate: flags.has(b'I') && flags.has(b'C') && !is_merge && !is_add,
+            // A token of 0 is never older, as in memcached.
+            invalidate: flags.has(b'I') && flags.compare_cas != 0 && !is_merge && !is_add,
             vivify: (is_merge && flags.has(b'N')).then(|| self.expiry(flags.vivify_ttl)),
             win_sent: false,
             cas_wanted: flags.has(b'c'),

@@ -7,6 +7,7 @@ use farcache_store::{Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions
 impl Run<'_, '_> {
     pub(super) fn delete(&mut self, key: &[u8], quiet: bool) {
         let counters = self.context.counters;
+        self.context.shared.detail.delete(key);
         match self.context.store.delete(key, &DeleteOptions::default()) {
             DeleteOutcome::Deleted => {
                 counters.delete_hits.bump();

@@ -33,6 +33,7 @@ impl<'i> Run<'_, 'i> {
 
     /// Counts and answers a storage command.
     pub(super) fn answer_store(&mut self, store: &Store<'_>, stored: Stored) {
+        self.context.shared.detail.set(store.key);
         self.count_store(stored, store.compare_cas.is_some());
         if matches!(stored, Stored::Refused(_)) && store.verb == StoreVerb::Set {
             self.drop_outdated(store.key);

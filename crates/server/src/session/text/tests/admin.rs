@@ -119,10 +119,21 @@ fn flushes_can_be_forbidden() {
     };
     let mut server = Server::with(settings, StoreConfig::default());
     assert_eq!(
-        server.ask(b"set k 0 0 1\r\na\r\nflush_all\r\nflush_all noreply\r\nmg k\r\n"),
+        server.ask(b"set k 0 0 1\r\na\r\nflush_all x\r\nflush_all noreply\r\nmg k\r\n"),
         "STORED\r\nCLIENT_ERROR flush_all not allowed\r\nHD\r\n"
     );
     assert_eq!(server.counters.cmd_flush.get(), 2);
+}
+
+#[test]
+fn watching_can_be_forbidden() {
+    let settings = Settings {
+        watch: false,
+        ..Settings::default()
+    };
+    let mut server = Server::with(settings, StoreConfig::default());
+    let refusal = "CLIENT_ERROR watch commands not allowed\r\n";
+    assert_eq!(server.ask(b"watch\r\nwatch x\r\n"), refusal.repeat(2));
 }
 
 #[test]

@@ -38,6 +38,8 @@ golden! {
     clear_and_invalidate: "ms k 3\r\nabc\r\nmd k x I\r\nmg k v\r\n" => "HD\r\nHD\r\nVA 0 X W\r\n\r\n";
     vivify: "mg viv N30 s v t\r\nmg viv s v t\r\nmg viv N30 v\r\nms viv 1\r\na\r\nmg viv v\r\n"
         => "VA 0 s0 t30 W\r\n\r\nVA 0 s0 t30 Z\r\n\r\nVA 0 Z\r\n\r\nHD\r\nVA 1\r\na\r\n";
+    vivify_leaves_what_is_there: "ms k 1\r\na\r\nmg k N30 v t\r\n" => "HD\r\nVA 1 t-1\r\na\r\n";
+    a_token_of_0_is_not_old: "ms k 1\r\na\r\nms k 1 C0 I\r\nb\r\n" => "HD\r\nEX\r\n";
     vivify_with_ttl: "mg viv N30 T90 t\r\nmg viv t\r\n" => "HD t90 W\r\nHD t90 Z\r\n";
     vivify_with_token: "mg viv N30 E77 c\r\nmg viv c\r\n" => "HD c77 W\r\nHD c77 Z\r\n";
     vivify_a_binary_key: "mg Zm9v N30 b k\r\nmg foo k\r\n" => "HD kZm9v b W\r\nHD kZm9v b Z\r\n";
