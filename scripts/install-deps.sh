@@ -12,6 +12,7 @@ build libc6-dev     /usr/include/stdio.h
 build pkg-config    pkg-config
 build curl          curl
 build ca-certificates /etc/ssl/certs/ca-certificates.crt
+test  g++           c++
 test  python3       python3
 test  python3-venv  python-module:ensurepip
 test  perl          perl
