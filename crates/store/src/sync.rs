@@ -15,8 +15,6 @@ pub(crate) use std::{
 };
 
 /// Takes a lock whose holders never panic while they change what it guards.
-pub(crate) fn lock<T>(
-    mutex: &Mutex<T>,
-) -> impl std::ops::Deref<Target = T> + std::ops::DerefMut + '_ {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
     mutex.lock().expect("no holder panics")
 }

@@ -29,7 +29,7 @@ impl Index {
         if self.can_grow(count) {
             self.split(count);
         }
-        count % POPULATE_BUCKETS == 0
+        count.is_multiple_of(POPULATE_BUCKETS)
     }
 
     /// Backs the buckets that growth will reach next with memory, so that no insertion has to wait

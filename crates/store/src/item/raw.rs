@@ -64,7 +64,7 @@ impl RawItem {
     /// [`RawItem::write_header`] and visible to this thread, and its memory will not be reused
     /// while this value or a slice from it is in use.
     pub unsafe fn at(address: *const u8) -> RawItem {
-        debug_assert!(address as usize % ITEM_ALIGNMENT == 0);
+        debug_assert!((address as usize).is_multiple_of(ITEM_ALIGNMENT));
         RawItem(address)
     }
 

@@ -126,12 +126,12 @@ impl StoreHandle {
             let is_same = entry.location == item.location() && entry.is_visible;
             is_same && entry.item.fields() == header_read
         });
-        if entry.is_none() || !self.publish(&chain, entry.as_ref(), &placed, successor) {
-            drop(chain);
+        let was_published =
+            entry.is_some() && self.publish(chain, entry.as_ref(), &placed, successor);
+        if !was_published {
             self.writer.borrow_mut().unplace(&self.core.arena, &placed);
             return None;
         }
-        drop(chain);
         Some(Item::new(
             self,
             placed.location(),

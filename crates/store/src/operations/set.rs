@@ -124,10 +124,9 @@ impl StoreHandle {
             Ok(true) => item.set_stale(),
             Ok(false) => {}
         }
-        if !self.publish(&chain, entry.as_ref(), placed, item) {
+        if !self.publish(chain, entry.as_ref(), placed, item) {
             return SetOutcome::NotStored;
         }
-        drop(chain);
         SetOutcome::Stored {
             cas: self.cas_told_of(placed, item),
         }
@@ -156,11 +155,11 @@ impl StoreHandle {
         Ok(false)
     }
 
-    /// Points the index at a written item, in place of the key's entry if there is one. False where
-    /// the index is full.
+    /// Points the index at a written item, in place of the key's entry if there is one, and unlocks
+    /// the chain. False where the index is full.
     pub(super) fn publish(
         &self,
-        chain: &LockedChain<'_>,
+        chain: LockedChain<'_>,
         entry: Option<&Entry<'_>>,
         placed: &Placed,
         item: RawItem,
@@ -173,9 +172,12 @@ impl StoreHandle {
         match entry {
             Some(entry) => {
                 chain.replace(entry.slot, placed.location());
+                drop(chain);
                 self.core.note_dead(entry.location, entry.item);
             }
             None if chain.insert(placed.location()) => {
+                // Unlocked first: accounting may split this very chain.
+                drop(chain);
                 self.events().added.add(1);
                 self.note_entries(1);
             }
