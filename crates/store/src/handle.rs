@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Changes in the number of entries that a handle reports together.
 const ENTRIES_PER_REPORT: i64 = 16;
 /// Tries to find room for one item before the store counts as full.
-const ROOM_TRIES: u32 = 4;
+const ROOM_TRIES: u32 = 8;
 
 /// One thread's access to the store.
 ///

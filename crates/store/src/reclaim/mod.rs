@@ -109,11 +109,12 @@ impl Core {
     }
 
     /// Frees `run` segments in a row for a writer that found none. The caller holds no reference
-    /// into the store (it is offline). Returns false where nothing can be freed.
+    /// into the store (it is offline). False where nothing can be freed; where it is true another
+    /// thread may still have been quicker to take what was.
     pub fn make_room(&self, run: u32) -> bool {
         let mut state = self.reclaimer.state();
         let deadline = Instant::now() + GRACE_WAIT_MAX;
-        let enough = |core: &Core| core.arena.counts().free > RECLAIMER_SEGMENTS;
+        let enough = |core: &Core| core.arena.counts().free >= run + RECLAIMER_SEGMENTS;
         while !enough(self) {
             self.arena.collect(&self.epochs);
             if enough(self) {
@@ -197,28 +198,25 @@ impl Core {
         u64::from(meta.live_bytes()) * 1024 / bytes
     }
 
-    /// The oldest segment of the queue whose turn it is, out of service for emptying.
+    /// The oldest segment of the queue whose turn it is, else of the other, out of service for
+    /// emptying.
     fn oldest(&self) -> Option<(u32, Queue)> {
-        let tries = self.arena.segment_count();
-        for _ in 0..tries {
-            let mut queues = self.arena.queues();
-            let queue = policy::queue_in_turn(&queues);
-            let popped = queues.pop(queue).map(|entry| (entry, queue)).or_else(|| {
-                let other = if queue == Queue::Main {
-                    Queue::Probation
-                } else {
-                    Queue::Main
-                };
-                queues.pop(other).map(|entry| (entry, other))
-            });
-            drop(queues);
-            let (entry, queue) = popped?;
+        let (first, other) = policy::queues_in_turn(&self.arena.queues());
+        [first, other]
+            .into_iter()
+            .find_map(|queue| Some((self.oldest_of(queue)?, queue)))
+    }
+
+    fn oldest_of(&self, queue: Queue) -> Option<u32> {
+        let entries = self.arena.queues().entries(queue);
+        for _ in 0..entries {
+            let entry = self.arena.queues().pop(queue)?;
             let meta = self.arena.meta(entry.segment);
             if meta.sequence() != entry.sequence || meta.state() != SegmentState::Sealed {
                 continue;
             }
             if self.arena.begin_emptying(entry.segment) {
-                return Some((entry.segment, queue));
+                return Some(entry.segment);
             }
             // In use: its turn comes again.
             self.arena.queues().push(queue, entry, 0);

@@ -67,13 +67,13 @@ impl Fate {
     }
 }
 
-/// The queue that gives up its oldest segment next.
-pub(super) fn queue_in_turn(queues: &Queues) -> Queue {
+/// The queue that gives up its oldest segment next, and the one to ask if it has none to give.
+pub(super) fn queues_in_turn(queues: &Queues) -> (Queue, Queue) {
     let probation = queues.segments(Queue::Probation);
     let all = probation + queues.segments(Queue::Main);
     if probation * PROBATION_PART >= all {
-        Queue::Probation
+        (Queue::Probation, Queue::Main)
     } else {
-        Queue::Main
+        (Queue::Main, Queue::Probation)
     }
 }

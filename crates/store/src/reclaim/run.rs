@@ -7,7 +7,8 @@ use crate::segment::SegmentState;
 use std::time::Instant;
 
 impl Core {
-    /// Frees `run` segments in a row.
+    /// Frees `run` segments in a row. False where no stretch can be freed; one that turned out to be
+    /// in use is worth another try.
     pub(super) fn make_room_for_run(&self, state: &mut State, run: u32) -> bool {
         let fate = if self.config.evict {
             Fate::Drop
@@ -32,22 +33,23 @@ impl Core {
             segment = head + length;
         }
         self.arena.give_free(taken.into_iter());
-        emptied && self.wait_for_grace(first..first + run)
+        if emptied {
+            self.wait_for_grace(first..first + run);
+        }
+        emptied || self.config.evict
     }
 
-    /// Waits until no reader can be in these segments any longer; the caller is offline.
-    fn wait_for_grace(&self, mut segments: std::ops::Range<u32>) -> bool {
+    /// Waits until no reader can be in these segments any longer, but not for ever; the caller is
+    /// offline.
+    fn wait_for_grace(&self, mut segments: std::ops::Range<u32>) {
         let deadline = Instant::now() + GRACE_WAIT_MAX;
         loop {
             self.arena.collect(&self.epochs);
             while segments.start < segments.end && !self.is_in_limbo(segments.start) {
                 segments.start += 1;
             }
-            if segments.is_empty() {
-                return true;
-            }
-            if Instant::now() >= deadline {
-                return false;
+            if segments.is_empty() || Instant::now() >= deadline {
+                return;
             }
             std::thread::sleep(GRACE_POLL);
         }

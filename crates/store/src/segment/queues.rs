@@ -36,6 +36,11 @@ impl Queues {
         self.of(queue).pop_front()
     }
 
+    /// Entries of a queue, void ones included.
+    pub fn entries(&mut self, queue: Queue) -> usize {
+        self.of(queue).len()
+    }
+
     /// A segment of a queue has left it (evicted, cleaned, expired or taken for a run).
     pub fn note_left(&mut self, queue: Queue, run: u32) {
         self.segments[queue as usize] -= run;
