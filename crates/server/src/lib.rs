@@ -6,6 +6,7 @@ pub mod admission;
 pub mod connections;
 pub mod counters;
 pub mod logging;
+pub mod metrics;
 pub mod net;
 pub mod options;
 pub mod process;

@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::worker::Worker;
 use crate::worker::mailbox::Mailbox;
+use socket2::Socket;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,11 +21,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the workers.
+    /// Starts the workers, which also serve `datagram_sockets`.
     ///
     /// # Errors
     /// When descriptors, threads or memory are exhausted.
-    pub fn start(shared: Arc<Shared>) -> io::Result<Self> {
+    pub fn start(shared: Arc<Shared>, datagram_sockets: Vec<Arc<Socket>>) -> io::Result<Self> {
         let admission = Arc::new(Admission::new()?);
         let threads = shared.settings.threads;
         let mailboxes = (0..threads)
@@ -32,19 +33,19 @@ impl Server {
             .collect::<io::Result<Vec<_>>>()?;
         let mut server = Server { shared, mailboxes, admission, workers: Vec::new() };
         for index in 0..threads {
-            let worker = server.start_worker(index)?;
+            let worker = server.start_worker(index, datagram_sockets.clone())?;
             server.workers.push(worker);
         }
         Ok(server)
     }
 
-    fn start_worker(&self, index: usize) -> io::Result<JoinHandle<()>> {
+    fn start_worker(&self, index: usize, sockets: Vec<Arc<Socket>>) -> io::Result<JoinHandle<()>> {
         let shared = Arc::clone(&self.shared);
         let mailbox = Arc::clone(&self.mailboxes[index]);
         let admission = Arc::clone(&self.admission);
         let (report, started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-            match Worker::new(shared, index, mailbox, admission) {
+            match Worker::new(shared, index, mailbox, admission, sockets) {
                 Ok(worker) => {
                     let _ = report.send(Ok(()));
                     worker.run();

@@ -4,6 +4,7 @@ use crate::connections::Connections;
 use crate::counters::{Counters, Totals};
 use crate::session::auth::Auth;
 use crate::session::stats::Detail;
+use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
 use crate::settings::Settings;
 use farcache_base::time::{Clock, START};
@@ -38,6 +39,8 @@ pub struct Shared {
     pub sizes_on: AtomicBool,
     /// Encryption, where it is on.
     pub tls: Option<Tls>,
+    /// Every worker's times; none where nobody asks for them.
+    pub latencies: Vec<Arc<Latencies>>,
     /// The instant of [`START`].
     pub started: Instant,
     /// Unix time of the server's epoch, in seconds.
@@ -64,6 +67,7 @@ impl Shared {
             store_stats_base: Mutex::default(),
             connections: Connections::default(),
             tls: None,
+            latencies: Vec::new(),
             started: Instant::now() - since_second_began,
             epoch_unix: unix.as_secs() as i64 - i64::from(START),
         }
@@ -92,6 +96,16 @@ impl Shared {
     /// The server's time now.
     pub fn clock(&self) -> Clock {
         self.clock_at(Instant::now())
+    }
+
+    /// Reads certificates and users anew; what cannot be read stays as it was.
+    pub fn reload(&self) {
+        if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
+            tracing::error!(%error, "the old certificates stay in use");
+        }
+        if let Err(error) = self.auth.load() {
+            tracing::error!(%error, "the old users stay in use");
+        }
     }
 
     /// Whether the server is to end.

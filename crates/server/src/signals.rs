@@ -1,19 +1,24 @@
 //! Signals, turned into events that the accepting thread hears.
 
 use crate::shared::Shared;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::flag;
 use signal_hook::low_level::pipe;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Signals that end the server.
 const ENDING: [i32; 3] = [SIGTERM, SIGINT, SIGUSR1];
 
-/// The signals that the server handles: SIGTERM, SIGINT and SIGUSR1 end it in order.
+/// The signals that the server handles: SIGTERM, SIGINT and SIGUSR1 end it in order, SIGHUP makes it
+/// read certificates and users anew.
 pub struct Signals {
-    ending: UnixStream,
+    arrived: UnixStream,
+    reload: Arc<AtomicBool>,
+    end: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -22,26 +27,36 @@ impl Signals {
     /// # Errors
     /// When descriptors are exhausted.
     pub fn take_over() -> io::Result<Self> {
-        let (ending, write) = UnixStream::pair()?;
-        ending.set_nonblocking(true)?;
+        let (arrived, write) = UnixStream::pair()?;
+        arrived.set_nonblocking(true)?;
+        let (reload, end) = (Arc::default(), Arc::default());
         for signal in ENDING {
+            flag::register(signal, Arc::clone(&end))?;
+        }
+        flag::register(SIGHUP, Arc::clone(&reload))?;
+        for signal in ENDING.into_iter().chain([SIGHUP]) {
             pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Signals { ending })
+        Ok(Signals { arrived, reload, end })
     }
 
     /// Does what the signals that have come ask for.
     pub fn handle(&mut self, shared: &Shared) {
         let mut bytes = [0; 64];
-        if self.ending.read(&mut bytes).is_ok_and(|count| count > 0) {
+        // Only tells that something arrived; what it was stands in the flags.
+        let _ = self.arrived.read(&mut bytes);
+        if self.end.load(Relaxed) {
             tracing::info!("ending on a signal");
             shared.stopping.store(true, Relaxed);
+        }
+        if self.reload.swap(false, Relaxed) {
+            shared.reload();
         }
     }
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ending.as_fd()
+        self.arrived.as_fd()
     }
 }

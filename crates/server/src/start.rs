@@ -1,6 +1,8 @@
 //! From the command line to a running server, in the order that privileges and forks demand.
 
+use crate::connections::Address;
 use crate::logging;
+use crate::metrics::Endpoint;
 use crate::net::listen::{self, Listener};
 use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
@@ -9,8 +11,10 @@ use crate::server::Server;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use farcache_store::{Store, StoreConfig};
+use socket2::Socket;
 use std::fmt::Write;
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,6 +49,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
         process::raise_core_file().map_err(fail)?;
     }
     let mut sockets = bind_network(&mut plan).map_err(fail)?;
+    sockets.metrics = bind_metrics(options).map_err(fail)?;
     if let Some(identity) = identity {
         identity.assume().map_err(fail)?;
     }
@@ -57,7 +62,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     served
 }
 
-fn serve(options: &Options, plan: Plan, sockets: Vec<Listener>) -> io::Result<()> {
+fn serve(options: &Options, plan: Plan, sockets: Sockets) -> io::Result<()> {
     let _pid_file =
         options.pid_file.as_deref().map(OwnedFile::with_process_number).transpose()?;
     let signals = Signals::take_over()?;
@@ -68,13 +73,21 @@ fn serve(options: &Options, plan: Plan, sockets: Vec<Listener>) -> io::Result<()
         tracing::warn!(%error, "cannot lock memory (-k)");
     }
     let tls = plan.settings.tls.clone().map(Tls::new).transpose()?;
-    let shared = Arc::new(Shared { tls, ..Shared::new(store, plan.settings) });
+    let measured = sockets.metrics.as_ref().map_or(0, |_| plan.settings.threads);
+    let latencies = (0..measured).map(|_| Arc::default()).collect();
+    let shared = Arc::new(Shared { tls, latencies, ..Shared::new(store, plan.settings) });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
     shared.auth.load()?;
-    let server = Server::start(Arc::clone(&shared))?;
+    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone())?;
     announce(options, &shared, &sockets)?;
-    server.serve(sockets, signals)
+    let metrics =
+        sockets.metrics.map(|listener| Endpoint::start(listener, shared)).transpose()?;
+    let served = server.serve(sockets.listeners, signals);
+    if let Some(endpoint) = metrics {
+        endpoint.stop();
+    }
+    served
 }
 
 fn find_identity(options: &Options) -> Result<Option<Identity>, Refusal> {
@@ -95,23 +108,48 @@ fn report(options: &Options, plan: &Plan) {
     }
 }
 
-fn bind_network(plan: &mut Plan) -> io::Result<Vec<Listener>> {
-    let settings = &mut plan.settings;
-    if !plan.tcp {
-        return Ok(Vec::new());
-    }
-    let tls = settings.tls.is_some();
-    let listeners = listen::bind_tcp(&plan.places, settings.tcp_port, settings.backlog, tls)?;
-    if let Some(first) = listeners.first() {
-        settings.tcp_port = listen::bound_to(&first.socket)?.port();
-    }
-    Ok(listeners)
+/// Where clients reach the server.
+#[derive(Default)]
+struct Sockets {
+    listeners: Vec<Listener>,
+    datagrams: Vec<Arc<Socket>>,
+    metrics: Option<TcpListener>,
 }
 
-fn bind_unix(plan: &Plan, listeners: &mut Vec<Listener>) -> io::Result<Option<OwnedFile>> {
+fn bind_network(plan: &mut Plan) -> io::Result<Sockets> {
+    let settings = &mut plan.settings;
+    let mut sockets = Sockets::default();
+    if plan.tcp {
+        let tls = settings.tls.is_some();
+        sockets.listeners = listen::bind_tcp(&plan.places, settings.tcp_port, settings.backlog, tls)?;
+    }
+    if plan.udp {
+        let bound = listen::bind_udp(&plan.places, settings.udp_port)?;
+        sockets.datagrams = bound.into_iter().map(Arc::new).collect();
+    }
+    if let Some(first) = sockets.listeners.first() {
+        settings.tcp_port = listen::bound_to(&first.socket)?.port();
+    }
+    if let Some(first) = sockets.datagrams.first() {
+        settings.udp_port = listen::bound_to(first)?.port();
+    }
+    Ok(sockets)
+}
+
+fn bind_metrics(options: &Options) -> io::Result<Option<TcpListener>> {
+    let bind = |address: SocketAddr| {
+        TcpListener::bind(address).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot serve metrics at {address}: {error}"))
+        })
+    };
+    options.metrics.map(bind).transpose()
+}
+
+fn bind_unix(plan: &Plan, sockets: &mut Sockets) -> io::Result<Option<OwnedFile>> {
     let settings = &plan.settings;
     let Some(path) = &settings.unix_socket else { return Ok(None) };
-    listeners.push(listen::bind_unix(path, settings.unix_mask, settings.backlog)?);
+    let listener = listen::bind_unix(path, settings.unix_mask, settings.backlog)?;
+    sockets.listeners.push(listener);
     Ok(Some(OwnedFile::owning(path)))
 }
 
@@ -128,26 +166,35 @@ fn store_config(plan: &Plan) -> StoreConfig {
 }
 
 /// Tells where clients can connect, in the log and in the files asked for.
-fn announce(options: &Options, shared: &Shared, listeners: &[Listener]) -> io::Result<()> {
-    for listener in listeners {
+fn announce(options: &Options, shared: &Shared, sockets: &Sockets) -> io::Result<()> {
+    for listener in &sockets.listeners {
         tracing::info!(address = %listener.address, tls = listener.tls, "listening");
+    }
+    for socket in &sockets.datagrams {
+        let address = Address::Udp(listen::bound_to(socket)?);
+        tracing::info!(%address, "listening");
+    }
+    if let Some(listener) = &sockets.metrics {
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
     }
     if let Some(path) = &options.port_file {
         process::write_whole(path, &format!("{}\n", shared.settings.tcp_port))?;
     }
     if let Some(path) = std::env::var_os(PORT_FILE_VARIABLE) {
-        process::write_whole(path.as_ref(), &port_lines(listeners)?)?;
+        process::write_whole(path.as_ref(), &port_lines(sockets)?)?;
     }
     Ok(())
 }
 
 /// The ports in the form that memcached's own tests read.
-fn port_lines(listeners: &[Listener]) -> io::Result<String> {
+fn port_lines(sockets: &Sockets) -> io::Result<String> {
     let mut lines = String::new();
-    for listener in listeners {
-        let Ok(address) = listen::bound_to(&listener.socket) else { continue };
+    let tcp = sockets.listeners.iter().map(|listener| ("TCP", &listener.socket));
+    let udp = sockets.datagrams.iter().map(|socket| ("UDP", &**socket));
+    for (protocol, socket) in tcp.chain(udp) {
+        let Ok(address) = listen::bound_to(socket) else { continue };
         let family = if address.is_ipv6() { "INET6" } else { "INET" };
-        writeln!(lines, "TCP {family}: {}", address.port()).map_err(io::Error::other)?;
+        writeln!(lines, "{protocol} {family}: {}", address.port()).map_err(io::Error::other)?;
     }
     Ok(lines)
 }

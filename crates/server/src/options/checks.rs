@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::extended::Extended;
-use super::sizes::UdpPort;
+use super::sizes::Port;
 use crate::net::listen::Place;
 use crate::settings::{Settings, TlsSettings};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ impl Options {
         Settings {
             tcp_port: self.tcp_port(),
             udp_port: match self.udp_port {
-                Some(UdpPort::At(port)) => port,
+                Some(Port::At(port)) => port,
                 _ => 0,
             },
             interfaces: self.listen.clone(),
@@ -132,18 +132,18 @@ impl Options {
     /// Like memcached: with a UDP port and no TCP port, TCP listens at the same number.
     fn tcp_port(&self) -> u16 {
         match (self.port, self.udp_port) {
-            (Some(port), _) => port,
-            (None, Some(UdpPort::At(port))) => port,
+            (Some(Port::At(port)), _) | (None, Some(Port::At(port))) => port,
+            (Some(Port::Zero | Port::Free), _) => 0,
             (None, _) => Settings::default().tcp_port,
         }
     }
 
     fn serves_tcp(&self) -> bool {
-        self.unix_socket.is_none() && !(self.port == Some(0) && self.serves_udp())
+        self.unix_socket.is_none() && !(self.port == Some(Port::Zero) && self.serves_udp())
     }
 
     fn serves_udp(&self) -> bool {
-        self.unix_socket.is_none() && !matches!(self.udp_port, None | Some(UdpPort::Off))
+        self.unix_socket.is_none() && !matches!(self.udp_port, None | Some(Port::Zero))
     }
 
     fn user_file(&self) -> Option<PathBuf> {
@@ -158,7 +158,7 @@ impl Options {
         if tls.chain_cert.as_os_str().is_empty() {
             return Err(Refusal::bad_value("-Z needs -o ssl_chain_cert=FILE"));
         }
-        if self.udp_port.is_some_and(|port| port != UdpPort::Off) {
+        if self.udp_port.is_some_and(|port| port != Port::Zero) {
             return Err(Refusal::bad_value("-U cannot be combined with -Z: UDP is not encrypted"));
         }
         Ok(Some(tls.clone()))
@@ -239,6 +239,8 @@ mod tests {
         assert!(!udp_only.tcp && udp_only.udp);
         assert_eq!(plan(&["-U", "5"]).expect("valid").settings.tcp_port, 5);
         assert!(plan(&["-p", "0"]).expect("valid").tcp);
+        let both_free = plan(&["-p", "-1", "-U", "-1"]).expect("valid");
+        assert!(both_free.tcp && both_free.udp && both_free.settings.tcp_port == 0);
         assert!(!plan(&["-s", "/s"]).expect("valid").tcp);
     }
 

@@ -23,12 +23,12 @@ pub struct Options {
     /// TCP port to listen on; 0 or -1 chooses a free one (0 turns TCP off where -U is given)
     #[arg(short = 'p', long = "port", value_name = "num", allow_hyphen_values = true)]
     #[arg(value_parser = sizes::port)]
-    pub port: Option<u16>,
+    pub port: Option<sizes::Port>,
 
     /// UDP port to listen on; 0 is off, -1 chooses a free one [default: 0]
     #[arg(short = 'U', long = "udp-port", value_name = "num", allow_hyphen_values = true)]
-    #[arg(value_parser = sizes::udp_port)]
-    pub udp_port: Option<sizes::UdpPort>,
+    #[arg(value_parser = sizes::port)]
+    pub udp_port: Option<sizes::Port>,
 
     /// Unix socket to listen on (disables TCP and UDP)
     #[arg(short = 's', long = "unix-socket", value_name = "file")]

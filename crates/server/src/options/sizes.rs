@@ -2,14 +2,14 @@
 
 use crate::settings::Protocol;
 
-/// Where UDP is served.
+/// A port as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UdpPort {
-    /// Nowhere.
-    Off,
-    /// At a free port.
+pub enum Port {
+    /// 0.
+    Zero,
+    /// -1: a free port.
     Free,
-    /// At this port.
+    /// This port.
     At(u16),
 }
 
@@ -42,20 +42,13 @@ pub(super) fn number(digits: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| "too large a number".to_owned())
 }
 
-/// A TCP port; -1 means a free one, as 0 does.
-pub(super) fn port(text: &str) -> Result<u16, String> {
-    if text == "-1" {
-        return Ok(0);
-    }
-    text.parse().map_err(|_| "not a port number (0 to 65535, or -1)".to_owned())
-}
-
-/// A UDP port; 0 is none and -1 a free one.
-pub(super) fn udp_port(text: &str) -> Result<UdpPort, String> {
-    match (text, port(text)?) {
-        ("-1", _) => Ok(UdpPort::Free),
-        (_, 0) => Ok(UdpPort::Off),
-        (_, port) => Ok(UdpPort::At(port)),
+/// A port's number, or -1.
+pub(super) fn port(text: &str) -> Result<Port, String> {
+    match (text, text.parse()) {
+        ("-1", _) => Ok(Port::Free),
+        (_, Ok(0)) => Ok(Port::Zero),
+        (_, Ok(port)) => Ok(Port::At(port)),
+        (_, Err(_)) => Err("not a port number (0 to 65535, or -1)".to_owned()),
     }
 }
 
@@ -108,10 +101,9 @@ mod tests {
 
     #[test]
     fn ports_may_be_left_to_the_system() {
-        assert_eq!(port("-1"), Ok(0));
-        assert_eq!(udp_port("0"), Ok(UdpPort::Off));
-        assert_eq!(udp_port("-1"), Ok(UdpPort::Free));
-        assert_eq!(udp_port("11211"), Ok(UdpPort::At(11211)));
+        assert_eq!(port("-1"), Ok(Port::Free));
+        assert_eq!(port("0"), Ok(Port::Zero));
+        assert_eq!(port("11211"), Ok(Port::At(11211)));
         assert!(port("65536").is_err());
         assert!(port("-2").is_err());
     }

@@ -11,6 +11,7 @@ pub(super) fn execute(
     resources: &mut Resources,
     input: &[u8],
 ) -> (usize, Outcome) {
+    let before = resources.before_batch();
     let context = context!(resources);
     let (consumed, status) = connection.session.advance(input, &context, &mut resources.replies);
     connection.unfinished = status == Status::Yield;
@@ -18,7 +19,9 @@ pub(super) fn execute(
     if connection.unfinished {
         resources.counters.conn_yields.bump();
     }
-    (consumed, reply::send(connection, resources))
+    let outcome = reply::send(connection, resources);
+    resources.after_batch(before);
+    (consumed, outcome)
 }
 
 /// Sends what has been replied, then closes.

@@ -3,6 +3,7 @@
 
 mod accept;
 mod connection;
+mod datagram;
 mod drain;
 mod execute;
 mod idle;
@@ -21,6 +22,7 @@ use resources::Resources;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use slab::Slab;
+use socket2::Socket;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,6 +33,9 @@ const EVENTS_MAX: usize = 256;
 
 /// Names the mailbox in epoll; connections are named by their place in the slab.
 const MAILBOX: u64 = u64::MAX;
+
+/// Names the first datagram socket in epoll; the others follow.
+const DATAGRAMS: u64 = u64::MAX / 2;
 
 /// One worker and everything it owns.
 pub struct Worker {
@@ -44,6 +49,8 @@ pub struct Worker {
     resources: Resources,
     idle: idle::Sweep,
     events: Vec<Event>,
+    /// Sockets for UDP, which all workers share.
+    datagram_sockets: Vec<Arc<Socket>>,
 }
 
 impl Worker {
@@ -56,9 +63,14 @@ impl Worker {
         index: usize,
         mailbox: Arc<Mailbox>,
         admission: Arc<Admission>,
+        datagram_sockets: Vec<Arc<Socket>>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &mailbox.waker, EventData::new_u64(MAILBOX), EventFlags::IN)?;
+        for (index, socket) in datagram_sockets.iter().enumerate() {
+            let data = EventData::new_u64(DATAGRAMS + index as u64);
+            epoll::add(&epoll, &**socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+        }
         Ok(Worker {
             epoll,
             mailbox,
@@ -69,6 +81,7 @@ impl Worker {
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             resources: Resources::new(shared, index),
             events: Vec::with_capacity(EVENTS_MAX),
+            datagram_sockets,
         })
     }
 
@@ -134,6 +147,7 @@ impl Worker {
     fn dispatch(&mut self, event: &Event) {
         match event.data.u64() {
             MAILBOX => self.accept_arrivals(),
+            index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
             slot => self.serve(slot as usize, event.flags),
         }
     }

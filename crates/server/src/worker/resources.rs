@@ -1,6 +1,7 @@
 //! What all connections of one worker share.
 
 use crate::counters::Counters;
+use crate::metrics::latency::{Counted, Latencies};
 use crate::session::Replies;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
@@ -24,6 +25,10 @@ pub(super) struct Resources {
     pub shared: Arc<Shared>,
     /// This worker's counters.
     pub counters: Arc<Counters>,
+    /// Where this worker's times are recorded, if anybody asks for them.
+    pub latencies: Option<Arc<Latencies>>,
+    /// When the worker learned of what it is doing.
+    pub turn_began: Instant,
     /// The time, read once per turn of the loop.
     pub clock: Clock,
 }
@@ -37,14 +42,29 @@ impl Resources {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             replies: Replies::default(),
             store,
+            latencies: shared.latencies.get(index).cloned(),
+            turn_began: Instant::now(),
             counters: Arc::clone(&shared.workers[index]),
             clock,
             shared,
         }
     }
 
+    /// What has been counted before a batch of requests, if its time is to be recorded.
+    pub fn before_batch(&self) -> Option<Counted> {
+        self.latencies.as_ref().map(|_| Latencies::counted(&self.counters))
+    }
+
+    /// A batch of requests has been answered.
+    pub fn after_batch(&self, before: Option<Counted>) {
+        if let (Some(latencies), Some(before)) = (&self.latencies, before) {
+            latencies.record(&before, &self.counters, self.turn_began.elapsed());
+        }
+    }
+
     /// Takes note of the time.
     pub fn set_time(&mut self, instant: Instant) {
+        self.turn_began = instant;
         let clock = self.shared.clock_at(instant);
         if clock.now != self.clock.now {
             self.clock = clock;

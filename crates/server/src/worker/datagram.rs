@@ -1,0 +1,149 @@
+//! UDP: each datagram is a request of its own, answered in one or several datagrams.
+//!
+//! Every datagram begins with a frame header of 8 bytes, four big-endian numbers of 16 bits:
+//! request number, sequence number, datagrams in this message, 0.
+//! Source: memcached `doc/protocol.txt`, "UDP protocol".
+
+use super::Worker;
+use super::resources::{Resources, context};
+use crate::session::{Replies, SLICES_MAX, Session, Status};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
+use socket2::Socket;
+use std::io::IoSlice;
+
+/// Bytes of the frame header.
+const HEADER_BYTES: usize = 8;
+
+/// Largest datagram sent, header included, in bytes: what memcached sends.
+const DATAGRAM_BYTES_MAX: usize = 1400;
+
+/// Payload of a full datagram, in bytes.
+const PAYLOAD_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES;
+
+/// Datagrams handled before the connections get their turn.
+const DATAGRAMS_PER_TURN: usize = 32;
+
+/// Longest reply: as many datagrams as the header can count.
+const REPLY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX * u16::MAX as usize;
+
+const MULTI_PACKET_REQUEST: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
+const REPLY_TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
+
+impl Worker {
+    /// Answers the datagrams that have arrived at socket number `index`.
+    pub(super) fn serve_datagrams(&mut self, index: usize) {
+        let mut buffer = std::mem::take(&mut self.resources.buffer);
+        for _ in 0..DATAGRAMS_PER_TURN {
+            let socket = &self.datagram_sockets[index];
+            let received = rustix::net::recvfrom(&**socket, &mut buffer[..], RecvFlags::empty());
+            // A failed send to some earlier client may be reported here: that is none of ours.
+            let Ok((_, count, Some(client))) = received else { break };
+            self.resources.counters.bytes_read.add(count as u64);
+            answer(socket, &client, &buffer[..count], &mut self.resources);
+        }
+        self.resources.buffer = buffer;
+    }
+}
+
+/// Handles one datagram; one that is too short for a header is not answered.
+fn answer(socket: &Socket, client: &SocketAddrAny, datagram: &[u8], resources: &mut Resources) {
+    let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else { return };
+    let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
+    resources.counters.udp_requests.bump();
+    if [count_high, count_low] == [0, 1] {
+        execute(input, resources);
+    } else {
+        resources.replies.buffer().extend_from_slice(MULTI_PACKET_REQUEST);
+    }
+    if resources.replies.len() > REPLY_BYTES_MAX {
+        resources.replies.clear();
+        resources.replies.buffer().extend_from_slice(REPLY_TOO_LARGE);
+    }
+    let sent = send(socket, client, [id_high, id_low], &mut resources.replies);
+    resources.counters.bytes_written.add(sent as u64);
+    resources.replies.clear();
+}
+
+fn execute(mut input: &[u8], resources: &mut Resources) {
+    let mut session = Session::new(resources.shared.settings.protocol);
+    let context = context!(resources);
+    loop {
+        let (used, status) = session.advance(input, &context, &mut resources.replies);
+        input = &input[used..];
+        if status != Status::Yield || resources.replies.len() > REPLY_BYTES_MAX {
+            return;
+        }
+    }
+}
+
+/// Sends the replies; returns the bytes sent.
+fn send(socket: &Socket, client: &SocketAddrAny, id: [u8; 2], replies: &mut Replies) -> usize {
+    let total = replies.len().div_ceil(PAYLOAD_BYTES_MAX) as u16;
+    let mut sent = 0;
+    for sequence in 0..total {
+        let mut datagram = Datagram::new(id, sequence, total);
+        replies.advance(datagram.fill(replies));
+        let bytes = datagram.bytes();
+        // What the network does not take is lost, as datagrams are.
+        match rustix::net::sendto(socket, bytes, SendFlags::NOSIGNAL, client) {
+            Ok(count) => sent += count,
+            Err(_) => break,
+        }
+    }
+    sent
+}
+
+/// A datagram being put together.
+struct Datagram {
+    bytes: [u8; DATAGRAM_BYTES_MAX],
+    len: usize,
+}
+
+impl Datagram {
+    fn new(id: [u8; 2], sequence: u16, total: u16) -> Self {
+        let mut bytes = [0; DATAGRAM_BYTES_MAX];
+        bytes[0..2].copy_from_slice(&id);
+        bytes[2..4].copy_from_slice(&sequence.to_be_bytes());
+        bytes[4..6].copy_from_slice(&total.to_be_bytes());
+        Datagram { bytes, len: HEADER_BYTES }
+    }
+
+    /// Takes as many bytes as fit from the front of `replies`; returns how many.
+    fn fill(&mut self, replies: &Replies) -> usize {
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let count = replies.gather(&mut slices);
+        for slice in &slices[..count] {
+            let taken = slice.len().min(DATAGRAM_BYTES_MAX - self.len);
+            self.bytes[self.len..][..taken].copy_from_slice(&slice[..taken]);
+            self.len += taken;
+        }
+        self.len - HEADER_BYTES
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_cut_into_framed_datagrams() {
+        let mut replies = Replies::default();
+        replies.buffer().extend((0..3000).map(|number| number as u8));
+        let expected = replies.buffer().clone();
+        let total = replies.len().div_ceil(PAYLOAD_BYTES_MAX) as u16;
+        assert_eq!(total, 3);
+        let mut payload = Vec::new();
+        for sequence in 0..total {
+            let mut datagram = Datagram::new([0x12, 0x34], sequence, total);
+            replies.advance(datagram.fill(&replies));
+            assert_eq!(datagram.bytes()[..8], [0x12, 0x34, 0, sequence as u8, 0, 3, 0, 0]);
+            payload.extend_from_slice(&datagram.bytes()[8..]);
+        }
+        assert_eq!(payload, expected);
+        assert!(replies.is_empty());
+    }
+}
