@@ -4,12 +4,13 @@
 //! over the same number of bytes. It is the only unsafe code of the benchmarks: prefetching and
 //! asking for huge pages have no safe form.
 
+use crate::load::measurement::CpuStopwatch;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rustix::mm::{Advice, madvise};
 use serde::Serialize;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Reads under way together.
 const BATCH: usize = 16;
@@ -69,7 +70,7 @@ fn allocate(count: usize) -> Vec<Line> {
 
 fn prefetched_reads(lines: &[Line], duration: Duration) -> f64 {
     let mut random = SmallRng::seed_from_u64(2);
-    let (mut sum, mut reads, start) = (0u64, 0usize, Instant::now());
+    let (mut sum, mut reads, start) = (0u64, 0usize, CpuStopwatch::start());
     while start.elapsed() < duration {
         for _ in 0..BATCHES_PER_LOOK {
             let places: [usize; BATCH] =
@@ -87,7 +88,7 @@ fn prefetched_reads(lines: &[Line], duration: Duration) -> f64 {
 
 fn dependent_reads(lines: &[Line], duration: Duration) -> f64 {
     let mut random = SmallRng::seed_from_u64(3);
-    let (mut last, mut reads, start) = (0u64, 0usize, Instant::now());
+    let (mut last, mut reads, start) = (0u64, 0usize, CpuStopwatch::start());
     while start.elapsed() < duration {
         for _ in 0..BATCHES_PER_LOOK {
             let mixed = u128::from(random.random::<u64>() ^ last) * lines.len() as u128;

@@ -1,6 +1,7 @@
 //! The store without a network: lookups and stores on one core, next to what the memory allows.
 
 use crate::load::keys::{KeyId, KeyShape};
+use crate::load::measurement::CpuStopwatch;
 use crate::memory_limit::{self, ReadRate};
 use farcache_base::time::START;
 use farcache_store::{Access, BATCH_MAX, SetOptions, Store, StoreConfig, StoreError, StoreHandle};
@@ -9,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use serde::Serialize;
 use std::hint::black_box;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Size of the keys in bytes.
 const KEY_BYTES: usize = 16;
@@ -122,7 +123,7 @@ impl EngineBench {
     }
 
     fn insert_all(&mut self) -> io::Result<f64> {
-        let start = Instant::now();
+        let start = CpuStopwatch::start();
         let mut key = Vec::new();
         for id in 0..self.items {
             self.set(id, &mut key)?;
@@ -187,7 +188,7 @@ impl EngineBench {
 
 /// Repeats `block`, which returns how many keys it did, for `duration`; keys a second.
 fn repeat(duration: Duration, mut block: impl FnMut() -> io::Result<usize>) -> io::Result<f64> {
-    let start = Instant::now();
+    let start = CpuStopwatch::start();
     let mut done = 0;
     while start.elapsed() < duration {
         done += block()?;

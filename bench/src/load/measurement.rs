@@ -4,7 +4,7 @@ use super::protocol::Operation;
 use super::scanner::Outcome;
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Longest latency told apart, in nanoseconds: one minute.
 const LATENCY_NS_MAX: u64 = 60_000_000_000;
@@ -23,6 +23,27 @@ impl Stopwatch {
     pub fn now_ns(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
     }
+}
+
+/// CPU time of the calling thread: what other load on the machine does not lengthen.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuStopwatch(Duration);
+
+impl CpuStopwatch {
+    /// Starts at 0. To be read by the same thread.
+    pub fn start() -> Self {
+        CpuStopwatch(thread_cpu_time())
+    }
+
+    /// CPU time since the start.
+    pub fn elapsed(&self) -> Duration {
+        thread_cpu_time().saturating_sub(self.0)
+    }
+}
+
+fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Counts and latencies of one thread.
