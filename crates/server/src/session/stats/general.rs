@@ -19,7 +19,7 @@ pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     commands(&totals, report);
     limits(&totals, &stats, context, report);
     index(&stats, report);
-    background(&stats, report);
+    background(&stats, context, report);
     items(&stats, report);
     segments(&stats, &totals, report);
 }
@@ -45,13 +45,15 @@ impl std::fmt::Display for Seconds {
     }
 }
 
+/// How many connections are in a state.
+fn count(context: &Context<'_>, state: State) -> u64 {
+    let all = context.shared.connections.all();
+    all.iter().filter(|info| info.state() == state).count() as u64
+}
+
 fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) {
     let connections = &context.shared.connections;
-    let listeners = connections
-        .all()
-        .iter()
-        .filter(|info| info.state() == State::Listening)
-        .count();
+    let listeners = count(context, State::Listening);
     report.stats(&[
         (
             "max_connections",
@@ -62,7 +64,7 @@ fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) 
         ("rejected_connections", totals.rejected_connections),
         (
             "connection_structures",
-            (connections.clients() + listeners) as u64,
+            connections.clients() as u64 + listeners,
         ),
         ("response_obj_oom", 0),
         ("response_obj_count", 0),
@@ -71,7 +73,6 @@ fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) 
         ("read_buf_bytes", 0),
         ("read_buf_bytes_free", 0),
         ("read_buf_oom", 0),
-        ("reserved_fds", 0),
     ]);
 }
 
@@ -116,7 +117,7 @@ fn limits(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: &m
             "accepting_conns",
             u64::from(settings.connections_refused_fast || !is_full),
         ),
-        ("listen_disabled_num", 0),
+        ("listen_disabled_num", totals.listen_disabled_num),
         ("time_in_listen_disabled_us", 0),
         ("threads", settings.threads as u64),
         ("conn_yields", totals.conn_yields),
@@ -135,7 +136,7 @@ fn index(stats: &StoreStats, report: &mut Report<'_>) {
 }
 
 /// What memcached's slab mover, crawler and log threads count.
-fn background(stats: &StoreStats, report: &mut Report<'_>) {
+fn background(stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>) {
     report.stats(&[
         ("slab_reassign_rescues", stats.items_moved),
         ("slab_reassign_chunk_rescues", 0),
@@ -153,7 +154,7 @@ fn background(stats: &StoreStats, report: &mut Report<'_>) {
         ("log_worker_written", 0),
         ("log_watcher_skipped", 0),
         ("log_watcher_sent", 0),
-        ("log_watchers", 0),
+        ("log_watchers", count(context, State::Watching)),
         ("unexpected_napi_ids", 0),
         ("round_robin_fallback", 0),
     ]);

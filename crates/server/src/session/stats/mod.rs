@@ -1,6 +1,7 @@
 //! `stats` in all its forms, under memcached's names and in its order, so that tools made for it work.
 //! What memcached has and a segment store has not (slab moves, LRU queues) is reported as 0.
 
+mod cachedump;
 mod connections;
 mod detail;
 mod general;
@@ -60,9 +61,7 @@ pub(crate) fn report(arguments: &[u8], context: &Context<'_>, out: &mut Vec<u8>)
             out.extend_from_slice(b"RESET\r\n");
         }
         b"detail" => detail_command(words.next(), context, out),
-        b"cachedump" => {
-            out.extend_from_slice(cachedump([words.next(), words.next()], context).as_bytes())
-        }
+        b"cachedump" => cachedump::collect([words.next(), words.next()], context, out),
         name => match Topic::from_name(name) {
             Some(topic) => collect(topic, context, out, Form::Text),
             None => out.extend_from_slice(b"ERROR\r\n"),
@@ -141,24 +140,6 @@ fn dump_packet(context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
     let mut report = Report::new(out, form);
     report.stat("detailed", String::from_utf8_lossy(&dump));
     report.end();
-}
-
-/// `stats cachedump` lists the items of a slab class; there are none here to list, so a well-formed
-/// request gets an empty list (`lru_crawler metadump` is the way to see every item).
-fn cachedump(arguments: [Option<&[u8]>; 2], context: &Context<'_>) -> &'static str {
-    const SLAB_CLASSES: u32 = 64;
-    if !context.shared.settings.dump {
-        return "CLIENT_ERROR stats cachedump not allowed\r\n";
-    }
-    let [Some(class), Some(limit)] = arguments else {
-        return "CLIENT_ERROR bad command line\r\n";
-    };
-    let number = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<u32>().ok();
-    match (number(class), number(limit)) {
-        (Some(class), Some(_)) if class < SLAB_CLASSES => "END\r\n",
-        (Some(_), Some(_)) => "CLIENT_ERROR Illegal slab id\r\n",
-        _ => "CLIENT_ERROR bad command line format\r\n",
-    }
 }
 
 /// Whether `stats sizes` is on.

@@ -1,0 +1,10 @@
+//! The binary protocol from bytes in to bytes out, with a store behind it.
+
+mod authentication;
+mod client;
+mod counting;
+mod errors;
+mod items;
+mod splits;
+mod statistics;
+mod values;
