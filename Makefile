@@ -31,7 +31,8 @@ demo: build deps-bench ## Compare with memcached, short version: about a minute
 
 bench: build deps-bench ## Compare with memcached, all measurements
 	cargo build --release -p farcache-bench
-	target/release/farcache-compare
+	target/release/farcache-compare --json target/bench.json
+	@echo "All figures are in target/bench.json; scripts/readme-table writes them into README.md."
 
 install: build ## Install server, man page and systemd unit under PREFIX
 	install -D -m 755 target/release/farcached "$(DESTDIR)$(PREFIX)/bin/farcached"

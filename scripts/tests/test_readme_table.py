@@ -1,0 +1,33 @@
+"""The README's table comes from the results and nothing else of the page changes."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+SCRIPT = pathlib.Path(__file__).parent.parent / "readme-table"
+LINES = [
+    {"title": "GET", "unit": "M/s", "memcached": 0.2, "farcached": 0.35, "ratio": 1.75},
+    {"title": "idle CPU", "unit": "%", "memcached": None, "farcached": 0.04, "ratio": None},
+]
+PAGE = "# Top\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nbottom\n"
+
+
+def run(folder, page):
+    readme, results = folder / "README.md", folder / "results.json"
+    readme.write_text(page)
+    results.write_text(json.dumps(LINES))
+    result = subprocess.run([sys.executable, SCRIPT, results, readme], capture_output=True, text=True)
+    return result.returncode, readme.read_text()
+
+
+def test_the_table_replaces_the_old_one(tmp_path):
+    code, page = run(tmp_path, PAGE)
+    assert code == 0
+    assert page == (
+        "# Top\n<!-- measured: begin -->\n| | unit | memcached | Farcache | ratio |\n|---|---|--:|--:|--:|\n"
+        "| GET | M/s | 0.200 | 0.350 | 1.75 |\n| idle CPU | % | - | 0.040 | - |\n<!-- measured: end -->\nbottom\n")
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path):
+    assert run(tmp_path, "# Top\n") == (1, "# Top\n")
