@@ -16,6 +16,7 @@ pub mod settings;
 pub mod shared;
 pub mod signals;
 pub mod start;
+pub mod watch;
 pub mod worker;
 
 /// The version told to clients: the memcached release whose protocol this server speaks, since

@@ -7,6 +7,7 @@ use crate::session::stats::Detail;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
 use crate::settings::Settings;
+use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
 use farcache_store::{Store, StoreStats};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
@@ -41,6 +42,8 @@ pub struct Shared {
     pub tls: Option<Tls>,
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
+    /// Who watches what happens.
+    pub watch: Hub,
     /// The instant of [`START`].
     pub started: Instant,
     /// Unix time of the server's epoch, in seconds.
@@ -56,6 +59,7 @@ impl Shared {
         let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
         Shared {
             auth: Auth::new(&settings),
+            watch: Hub::new(settings.watcher_buffer_bytes),
             detail: Detail::new(settings.detail_prefix, settings.detail),
             sizes_on: AtomicBool::new(false),
             store,

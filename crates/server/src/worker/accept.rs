@@ -7,6 +7,7 @@ use crate::connections::{Address, ConnectionInfo, State};
 use crate::net::tls::Tls;
 use crate::net::transport::Transport;
 use crate::session::Session;
+use crate::watch::Kind;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,7 +17,6 @@ use std::sync::atomic::Ordering::Relaxed;
 impl Worker {
     /// Takes over what the accepting thread has delivered.
     pub(super) fn accept_arrivals(&mut self) {
-        self.mailbox.waker.acknowledge();
         for Arrival { socket, peer, listener, tls } in self.mailbox.collect() {
             self.resources.counters.total_connections.bump();
             let fd = socket.as_raw_fd();
@@ -41,6 +41,7 @@ impl Worker {
         let now = self.resources.clock.now;
         tracing::debug!(fd, %peer, "connection accepted");
         let info = Arc::new(ConnectionInfo::new(fd, peer, listener, State::Reading, now));
+        self.publish("conn_new", &info, "");
         let session = Session::new(self.resources.shared.settings.protocol);
         let connection = Connection::new(transport, session, Arc::clone(&info));
         self.resources.shared.connections.add(info);
@@ -59,8 +60,31 @@ impl Worker {
         tracing::debug!(fd = connection.info.fd, "connection closed");
         self.resources.shared.connections.remove(&connection.info);
         connection.transport.say_goodbye();
+        if let Some(watcher) = connection.watcher.take() {
+            self.resources.shared.watch.unsubscribe(&watcher);
+            self.watching.retain(|other| *other != slot);
+        }
+        self.publish("conn_close", &connection.info, " reason=normal");
         drop(connection);
         self.count_closed();
+    }
+
+    /// Shows `watch connevents` what became of a connection.
+    fn publish(&self, event: &str, info: &ConnectionInfo, reason: &str) {
+        let watch = &self.resources.shared.watch;
+        if !watch.wants(Kind::ConnEvents) {
+            return;
+        }
+        let (ip, port, transport) = match &info.peer {
+            Address::Tcp(peer) => (peer.ip().to_string(), peer.port(), "tcp"),
+            Address::Udp(peer) => (peer.ip().to_string(), peer.port(), "udp"),
+            Address::Unix(_) => ("unix".to_owned(), 0, "local"),
+        };
+        let fd = info.fd;
+        watch.publish(
+            Kind::ConnEvents,
+            format_args!("type={event} rip={ip} rport={port} transport={transport}{reason} cfd={fd}"),
+        );
     }
 
     fn count_closed(&self) {

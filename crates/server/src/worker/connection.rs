@@ -3,6 +3,7 @@
 use crate::connections::{ConnectionInfo, State};
 use crate::net::transport::Transport;
 use crate::session::{Replies, Session};
+use crate::watch::Watcher;
 use std::sync::Arc;
 
 /// What a stage found out about a connection.
@@ -37,6 +38,8 @@ pub(super) struct Connection {
     pub closing: bool,
     /// Whether epoll reports when the socket takes bytes, instead of when it has some.
     pub awaits_room: bool,
+    /// What it is shown, once it watches.
+    pub watcher: Option<Arc<Watcher>>,
     /// What other threads see of it.
     pub info: Arc<ConnectionInfo>,
 }
@@ -53,6 +56,7 @@ impl Connection {
             unfinished: false,
             closing: false,
             awaits_room: false,
+            watcher: None,
             info,
         }
     }
@@ -82,6 +86,7 @@ impl Connection {
     pub fn show(&self, outcome: Outcome, receiving_value: bool) {
         self.info.set_state(match outcome {
             Outcome::Blocked => State::Writing,
+            _ if self.watcher.is_some() => State::Watching,
             _ if receiving_value => State::ReadingValue,
             _ => State::Reading,
         });

@@ -12,6 +12,7 @@ mod polling;
 mod read;
 mod reply;
 mod resources;
+mod watched;
 
 use crate::admission::Admission;
 use crate::shared::Shared;
@@ -49,6 +50,8 @@ pub struct Worker {
     resources: Resources,
     idle: idle::Sweep,
     events: Vec<Event>,
+    /// Connections that watch.
+    watching: Vec<usize>,
     /// Sockets for UDP, which all workers share.
     datagram_sockets: Vec<Arc<Socket>>,
 }
@@ -81,6 +84,7 @@ impl Worker {
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             resources: Resources::new(shared, index),
             events: Vec::with_capacity(EVENTS_MAX),
+            watching: Vec::new(),
             datagram_sockets,
         })
     }
@@ -146,7 +150,11 @@ impl Worker {
 
     fn dispatch(&mut self, event: &Event) {
         match event.data.u64() {
-            MAILBOX => self.accept_arrivals(),
+            MAILBOX => {
+                self.mailbox.waker.acknowledge();
+                self.accept_arrivals();
+                self.show_watchers();
+            }
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
             slot => self.serve(slot as usize, event.flags),
         }
@@ -180,9 +188,20 @@ impl Worker {
             self.unfinished.push(slot);
         }
         let connection = &mut self.connections[slot];
+        if connection.watcher.is_none()
+            && let Some(flags) = connection.session.watching()
+        {
+            connection.watcher =
+                Some(self.resources.shared.watch.subscribe(flags, Arc::clone(&self.mailbox)));
+            self.watching.push(slot);
+        }
         let awaits_room = connection.has_unsent();
         if connection.awaits_room != awaits_room {
             connection.awaits_room = awaits_room;
+            if !awaits_room && connection.watcher.is_some() {
+                // Lines may have gathered meanwhile.
+                self.mailbox.waker.wake();
+            }
             let flags = if awaits_room { EventFlags::OUT } else { EventFlags::IN };
             let data = EventData::new_u64(slot as u64);
             epoll::modify(&self.epoll, &connection.transport, data, flags)
