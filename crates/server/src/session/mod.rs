@@ -84,8 +84,13 @@ impl Session {
             Conversation::Undecided => match input.first() {
                 None => (0, Status::NeedInput),
                 Some(&first) => {
-                    let is_binary = first == binary::FIRST_BYTE;
-                    *self = Session::new(if is_binary { Protocol::Binary } else { Protocol::Ascii });
+                    let by_first_byte = match first {
+                        binary::FIRST_BYTE => Protocol::Binary,
+                        _ => Protocol::Ascii,
+                    };
+                    // Whoever must authenticate has one protocol to do it in, and no other.
+                    let protocol = context.shared.auth.protocol().unwrap_or(by_first_byte);
+                    *self = Session::new(protocol);
                     self.advance(input, context, replies)
                 }
             },

@@ -110,3 +110,23 @@ fn where_it_is_off_its_commands_are_unknown() {
     let unknown = Status::UnknownCommand as u16;
     assert_eq!(statuses, [unknown, unknown, 0]);
 }
+
+#[test]
+fn where_it_is_required_the_text_protocol_closes_the_connection() {
+    let users = users("anna:secret\n");
+    let mut server = server(&users);
+    let mut client = Client::new();
+    assert!(client.send(&mut server, b"get k\r\n").is_empty());
+    assert!(!client.is_open);
+}
+
+#[test]
+fn the_binary_protocol_is_no_way_around_text_authentication() {
+    let users = users("anna:secret\n");
+    let auth_file = Some(users.path().to_owned());
+    let mut server = Server::new(Settings { auth_file, ..Settings::default() });
+    let mut client = Client::new();
+    let request = [&keyed(Opcode::Get, b"k")[..], b"\r\n"].concat();
+    let answer = client.send_raw(&mut server, &request);
+    assert_eq!(answer, b"CLIENT_ERROR unauthenticated\r\n");
+}

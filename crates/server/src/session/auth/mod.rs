@@ -9,7 +9,7 @@ pub(crate) use sasl::{MECHANISMS, plain};
 pub(crate) use text::{TextStep, text_step};
 pub use users::Users;
 
-use crate::settings::Settings;
+use crate::settings::{Protocol, Settings};
 use std::io;
 
 /// What is asked of clients before they may use the server.
@@ -45,6 +45,15 @@ impl Auth {
         match self {
             Auth::Open => Ok(()),
             Auth::Sasl(users) | Auth::Text(users) => users.load(),
+        }
+    }
+
+    /// The one protocol that clients may speak where they have to authenticate.
+    pub(crate) fn protocol(&self) -> Option<Protocol> {
+        match self {
+            Auth::Open => None,
+            Auth::Sasl(_) => Some(Protocol::Binary),
+            Auth::Text(_) => Some(Protocol::Ascii),
         }
     }
 

@@ -3,19 +3,27 @@
 use super::dispatch::Request;
 use super::{Flow, State, reply};
 use crate::session::arriving::WAIT_IN_INPUT_BYTES_MAX;
-use crate::session::auth::{MECHANISMS, plain};
+use crate::session::auth::{Auth, MECHANISMS, plain};
 use farcache_proto::binary::{Opcode, Status};
 
 /// Longest name of a mechanism, in bytes. Source: memcached 1.6.
 const MECHANISM_BYTES_MAX: usize = 32;
 
-/// Whether a command is open to this client where authentication is required.
-pub(super) fn may_use(state: &State, opcode: u8) -> bool {
-    let is_open = matches!(
+/// Whether a command is open to this client.
+pub(super) fn may_use(state: &State, opcode: u8, auth: &Auth) -> bool {
+    match auth {
+        Auth::Open => true,
+        Auth::Sasl(_) => state.is_authenticated || needs_no_authentication(opcode),
+        // Users of the text protocol cannot authenticate in this one.
+        Auth::Text(_) => false,
+    }
+}
+
+fn needs_no_authentication(opcode: u8) -> bool {
+    matches!(
         Opcode::from_byte(opcode),
         Some(Opcode::SaslList | Opcode::SaslAuth | Opcode::SaslStep | Opcode::Version)
-    );
-    is_open || state.is_authenticated
+    )
 }
 
 /// Lists the mechanisms.

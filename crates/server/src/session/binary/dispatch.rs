@@ -53,7 +53,7 @@ fn refusal(state: &State, header: &Header, context: &Context<'_>) -> Option<Stat
     if header.value_len().is_none() {
         return Some(Status::UnknownCommand);
     }
-    if context.shared.auth.sasl_users().is_some() && !authenticate::may_use(state, header.opcode) {
+    if !authenticate::may_use(state, header.opcode, &context.shared.auth) {
         return Some(Status::AuthenticationError);
     }
     (usize::from(header.key_len) > KEY_BYTES_MAX).then_some(Status::InvalidArguments)
