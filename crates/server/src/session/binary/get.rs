@@ -16,14 +16,15 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
         context,
         replies,
     } = request;
-    let mut batch = Batch::new(head);
-    batch.gather(input, requests_max.min(BATCH_MAX));
-    if batch.count == 1 {
+    let is_alone = requests_max == 1 || next_get(&input[head.head_len()..]).is_none();
+    if is_alone {
         let item = context.store.get(head.key, Access::Use);
         answer(&head.header, head.key, item.as_ref(), context, replies);
-    } else {
-        batch.run(context, replies);
+        return Flow::one(head.head_len());
     }
+    let mut batch = Batch::new(head);
+    batch.gather(input, requests_max.min(BATCH_MAX));
+    batch.run(context, replies);
     Flow::Done {
         bytes: batch.bytes,
         requests: batch.count,
