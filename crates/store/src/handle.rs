@@ -229,7 +229,12 @@ impl StoreHandle {
         }
         let was_online = self.is_online.get();
         self.go_offline();
-        let made = self.core.make_room(least_run(&self.core.arena, size));
+        let run = least_run(&self.core.arena, size);
+        if run > 1 {
+            // What this thread itself has open would stand in the way of a long run.
+            self.writer.borrow_mut().seal_all(&self.core.arena);
+        }
+        let made = self.core.make_room(run);
         if was_online {
             self.enter();
         }

@@ -183,6 +183,15 @@ pub struct StoreConfig {
     pub handles_max: usize,
 }
 
+impl StoreConfig {
+    /// The segment size, in bytes, that suits a memory limit: 1 MiB, smaller where that would make
+    /// fewer than 256 segments, so that a few open ones do not take much of the memory.
+    pub fn segment_bytes_for(memory_bytes: u64) -> u32 {
+        let wanted = (memory_bytes / 256).max(1).ilog2();
+        1 << wanted.clamp(16, 20)
+    }
+}
+
 impl Default for StoreConfig {
     fn default() -> Self {
         StoreConfig {

@@ -157,6 +157,11 @@ impl Bucket {
         (0..SLOTS).find(|&number| self.slot(number).is_empty())
     }
 
+    /// Numbers of the occupied slots.
+    pub fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..SLOTS).filter(|&number| !self.slot(number).is_empty())
+    }
+
     /// A bit for each slot whose tag is this one: a hint, to be checked against the slot itself.
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
     #[inline]

@@ -1,6 +1,6 @@
 //! Growth by one bucket: the next bucket in turn is split into itself and a new last one.
 
-use super::bucket::{Bucket, SLOTS, Slot, TAG_BITS};
+use super::bucket::{Bucket, Location, SLOTS, Slot, TAG_BITS};
 use super::{Index, LOAD_TARGET, lock_bucket};
 use crate::sync::Ordering;
 
@@ -84,6 +84,22 @@ impl Index {
             bucket.set_slot(number % SLOTS, slot);
         }
         true
+    }
+
+    /// Keeps only some entries of a locked chain.
+    pub(super) fn retain(&self, head: &Bucket, mut keeps: impl FnMut(Location) -> bool) {
+        let (mut kept, mut entries) = (Vec::with_capacity(2 * SLOTS), 0);
+        self.for_each_in_chain(head, |slot| {
+            entries += 1;
+            if keeps(slot.location()) {
+                kept.push(slot);
+            }
+        });
+        if kept.len() < entries {
+            head.bump_version();
+            self.compact(head, &kept);
+            head.bump_version();
+        }
     }
 
     /// Rewrites a locked chain with some of its own entries and frees the buckets left over.

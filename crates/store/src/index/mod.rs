@@ -15,7 +15,7 @@ mod overflow;
 mod table;
 
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, spin_loop};
-use bucket::{Bucket, SLOTS, Slot, TAG_BITS};
+use bucket::{Bucket, Slot, TAG_BITS};
 pub(crate) use bucket::{LOCATION_BITS, Location};
 use overflow::OverflowBuckets;
 use std::io;
@@ -186,11 +186,7 @@ impl Index {
         while number < count {
             let head = self.table.bucket(number);
             lock_bucket(head);
-            self.for_each_place(head, |place, slot| {
-                if gives_up(slot.location()) {
-                    place.bucket.set_slot(place.number, Slot::EMPTY);
-                }
-            });
+            self.retain(head, |location| !gives_up(location));
             head.unlock();
             number += 1 << level;
         }
@@ -202,18 +198,11 @@ impl Index {
     }
 
     fn for_each_in_chain(&self, head: &Bucket, mut visit: impl FnMut(Slot)) {
-        self.for_each_place(head, |_, slot| visit(slot));
-    }
-
-    fn for_each_place<'i>(&'i self, head: &'i Bucket, mut visit: impl FnMut(SlotPlace<'i>, Slot)) {
         let mut bucket = head;
         loop {
-            for number in 0..SLOTS {
-                let slot = bucket.slot(number);
-                if !slot.is_empty() {
-                    visit(SlotPlace { bucket, number }, slot);
-                }
-            }
+            bucket
+                .occupied()
+                .for_each(|number| visit(bucket.slot(number)));
             match bucket.control().next() {
                 Some(next) => bucket = self.overflow.bucket(next),
                 None => return,
@@ -278,6 +267,33 @@ impl<'i> LockedChain<'i> {
     /// Removes an entry.
     pub fn remove(&self, place: SlotPlace<'i>) {
         place.bucket.set_slot(place.number, Slot::EMPTY);
+        if self.head.control().next().is_some() {
+            self.fill_hole(place);
+        }
+    }
+
+    /// Moves the last entry of the chain into a hole and frees the last bucket if that empties it:
+    /// otherwise each chain would keep the length that it once had.
+    fn fill_hole(&self, hole: SlotPlace<'i>) {
+        let (mut before_last, mut last, mut last_number) = (self.head, self.head, None);
+        while let Some(next) = last.control().next() {
+            (before_last, last, last_number) = (last, self.index.overflow.bucket(next), Some(next));
+        }
+        let Some(last_number) = last_number else {
+            return;
+        };
+        self.head.bump_version();
+        if !std::ptr::eq(last, hole.bucket)
+            && let Some(number) = last.occupied().next()
+        {
+            hole.bucket.set_slot(hole.number, last.slot(number));
+            last.set_slot(number, Slot::EMPTY);
+        }
+        if last.occupied().next().is_none() {
+            before_last.set_next(None);
+            self.index.overflow.give_back(last_number);
+        }
+        self.head.bump_version();
     }
 
     /// Adds an entry; false where even the overflow buckets are used up.

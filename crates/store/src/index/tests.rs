@@ -1,5 +1,6 @@
 //! The index against a map, and under contention.
 
+use super::bucket::SLOTS;
 use super::*;
 use std::collections::HashMap;
 
@@ -66,6 +67,19 @@ fn splitting_frees_overflow_buckets() {
         index.buckets()
     );
     assert!((0..300).all(|key| get(&index, key).is_some()));
+}
+
+#[test]
+fn chains_shrink_when_entries_leave() {
+    let index = Index::new(4, 1 << 10, false).unwrap();
+    (0..500).for_each(|key| insert(&index, key));
+    assert!(index.buckets().1 > 40);
+    for key in 0..480 {
+        let chain = index.lock(hash_of(key));
+        chain.remove(chain.place_of(Location(key)).unwrap());
+    }
+    assert!(index.buckets().1 <= 1, "{:?}", index.buckets());
+    assert!((480..500).all(|key| get(&index, key).is_some()));
 }
 
 #[test]

@@ -21,7 +21,7 @@ const GRACE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How often it looks.
 const GRACE_POLL: Duration = Duration::from_micros(20);
 /// Segments emptied in vain, one after the other, before a pass gives up.
-const FRUITLESS_MAX: u32 = 8;
+const FRUITLESS_MAX: u32 = 32;
 /// Segments looked at for a cheap one before each eviction.
 const CLEANING_WINDOW: u32 = 64;
 
@@ -102,7 +102,7 @@ impl Core {
             let excess = counts.managed.saturating_sub(counts.allowed);
             let is_enough = counts.free + counts.limbo >= wanted + excess;
             // Locked anew for each segment, so that a writer in need gets its turn.
-            if is_enough || !self.reclaim_one(&mut self.reclaimer.state()) {
+            if is_enough || self.must_wait() || !self.reclaim_one(&mut self.reclaimer.state()) {
                 return;
             }
         }
@@ -130,10 +130,20 @@ impl Core {
         run == 1 || self.make_room_for_run(&mut state, run)
     }
 
-    /// Retires at least one segment; false where that is impossible.
+    /// Whether items that stay have nowhere to go until readers leave the retired segments.
+    fn must_wait(&self) -> bool {
+        let counts = self.arena.counts();
+        counts.free == 0 && counts.limbo > 0
+    }
+
+    /// Retires at least one segment, or must wait; false where that is impossible.
     fn reclaim_one(&self, state: &mut State) -> bool {
         let before = self.arena.counts().limbo + self.arena.counts().free;
         for round in 0..FRUITLESS_MAX {
+            self.arena.collect(&self.epochs);
+            if self.must_wait() {
+                return true;
+            }
             let Some((head, fate)) = self.choose(state, round) else {
                 return false;
             };

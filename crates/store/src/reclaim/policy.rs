@@ -15,6 +15,10 @@ pub(super) const CLEANING_LIVE_PART_MAX: u64 = 512;
 /// With eviction off: a segment with a larger live part is not worth cleaning.
 pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 
+/// Segments emptied in vain, because everything in them was in use, before the demands on an item
+/// rise by one use.
+const ROUNDS_PER_USE: u32 = 8;
+
 /// What becomes of the live items of a segment being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
@@ -24,7 +28,7 @@ pub(super) enum Fate {
     ByUse {
         /// Queue that the segment was in.
         queue: Queue,
-        /// Segments emptied in vain before this one: the more, the stricter.
+        /// Segments emptied in vain just before this one.
         round: u32,
     },
     /// All are dropped.
@@ -51,14 +55,14 @@ impl Fate {
             Fate::ByUse {
                 queue: Queue::Probation,
                 round,
-            } if state.frequency() > round => Verdict::Move {
+            } if state.frequency() > round / ROUNDS_PER_USE => Verdict::Move {
                 queue: Queue::Main,
                 frequency: 0,
             },
             Fate::ByUse {
                 queue: Queue::Main,
                 round,
-            } if state.frequency() > round => Verdict::Move {
+            } if state.frequency() > round / ROUNDS_PER_USE => Verdict::Move {
                 queue: Queue::Main,
                 frequency: state.frequency() - 1,
             },

@@ -15,6 +15,9 @@ impl Core {
         } else {
             Fate::Keep
         };
+        // What this thread itself has open would stand in the way.
+        state.probation.seal_all(&self.arena);
+        state.main.seal_all(&self.arena);
         let Some(first) = self.cheapest_stretch(run) else {
             return false;
         };
@@ -29,7 +32,8 @@ impl Core {
             }
             let head = self.arena.meta(segment).head();
             let length = self.arena.meta(head).run();
-            emptied &= self.arena.begin_emptying(head) && self.empty(state, head, fate);
+            emptied &= self.is_in_limbo(segment)
+                || self.arena.begin_emptying(head) && self.empty(state, head, fate);
             segment = head + length;
         }
         self.arena.give_free(taken.into_iter());
@@ -90,16 +94,15 @@ impl Core {
     /// Live bytes that emptying a segment would touch (its share of its run's); none if it is in
     /// use.
     fn cost_of(&self, segment: u32) -> Option<u64> {
-        let meta = self.arena.meta(segment);
+        let head = self.arena.meta(segment).head();
+        let meta = self.arena.meta(head);
         match meta.state() {
             SegmentState::Free => Some(0),
             SegmentState::Limbo => (!meta.is_pinned()).then_some(0),
-            SegmentState::Sealed | SegmentState::Tail => {
-                let head = self.arena.meta(meta.head());
-                self.can_empty(meta.head())
-                    .then(|| u64::from(head.live_bytes()) / u64::from(head.run()))
-            }
-            SegmentState::Open | SegmentState::Emptying | SegmentState::Parked => None,
+            SegmentState::Sealed => self
+                .can_empty(head)
+                .then(|| u64::from(meta.live_bytes()) / u64::from(meta.run())),
+            _ => None,
         }
     }
 }

@@ -1,0 +1,252 @@
+//! What the store does when memory runs out, when items expire, and with items larger than a segment.
+
+use farcache_store::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const SEGMENT: u32 = 64 << 10;
+
+fn store(memory_bytes: u64, evict: bool) -> Arc<Store> {
+    let item_bytes_max = 1 << 30;
+    let config = StoreConfig {
+        memory_bytes,
+        segment_bytes: SEGMENT,
+        evict,
+        item_bytes_max,
+        ..StoreConfig::default()
+    };
+    Store::new(config).unwrap()
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key-{number:08}").into_bytes()
+}
+
+fn set(handle: &StoreHandle, number: u32, value: &[u8]) -> Result<SetOutcome, StoreError> {
+    handle.set(&key(number), value, &SetOptions::default())
+}
+
+fn holds(handle: &StoreHandle, number: u32) -> bool {
+    handle.get(&key(number), Access::Peek).is_some()
+}
+
+/// Waits for the store's own thread.
+fn eventually(store: &Store, handle: &mut StoreHandle, condition: impl Fn(&StoreStats) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition(&store.stats()) {
+        assert!(Instant::now() < deadline, "{:?}", store.stats());
+        handle.park();
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_full_store_goes_on_storing_and_keeps_to_its_memory() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    for number in 0..100_000 {
+        set(&handle, number, &[7; 100]).unwrap();
+        handle.quiescent();
+    }
+    assert!(holds(&handle, 99_999) && !holds(&handle, 0));
+    let stats = store.stats();
+    assert!(
+        stats.bytes_live <= 4 << 20 && stats.items > 20_000,
+        "{stats:?}"
+    );
+    assert_eq!(stats.items + stats.evictions, 100_000);
+    assert_eq!(stats.evicted_unread, stats.evictions);
+}
+
+#[test]
+fn items_in_use_survive_a_scan() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    (0..2_000).for_each(|hot| _ = set(&handle, hot, &[1; 100]).unwrap());
+    for number in 10_000..200_000 {
+        set(&handle, number, &[2; 100]).unwrap();
+        if number % 10 == 0 {
+            let hot = key(number / 10 % 2_000);
+            handle.get(&hot, Access::Use);
+        }
+        handle.quiescent();
+    }
+    let survivors = (0..2_000).filter(|&hot| holds(&handle, hot)).count();
+    assert!(survivors > 1_900, "{survivors} of 2000");
+}
+
+#[test]
+fn expired_segments_are_taken_back_whole() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    handle.set_now(100);
+    for number in 0..10_000 {
+        handle
+            .set(&key(number), &[1; 100], &SetOptions::set(0, 150))
+            .unwrap();
+    }
+    set(&handle, 77_777, b"stays").unwrap();
+    let free = store.stats().segments_free;
+    handle.set_now(150);
+    assert!(!holds(&handle, 5));
+    eventually(&store, &mut handle, |stats| {
+        stats.segments_expired > 10 && stats.segments_free > free + 10
+    });
+    let stats = store.stats();
+    assert_eq!(
+        (stats.evictions, stats.expired, stats.expired_unread),
+        (0, stats.expired, stats.expired)
+    );
+    assert!(holds(&handle, 77_777));
+}
+
+#[test]
+fn without_eviction_a_full_store_refuses_and_loses_nothing() {
+    let store = store(2 << 20, false);
+    let mut handle = store.handle();
+    let mut stored = 0;
+    while set(&handle, stored, &[3; 500]).is_ok() {
+        stored += 1;
+        handle.quiescent();
+    }
+    assert!(stored > 3_000, "{stored}");
+    assert_eq!(
+        set(&handle, stored, &[3; 500]),
+        Err(StoreError::OutOfMemory)
+    );
+    assert!((0..stored).all(|number| holds(&handle, number)));
+    // Half of the items, spread over all segments: only moving the others together frees any.
+    (0..stored).step_by(2).for_each(|gone| {
+        assert_eq!(
+            handle.delete(&key(gone), &DeleteOptions::default()),
+            DeleteOutcome::Deleted
+        );
+    });
+    let again = (0..stored / 3)
+        .filter(|&new| set(&handle, 1 << 20 | new, &[4; 500]).is_ok())
+        .count();
+    assert_eq!(again, stored as usize / 3);
+    assert!((1..stored).step_by(2).all(|number| holds(&handle, number)));
+    assert!(store.stats().segments_cleaned > 0 && store.stats().evictions == 0);
+}
+
+#[test]
+fn a_token_that_was_told_survives_a_move_of_the_item() {
+    let store = store(2 << 20, false);
+    let mut handle = store.handle();
+    set(&handle, 1, b"told by a read").unwrap();
+    let read = handle.get(&key(1), Access::Use).unwrap().cas();
+    let options = SetOptions {
+        cas_wanted: true,
+        ..SetOptions::default()
+    };
+    let SetOutcome::Stored { cas: stored } =
+        handle.set(&key(2), b"told when stored", &options).unwrap()
+    else {
+        panic!("not stored")
+    };
+    // A few that stay among many that are overwritten: cleaning moves those that stay.
+    let mut number = 0;
+    while store.stats().items_moved < 50 {
+        let fresh = number % 8 == 0 && number < 1_600;
+        let target = if fresh {
+            1_000 + number
+        } else {
+            10 + number % 50
+        };
+        set(&handle, target, &[5; 3_000]).unwrap();
+        number += 1;
+        handle.quiescent();
+        assert!(
+            number < 1 << 20,
+            "nothing is ever moved: {:?}",
+            store.stats()
+        );
+    }
+    assert_eq!(handle.get(&key(1), Access::Use).unwrap().cas(), read);
+    let replace = |cas| SetOptions {
+        compare_cas: Some(cas),
+        ..SetOptions::default()
+    };
+    assert!(matches!(
+        handle.set(&key(2), b"new", &replace(stored)),
+        Ok(SetOutcome::Stored { .. })
+    ));
+    assert_eq!(
+        handle.set(&key(2), b"newer", &replace(stored)),
+        Ok(SetOutcome::Exists)
+    );
+}
+
+#[test]
+fn items_larger_than_a_segment_own_a_run() {
+    let store = store(32 << 20, true);
+    let mut handle = store.handle();
+    let sizes = [
+        60_000,
+        64 << 10,
+        100_000,
+        1 << 20,
+        5 << 20,
+        12 << 20,
+        20 << 20,
+    ];
+    for (number, &size) in sizes.iter().cycle().take(60).enumerate() {
+        let number = number as u32;
+        let value: Vec<u8> = (0..size).map(|at| (at as u32 ^ number) as u8).collect();
+        set(&handle, number, &value).unwrap_or_else(|error| panic!("{size} bytes: {error}"));
+        assert!(
+            handle
+                .get(&key(number), Access::Use)
+                .is_some_and(|item| item.value() == value)
+        );
+        // Small ones in between break up the stretches.
+        (0..500).for_each(|small| _ = set(&handle, 1_000 * number + small, &[1; 200]).unwrap());
+        handle.quiescent();
+    }
+    assert_eq!(
+        set(&handle, 1, &vec![0; 40 << 20]),
+        Err(StoreError::OutOfMemory)
+    );
+    assert!(store.stats().bytes_live <= 32 << 20);
+}
+
+#[test]
+fn the_memory_limit_can_be_changed() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    let mut fill = |numbers: std::ops::Range<u32>| {
+        for number in numbers {
+            set(&handle, number, &[1; 1_000]).unwrap();
+            handle.quiescent();
+        }
+        handle.park();
+        store.stats().items
+    };
+    let before = fill(0..10_000);
+    assert!(store.set_memory_bytes(16 << 20));
+    let raised = fill(10_000..30_000);
+    assert!(raised > 3 * before, "{before} then {raised}");
+    assert!(store.set_memory_bytes(2 << 20));
+    fill(30_000..31_000);
+    eventually(&store, &mut store.handle(), |stats| {
+        stats.bytes_live <= 2 << 20
+    });
+    assert!(!store.set_memory_bytes(1 << 40) && !store.set_memory_bytes(1));
+}
+
+#[test]
+fn a_pinned_value_stays_however_much_is_stored() {
+    let store = store(1 << 20, true);
+    let mut handle = store.handle();
+    set(&handle, 0, &[9; 10_000]).unwrap();
+    let pinned = handle.get(&key(0), Access::Peek).unwrap().pin();
+    for number in 1..3_000 {
+        set(&handle, number, &[1; 10_000]).unwrap();
+        handle.quiescent();
+    }
+    assert_eq!(pinned.value(), [9; 10_000]);
+    assert_eq!(store.stats().values_pinned, 1);
+    drop(pinned);
+    assert_eq!(store.stats().values_pinned, 0);
+}
