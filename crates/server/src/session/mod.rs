@@ -77,7 +77,12 @@ impl Session {
     /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
     ///
     /// May be called with empty input, as after [`Status::Yield`].
-    pub fn advance(&mut self, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> (usize, Status) {
+    pub fn advance(
+        &mut self,
+        input: &[u8],
+        context: &Context<'_>,
+        replies: &mut Replies,
+    ) -> (usize, Status) {
         match &mut self.conversation {
             Conversation::Text(text) => text.advance(input, context, replies),
             Conversation::Binary(binary) => binary::advance(binary, input, context, replies),

@@ -44,6 +44,10 @@ pub(super) fn push_ttl(buffer: &mut Vec<u8>, expiry: Seconds, context: &Context<
 }
 
 /// The key of a meta command: as sent, or decoded from base64.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lives on the stack for one command, and must not allocate"
+)]
 pub(super) enum MetaKey<'i> {
     Plain(&'i [u8]),
     Decoded(DecodedKey),
