@@ -124,7 +124,10 @@ fn where_it_is_required_the_text_protocol_closes_the_connection() {
 fn the_binary_protocol_is_no_way_around_text_authentication() {
     let users = users("anna:secret\n");
     let auth_file = Some(users.path().to_owned());
-    let mut server = Server::new(Settings { auth_file, ..Settings::default() });
+    let mut server = Server::new(Settings {
+        auth_file,
+        ..Settings::default()
+    });
     let mut client = Client::new();
     let request = [&keyed(Opcode::Get, b"k")[..], b"\r\n"].concat();
     let answer = client.send_raw(&mut server, &request);

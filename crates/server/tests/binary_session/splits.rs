@@ -46,7 +46,9 @@ fn replies(stream: &[u8], pieces: &[usize]) -> Vec<Response> {
         }
     }
     let mut responses = responses(&answer);
-    responses.iter_mut().for_each(|response| response.header.cas = 0);
+    responses
+        .iter_mut()
+        .for_each(|response| response.header.cas = 0);
     responses
 }
 
