@@ -2,10 +2,12 @@
 
 use crate::load::pinning::pinned;
 use crate::load::target::Target;
+use rustix::process::Pid;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to listen or to end.
@@ -73,6 +75,7 @@ impl Launcher {
             child,
             address,
         };
+        running().push(server.pid());
         server.wait_until_listening()?;
         Ok(server)
     }
@@ -82,6 +85,32 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?
         .port())
+}
+
+/// Servers that run, so that a signal to this process does not leave them behind.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn running() -> MutexGuard<'static, Vec<Pid>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on, SIGINT and SIGTERM kill the servers under test before they end this process.
+///
+/// # Errors
+/// If the handlers cannot be set up.
+pub fn stop_servers_on_signals() -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            for pid in running().iter() {
+                // One that has ended meanwhile needs no killing.
+                let _ = rustix::process::kill_process(*pid, rustix::process::Signal::KILL);
+            }
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
 }
 
 /// A running server; killed when dropped.
@@ -132,6 +161,10 @@ impl ServerProcess {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     fn proc_path(&self, file: &str) -> PathBuf {
         Path::new("/proc")
             .join(self.child.id().to_string())
@@ -172,8 +205,7 @@ impl ServerProcess {
     /// # Errors
     /// If it does not end in time.
     pub fn stop(mut self) -> io::Result<bool> {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM)?;
         let deadline = Instant::now() + START_STOP_MAX;
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -195,6 +227,8 @@ impl Drop for ServerProcess {
         // An error means that it has ended already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let pid = self.pid();
+        running().retain(|other| *other != pid);
     }
 }
 

@@ -16,7 +16,7 @@ PAGE = "# Top\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nbottom\n"
 def run(folder, page):
     readme, results = folder / "README.md", folder / "results.json"
     readme.write_text(page)
-    results.write_text(json.dumps(LINES))
+    results.write_text(json.dumps({"rows": LINES}))
     result = subprocess.run([sys.executable, SCRIPT, results, readme], capture_output=True, text=True)
     return result.returncode, readme.read_text()
 

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use farcache_bench::compare::machine::Machine;
+use farcache_bench::compare::table::Line;
 use farcache_bench::compare::{Group, Scope, compare};
 use farcache_bench::load::pinning::pin_to_cpu;
-use farcache_bench::server_process::{Launcher, Product};
+use farcache_bench::server_process::{Launcher, Product, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,6 +50,9 @@ struct Options {
     /// Write every figure to this file, as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Write the table to this file, as Markdown.
+    #[arg(long)]
+    markdown: Option<PathBuf>,
     /// Fail where a wanted figure is missed.
     #[arg(long)]
     strict: bool,
@@ -93,17 +98,34 @@ impl Options {
     }
 }
 
+/// What the JSON file holds.
+#[derive(serde::Serialize)]
+struct Results {
+    machine: Machine,
+    rows: Vec<Line>,
+}
+
 /// Whether every wanted figure was reached.
 fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
+    stop_servers_on_signals()?;
     let launcher = options.launcher()?;
     if !options.unpinned {
         pin_to_cpu(options.client_cpu)
             .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
     }
+    let machine = Machine::look(&launcher.memcached, &launcher.farcached);
+    println!("{}\n", machine.line());
     let table = compare(&launcher, &options.scope(), options.groups())?;
     println!("{table}");
     if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&table.lines())?)?;
+        let results = Results {
+            machine,
+            rows: table.lines(),
+        };
+        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+    }
+    if let Some(path) = &options.markdown {
+        std::fs::write(path, table.markdown())?;
     }
     Ok(table.all_met())
 }

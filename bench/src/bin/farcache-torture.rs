@@ -3,7 +3,9 @@
 
 use clap::Parser;
 use farcache_bench::load::target::Target;
-use farcache_bench::server_process::{Launcher, Product, raise_descriptor_limit};
+use farcache_bench::server_process::{
+    Launcher, Product, raise_descriptor_limit, stop_servers_on_signals,
+};
 use farcache_bench::torture::checks::Limits;
 use farcache_bench::torture::killed_clients::{VICTIM_ARGUMENT, be_victim};
 use farcache_bench::torture::{Part, Torture};
@@ -70,6 +72,7 @@ impl Options {
 
 /// Whether the server survived everything.
 fn run(options: &Options) -> std::io::Result<bool> {
+    stop_servers_on_signals()?;
     raise_descriptor_limit(8192)?;
     let product = match options.memcached {
         Some(_) => Product::Memcached,

@@ -4,6 +4,7 @@ pub mod engine_row;
 pub mod growth;
 pub mod hit_ratio;
 pub mod idle;
+pub mod machine;
 pub mod memory;
 pub mod speed;
 pub mod table;

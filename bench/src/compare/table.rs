@@ -159,9 +159,47 @@ impl Table {
         self.rows.iter().map(|row| self.line(row)).collect()
     }
 
+    /// The table in Markdown.
+    pub fn markdown(&self) -> String {
+        let head = "| | unit | memcached | farcached | ratio | wanted | met |\n|---|---|---|---|---|---|---|\n";
+        let lines = self.lines();
+        lines
+            .iter()
+            .fold(head.to_owned(), |text, line| text + &line.markdown())
+    }
+
     /// Whether no row falls short of what it should show.
     pub fn all_met(&self) -> bool {
         self.lines().iter().all(|line| line.met != Some(false))
+    }
+}
+
+impl Line {
+    /// "yes", "NO" or nothing.
+    fn met_word(&self) -> &'static str {
+        match self.met {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "",
+        }
+    }
+
+    fn ratio_text(&self) -> String {
+        self.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
+    }
+
+    /// The line as one row of a Markdown table.
+    fn markdown(&self) -> String {
+        format!(
+            "| {} | {} | {} | {} | {} | {} | {} |\n",
+            self.title,
+            self.unit,
+            figure(self.memcached),
+            figure(self.farcached),
+            self.ratio_text(),
+            self.wanted,
+            self.met_word()
+        )
     }
 }
 
@@ -194,20 +232,16 @@ impl fmt::Display for Table {
             "", "unit", "memcached", "farcached", "ratio", "wanted"
         )?;
         for line in self.lines() {
-            let met = match line.met {
-                Some(true) => "yes",
-                Some(false) => "NO",
-                None => "",
-            };
             writeln!(
                 formatter,
-                "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} {met}",
+                "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} {}",
                 line.title,
                 line.unit,
                 figure(line.memcached),
                 figure(line.farcached),
-                line.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}")),
+                line.ratio_text(),
                 line.wanted.to_string(),
+                line.met_word(),
             )?;
         }
         Ok(())
@@ -251,5 +285,10 @@ mod tests {
         );
         assert_eq!(table.lines()[0].met, None);
         assert!(table.to_string().contains("row"));
+        assert!(
+            table
+                .markdown()
+                .ends_with("| row | x | 1.000 | - | - | <= 1x |  |\n")
+        );
     }
 }
