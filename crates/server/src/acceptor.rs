@@ -9,7 +9,7 @@ use crate::signals::Signals;
 use crate::worker::mailbox::{Arrival, Mailbox};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::net::{SocketFlags, SendFlags};
+use rustix::net::{SendFlags, SocketFlags};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -56,8 +56,18 @@ impl Acceptor {
         signals: Signals,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &admission.waker, EventData::new_u64(WAKER), EventFlags::IN)?;
-        epoll::add(&epoll, &signals, EventData::new_u64(SIGNALS), EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            &admission.waker,
+            EventData::new_u64(WAKER),
+            EventFlags::IN,
+        )?;
+        epoll::add(
+            &epoll,
+            &signals,
+            EventData::new_u64(SIGNALS),
+            EventFlags::IN,
+        )?;
         let counters = Arc::clone(shared.workers.last().expect("the last is the acceptor's"));
         let acceptor = Acceptor {
             epoll,
@@ -80,7 +90,10 @@ impl Acceptor {
         let mut events: Vec<Event> = Vec::with_capacity(16);
         while !self.shared.is_stopping() {
             events.clear();
-            let rest = Timespec { tv_sec: 0, tv_nsec: EXHAUSTED_REST_MS * 1_000_000 };
+            let rest = Timespec {
+                tv_sec: 0,
+                tv_nsec: EXHAUSTED_REST_MS * 1_000_000,
+            };
             let timeout = self.resting.then_some(&rest);
             let room = rustix::buffer::spare_capacity(&mut events);
             // A signal is the only error possible here.
@@ -123,7 +136,12 @@ impl Acceptor {
         true
     }
 
-    fn admit(&mut self, listener: usize, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>) {
+    fn admit(
+        &mut self,
+        listener: usize,
+        socket: OwnedFd,
+        peer: Option<rustix::net::SocketAddrAny>,
+    ) {
         if self.is_full() {
             self.counters.rejected_connections.bump();
             // A client that does not even take this has no claim to it.
@@ -133,8 +151,12 @@ impl Acceptor {
         let listener = &self.listeners[listener];
         let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
         let peer = peer.map_or_else(|| (*listener.address).clone(), Address::Tcp);
-        let arrival =
-            Arrival { socket, peer, listener: Arc::clone(&listener.address), tls: listener.tls };
+        let arrival = Arrival {
+            socket,
+            peer,
+            listener: Arc::clone(&listener.address),
+            tls: listener.tls,
+        };
         self.least_loaded().deliver(arrival);
     }
 
@@ -154,8 +176,11 @@ impl Acceptor {
     }
 
     fn is_full(&self) -> bool {
-        let open: usize =
-            self.mailboxes.iter().map(|mailbox| mailbox.connections.load(Relaxed)).sum();
+        let open: usize = self
+            .mailboxes
+            .iter()
+            .map(|mailbox| mailbox.connections.load(Relaxed))
+            .sum();
         open >= self.shared.settings.connections_max
     }
 
@@ -187,7 +212,8 @@ impl Acceptor {
         let resting = std::mem::take(&mut self.resting);
         if self.admission.is_paused() && (resting || !self.is_full()) {
             self.admission.set_paused(false);
-            self.watch_listeners().expect("there was room for them before");
+            self.watch_listeners()
+                .expect("there was room for them before");
         }
     }
 

@@ -17,7 +17,10 @@ impl Admission {
     /// # Errors
     /// When descriptors are exhausted.
     pub fn new() -> io::Result<Self> {
-        Ok(Admission { waker: Waker::new()?, paused: AtomicBool::new(false) })
+        Ok(Admission {
+            waker: Waker::new()?,
+            paused: AtomicBool::new(false),
+        })
     }
 
     /// The accepting thread pauses, or goes on.

@@ -47,8 +47,13 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [State; 5] =
-        [State::Listening, State::Reading, State::ReadingValue, State::Writing, State::Watching];
+    const ALL: [State; 5] = [
+        State::Listening,
+        State::Reading,
+        State::ReadingValue,
+        State::Writing,
+        State::Watching,
+    ];
 
     /// memcached's name of the state.
     pub fn name(self) -> &'static str {
@@ -163,7 +168,10 @@ mod tests {
     fn addresses_are_shown_as_memcached_shows_them() {
         assert_eq!(info(7, "127.0.0.1:80").peer.to_string(), "tcp:127.0.0.1:80");
         assert_eq!(info(7, "[::1]:80").peer.to_string(), "tcp6:[::1]:80");
-        assert_eq!(Address::Unix("/run/f.sock".into()).to_string(), "unix:/run/f.sock");
+        assert_eq!(
+            Address::Unix("/run/f.sock".into()).to_string(),
+            "unix:/run/f.sock"
+        );
     }
 
     #[test]
@@ -172,7 +180,10 @@ mod tests {
         let (first, second) = (info(9, "127.0.0.1:80"), info(7, "127.0.0.1:81"));
         connections.add(Arc::clone(&first));
         connections.add(Arc::clone(&second));
-        assert_eq!(connections.all().iter().map(|c| c.fd).collect::<Vec<_>>(), [7, 9]);
+        assert_eq!(
+            connections.all().iter().map(|c| c.fd).collect::<Vec<_>>(),
+            [7, 9]
+        );
         connections.remove(&first);
         assert_eq!(connections.clients(), 1);
         assert_eq!(connections.all()[0].peer, second.peer);
@@ -183,6 +194,9 @@ mod tests {
         let info = info(7, "127.0.0.1:80");
         info.set_state(State::Watching);
         info.set_last_command(99);
-        assert_eq!((info.state().name(), info.last_command()), ("conn_watch", 99));
+        assert_eq!(
+            (info.state().name(), info.last_command()),
+            ("conn_watch", 99)
+        );
     }
 }

@@ -10,7 +10,8 @@ pub struct Counter(AtomicU64);
 impl Counter {
     /// Adds to it. Only the owning thread may call this.
     pub fn add(&self, amount: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
     /// Adds one. Only the owning thread may call this.

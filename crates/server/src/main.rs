@@ -31,5 +31,9 @@ fn main() -> ExitCode {
 fn explain(error: &clap::Error) -> ExitCode {
     // Nothing is left to be done if even this cannot be printed.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::from(status_of(error)) } else { ExitCode::SUCCESS }
+    if error.use_stderr() {
+        ExitCode::from(status_of(error))
+    } else {
+        ExitCode::SUCCESS
+    }
 }

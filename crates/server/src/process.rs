@@ -27,7 +27,8 @@ pub fn raise_open_files(connections: usize) -> io::Result<()> {
     if hard >= least {
         return Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?);
     }
-    let message = format!("cannot open {wanted} files: start as root or choose fewer connections (-c)");
+    let message =
+        format!("cannot open {wanted} files: start as root or choose fewer connections (-c)");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
@@ -48,7 +49,9 @@ pub fn raise_core_file() -> io::Result<()> {
 /// # Errors
 /// The limit on locked memory is too low.
 pub fn lock_memory() -> io::Result<()> {
-    Ok(mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE)?)
+    Ok(mlockall(
+        MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE,
+    )?)
 }
 
 /// Whether the process runs as root.
@@ -65,7 +68,12 @@ impl Identity {
     /// # Errors
     /// There is none of that name.
     pub fn find(name: &str) -> io::Result<Self> {
-        let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no user '{name}' (-u)"));
+        let missing = || {
+            io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("there is no user '{name}' (-u)"),
+            )
+        };
         Ok(Identity(User::from_name(name)?.ok_or_else(missing)?))
     }
 
@@ -90,7 +98,9 @@ impl Identity {
 pub fn daemonize(verbose: bool) -> io::Result<()> {
     let mut daemon = daemonize::Daemonize::new().working_directory(std::env::current_dir()?);
     if verbose {
-        daemon = daemon.stdout(daemonize::Stdio::keep()).stderr(daemonize::Stdio::keep());
+        daemon = daemon
+            .stdout(daemonize::Stdio::keep())
+            .stderr(daemonize::Stdio::keep());
     }
     daemon.start().map_err(io::Error::other)
 }
@@ -133,7 +143,10 @@ pub fn write_whole(path: &Path, contents: &str) -> io::Result<()> {
         std::fs::rename(&unfinished, path)
     };
     write().map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+        io::Error::new(
+            error.kind(),
+            format!("cannot write {}: {error}", path.display()),
+        )
     })
 }
 

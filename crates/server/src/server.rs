@@ -31,7 +31,12 @@ impl Server {
         let mailboxes = (0..threads)
             .map(|_| Ok(Arc::new(Mailbox::new()?)))
             .collect::<io::Result<Vec<_>>>()?;
-        let mut server = Server { shared, mailboxes, admission, workers: Vec::new() };
+        let mut server = Server {
+            shared,
+            mailboxes,
+            admission,
+            workers: Vec::new(),
+        };
         for index in 0..threads {
             let worker = server.start_worker(index, datagram_sockets.clone())?;
             server.workers.push(worker);
@@ -44,18 +49,22 @@ impl Server {
         let mailbox = Arc::clone(&self.mailboxes[index]);
         let admission = Arc::clone(&self.admission);
         let (report, started) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-            match Worker::new(shared, index, mailbox, admission, sockets) {
-                Ok(worker) => {
-                    let _ = report.send(Ok(()));
-                    worker.run();
-                }
-                Err(error) => {
-                    let _ = report.send(Err(error));
-                }
-            }
-        })?;
-        started.recv().map_err(|_| io::Error::other("a worker failed to start"))??;
+        let thread = std::thread::Builder::new()
+            .name(format!("worker-{index}"))
+            .spawn(
+                move || match Worker::new(shared, index, mailbox, admission, sockets) {
+                    Ok(worker) => {
+                        let _ = report.send(Ok(()));
+                        worker.run();
+                    }
+                    Err(error) => {
+                        let _ = report.send(Err(error));
+                    }
+                },
+            )?;
+        started
+            .recv()
+            .map_err(|_| io::Error::other("a worker failed to start"))??;
         Ok(thread)
     }
 
@@ -74,7 +83,9 @@ impl Server {
             signals,
         )?;
         acceptor.run();
-        self.mailboxes.iter().for_each(|mailbox| mailbox.waker.wake());
+        self.mailboxes
+            .iter()
+            .for_each(|mailbox| mailbox.waker.wake());
         for worker in self.workers {
             if worker.join().is_err() {
                 return Err(io::Error::other("a worker has failed"));

@@ -2,10 +2,10 @@
 
 use crate::connections::Connections;
 use crate::counters::{Counters, Totals};
-use crate::session::auth::Auth;
-use crate::session::stats::Detail;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
+use crate::session::auth::Auth;
+use crate::session::stats::Detail;
 use crate::settings::Settings;
 use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
@@ -54,7 +54,9 @@ impl Shared {
     /// The state of a server that starts now.
     pub fn new(store: Arc<Store>, settings: Settings) -> Self {
         let workers = (0..=settings.threads).map(|_| Arc::default()).collect();
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         // The server's seconds begin when Unix time's do, so that an expiry in Unix time is exact.
         let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
         Shared {
@@ -94,7 +96,10 @@ impl Shared {
     /// The server's time at an instant.
     pub fn clock_at(&self, instant: Instant) -> Clock {
         let seconds = instant.saturating_duration_since(self.started).as_secs();
-        Clock { now: START.saturating_add(seconds as u32), epoch_unix: self.epoch_unix }
+        Clock {
+            now: START.saturating_add(seconds as u32),
+            epoch_unix: self.epoch_unix,
+        }
     }
 
     /// The server's time now.

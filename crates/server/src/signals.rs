@@ -37,7 +37,11 @@ impl Signals {
         for signal in ENDING.into_iter().chain([SIGHUP]) {
             pipe::register(signal, write.try_clone()?)?;
         }
-        Ok(Signals { arrived, reload, end })
+        Ok(Signals {
+            arrived,
+            reload,
+            end,
+        })
     }
 
     /// Does what the signals that have come ask for.

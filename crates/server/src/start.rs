@@ -8,6 +8,8 @@ use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
 use crate::process::{self, Identity, OwnedFile};
 use crate::server::Server;
+use crate::session::auth::Auth;
+use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use farcache_store::{Store, StoreConfig};
@@ -15,6 +17,7 @@ use socket2::Socket;
 use std::fmt::Write;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -31,7 +34,10 @@ const NO_USER: u8 = 67;
 const PORT_FILE_VARIABLE: &str = "MEMCACHED_PORT_FILENAME";
 
 fn system_failure(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal { message: error.to_string(), status: SYSTEM_FAILURE }
+    Refusal {
+        message: error.to_string(),
+        status: SYSTEM_FAILURE,
+    }
 }
 
 /// Starts the server that the options describe and serves until it is told to stop.
@@ -54,17 +60,28 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
         identity.assume().map_err(fail)?;
     }
     let unix_file = bind_unix(&plan, &mut sockets).map_err(fail)?;
+    load_users(&plan.settings).map_err(fail)?;
+    let tls = plan
+        .settings
+        .tls
+        .clone()
+        .map(Tls::new)
+        .transpose()
+        .map_err(fail)?;
     if options.daemon {
         process::daemonize(options.verbose > 0).map_err(fail)?;
     }
-    let served = serve(options, plan, sockets).map_err(fail);
+    let served = serve(options, plan, sockets, tls).map_err(fail);
     drop(unix_file);
     served
 }
 
-fn serve(options: &Options, plan: Plan, sockets: Sockets) -> io::Result<()> {
-    let _pid_file =
-        options.pid_file.as_deref().map(OwnedFile::with_process_number).transpose()?;
+fn serve(options: &Options, plan: Plan, sockets: Sockets, tls: Option<Tls>) -> io::Result<()> {
+    let _pid_file = options
+        .pid_file
+        .as_deref()
+        .map(OwnedFile::with_process_number)
+        .transpose()?;
     let signals = Signals::take_over()?;
     let store = Store::new(store_config(&plan))?;
     if options.lock_memory
@@ -72,17 +89,24 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets) -> io::Result<()> {
     {
         tracing::warn!(%error, "cannot lock memory (-k)");
     }
-    let tls = plan.settings.tls.clone().map(Tls::new).transpose()?;
-    let measured = sockets.metrics.as_ref().map_or(0, |_| plan.settings.threads);
+    let measured = sockets
+        .metrics
+        .as_ref()
+        .map_or(0, |_| plan.settings.threads);
     let latencies = (0..measured).map(|_| Arc::default()).collect();
-    let shared = Arc::new(Shared { tls, latencies, ..Shared::new(store, plan.settings) });
+    let shared = Arc::new(Shared {
+        tls,
+        latencies,
+        ..Shared::new(store, plan.settings)
+    });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
-    shared.auth.load()?;
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone())?;
     announce(options, &shared, &sockets)?;
-    let metrics =
-        sockets.metrics.map(|listener| Endpoint::start(listener, shared)).transpose()?;
+    let metrics = sockets
+        .metrics
+        .map(|listener| Endpoint::start(listener, shared))
+        .transpose()?;
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
         endpoint.stop();
@@ -90,12 +114,30 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets) -> io::Result<()> {
     served
 }
 
+/// Finds out whether the users can be read while somebody still sees the message.
+fn load_users(settings: &Settings) -> io::Result<()> {
+    let file = settings.auth_file.as_deref().unwrap_or(Path::new(""));
+    if settings.sasl && file.as_os_str().is_empty() {
+        return Err(io::Error::other(
+            "-S needs the environment variable MEMCACHED_SASL_PWDB",
+        ));
+    }
+    Auth::new(settings).load().map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("cannot use the users in {}: {error}", file.display()),
+        )
+    })
+}
+
 fn find_identity(options: &Options) -> Result<Option<Identity>, Refusal> {
     let Some(name) = options.user.as_deref().filter(|_| process::is_root()) else {
         return Ok(None);
     };
-    let identity = Identity::find(name)
-        .map_err(|error| Refusal { message: error.to_string(), status: NO_USER })?;
+    let identity = Identity::find(name).map_err(|error| Refusal {
+        message: error.to_string(),
+        status: NO_USER,
+    })?;
     Ok(Some(identity))
 }
 
@@ -121,7 +163,8 @@ fn bind_network(plan: &mut Plan) -> io::Result<Sockets> {
     let mut sockets = Sockets::default();
     if plan.tcp {
         let tls = settings.tls.is_some();
-        sockets.listeners = listen::bind_tcp(&plan.places, settings.tcp_port, settings.backlog, tls)?;
+        sockets.listeners =
+            listen::bind_tcp(&plan.places, settings.tcp_port, settings.backlog, tls)?;
     }
     if plan.udp {
         let bound = listen::bind_udp(&plan.places, settings.udp_port)?;
@@ -139,7 +182,10 @@ fn bind_network(plan: &mut Plan) -> io::Result<Sockets> {
 fn bind_metrics(options: &Options) -> io::Result<Option<TcpListener>> {
     let bind = |address: SocketAddr| {
         TcpListener::bind(address).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot serve metrics at {address}: {error}"))
+            io::Error::new(
+                error.kind(),
+                format!("cannot serve metrics at {address}: {error}"),
+            )
         })
     };
     options.metrics.map(bind).transpose()
@@ -147,7 +193,9 @@ fn bind_metrics(options: &Options) -> io::Result<Option<TcpListener>> {
 
 fn bind_unix(plan: &Plan, sockets: &mut Sockets) -> io::Result<Option<OwnedFile>> {
     let settings = &plan.settings;
-    let Some(path) = &settings.unix_socket else { return Ok(None) };
+    let Some(path) = &settings.unix_socket else {
+        return Ok(None);
+    };
     let listener = listen::bind_unix(path, settings.unix_mask, settings.backlog)?;
     sockets.listeners.push(listener);
     Ok(Some(OwnedFile::owning(path)))
@@ -189,10 +237,15 @@ fn announce(options: &Options, shared: &Shared, sockets: &Sockets) -> io::Result
 /// The ports in the form that memcached's own tests read.
 fn port_lines(sockets: &Sockets) -> io::Result<String> {
     let mut lines = String::new();
-    let tcp = sockets.listeners.iter().map(|listener| ("TCP", &listener.socket));
+    let tcp = sockets
+        .listeners
+        .iter()
+        .map(|listener| ("TCP", &listener.socket));
     let udp = sockets.datagrams.iter().map(|socket| ("UDP", &**socket));
     for (protocol, socket) in tcp.chain(udp) {
-        let Ok(address) = listen::bound_to(socket) else { continue };
+        let Ok(address) = listen::bound_to(socket) else {
+            continue;
+        };
         let family = if address.is_ipv6() { "INET6" } else { "INET" };
         writeln!(lines, "{protocol} {family}: {}", address.port()).map_err(io::Error::other)?;
     }

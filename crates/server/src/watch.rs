@@ -23,7 +23,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::Fetchers, Kind::Mutations, Kind::ConnEvents, Kind::Deletions];
+    const ALL: [Kind; 4] = [
+        Kind::Fetchers,
+        Kind::Mutations,
+        Kind::ConnEvents,
+        Kind::Deletions,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -70,7 +75,10 @@ pub struct Hub {
 impl Hub {
     /// Keeps up to `buffer_bytes` of lines for a watcher that does not read.
     pub fn new(buffer_bytes: usize) -> Self {
-        Hub { buffer_bytes, ..Hub::default() }
+        Hub {
+            buffer_bytes,
+            ..Hub::default()
+        }
     }
 
     /// Whether anybody watches this kind.
@@ -82,7 +90,11 @@ impl Hub {
     pub fn subscribe(&self, flags: WatchFlags, worker: Arc<Mailbox>) -> Arc<Watcher> {
         let wanted = Kind::ALL.into_iter().filter(|kind| flags.has(kind.name()));
         let kinds = wanted.fold(0, |bits, kind| bits | kind.bit());
-        let watcher = Arc::new(Watcher { kinds, lines: Mutex::default(), worker });
+        let watcher = Arc::new(Watcher {
+            kinds,
+            lines: Mutex::default(),
+            worker,
+        });
         let mut watchers = self.watchers();
         watchers.push(Arc::clone(&watcher));
         self.note_wanted(&watchers);
@@ -98,13 +110,19 @@ impl Hub {
 
     /// Shows an event, whose text begins with `type=`, to those who watch its kind.
     pub fn publish(&self, kind: Kind, event: fmt::Arguments<'_>) {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let number = self.number.fetch_add(1, Relaxed) + 1;
         let (seconds, micros) = (time.as_secs(), time.subsec_micros());
         let mut line = String::new();
         writeln!(line, "ts={seconds}.{micros:06} gid={number} {event}")
             .expect("a string takes everything");
-        for watcher in self.watchers().iter().filter(|watcher| watcher.kinds & kind.bit() != 0) {
+        for watcher in self
+            .watchers()
+            .iter()
+            .filter(|watcher| watcher.kinds & kind.bit() != 0)
+        {
             self.show(watcher, line.as_bytes());
         }
     }
@@ -126,11 +144,20 @@ impl Hub {
 
     /// Watchers now, lines shown, and lines that watchers were too slow for.
     pub fn figures(&self) -> (u64, u64, u64) {
-        (self.watchers().len() as u64, self.sent.load(Relaxed), self.skipped.load(Relaxed))
+        (
+            self.watchers().len() as u64,
+            self.sent.load(Relaxed),
+            self.skipped.load(Relaxed),
+        )
     }
 
     fn note_wanted(&self, watchers: &[Arc<Watcher>]) {
-        self.wanted.store(watchers.iter().fold(0, |bits, watcher| bits | watcher.kinds), Relaxed);
+        self.wanted.store(
+            watchers
+                .iter()
+                .fold(0, |bits, watcher| bits | watcher.kinds),
+            Relaxed,
+        );
     }
 
     fn watchers(&self) -> MutexGuard<'_, Vec<Arc<Watcher>>> {
@@ -158,7 +185,8 @@ mod tests {
     use farcache_proto::text::{Admin, Request, parse};
 
     fn watcher_of_fetchers(hub: &Hub) -> Arc<Watcher> {
-        let Request::Admin(Admin::Watch(flags)) = parse(b"watch fetchers").expect("valid") else {
+        let Request::Admin(Admin::Watch(Ok(flags))) = parse(b"watch fetchers").expect("valid")
+        else {
             panic!("not a watch command")
         };
         hub.subscribe(flags, Arc::new(Mailbox::new().expect("a descriptor")))
@@ -176,10 +204,16 @@ mod tests {
         assert!(!hub.wants(Kind::Fetchers));
         let watcher = watcher_of_fetchers(&hub);
         assert!(hub.wants(Kind::Fetchers) && !hub.wants(Kind::Mutations));
-        hub.publish(Kind::Fetchers, format_args!("type=item_get key={}", ShownKey(b"a b")));
+        hub.publish(
+            Kind::Fetchers,
+            format_args!("type=item_get key={}", ShownKey(b"a b")),
+        );
         hub.publish(Kind::Mutations, format_args!("type=item_store"));
         let line = shown(&watcher);
-        assert!(line.starts_with("ts=") && line.ends_with(" gid=1 type=item_get key=a%20b\n"), "{line}");
+        assert!(
+            line.starts_with("ts=") && line.ends_with(" gid=1 type=item_get key=a%20b\n"),
+            "{line}"
+        );
         hub.unsubscribe(&watcher);
         assert!(!hub.wants(Kind::Fetchers));
     }

@@ -30,16 +30,25 @@ impl Collector for ServerCollector {
         let shared = &self.0;
         let mut page = Page(encoder);
         let mut totals = crate::counters::Totals::default();
-        shared.workers.iter().for_each(|counters| totals.add(counters));
+        shared
+            .workers
+            .iter()
+            .for_each(|counters| totals.add(counters));
         for (name, value) in totals.named() {
             page.counter(name, &format!("memcached's {name}"), value)?;
         }
         let uptime = shared.started.elapsed().as_secs();
         page.gauge("uptime_seconds", "Time since the start", uptime)?;
-        page.gauge("connections", "Clients connected", shared.connections.clients() as u64)?;
+        page.gauge(
+            "connections",
+            "Clients connected",
+            shared.connections.clients() as u64,
+        )?;
         page.gauge("threads", "Worker threads", shared.settings.threads as u64)?;
         page.store(&shared.store.stats())?;
-        Command::ALL.into_iter().try_for_each(|command| page.latency(shared, command))
+        Command::ALL
+            .into_iter()
+            .try_for_each(|command| page.latency(shared, command))
     }
 }
 
@@ -47,12 +56,16 @@ struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(metric)
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(value.cast_signed()).encode(metric)
     }
 
@@ -60,24 +73,68 @@ impl Page<'_> {
         self.gauge("items", "Items in the store", stats.items)?;
         self.gauge("items_bytes", "Bytes of live items", stats.bytes_live)?;
         self.gauge("memory_limit_bytes", "Memory for items", stats.memory_bytes)?;
-        self.gauge("segment_size_bytes", "Size of a segment", stats.segment_bytes)?;
+        self.gauge(
+            "segment_size_bytes",
+            "Size of a segment",
+            stats.segment_bytes,
+        )?;
         self.gauge("segments", "Segments in all", stats.segments)?;
-        self.gauge("segments_free", "Segments that hold nothing", stats.segments_free)?;
-        self.gauge("segments_open", "Segments being written", stats.segments_open)?;
+        self.gauge(
+            "segments_free",
+            "Segments that hold nothing",
+            stats.segments_free,
+        )?;
+        self.gauge(
+            "segments_open",
+            "Segments being written",
+            stats.segments_open,
+        )?;
         self.gauge("index_bytes", "Memory of the index", stats.index_bytes)?;
         self.gauge("index_buckets", "Buckets of the index", stats.index_buckets)?;
         let overflow = stats.index_overflow_buckets;
-        self.gauge("index_overflow_buckets", "Overflow buckets of the index", overflow)?;
-        self.gauge("values_pinned", "Values that replies keep in place", stats.values_pinned)?;
+        self.gauge(
+            "index_overflow_buckets",
+            "Overflow buckets of the index",
+            overflow,
+        )?;
+        self.gauge(
+            "values_pinned",
+            "Values that replies keep in place",
+            stats.values_pinned,
+        )?;
         self.counter("items_stored", "Items stored", stats.items_total)?;
         self.counter("evictions", "Live items thrown out", stats.evictions)?;
-        self.counter("evictions_unread", "Evicted items never read", stats.evicted_unread)?;
+        self.counter(
+            "evictions_unread",
+            "Evicted items never read",
+            stats.evicted_unread,
+        )?;
         self.counter("expired", "Expired items taken back", stats.expired)?;
-        self.counter("expired_unread", "Expired items never read", stats.expired_unread)?;
-        self.counter("items_moved", "Items moved between segments", stats.items_moved)?;
-        self.counter("segments_evicted", "Segments evicted", stats.segments_evicted)?;
-        self.counter("segments_expired", "Segments expired whole", stats.segments_expired)?;
-        self.counter("segments_cleaned", "Segments cleaned", stats.segments_cleaned)?;
+        self.counter(
+            "expired_unread",
+            "Expired items never read",
+            stats.expired_unread,
+        )?;
+        self.counter(
+            "items_moved",
+            "Items moved between segments",
+            stats.items_moved,
+        )?;
+        self.counter(
+            "segments_evicted",
+            "Segments evicted",
+            stats.segments_evicted,
+        )?;
+        self.counter(
+            "segments_expired",
+            "Segments expired whole",
+            stats.segments_expired,
+        )?;
+        self.counter(
+            "segments_cleaned",
+            "Segments cleaned",
+            stats.segments_cleaned,
+        )?;
         self.counter("out_of_memory", "Stores refused", stats.out_of_memory)
     }
 
@@ -85,9 +142,13 @@ impl Page<'_> {
         let workers = shared.latencies.iter().map(Arc::as_ref);
         let (times, sum_seconds) = Latencies::merged(workers, command);
         let name = format!("{}_latency", command.name());
-        let help = format!("Time from input to reply of {} commands, for each key", command.name());
+        let help = format!(
+            "Time from input to reply of {} commands, for each key",
+            command.name()
+        );
         let mut metric =
-            self.0.encode_descriptor(&name, &help, Some(&Unit::Seconds), MetricType::Histogram)?;
+            self.0
+                .encode_descriptor(&name, &help, Some(&Unit::Seconds), MetricType::Histogram)?;
         let buckets = buckets(&times);
         let count = buckets.iter().map(|(_, count)| count).sum();
         metric.encode_histogram::<NoLabelSet>(sum_seconds, count, &buckets, None)
@@ -118,9 +179,16 @@ mod tests {
         for time_ns in [5, 1000, 1025, 3_000_000_000, 20_000_000_000] {
             times.increment(time_ns).expect("in range");
         }
-        let filled: Vec<(f64, u64)> =
-            buckets(&times).into_iter().filter(|(_, count)| *count > 0).collect();
-        let expected = [(1.024e-6, 2), (2.048e-6, 1), (4.294967296, 1), (f64::INFINITY, 1)];
+        let filled: Vec<(f64, u64)> = buckets(&times)
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let expected = [
+            (1.024e-6, 2),
+            (2.048e-6, 1),
+            (4.294967296, 1),
+            (f64::INFINITY, 1),
+        ];
         assert_eq!(filled, expected);
     }
 }

@@ -31,8 +31,13 @@ pub enum Command {
 
 impl Command {
     /// All of them.
-    pub const ALL: [Command; 5] =
-        [Command::Get, Command::Set, Command::Touch, Command::Delete, Command::Arithmetic];
+    pub const ALL: [Command; 5] = [
+        Command::Get,
+        Command::Set,
+        Command::Touch,
+        Command::Delete,
+        Command::Arithmetic,
+    ];
 
     /// Its name in the metrics.
     pub fn name(self) -> &'static str {
@@ -92,7 +97,9 @@ impl Latencies {
         for (index, command) in Command::ALL.into_iter().enumerate() {
             let count = command.count(counters).wrapping_sub(before[index]);
             if count > 0 {
-                self.histograms[index].add(time_ns, count).expect("within the range");
+                self.histograms[index]
+                    .add(time_ns, count)
+                    .expect("within the range");
                 self.sums_ns[index].add(time_ns.saturating_mul(count));
             }
         }

@@ -31,11 +31,13 @@ impl Endpoint {
         let mut registry = Registry::with_prefix("farcache");
         registry.register_collector(Box::new(ServerCollector(shared)));
         let serving = Arc::clone(&server);
-        let thread = std::thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            for request in serving.incoming_requests() {
-                answer(request, &registry);
-            }
-        })?;
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || {
+                for request in serving.incoming_requests() {
+                    answer(request, &registry);
+                }
+            })?;
         Ok(Endpoint { server, thread })
     }
 

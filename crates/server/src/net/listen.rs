@@ -45,7 +45,11 @@ impl Place {
             return Err(format!("no host in the address '{text}'"));
         }
         let host = (host != "*").then(|| host.to_owned());
-        Ok(Place { host, port, without_tls })
+        Ok(Place {
+            host,
+            port,
+            without_tls,
+        })
     }
 
     /// The socket addresses that it means, with `port` where it names none.
@@ -67,8 +71,9 @@ fn every_address(port: u16) -> Vec<SocketAddr> {
 
 fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     if let Some(bracketed) = text.strip_prefix('[') {
-        let (host, rest) =
-            bracketed.split_once(']').ok_or_else(|| format!("no closing bracket in '{text}'"))?;
+        let (host, rest) = bracketed
+            .split_once(']')
+            .ok_or_else(|| format!("no closing bracket in '{text}'"))?;
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, Some(parse_port(port)?))),
             None if rest.is_empty() => Ok((host, None)),
@@ -83,7 +88,8 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
 }
 
 fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("'{text}' is not a port number"))
+    text.parse()
+        .map_err(|_| format!("'{text}' is not a port number"))
 }
 
 /// Binds stream sockets at all `places` (everywhere if there are none).
@@ -97,7 +103,11 @@ pub fn bind_tcp(places: &[Place], port: u16, backlog: i32, tls: bool) -> io::Res
         .into_iter()
         .map(|(socket, without_tls)| {
             let address = Arc::new(Address::Tcp(bound_to(&socket)?));
-            Ok(Listener { socket, address, tls: tls && !without_tls })
+            Ok(Listener {
+                socket,
+                address,
+                tls: tls && !without_tls,
+            })
         })
         .collect()
 }
@@ -108,8 +118,13 @@ pub fn bind_tcp(places: &[Place], port: u16, backlog: i32, tls: bool) -> io::Res
 /// As [`bind_tcp`].
 pub fn bind_udp(places: &[Place], port: u16) -> io::Result<Vec<Socket>> {
     // A port in `-l` is a TCP port.
-    let places: Vec<Place> =
-        places.iter().map(|place| Place { port: None, ..place.clone() }).collect();
+    let places: Vec<Place> = places
+        .iter()
+        .map(|place| Place {
+            port: None,
+            ..place.clone()
+        })
+        .collect();
     let sockets = bind_places(&places, port, &udp_socket)?;
     Ok(sockets.into_iter().map(|(socket, _)| socket).collect())
 }
@@ -117,8 +132,16 @@ pub fn bind_udp(places: &[Place], port: u16) -> io::Result<Vec<Socket>> {
 type Bind<'a> = &'a dyn Fn(SocketAddr) -> io::Result<Socket>;
 
 fn bind_places(places: &[Place], port: u16, bind: Bind<'_>) -> io::Result<Vec<(Socket, bool)>> {
-    let everywhere = [Place { host: None, port: None, without_tls: false }];
-    let places = if places.is_empty() { &everywhere[..] } else { places };
+    let everywhere = [Place {
+        host: None,
+        port: None,
+        without_tls: false,
+    }];
+    let places = if places.is_empty() {
+        &everywhere[..]
+    } else {
+        places
+    };
     let mut sockets = Vec::new();
     for place in places {
         let addresses = place.addresses(port).map_err(|error| {
@@ -238,13 +261,20 @@ pub fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {
         let message = format!("cannot listen on unix socket {}: {error}", path.display());
         io::Error::new(error.kind(), message)
     })?;
-    Ok(Listener { socket, address: Arc::new(Address::Unix(path.to_owned())), tls: false })
+    Ok(Listener {
+        socket,
+        address: Arc::new(Address::Unix(path.to_owned())),
+        tls: false,
+    })
 }
 
 fn remove_stale_socket(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(path),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file of that name is no socket")),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "a file of that name is no socket",
+        )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -255,23 +285,42 @@ mod tests {
     use super::*;
 
     fn place(host: &str, port: Option<u16>) -> Place {
-        Place { host: Some(host.to_owned()), port, without_tls: false }
+        Place {
+            host: Some(host.to_owned()),
+            port,
+            without_tls: false,
+        }
     }
 
     #[test]
     fn every_form_of_address_is_understood() {
         assert_eq!(Place::parse("localhost"), Ok(place("localhost", None)));
-        assert_eq!(Place::parse("127.0.0.1:11"), Ok(place("127.0.0.1", Some(11))));
+        assert_eq!(
+            Place::parse("127.0.0.1:11"),
+            Ok(place("127.0.0.1", Some(11)))
+        );
         assert_eq!(Place::parse("::1"), Ok(place("::1", None)));
         assert_eq!(Place::parse("[::1]"), Ok(place("::1", None)));
         assert_eq!(Place::parse("[::1]:0"), Ok(place("::1", Some(0))));
-        let everywhere = Place { host: None, port: None, without_tls: true };
+        let everywhere = Place {
+            host: None,
+            port: None,
+            without_tls: true,
+        };
         assert_eq!(Place::parse("notls:*"), Ok(everywhere));
     }
 
     #[test]
     fn malformed_addresses_are_refused() {
-        for text in ["", "host:", "host:http", "host:65536", "[::1", "[::1]x", ":11211"] {
+        for text in [
+            "",
+            "host:",
+            "host:http",
+            "host:65536",
+            "[::1",
+            "[::1]x",
+            ":11211",
+        ] {
             assert!(Place::parse(text).is_err(), "{text}");
         }
     }
@@ -283,7 +332,10 @@ mod tests {
             .iter()
             .map(|listener| bound_to(&listener.socket).expect("bound").port())
             .collect();
-        assert!(ports.iter().all(|port| *port == ports[0] && *port != 0), "{ports:?}");
+        assert!(
+            ports.iter().all(|port| *port == ports[0] && *port != 0),
+            "{ports:?}"
+        );
     }
 
     #[test]
@@ -292,7 +344,10 @@ mod tests {
         let path = directory.path().join("socket");
         drop(bind_unix(&path, 0o700, 16).expect("made"));
         let listener = bind_unix(&path, 0o777, 16).expect("replaced");
-        let mode = std::fs::metadata(&path).expect("exists").permissions().mode();
+        let mode = std::fs::metadata(&path)
+            .expect("exists")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o777);
         drop(listener);
         std::fs::remove_file(&path).expect("removed");

@@ -1,11 +1,11 @@
 //! TLS: certificates, which can be read anew while the server runs, and encrypted connections.
 
 use crate::settings::{ClientCertificates, TlsSettings};
+use rustix::net::{RecvFlags, SendFlags};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion, version};
-use rustix::net::{RecvFlags, SendFlags};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -35,7 +35,10 @@ impl Tls {
     /// # Errors
     /// One of them cannot be read or used; the message names it.
     pub fn new(settings: TlsSettings) -> io::Result<Self> {
-        let loaded = RwLock::new(Loaded { config: load(&settings)?, at: Instant::now() });
+        let loaded = RwLock::new(Loaded {
+            config: load(&settings)?,
+            at: Instant::now(),
+        });
         Ok(Tls { settings, loaded })
     }
 
@@ -45,7 +48,10 @@ impl Tls {
     /// As [`Tls::new`]; the old ones stay in use then.
     pub fn reload(&self) -> io::Result<()> {
         let config = load(&self.settings)?;
-        *self.loaded.write().expect("no panic while held") = Loaded { config, at: Instant::now() };
+        *self.loaded.write().expect("no panic while held") = Loaded {
+            config,
+            at: Instant::now(),
+        };
         Ok(())
     }
 
@@ -62,7 +68,11 @@ impl Tls {
         let config = Arc::clone(&self.loaded.read().expect("no panic while held").config);
         let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
         connection.set_buffer_limit(Some(UNSENT_BYTES_MAX));
-        Ok(TlsStream { socket, connection, plaintext_waiting: false })
+        Ok(TlsStream {
+            socket,
+            connection,
+            plaintext_waiting: false,
+        })
     }
 }
 
@@ -100,11 +110,15 @@ fn verifier(
     provider: Arc<rustls::crypto::CryptoProvider>,
 ) -> io::Result<Arc<dyn rustls::server::danger::ClientCertVerifier>> {
     let Some(file) = &settings.ca_cert else {
-        return Err(io::Error::other("-o ssl_verify_mode needs -o ssl_ca_cert=FILE"));
+        return Err(io::Error::other(
+            "-o ssl_verify_mode needs -o ssl_ca_cert=FILE",
+        ));
     };
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|error| unusable(file, &error))?;
+        roots
+            .add(certificate)
+            .map_err(|error| unusable(file, &error))?;
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = match verify {
@@ -170,7 +184,11 @@ impl TlsStream {
                 break;
             }
         }
-        if taken == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(taken) }
+        if taken == 0 {
+            Err(io::ErrorKind::WouldBlock.into())
+        } else {
+            Ok(taken)
+        }
     }
 
     /// Sends what has been encrypted, as far as the socket takes it.

@@ -11,7 +11,10 @@ pub struct Waker(OwnedFd);
 impl Waker {
     /// Makes one; fails when descriptors are exhausted.
     pub fn new() -> io::Result<Self> {
-        Ok(Waker(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+        Ok(Waker(eventfd(
+            0,
+            EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
+        )?))
     }
 
     /// Wakes the thread, now or as soon as it would sleep.

@@ -27,7 +27,10 @@ pub struct Refusal {
 
 impl Refusal {
     fn bad_value(message: impl Into<String>) -> Self {
-        Refusal { message: message.into(), status: BAD_VALUE }
+        Refusal {
+            message: message.into(),
+            status: BAD_VALUE,
+        }
     }
 }
 
@@ -60,7 +63,10 @@ impl Options {
         for list in &self.extended {
             extended
                 .apply(list, &mut settings)
-                .map_err(|message| Refusal { message, status: UNKNOWN })?;
+                .map_err(|message| Refusal {
+                    message,
+                    status: UNKNOWN,
+                })?;
         }
         settings.tls = self.tls_settings(&extended.tls)?;
         Ok(Plan {
@@ -75,18 +81,51 @@ impl Options {
 
     fn check_ranges(&self) -> Result<(), Refusal> {
         let checks = [
-            (self.threads == Some(0), "-t: the number of threads must be greater than 0"),
-            (self.connections_max == 0, "-c: the most connections must be greater than 0"),
-            (self.requests_per_event == 0, "-R: the requests per event must be greater than 0"),
+            (
+                self.threads == Some(0),
+                "-t: the number of threads must be greater than 0",
+            ),
+            (
+                self.connections_max == 0,
+                "-c: the most connections must be greater than 0",
+            ),
+            (
+                self.requests_per_event == 0,
+                "-R: the requests per event must be greater than 0",
+            ),
             (self.backlog <= 0, "-b: the backlog must be greater than 0"),
-            (self.chunk_bytes == 0, "-n: the chunk size must be greater than 0"),
-            (self.growth_factor <= 1.0, "-f: the factor must be greater than 1"),
-            (self.memory_bytes == 0, "-m: the memory must be greater than 0"),
-            (!ITEM_BYTES_LIMITS.contains(&self.item_bytes_max), "-I: the largest item must be between 1k and 1024m"),
-            (self.item_bytes_max > self.memory_bytes / 2, "-I: the largest item cannot be above half of the memory (-m)"),
-            (self.sasl && self.auth_file.is_some(), "-S and -Y exclude each other"),
-            (self.sasl && self.protocol == crate::settings::Protocol::Ascii, "-S needs the binary protocol; do not use it with -B ascii"),
-            (self.auth_file.is_some() && self.protocol == crate::settings::Protocol::Binary, "-Y needs the text protocol; do not use it with -B binary"),
+            (
+                self.chunk_bytes == 0,
+                "-n: the chunk size must be greater than 0",
+            ),
+            (
+                self.growth_factor <= 1.0,
+                "-f: the factor must be greater than 1",
+            ),
+            (
+                self.memory_bytes == 0,
+                "-m: the memory must be greater than 0",
+            ),
+            (
+                !ITEM_BYTES_LIMITS.contains(&self.item_bytes_max),
+                "-I: the largest item must be between 1k and 1024m",
+            ),
+            (
+                self.item_bytes_max > self.memory_bytes / 2,
+                "-I: the largest item cannot be above half of the memory (-m)",
+            ),
+            (
+                self.sasl && self.auth_file.is_some(),
+                "-S and -Y exclude each other",
+            ),
+            (
+                self.sasl && self.protocol == crate::settings::Protocol::Ascii,
+                "-S needs the binary protocol; do not use it with -B ascii",
+            ),
+            (
+                self.auth_file.is_some() && self.protocol == crate::settings::Protocol::Binary,
+                "-Y needs the text protocol; do not use it with -B binary",
+            ),
         ];
         match checks.iter().find(|(wrong, _)| *wrong) {
             Some((_, message)) => Err(Refusal::bad_value(*message)),
@@ -148,7 +187,9 @@ impl Options {
 
     fn user_file(&self) -> Option<PathBuf> {
         let sasl_file = || std::env::var_os("MEMCACHED_SASL_PWDB").map(PathBuf::from);
-        self.auth_file.clone().or_else(|| self.sasl.then(sasl_file).flatten())
+        self.auth_file
+            .clone()
+            .or_else(|| self.sasl.then(sasl_file).flatten())
     }
 
     fn tls_settings(&self, tls: &TlsSettings) -> Result<Option<TlsSettings>, Refusal> {
@@ -159,7 +200,9 @@ impl Options {
             return Err(Refusal::bad_value("-Z needs -o ssl_chain_cert=FILE"));
         }
         if self.udp_port.is_some_and(|port| port != Port::Zero) {
-            return Err(Refusal::bad_value("-U cannot be combined with -Z: UDP is not encrypted"));
+            return Err(Refusal::bad_value(
+                "-U cannot be combined with -Z: UDP is not encrypted",
+            ));
         }
         Ok(Some(tls.clone()))
     }
@@ -168,19 +211,27 @@ impl Options {
         self.listen
             .iter()
             .flat_map(|list| list.split([',', ';']))
-            .map(|text| Place::parse(text).map_err(|error| Refusal::bad_value(format!("-l: {error}"))))
+            .map(|text| {
+                Place::parse(text).map_err(|error| Refusal::bad_value(format!("-l: {error}")))
+            })
             .collect()
     }
 
     fn not_applicable(&self, extended: Vec<String>) -> Vec<String> {
         let defaults = Settings::default();
         let own = [
-            (self.growth_factor.to_bits() != defaults.growth_factor.to_bits(), "-f"),
+            (
+                self.growth_factor.to_bits() != defaults.growth_factor.to_bits(),
+                "-f",
+            ),
             (self.chunk_bytes != defaults.chunk_bytes, "-n"),
             (self.memory_file.is_some(), "-e"),
             (self.napi_ids.is_some(), "-N"),
         ];
-        let own = own.iter().filter(|(given, _)| *given).map(|(_, name)| (*name).to_owned());
+        let own = own
+            .iter()
+            .filter(|(given, _)| *given)
+            .map(|(_, name)| (*name).to_owned());
         own.chain(extended).collect()
     }
 }
@@ -205,7 +256,10 @@ mod tests {
     fn plan(arguments: &[&str]) -> Result<Plan, Refusal> {
         let arguments = std::iter::once("farcached").chain(arguments.iter().copied());
         Options::try_parse_from(arguments)
-            .map_err(|error| Refusal { message: error.to_string(), status: status_of(&error) })?
+            .map_err(|error| Refusal {
+                message: error.to_string(),
+                status: status_of(&error),
+            })?
             .plan()
     }
 
@@ -216,20 +270,32 @@ mod tests {
 
     #[test]
     fn short_and_long_names_mean_the_same() {
-        let short = ["-p", "1", "-m", "100", "-c", "7", "-I", "2m", "-t", "3", "-R", "9", "-b", "8"];
+        let short = [
+            "-p", "1", "-m", "100", "-c", "7", "-I", "2m", "-t", "3", "-R", "9", "-b", "8",
+        ];
         let long = [
-            "--port=1", "--memory-limit=100", "--conn-limit=7", "--max-item-size=2m", "--threads=3",
-            "--max-reqs-per-event=9", "--listen-backlog=8",
+            "--port=1",
+            "--memory-limit=100",
+            "--conn-limit=7",
+            "--max-item-size=2m",
+            "--threads=3",
+            "--max-reqs-per-event=9",
+            "--listen-backlog=8",
         ];
         let (short, long) = (plan(&short).expect("valid"), plan(&long).expect("valid"));
-        assert_eq!(format!("{:?}", short.settings), format!("{:?}", long.settings));
+        assert_eq!(
+            format!("{:?}", short.settings),
+            format!("{:?}", long.settings)
+        );
         assert_eq!(short.settings.memory_bytes, 100 << 20);
     }
 
     #[test]
     fn several_addresses_and_verbosity_add_up() {
-        let plan = plan(&["-l", "a,b:1", "-l", "[::1]:2", "-vv"]).expect("valid");
+        let plan =
+            plan(&["-l", "a,b:1", "-l", "[::1]:2", "-vv", "-m", "8", "-m", "9"]).expect("valid");
         assert_eq!(plan.places.len(), 3);
+        assert_eq!(plan.settings.memory_bytes, 9 << 20, "the last one counts");
         assert!(plan.tcp && !plan.udp);
     }
 
@@ -247,21 +313,49 @@ mod tests {
     #[test]
     fn wrong_options_are_refused_with_memcacheds_status() {
         for arguments in [
-            &["-t", "0"][..], &["-I", "1"], &["-I", "2g"], &["-I", "40m"], &["-m", "0"], &["-p", "70000"],
-            &["-p", "abc"], &["-B", "foo"], &["-a", "999"], &["-c", "0"], &["-Z"], &["-D", "ab"],
-            &["-l", "host:x"], &["-S", "-Y", "/f"], &["-f", "0.5"], &["-n", "0"], &["-R", "0"],
-            &["-b", "x"], &["-p"], &["--poll-us", "-1"],
+            &["-t", "0"][..],
+            &["-I", "1"],
+            &["-I", "2g"],
+            &["-I", "40m"],
+            &["-m", "0"],
+            &["-p", "70000"],
+            &["-p", "abc"],
+            &["-B", "foo"],
+            &["-a", "999"],
+            &["-c", "0"],
+            &["-Z"],
+            &["-D", "ab"],
+            &["-l", "host:x"],
+            &["-S", "-Y", "/f"],
+            &["-f", "0.5"],
+            &["-n", "0"],
+            &["-R", "0"],
+            &["-b", "x"],
+            &["-p"],
+            &["--poll-us", "x"],
         ] {
-            assert_eq!(plan(arguments).expect_err("wrong").status, BAD_VALUE, "{arguments:?}");
+            assert_eq!(
+                plan(arguments).expect_err("wrong").status,
+                BAD_VALUE,
+                "{arguments:?}"
+            );
         }
         for arguments in [&["-Q"][..], &["--no-such"], &["extra"], &["-o", "foo"]] {
-            assert_eq!(plan(arguments).expect_err("unknown").status, UNKNOWN, "{arguments:?}");
+            assert_eq!(
+                plan(arguments).expect_err("unknown").status,
+                UNKNOWN,
+                "{arguments:?}"
+            );
         }
     }
 
     #[test]
     fn what_does_not_apply_is_reported() {
-        let plan = plan(&["-f", "1.5", "-n", "32", "-o", "slab_reassign,lru_crawler"]).expect("valid");
-        assert_eq!(plan.not_applicable, ["-f", "-n", "-o slab_reassign", "-o lru_crawler"]);
+        let plan =
+            plan(&["-f", "1.5", "-n", "32", "-o", "slab_reassign,lru_crawler"]).expect("valid");
+        assert_eq!(
+            plan.not_applicable,
+            ["-f", "-n", "-o slab_reassign", "-o lru_crawler"]
+        );
     }
 }

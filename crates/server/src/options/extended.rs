@@ -84,7 +84,9 @@ impl Extended {
     /// # Errors
     /// A message that names the unknown or malformed sub-option.
     pub fn apply(&mut self, list: &str, settings: &mut Settings) -> Result<(), String> {
-        list.split(',').filter(|one| !one.is_empty()).try_for_each(|one| self.apply_one(one, settings))
+        list.split(',')
+            .filter(|one| !one.is_empty())
+            .try_for_each(|one| self.apply_one(one, settings))
     }
 
     fn apply_one(&mut self, text: &str, settings: &mut Settings) -> Result<(), String> {
@@ -152,12 +154,16 @@ fn check(name: &str, value: Option<&str>, kind: Value) -> Result<(), String> {
 }
 
 fn required<'a>(name: &str, value: Option<&'a str>) -> Result<&'a str, String> {
-    value.filter(|value| !value.is_empty()).ok_or_else(|| format!("-o {name} needs a value"))
+    value
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| format!("-o {name} needs a value"))
 }
 
 fn number<N: TryFrom<u64>>(name: &str, value: Option<&str>) -> Result<N, String> {
     let value = required(name, value)?;
-    let number = sizes::number(value).ok().and_then(|number| N::try_from(number).ok());
+    let number = sizes::number(value)
+        .ok()
+        .and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| format!("-o {name}={value}: not a number, or too large"))
 }
 
@@ -172,7 +178,9 @@ fn hash_power(power: u32) -> Result<u32, String> {
 fn hash_algorithm(name: &str) -> Result<String, String> {
     match name {
         "jenkins" | "murmur3" | "xxh3" => Ok(name.to_owned()),
-        _ => Err(format!("-o hash_algorithm={name}: not one of jenkins, murmur3, xxh3")),
+        _ => Err(format!(
+            "-o hash_algorithm={name}: not one of jenkins, murmur3, xxh3"
+        )),
     }
 }
 
@@ -189,10 +197,12 @@ fn is_only_1_3(version: &str) -> Result<bool, String> {
     match version {
         "2" | "tlsv1.2" => Ok(false),
         "3" | "tlsv1.3" => Ok(true),
-        "0" | "1" | "tlsv1.0" | "tlsv1.1" => {
-            Err(format!("-o ssl_min_version={version}: TLS below 1.2 is not supported"))
-        }
-        _ => Err(format!("-o ssl_min_version={version}: not a version of TLS")),
+        "0" | "1" | "tlsv1.0" | "tlsv1.1" => Err(format!(
+            "-o ssl_min_version={version}: TLS below 1.2 is not supported"
+        )),
+        _ => Err(format!(
+            "-o ssl_min_version={version}: not a version of TLS"
+        )),
     }
 }
 
@@ -233,9 +243,17 @@ mod tests {
     #[test]
     fn unknown_and_malformed_ones_are_refused() {
         for list in [
-            "foo", "ssl_foo=1", "idle_timeout", "idle_timeout=", "idle_timeout=x", "hashpower=99",
-            "ssl_min_version=tlsv1.1", "ssl_keyformat=DER", "hash_algorithm=md5",
-            "maxconns_fast,foo", "lru_crawler_sleep",
+            "foo",
+            "ssl_foo=1",
+            "idle_timeout",
+            "idle_timeout=",
+            "idle_timeout=x",
+            "hashpower=99",
+            "ssl_min_version=tlsv1.1",
+            "ssl_keyformat=DER",
+            "hash_algorithm=md5",
+            "maxconns_fast,foo",
+            "lru_crawler_sleep",
         ] {
             assert!(apply(list).is_err(), "{list}");
         }

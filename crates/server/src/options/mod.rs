@@ -18,15 +18,31 @@ use std::path::PathBuf;
 /// Speaks memcached's text, meta and binary protocols over TCP, UDP, unix sockets and TLS, and
 /// takes memcached's options. Those that have no meaning for its store are accepted and reported.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "farcached", version, disable_help_flag = true, disable_version_flag = true)]
+#[command(
+    name = "farcached",
+    version,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
+#[command(args_override_self = true)]
 pub struct Options {
     /// TCP port to listen on; 0 or -1 chooses a free one (0 turns TCP off where -U is given)
-    #[arg(short = 'p', long = "port", value_name = "num", allow_hyphen_values = true)]
+    #[arg(
+        short = 'p',
+        long = "port",
+        value_name = "num",
+        allow_hyphen_values = true
+    )]
     #[arg(value_parser = sizes::port)]
     pub port: Option<sizes::Port>,
 
     /// UDP port to listen on; 0 is off, -1 chooses a free one [default: 0]
-    #[arg(short = 'U', long = "udp-port", value_name = "num", allow_hyphen_values = true)]
+    #[arg(
+        short = 'U',
+        long = "udp-port",
+        value_name = "num",
+        allow_hyphen_values = true
+    )]
     #[arg(value_parser = sizes::port)]
     pub udp_port: Option<sizes::Port>,
 
@@ -35,7 +51,12 @@ pub struct Options {
     pub unix_socket: Option<PathBuf>,
 
     /// Access mask of the unix socket, in octal
-    #[arg(short = 'a', long = "unix-mask", value_name = "mask", default_value = "700")]
+    #[arg(
+        short = 'a',
+        long = "unix-mask",
+        value_name = "mask",
+        default_value = "700"
+    )]
     #[arg(value_parser = sizes::octal_mask)]
     pub unix_mask: u32,
 
@@ -61,7 +82,12 @@ pub struct Options {
     pub user: Option<String>,
 
     /// Memory for items, in megabytes, or with a suffix k, m, g
-    #[arg(short = 'm', long = "memory-limit", value_name = "num", default_value = "64")]
+    #[arg(
+        short = 'm',
+        long = "memory-limit",
+        value_name = "num",
+        default_value = "64"
+    )]
     #[arg(value_parser = sizes::megabytes)]
     pub memory_bytes: u64,
 
@@ -70,7 +96,12 @@ pub struct Options {
     pub no_evictions: bool,
 
     /// Most simultaneous connections
-    #[arg(short = 'c', long = "conn-limit", value_name = "num", default_value_t = 1024)]
+    #[arg(
+        short = 'c',
+        long = "conn-limit",
+        value_name = "num",
+        default_value_t = 1024
+    )]
     pub connections_max: usize,
 
     /// Lock all memory
@@ -98,11 +129,21 @@ pub struct Options {
     pub pid_file: Option<PathBuf>,
 
     /// Slab growth factor: accepted, not applicable
-    #[arg(short = 'f', long = "slab-growth-factor", value_name = "num", default_value_t = 1.25)]
+    #[arg(
+        short = 'f',
+        long = "slab-growth-factor",
+        value_name = "num",
+        default_value_t = 1.25
+    )]
     pub growth_factor: f64,
 
     /// Least space of an item: accepted, not applicable
-    #[arg(short = 'n', long = "slab-min-size", value_name = "bytes", default_value_t = 48)]
+    #[arg(
+        short = 'n',
+        long = "slab-min-size",
+        value_name = "bytes",
+        default_value_t = 48
+    )]
     pub chunk_bytes: usize,
 
     /// Use large memory pages where the machine has them
@@ -118,7 +159,12 @@ pub struct Options {
     pub threads: Option<usize>,
 
     /// Most requests of one connection that are handled before others get their turn
-    #[arg(short = 'R', long = "max-reqs-per-event", value_name = "num", default_value_t = 512)]
+    #[arg(
+        short = 'R',
+        long = "max-reqs-per-event",
+        value_name = "num",
+        default_value_t = 512
+    )]
     pub requests_per_event: usize,
 
     /// Disable CAS
@@ -126,16 +172,31 @@ pub struct Options {
     pub no_cas: bool,
 
     /// Connections that may wait to be accepted
-    #[arg(short = 'b', long = "listen-backlog", value_name = "num", default_value_t = 1024)]
+    #[arg(
+        short = 'b',
+        long = "listen-backlog",
+        value_name = "num",
+        default_value_t = 1024
+    )]
     pub backlog: i32,
 
     /// Protocol: ascii, binary, or auto
-    #[arg(short = 'B', long = "protocol", value_name = "name", default_value = "auto")]
+    #[arg(
+        short = 'B',
+        long = "protocol",
+        value_name = "name",
+        default_value = "auto"
+    )]
     #[arg(value_parser = sizes::protocol)]
     pub protocol: crate::settings::Protocol,
 
     /// Largest item, in bytes or with a suffix k, m, g (1k to 1024m)
-    #[arg(short = 'I', long = "max-item-size", value_name = "num", default_value = "1m")]
+    #[arg(
+        short = 'I',
+        long = "max-item-size",
+        value_name = "num",
+        default_value = "1m"
+    )]
     #[arg(value_parser = sizes::bytes)]
     pub item_bytes_max: u64,
 

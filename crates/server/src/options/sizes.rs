@@ -31,7 +31,9 @@ fn scaled(text: &str, shift_without_suffix: u32) -> Result<u64, String> {
         _ => (text, shift_without_suffix),
     };
     let number = number(digits)?;
-    number.checked_mul(1 << shift).ok_or_else(|| "too large a number".to_owned())
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large a number".to_owned())
 }
 
 /// A number that consists of digits alone.
@@ -93,7 +95,17 @@ mod tests {
 
     #[test]
     fn what_is_not_a_size_is_refused() {
-        for text in ["", "k", "1kb", "-1", "+1", "1.5m", " 1", "0x10", "99999999999999999999"] {
+        for text in [
+            "",
+            "k",
+            "1kb",
+            "-1",
+            "+1",
+            "1.5m",
+            " 1",
+            "0x10",
+            "99999999999999999999",
+        ] {
             assert!(bytes(text).is_err(), "{text}");
         }
         assert!(megabytes("18446744073709551615").is_err());

@@ -51,7 +51,10 @@ impl Replies {
             return;
         }
         self.pinned_bytes += value.len();
-        self.pinned.push_back(Pinned { after: self.bytes.len(), value: item.pin() });
+        self.pinned.push_back(Pinned {
+            after: self.bytes.len(),
+            value: item.pin(),
+        });
     }
 
     /// Bytes waiting.
@@ -66,7 +69,9 @@ impl Replies {
 
     /// The bytes waiting, where no pinned value is among them.
     pub fn contiguous(&self) -> Option<&[u8]> {
-        self.pinned.is_empty().then(|| &self.bytes[self.bytes_sent..])
+        self.pinned
+            .is_empty()
+            .then(|| &self.bytes[self.bytes_sent..])
     }
 
     /// Fills `slices` with the bytes to send next; returns how many were filled.
@@ -143,10 +148,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn store_with(values: &[Vec<u8>]) -> StoreHandle {
-        let handle = Store::new(StoreConfig::default()).expect("a small store").handle();
+        let handle = Store::new(StoreConfig::default())
+            .expect("a small store")
+            .handle();
         for (number, value) in values.iter().enumerate() {
             let key = number.to_string();
-            handle.set(key.as_bytes(), value, &SetOptions::default()).expect("room");
+            handle
+                .set(key.as_bytes(), value, &SetOptions::default())
+                .expect("room");
         }
         handle
     }
@@ -184,7 +193,10 @@ mod tests {
         for _ in 0..2 * SLICES_MAX {
             replies.push_value(&handle.get(b"0", Access::Peek).expect("stored"));
         }
-        assert_eq!(drain(&mut replies, usize::MAX).len(), 2 * SLICES_MAX * value.len());
+        assert_eq!(
+            drain(&mut replies, usize::MAX).len(),
+            2 * SLICES_MAX * value.len()
+        );
     }
 
     proptest! {

@@ -17,7 +17,13 @@ use std::sync::atomic::Ordering::Relaxed;
 impl Worker {
     /// Takes over what the accepting thread has delivered.
     pub(super) fn accept_arrivals(&mut self) {
-        for Arrival { socket, peer, listener, tls } in self.mailbox.collect() {
+        for Arrival {
+            socket,
+            peer,
+            listener,
+            tls,
+        } in self.mailbox.collect()
+        {
             self.resources.counters.total_connections.bump();
             let fd = socket.as_raw_fd();
             match self.transport(socket, tls) {
@@ -83,7 +89,9 @@ impl Worker {
         let fd = info.fd;
         watch.publish(
             Kind::ConnEvents,
-            format_args!("type={event} rip={ip} rport={port} transport={transport}{reason} cfd={fd}"),
+            format_args!(
+                "type={event} rip={ip} rport={port} transport={transport}{reason} cfd={fd}"
+            ),
         );
     }
 

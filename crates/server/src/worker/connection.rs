@@ -68,7 +68,10 @@ impl Connection {
 
     /// Takes the waiting input away, without what is done with.
     pub fn take_pending(&mut self) -> (Vec<u8>, usize) {
-        (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_used))
+        (
+            std::mem::take(&mut self.pending),
+            std::mem::take(&mut self.pending_used),
+        )
     }
 
     /// Keeps `rest` until more arrives.

@@ -37,7 +37,9 @@ impl Worker {
             let socket = &self.datagram_sockets[index];
             let received = rustix::net::recvfrom(&**socket, &mut buffer[..], RecvFlags::empty());
             // A failed send to some earlier client may be reported here: that is none of ours.
-            let Ok((_, count, Some(client))) = received else { break };
+            let Ok((_, count, Some(client))) = received else {
+                break;
+            };
             self.resources.counters.bytes_read.add(count as u64);
             answer(socket, &client, &buffer[..count], &mut self.resources);
         }
@@ -47,17 +49,25 @@ impl Worker {
 
 /// Handles one datagram; one that is too short for a header is not answered.
 fn answer(socket: &Socket, client: &SocketAddrAny, datagram: &[u8], resources: &mut Resources) {
-    let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else { return };
+    let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
+        return;
+    };
     let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
     resources.counters.udp_requests.bump();
     if [count_high, count_low] == [0, 1] {
         execute(input, resources);
     } else {
-        resources.replies.buffer().extend_from_slice(MULTI_PACKET_REQUEST);
+        resources
+            .replies
+            .buffer()
+            .extend_from_slice(MULTI_PACKET_REQUEST);
     }
     if resources.replies.len() > REPLY_BYTES_MAX {
         resources.replies.clear();
-        resources.replies.buffer().extend_from_slice(REPLY_TOO_LARGE);
+        resources
+            .replies
+            .buffer()
+            .extend_from_slice(REPLY_TOO_LARGE);
     }
     let sent = send(socket, client, [id_high, id_low], &mut resources.replies);
     resources.counters.bytes_written.add(sent as u64);
@@ -105,7 +115,10 @@ impl Datagram {
         bytes[0..2].copy_from_slice(&id);
         bytes[2..4].copy_from_slice(&sequence.to_be_bytes());
         bytes[4..6].copy_from_slice(&total.to_be_bytes());
-        Datagram { bytes, len: HEADER_BYTES }
+        Datagram {
+            bytes,
+            len: HEADER_BYTES,
+        }
     }
 
     /// Takes as many bytes as fit from the front of `replies`; returns how many.
@@ -132,7 +145,9 @@ mod tests {
     #[test]
     fn replies_are_cut_into_framed_datagrams() {
         let mut replies = Replies::default();
-        replies.buffer().extend((0..3000).map(|number| number as u8));
+        replies
+            .buffer()
+            .extend((0..3000).map(|number| number as u8));
         let expected = replies.buffer().clone();
         let total = replies.len().div_ceil(PAYLOAD_BYTES_MAX) as u16;
         assert_eq!(total, 3);
@@ -140,7 +155,10 @@ mod tests {
         for sequence in 0..total {
             let mut datagram = Datagram::new([0x12, 0x34], sequence, total);
             replies.advance(datagram.fill(&replies));
-            assert_eq!(datagram.bytes()[..8], [0x12, 0x34, 0, sequence as u8, 0, 3, 0, 0]);
+            assert_eq!(
+                datagram.bytes()[..8],
+                [0x12, 0x34, 0, sequence as u8, 0, 3, 0, 0]
+            );
             payload.extend_from_slice(&datagram.bytes()[8..]);
         }
         assert_eq!(payload, expected);

@@ -13,11 +13,20 @@ pub(super) fn execute(
 ) -> (usize, Outcome) {
     let before = resources.before_batch();
     let context = context!(resources);
-    let (consumed, status) = connection.session.advance(input, &context, &mut resources.replies);
+    let (consumed, status) = connection
+        .session
+        .advance(input, &context, &mut resources.replies);
     connection.unfinished = status == Status::Yield;
     connection.closing = status == Status::Close;
     if connection.unfinished {
         resources.counters.conn_yields.bump();
+    }
+    if connection.watcher.is_none()
+        && let Some(flags) = connection.session.watching()
+    {
+        // Before the client is told, so that it misses nothing from then on.
+        let mailbox = std::sync::Arc::clone(&resources.mailbox);
+        connection.watcher = Some(resources.shared.watch.subscribe(flags, mailbox));
     }
     let outcome = reply::send(connection, resources);
     resources.after_batch(before);

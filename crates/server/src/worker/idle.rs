@@ -13,7 +13,10 @@ pub(super) struct Sweep {
 impl Sweep {
     /// Closes after `timeout_seconds` of silence; never if that is 0.
     pub fn new(timeout_seconds: u32) -> Self {
-        Sweep { timeout_seconds, next: 0 }
+        Sweep {
+            timeout_seconds,
+            next: 0,
+        }
     }
 
     /// How long the worker may sleep; none means for ever.

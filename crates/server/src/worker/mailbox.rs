@@ -35,13 +35,20 @@ impl Mailbox {
     /// When descriptors are exhausted.
     pub fn new() -> io::Result<Self> {
         let arrivals = Mutex::default();
-        Ok(Mailbox { arrivals, waker: Waker::new()?, connections: AtomicUsize::new(0) })
+        Ok(Mailbox {
+            arrivals,
+            waker: Waker::new()?,
+            connections: AtomicUsize::new(0),
+        })
     }
 
     /// Hands a connection over.
     pub fn deliver(&self, arrival: Arrival) {
         self.connections.fetch_add(1, Relaxed);
-        self.arrivals.lock().expect("no panic while held").push(arrival);
+        self.arrivals
+            .lock()
+            .expect("no panic while held")
+            .push(arrival);
         self.waker.wake();
     }
 

@@ -20,8 +20,8 @@ use connection::{Connection, Outcome};
 use mailbox::Mailbox;
 use polling::Polling;
 use resources::Resources;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::Socket;
 use std::io;
@@ -69,21 +69,31 @@ impl Worker {
         datagram_sockets: Vec<Arc<Socket>>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &mailbox.waker, EventData::new_u64(MAILBOX), EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            &mailbox.waker,
+            EventData::new_u64(MAILBOX),
+            EventFlags::IN,
+        )?;
         for (index, socket) in datagram_sockets.iter().enumerate() {
             let data = EventData::new_u64(DATAGRAMS + index as u64);
-            epoll::add(&epoll, &**socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+            epoll::add(
+                &epoll,
+                &**socket,
+                data,
+                EventFlags::IN | EventFlags::EXCLUSIVE,
+            )?;
         }
         Ok(Worker {
             epoll,
-            mailbox,
             admission,
             connections: Slab::new(),
             unfinished: Vec::new(),
             polling: Polling::new(Duration::from_micros(shared.settings.poll_us.into())),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
-            resources: Resources::new(shared, index),
+            resources: Resources::new(shared, index, Arc::clone(&mailbox)),
             events: Vec::with_capacity(EVENTS_MAX),
+            mailbox,
             watching: Vec::new(),
             datagram_sockets,
         })
@@ -162,7 +172,9 @@ impl Worker {
 
     fn serve(&mut self, slot: usize, flags: EventFlags) {
         // An event may have been fetched together with the one that ended its connection.
-        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(connection) = self.connections.get_mut(slot) else {
+            return;
+        };
         let outcome = if connection.awaits_room || flags.contains(EventFlags::OUT) {
             read::on_writable(connection, &mut self.resources)
         } else {
@@ -173,7 +185,9 @@ impl Worker {
 
     fn resume_unfinished(&mut self) {
         for slot in std::mem::take(&mut self.unfinished) {
-            let Some(connection) = self.connections.get_mut(slot) else { continue };
+            let Some(connection) = self.connections.get_mut(slot) else {
+                continue;
+            };
             let outcome = read::resume(connection, &mut self.resources);
             self.settle(slot, outcome);
         }
@@ -188,11 +202,7 @@ impl Worker {
             self.unfinished.push(slot);
         }
         let connection = &mut self.connections[slot];
-        if connection.watcher.is_none()
-            && let Some(flags) = connection.session.watching()
-        {
-            connection.watcher =
-                Some(self.resources.shared.watch.subscribe(flags, Arc::clone(&self.mailbox)));
+        if connection.watcher.is_some() && !self.watching.contains(&slot) {
             self.watching.push(slot);
         }
         let awaits_room = connection.has_unsent();
@@ -202,7 +212,11 @@ impl Worker {
                 // Lines may have gathered meanwhile.
                 self.mailbox.waker.wake();
             }
-            let flags = if awaits_room { EventFlags::OUT } else { EventFlags::IN };
+            let flags = if awaits_room {
+                EventFlags::OUT
+            } else {
+                EventFlags::IN
+            };
             let data = EventData::new_u64(slot as u64);
             epoll::modify(&self.epoll, &connection.transport, data, flags)
                 .expect("the socket is registered");

@@ -24,7 +24,11 @@ pub(super) struct Polling {
 impl Polling {
     /// Polls for at most `most` after activity; not at all if that is zero.
     pub fn new(most: Duration) -> Self {
-        Polling { most, budget: most, idle_since: None }
+        Polling {
+            most,
+            budget: most,
+            idle_since: None,
+        }
     }
 
     /// There was something to do.
@@ -40,9 +44,13 @@ impl Polling {
 
     /// The worker slept and was woken at `now`, by something to do.
     pub fn woken(&mut self, now: Instant) {
-        let Some(since) = self.idle_since.take() else { return };
+        let Some(since) = self.idle_since.take() else {
+            return;
+        };
         if now.duration_since(since) <= self.most {
-            self.budget = (self.budget * FACTOR).max(self.most / START_FRACTION).min(self.most);
+            self.budget = (self.budget * FACTOR)
+                .max(self.most / START_FRACTION)
+                .min(self.most);
         } else {
             self.budget /= FACTOR;
             if self.budget < Duration::from_micros(1) {

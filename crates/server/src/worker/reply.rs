@@ -9,7 +9,11 @@ use std::io::{self, IoSlice};
 
 /// Sends the worker's gathered replies to `connection`.
 pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Outcome {
-    let sent = write(&mut connection.transport, &mut resources.replies, &resources.counters);
+    let sent = write(
+        &mut connection.transport,
+        &mut resources.replies,
+        &resources.counters,
+    );
     if sent.is_ok() && !resources.replies.is_empty() {
         connection.unsent = Some(Box::new(std::mem::take(&mut resources.replies)));
     }

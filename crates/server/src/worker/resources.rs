@@ -1,5 +1,6 @@
 //! What all connections of one worker share.
 
+use super::mailbox::Mailbox;
 use crate::counters::Counters;
 use crate::metrics::latency::{Counted, Latencies};
 use crate::session::Replies;
@@ -27,6 +28,8 @@ pub(super) struct Resources {
     pub counters: Arc<Counters>,
     /// Where this worker's times are recorded, if anybody asks for them.
     pub latencies: Option<Arc<Latencies>>,
+    /// Where this worker is woken.
+    pub mailbox: Arc<Mailbox>,
     /// When the worker learned of what it is doing.
     pub turn_began: Instant,
     /// The time, read once per turn of the loop.
@@ -35,7 +38,7 @@ pub(super) struct Resources {
 
 impl Resources {
     /// The means of worker number `index`.
-    pub fn new(shared: Arc<Shared>, index: usize) -> Self {
+    pub fn new(shared: Arc<Shared>, index: usize, mailbox: Arc<Mailbox>) -> Self {
         let (store, clock) = (shared.store.handle(), shared.clock());
         store.set_now(clock.now);
         Resources {
@@ -44,6 +47,7 @@ impl Resources {
             store,
             latencies: shared.latencies.get(index).cloned(),
             turn_began: Instant::now(),
+            mailbox,
             counters: Arc::clone(&shared.workers[index]),
             clock,
             shared,
@@ -52,7 +56,9 @@ impl Resources {
 
     /// What has been counted before a batch of requests, if its time is to be recorded.
     pub fn before_batch(&self) -> Option<Counted> {
-        self.latencies.as_ref().map(|_| Latencies::counted(&self.counters))
+        self.latencies
+            .as_ref()
+            .map(|_| Latencies::counted(&self.counters))
     }
 
     /// A batch of requests has been answered.

@@ -8,7 +8,10 @@ impl Worker {
     pub(super) fn show_watchers(&mut self) {
         for slot in self.watching.clone() {
             let connection = &mut self.connections[slot];
-            let Some(watcher) = connection.watcher.as_ref().filter(|_| !connection.has_unsent())
+            let Some(watcher) = connection
+                .watcher
+                .as_ref()
+                .filter(|_| !connection.has_unsent())
             else {
                 // Lines gather, up to a limit, until the client reads.
                 continue;

@@ -1,0 +1,240 @@
+//! How the server starts, tells where it is, and ends.
+
+mod support;
+
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use support::{Server, command, wait_for};
+
+#[test]
+fn every_ending_signal_drains_and_ends_with_0() {
+    for signal in [Signal::TERM, Signal::INT, Signal::USR1] {
+        let mut server = Server::start(&[]);
+        let mut client = server.connect();
+        client.exercise();
+        server.signal(signal);
+        assert!(server.wait().success(), "{signal:?}:\n{}", server.log());
+        assert_eq!(client.line(), None);
+    }
+}
+
+#[test]
+fn what_has_been_asked_is_answered_before_the_end() {
+    let mut server = Server::start(&["-t", "1"]);
+    let mut client = server.connect();
+    client.set("large", &vec![b'x'; 900_000]);
+    // More than fits into the socket, so that much of it waits in the server.
+    client.send(&b"get large\r\n".repeat(20));
+    assert_eq!(client.line().as_deref(), Some("VALUE large 0 900000"));
+    server.signal(Signal::TERM);
+    let mut rest = Vec::new();
+    client
+        .stream
+        .read_to_end(&mut rest)
+        .expect("an orderly end");
+    let expected = 20 * (b"VALUE large 0 900000\r\n\r\nEND\r\n".len() + 900_000);
+    assert_eq!(rest.len() + b"VALUE large 0 900000\r\n".len(), expected);
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_hold_up_the_end() {
+    let mut server = Server::start(&["-t", "1"]);
+    let mut client = server.connect();
+    client.set("large", &vec![b'x'; 900_000]);
+    client.send(&b"get large\r\n".repeat(100));
+    server.signal(Signal::TERM);
+    assert!(server.wait().success());
+}
+
+#[test]
+fn the_shutdown_command_ends_the_server() {
+    let mut server = Server::start(&["-A"]);
+    let mut client = server.connect();
+    client.send(b"shutdown\r\n");
+    assert_eq!(client.line(), None);
+    assert!(server.wait().success());
+}
+
+#[test]
+fn wrong_options_are_refused_with_a_message() {
+    let taken = Server::start(&[]);
+    let taken = format!("127.0.0.1:{}", taken.port);
+    for (arguments, status, named) in [
+        (&["-Q"][..], 1, "-Q"),
+        (&["-o", "foo"], 1, "foo"),
+        (&["-t", "0"], 64, "-t"),
+        (&["-I", "2g"], 64, "-I"),
+        (&["-m", "64kb"], 64, "64kb"),
+        (&["-p", "70000"], 64, "70000"),
+        (&["-Z"], 64, "ssl_chain_cert"),
+        (
+            &["-Z", "-o", "ssl_chain_cert=/no/such/file"],
+            71,
+            "/no/such/file",
+        ),
+        (&["-Y", "/no/such/file"], 71, "/no/such/file"),
+        (&["-l", "192.0.2.1"], 71, "192.0.2.1"),
+        (&["-l", &taken], 71, &taken),
+        (&["-l", "no.such.host.invalid"], 71, "no.such.host.invalid"),
+        (
+            &["-s", "/no/such/directory/socket"],
+            71,
+            "/no/such/directory/socket",
+        ),
+    ] {
+        let output = command(&["-p", "0", "-l", "127.0.0.1"])
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {message}"
+        );
+        assert!(message.contains(named), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn help_version_and_licence_are_shown() {
+    for (option, named) in [
+        ("-h", "--conn-limit"),
+        ("--version", env!("CARGO_PKG_VERSION")),
+        ("-i", "Apache License"),
+    ] {
+        let output = command(&[option])
+            .stdout(Stdio::piped())
+            .output()
+            .expect("it runs");
+        assert!(output.status.success());
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains(named),
+            "{option}"
+        );
+    }
+}
+
+#[test]
+fn ports_and_process_number_are_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (pid_file, port_file) = (directory.path().join("pid"), directory.path().join("ports"));
+    let child = command(&[
+        "-p",
+        "-1",
+        "-U",
+        "-1",
+        "-l",
+        "127.0.0.1",
+        "-u",
+        "root",
+        "-P",
+    ])
+    .arg(&pid_file)
+    .env("MEMCACHED_PORT_FILENAME", &port_file)
+    .stderr(Stdio::null())
+    .spawn()
+    .expect("it starts");
+    let mut server = Server {
+        child,
+        directory,
+        port: 0,
+    };
+    let ports = wait_for("the ports", || std::fs::read_to_string(&port_file).ok());
+    assert!(
+        ports.contains("TCP INET: ") && ports.contains("UDP INET: "),
+        "{ports}"
+    );
+    let pid = std::fs::read_to_string(&pid_file).expect("a file");
+    assert_eq!(pid.trim(), server.child.id().to_string());
+    server.signal(Signal::TERM);
+    assert!(server.wait().success());
+    assert!(!pid_file.exists());
+}
+
+#[test]
+fn a_daemon_outlives_the_command_that_started_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (pid_file, port_file) = (directory.path().join("pid"), directory.path().join("port"));
+    let status = command(&["-d", "-p", "0", "-l", "127.0.0.1", "-u", "root", "-P"])
+        .arg(&pid_file)
+        .arg("--port-file")
+        .arg(&port_file)
+        .status()
+        .expect("it runs");
+    assert!(status.success());
+    let port = wait_for("its port", || std::fs::read_to_string(&port_file).ok());
+    let port: u16 = port.trim().parse().expect("a port");
+    let mut client = support::Client::over(support::tcp(([127, 0, 0, 1], port).into()));
+    client.exercise();
+    let pid = std::fs::read_to_string(&pid_file)
+        .expect("a file")
+        .trim()
+        .parse()
+        .expect("a number");
+    let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+    rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
+    wait_for("its end", || (!pid_file.exists()).then_some(()));
+}
+
+#[test]
+fn metrics_are_served() {
+    let server = Server::start(&["--metrics", "127.0.0.1:0"]);
+    let mut client = server.connect();
+    client.exercise();
+    let port = server.port_logged("serving metrics");
+    let page = |path: &str| {
+        let mut stream = support::tcp(([127, 0, 0, 1], port).into());
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("sent");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("a page");
+        page
+    };
+    let metrics = page("/metrics");
+    for line in [
+        "farcache_cmd_set_total 2",
+        "farcache_get_misses_total 1",
+        "farcache_connections 1",
+        "farcache_items 2",
+        "farcache_get_latency_seconds_count 3",
+        "farcache_set_latency_seconds_bucket{le=\"+Inf\"} 2",
+        "farcache_memory_limit_bytes 67108864",
+    ] {
+        assert!(
+            metrics.lines().any(|other| other == line),
+            "no {line} in\n{metrics}"
+        );
+    }
+    assert!(page("/elsewhere").starts_with("HTTP/1.0 404"));
+}
+
+#[test]
+fn log_lines_are_json_if_asked_for() {
+    let server = Server::start(&["--log-format", "json", "-o", "slab_reassign"]);
+    let log = server.log();
+    assert!(log.lines().count() >= 2);
+    assert!(
+        log.lines()
+            .all(|line| line.starts_with('{') && line.ends_with('}')),
+        "{log}"
+    );
+    assert!(log.contains("-o slab_reassign"));
+}
+
+#[test]
+fn watchers_see_connections_come_and_go() {
+    let server = Server::start(&[]);
+    let mut watcher = server.connect();
+    assert_eq!(watcher.ask("watch connevents").as_deref(), Some("OK"));
+    drop(server.connect());
+    let opened = watcher.line().expect("an event");
+    assert!(opened.contains(" type=conn_new rip=127.0.0.1 "), "{opened}");
+    let closed = watcher.line().expect("an event");
+    assert!(
+        closed.contains(" type=conn_close rip=127.0.0.1 "),
+        "{closed}"
+    );
+}
