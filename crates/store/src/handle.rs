@@ -8,6 +8,7 @@ use crate::index::Location;
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
 use crate::prefetch::prefetch_line;
+use crate::reclaim::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use farcache_base::time::{START, Seconds};
@@ -200,7 +201,7 @@ impl StoreHandle {
             if self.has_room(size, expiry) {
                 return Ok(());
             }
-            if !self.make_room(size) {
+            if !self.make_room(size, expiry) {
                 break;
             }
         }
@@ -223,7 +224,7 @@ impl StoreHandle {
 
     /// Reclaims memory. While items are borrowed the handle cannot wait for readers, itself among
     /// them, to leave retired segments.
-    fn make_room(&self, size: usize) -> bool {
+    fn make_room(&self, size: usize, expiry: Seconds) -> bool {
         if self.borrowed.get() > 0 {
             return false;
         }
@@ -234,11 +235,15 @@ impl StoreHandle {
             // What this thread itself has open would stand in the way of a long run.
             self.writer.borrow_mut().seal_all(&self.core.arena);
         }
-        let made = self.core.make_room(run);
+        let room = self.core.make_room(run);
         if was_online {
             self.enter();
         }
-        made
+        if let Room::Run(head) = room {
+            let mut writer = self.writer.borrow_mut();
+            writer.adopt_run(&self.core.arena, head, size, expiry, self.now());
+        }
+        !matches!(room, Room::None)
     }
 
     /// Accounts for a change in the number of entries.

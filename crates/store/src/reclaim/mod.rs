@@ -22,6 +22,8 @@ const GRACE_WAIT_MAX: Duration = Duration::from_secs(1);
 const GRACE_POLL: Duration = Duration::from_micros(20);
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
+/// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
+const RUN_TRIES: u32 = 4;
 /// Segments looked at for a cheap one before each eviction.
 const CLEANING_WINDOW: u32 = 64;
 
@@ -32,6 +34,16 @@ struct State {
     main: Writer,
     /// Where the last look for cheap segments ended.
     position: u32,
+}
+
+/// What a writer in need got.
+pub(crate) enum Room {
+    /// Nothing can be freed.
+    None,
+    /// There are free segments; another thread may still be quicker to take them.
+    Free,
+    /// A run of segments, open, with this head.
+    Run(u32),
 }
 
 /// The reclaimer of a store.
@@ -108,10 +120,9 @@ impl Core {
         }
     }
 
-    /// Frees `run` segments in a row for a writer that found none. The caller holds no reference
-    /// into the store (it is offline). False where nothing can be freed; where it is true another
-    /// thread may still have been quicker to take what was.
-    pub fn make_room(&self, run: u32) -> bool {
+    /// Frees segments for a writer that needs `run` of them in a row and found none. The caller holds
+    /// no reference into the store (it is offline).
+    pub fn make_room(&self, run: u32) -> Room {
         let mut state = self.reclaimer.state();
         let deadline = Instant::now() + GRACE_WAIT_MAX;
         let enough = |core: &Core| core.arena.counts().free >= run + RECLAIMER_SEGMENTS;
@@ -124,10 +135,14 @@ impl Core {
             if can_wait {
                 std::thread::sleep(GRACE_POLL);
             } else if !self.reclaim_one(&mut state) {
-                return false;
+                return Room::None;
             }
         }
-        run == 1 || self.make_room_for_run(&mut state, run)
+        if run == 1 {
+            return Room::Free;
+        }
+        let made = (0..RUN_TRIES).find_map(|_| self.make_run(&mut state, run));
+        made.map_or(Room::None, Room::Run)
     }
 
     /// Whether items that stay have nowhere to go until readers leave the retired segments.

@@ -3,13 +3,14 @@
 use super::policy::Fate;
 use super::{GRACE_POLL, GRACE_WAIT_MAX, State};
 use crate::core::Core;
-use crate::segment::SegmentState;
+use crate::segment::{Queue, SegmentState};
+use std::ops::Range;
 use std::time::Instant;
 
 impl Core {
-    /// Frees `run` segments in a row. False where no stretch can be freed; one that turned out to be
-    /// in use is worth another try.
-    pub(super) fn make_room_for_run(&self, state: &mut State, run: u32) -> bool {
+    /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
+    /// now.
+    pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
         let fate = if self.config.evict {
             Fate::Drop
         } else {
@@ -18,34 +19,25 @@ impl Core {
         // What this thread itself has open would stand in the way.
         state.probation.seal_all(&self.arena);
         state.main.seal_all(&self.arena);
-        let Some(first) = self.cheapest_stretch(run) else {
-            return false;
-        };
-        let mut taken = Vec::new();
-        let mut emptied = true;
+        let first = self.cheapest_stretch(run)?;
+        let stretch = first..first + run;
+        self.arena.claim(stretch.clone());
         let mut segment = first;
-        while segment < first + run {
-            if self.arena.take_free(segment) {
-                taken.push(segment);
-                segment += 1;
-                continue;
-            }
+        while segment < stretch.end {
             let head = self.arena.meta(segment).head();
             let length = self.arena.meta(head).run();
-            emptied &= self.is_in_limbo(segment)
-                || self.arena.begin_emptying(head) && self.empty(state, head, fate);
+            if self.arena.begin_emptying(head) && !self.empty(state, head, fate) {
+                break;
+            }
             segment = head + length;
         }
-        self.arena.give_free(taken.into_iter());
-        if emptied {
-            self.wait_for_grace(first..first + run);
-        }
-        emptied || self.config.evict
+        self.wait_for_grace(stretch);
+        self.arena.open_claimed(Queue::Probation)
     }
 
     /// Waits until no reader can be in these segments any longer, but not for ever; the caller is
     /// offline.
-    fn wait_for_grace(&self, mut segments: std::ops::Range<u32>) {
+    fn wait_for_grace(&self, mut segments: Range<u32>) {
         let deadline = Instant::now() + GRACE_WAIT_MAX;
         loop {
             self.arena.collect(&self.epochs);

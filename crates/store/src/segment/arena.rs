@@ -10,6 +10,7 @@ use crate::options::StoreConfig;
 use crate::region::Region;
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
 
@@ -40,6 +41,8 @@ struct Limbo {
 
 struct Pool {
     free: FreeMap,
+    /// Segments kept for a run that is being made room for.
+    claimed: Range<u32>,
     limbo: VecDeque<Limbo>,
     /// Segments that may hold memory: those not parked.
     managed: u32,
@@ -100,6 +103,7 @@ impl Arena {
                 .collect(),
             pool: Mutex::new(Pool {
                 free,
+                claimed: 0..0,
                 limbo: VecDeque::new(),
                 managed: allowed,
                 allowed,
@@ -217,8 +221,7 @@ impl Arena {
         Some(head)
     }
 
-    /// Opens segments that the caller has taken with [`Arena::take_free`] or emptied itself.
-    pub fn open_taken(&self, head: u32, run: u32, queue: super::Queue) {
+    fn open_taken(&self, head: u32, run: u32, queue: super::Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
             self.meta(tail).set_state(SegmentState::Tail);
@@ -227,15 +230,30 @@ impl Arena {
         self.meta(head).open(sequence, run, queue);
     }
 
-    /// Takes this very segment if it is free.
-    pub fn take_free(&self, segment: u32) -> bool {
-        self.pool().free.take_this(segment)
+    /// Keeps a stretch for a run: those of its segments that are free, and those that become free,
+    /// are given to nobody else. There is one such stretch at a time.
+    pub fn claim(&self, stretch: Range<u32>) {
+        let mut pool = self.pool();
+        for segment in stretch.clone() {
+            pool.free.take_this(segment);
+        }
+        pool.claimed = stretch;
     }
 
-    /// Puts taken segments back.
-    pub fn give_free(&self, segments: impl Iterator<Item = u32>) {
+    /// Opens the claimed stretch as one run, if all of it is free by now; else gives back what is.
+    pub fn open_claimed(&self, queue: super::Queue) -> Option<u32> {
         let mut pool = self.pool();
-        segments.for_each(|segment| pool.free.give(segment));
+        let stretch = std::mem::take(&mut pool.claimed);
+        let is_free = |segment: &u32| self.meta(*segment).state() == SegmentState::Free;
+        if !stretch.clone().all(|segment| is_free(&segment)) {
+            stretch
+                .filter(is_free)
+                .for_each(|segment| pool.free.give(segment));
+            return None;
+        }
+        drop(pool);
+        self.open_taken(stretch.start, stretch.len() as u32, queue);
+        Some(stretch.start)
     }
 
     /// Closes an open segment: it may be evicted from now on.
@@ -294,13 +312,15 @@ impl Arena {
 
     fn free_or_park(&self, pool: &mut Pool, segment: u32) {
         let meta = self.meta(segment);
-        meta.set_head(segment);
+        meta.leave_run(segment);
         if pool.managed > pool.allowed {
             self.park(pool, segment);
             return;
         }
         meta.set_state(SegmentState::Free);
-        pool.free.give(segment);
+        if !pool.claimed.contains(&segment) {
+            pool.free.give(segment);
+        }
     }
 
     fn park(&self, pool: &mut Pool, segment: u32) {

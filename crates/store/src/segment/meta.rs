@@ -125,6 +125,12 @@ impl SegmentMeta {
         self.head.load(Relaxed)
     }
 
+    /// The segment, of this number, stands for itself again.
+    pub fn leave_run(&self, number: u32) {
+        self.head.store(number, Relaxed);
+        self.run.store(1, Relaxed);
+    }
+
     pub fn set_head(&self, head: u32) {
         self.head.store(head, Relaxed);
     }

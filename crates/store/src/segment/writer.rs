@@ -119,6 +119,18 @@ impl Writer {
         true
     }
 
+    /// Fills a run that was opened for an item of this size.
+    pub fn adopt_run(
+        &mut self,
+        arena: &Arena,
+        head: u32,
+        size: usize,
+        expiry: Seconds,
+        now: Seconds,
+    ) {
+        self.adopt(arena, head, class_of(arena, size, expiry, now));
+    }
+
     fn adopt(&mut self, arena: &Arena, head: u32, class: usize) {
         let capacity = arena.meta(head).run() as usize * arena.segment_bytes();
         let open = Open {
