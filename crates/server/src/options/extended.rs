@@ -260,6 +260,14 @@ mod tests {
     }
 
     #[test]
+    fn every_one_stands_in_the_document() {
+        let document = include_str!("../../../../docs/options.md");
+        for (name, _) in NOT_APPLICABLE {
+            assert!(document.contains(&format!("`{name}`")), "{name} is missing");
+        }
+    }
+
+    #[test]
     fn the_table_is_sorted_and_free_of_doubles() {
         assert!(NOT_APPLICABLE.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }

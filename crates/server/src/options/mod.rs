@@ -233,6 +233,13 @@ pub struct Options {
     pub napi_ids: Option<u32>,
 
     /// Extended options, separated by commas
+    ///
+    /// Obeyed: maxconns_fast, no_maxconns_fast (connections above -c are told so and closed, or
+    /// wait), idle_timeout=SECONDS, track_sizes, watcher_logbuf_size=KILOBYTES, and for -Z
+    /// ssl_chain_cert=FILE, ssl_key=FILE, ssl_ca_cert=FILE, ssl_verify_mode=0..3,
+    /// ssl_min_version=tlsv1.2|tlsv1.3, ssl_keyformat=PEM, ssl_session_cache. Every other
+    /// sub-option of memcached 1.6 is accepted and reported as not applicable; unknown ones are
+    /// refused.
     #[arg(short = 'o', long = "extended", value_name = "options", action = ArgAction::Append)]
     pub extended: Vec<String>,
 
