@@ -34,6 +34,10 @@ pub(crate) struct Events {
     pub expired: Event,
     pub expired_unread: Event,
     pub moved: Event,
+    /// Reads that found their key expired.
+    pub reads_expired: Event,
+    /// Reads that found their key flushed.
+    pub reads_flushed: Event,
     pub segments_evicted: Event,
     pub segments_expired: Event,
     pub segments_cleaned: Event,

@@ -120,10 +120,24 @@ impl StoreHandle {
     #[inline]
     fn accept(&self, location: Location, key: &[u8], access: Access) -> Option<Item<'_>> {
         let item = self.core.arena.item(location);
-        if !item.has_key(key) || !self.core.is_visible(location, item, self.now()) {
+        if !item.has_key(key) {
+            return None;
+        }
+        if !self.core.is_visible(location, item, self.now()) {
+            self.note_invisible(item);
             return None;
         }
         Some(self.found(location, item, access))
+    }
+
+    #[cold]
+    fn note_invisible(&self, item: RawItem) {
+        let events = self.events();
+        if item.is_expired(self.now()) {
+            events.reads_expired.add(1);
+        } else {
+            events.reads_flushed.add(1);
+        }
     }
 
     /// An item just found, its use noted.
@@ -159,6 +173,23 @@ impl StoreHandle {
         hashes.iter().for_each(|&hash| self.prefetch_item(hash));
         let pairs = hashes.iter().zip(keys);
         found.extend(pairs.map(|(&hash, key)| self.get_hashed(hash, key, access)));
+    }
+
+    /// Starts fetching what operations on up to [`BATCH_MAX`] keys will touch; keys beyond that are
+    /// left alone. Worth it before several operations that follow each other closely.
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        self.enter();
+        let mut hashes = [0u64; BATCH_MAX];
+        let pairs = hashes.iter_mut().zip(keys);
+        let count = pairs
+            .map(|(hash, key)| {
+                *hash = self.core.hash(key);
+                self.core.index.prefetch(*hash);
+            })
+            .count();
+        hashes[..count]
+            .iter()
+            .for_each(|&hash| self.prefetch_item(hash));
     }
 
     /// Starts fetching the item that a hash probably leads to: header and key lie on its first

@@ -21,6 +21,10 @@ pub struct StoreStats {
     pub expired: u64,
     /// Expired items that nobody had read.
     pub expired_unread: u64,
+    /// Reads that found their key expired.
+    pub reads_expired: u64,
+    /// Reads that found their key flushed.
+    pub reads_flushed: u64,
     /// Memory for items, in bytes.
     pub memory_bytes: u64,
     /// Size of a segment, in bytes.
@@ -70,6 +74,8 @@ impl Store {
             evicted_unread: sum(|events| &events.evicted_unread),
             expired: sum(|events| &events.expired),
             expired_unread: sum(|events| &events.expired_unread),
+            reads_expired: sum(|events| &events.reads_expired),
+            reads_flushed: sum(|events| &events.reads_flushed),
             memory_bytes: u64::from(counts.allowed) * core.arena.segment_bytes() as u64,
             segment_bytes: core.arena.segment_bytes() as u64,
             segments: u64::from(counts.allowed),

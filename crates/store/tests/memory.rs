@@ -250,3 +250,34 @@ fn a_pinned_value_stays_however_much_is_stored() {
     drop(pinned);
     assert_eq!(store.stats().values_pinned, 0);
 }
+
+#[test]
+fn an_outdated_value_may_be_stored_as_a_stale_one() {
+    let store = store(4 << 20, true);
+    let handle = store.handle();
+    handle
+        .set(b"k", b"old", &SetOptions::set(0, 1_000))
+        .unwrap();
+    let token = handle.get(b"k", Access::Use).unwrap().cas();
+    handle.get(b"k", Access::Use).unwrap().claim_win();
+    let stale = |compare_cas| SetOptions {
+        compare_cas: Some(compare_cas),
+        invalidate: true,
+        ..SetOptions::set(7, 0)
+    };
+    assert_eq!(handle.set(b"k", b"x", &stale(0)), Ok(SetOutcome::Exists));
+    assert_eq!(
+        handle.set(b"k", b"x", &stale(token + 1)),
+        Ok(SetOutcome::Exists)
+    );
+    assert!(matches!(
+        handle.set(b"k", b"late", &stale(token - 1)),
+        Ok(SetOutcome::Stored { .. })
+    ));
+    let item = handle.get(b"k", Access::Use).unwrap();
+    assert_eq!(
+        (item.value(), item.flags(), item.expiry()),
+        (&b"late"[..], 7, 1_000)
+    );
+    assert!(item.is_stale() && item.is_win_sent());
+}

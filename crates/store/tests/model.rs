@@ -231,10 +231,14 @@ impl Pair {
             },
             (SetMode::Append, Some(old), _) => ModelItem {
                 value: [&old.value, value].concat(),
+                stale: false,
+                win_sent: false,
                 ..old
             },
             (SetMode::Prepend, Some(old), _) => ModelItem {
                 value: [value, &old.value].concat(),
+                stale: false,
+                win_sent: false,
                 ..old
             },
             _ => fresh,

@@ -235,11 +235,6 @@ impl RawItem {
         self.kind() & (KIND_CAS_TOLD | KIND_CAS) != 0
     }
 
-    /// Marks it stale; only before it is published.
-    pub fn set_stale(&self) {
-        self.kind_byte().fetch_or(KIND_STALE, Relaxed);
-    }
-
     /// Marks it as handed out for recaching; only with its chain locked.
     pub fn set_win_sent(&self) {
         self.kind_byte().fetch_or(KIND_WIN_SENT, Relaxed);

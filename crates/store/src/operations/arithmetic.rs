@@ -99,9 +99,12 @@ fn new_value(item: &Item<'_>, options: &ArithmeticOptions) -> Result<u64, Arithm
     })
 }
 
-/// A decimal number, with the trailing spaces that memcached's decrement may leave behind.
+/// The number that a value stands for, by memcached's rule: white space and a plus sign before it
+/// are passed over, and so is everything from the first white space behind it.
 fn number(value: &[u8]) -> Option<u64> {
-    let digits = value.trim_ascii_end();
+    let text = value.trim_ascii_start();
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = text.split(u8::is_ascii_whitespace).next()?;
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_number
         .then(|| std::str::from_utf8(digits).ok()?.parse().ok())
@@ -115,13 +118,15 @@ mod tests {
     #[test]
     fn only_decimal_numbers_of_64_bits_count() {
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(number(b"7  "), Some(7));
+        for seven in [&b"7"[..], b"7  ", b" 7", b"+7", b"7 x", b"07"] {
+            assert_eq!(number(seven), Some(7), "{seven:?}");
+        }
         for other in [
             &b""[..],
             b" ",
             b"-1",
-            b"+1",
             b"1x",
+            b"+ 1",
             b"18446744073709551616",
             b"0x1",
         ] {

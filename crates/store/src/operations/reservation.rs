@@ -1,5 +1,6 @@
 //! Values that arrive in pieces, straight into the segment where they will live.
 
+use super::set::Commit;
 use crate::core::Core;
 use crate::handle::StoreHandle;
 use crate::item::{Layout, RawItem};
@@ -99,6 +100,10 @@ impl StoreHandle {
         }
         self.enter();
         let hash = self.core.hash(item.key());
-        Ok(self.commit_placed(hash, item.key(), &reservation.placed, item, options))
+        let placed = &reservation.placed;
+        match self.commit_placed(hash, item.key(), placed, item, options) {
+            Commit::Ended(outcome) => Ok(outcome),
+            Commit::MustBeStale => self.set_stale(item.key(), item.value(), options),
+        }
     }
 }

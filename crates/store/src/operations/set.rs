@@ -9,6 +9,37 @@ use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
+/// How putting a written item under its key ended.
+pub(super) enum Commit {
+    Ended(SetOutcome),
+    /// The client's token is outdated, but it wants the value stored all the same.
+    MustBeStale,
+}
+
+/// Whether an item may take the place of the present one.
+enum Verdict {
+    Store,
+    StoreStale,
+    Refuse(SetOutcome),
+}
+
+/// The token that a client presents, against the item's.
+enum Comparison {
+    Same,
+    /// Older, and the client asked for that case (meta protocol `I`).
+    Outdated,
+    Different,
+}
+
+fn compare(options: &SetOptions, wanted: u64, cas: u64) -> Comparison {
+    match wanted {
+        _ if wanted == cas => Comparison::Same,
+        // No item ever has token 0, so it is not an older one.
+        1.. if options.invalidate && wanted < cas => Comparison::Outdated,
+        _ => Comparison::Different,
+    }
+}
+
 impl StoreHandle {
     /// Stores a value that is at hand.
     ///
@@ -31,11 +62,15 @@ impl StoreHandle {
         let placed = self.place_or_make_room(&layout, options.expiry)?;
         // SAFETY: the room was just placed for this thread alone, with this layout's size.
         let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
-        let outcome = self.commit_placed(hash, key, &placed, item, options);
-        if !matches!(outcome, SetOutcome::Stored { .. }) {
-            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
+        let commit = self.commit_placed(hash, key, &placed, item, options);
+        if !matches!(commit, Commit::Ended(SetOutcome::Stored { .. })) {
+            let mut writer = self.writer.borrow_mut();
+            writer.unplace(&self.core.arena, &placed);
         }
-        Ok(outcome)
+        match commit {
+            Commit::Ended(outcome) => Ok(outcome),
+            Commit::MustBeStale => self.set_stale(key, value, options),
+        }
     }
 
     /// Refuses keys and values that may not be stored.
@@ -116,43 +151,73 @@ impl StoreHandle {
         placed: &Placed,
         item: RawItem,
         options: &SetOptions,
-    ) -> SetOutcome {
+    ) -> Commit {
         let chain = self.core.index.lock(hash);
         let entry = self.core.entry(&chain, key, self.now());
         match self.judge(options, entry.as_ref().filter(|entry| entry.is_visible)) {
-            Err(refusal) => return refusal,
-            Ok(true) => item.set_stale(),
-            Ok(false) => {}
+            Verdict::Store => {}
+            Verdict::Refuse(outcome) => return Commit::Ended(outcome),
+            Verdict::StoreStale => return Commit::MustBeStale,
         }
         if !self.publish(chain, entry.as_ref(), placed, item) {
-            return SetOutcome::NotStored;
+            return Commit::Ended(SetOutcome::NotStored);
         }
-        SetOutcome::Stored {
-            cas: self.cas_told_of(placed, item),
-        }
+        let cas = self.cas_told_of(placed, item);
+        Commit::Ended(SetOutcome::Stored { cas })
     }
 
-    /// Whether an item may take the place of the present one, and whether it is stale then.
-    fn judge(&self, options: &SetOptions, present: Option<&Entry<'_>>) -> Result<bool, SetOutcome> {
-        if options.mode == SetMode::Add && present.is_some() {
-            return Err(SetOutcome::NotStored);
-        }
-        if let Some(wanted) = options.compare_cas {
-            let Some(present) = present else {
-                return Err(SetOutcome::NotFound);
-            };
-            let cas = self.core.cas_of(present.location, present.item);
-            let is_outdated = options.invalidate && wanted < cas;
-            return if cas == wanted || is_outdated {
-                Ok(is_outdated)
-            } else {
-                Err(SetOutcome::Exists)
-            };
-        }
-        if options.mode == SetMode::Replace && present.is_none() {
-            return Err(SetOutcome::NotStored);
-        }
-        Ok(false)
+    /// Whether an item may take the place of the present one.
+    fn judge(&self, options: &SetOptions, present: Option<&Entry<'_>>) -> Verdict {
+        let refused = match (options.mode, options.compare_cas, present) {
+            (SetMode::Add, _, Some(_)) => SetOutcome::NotStored,
+            (_, Some(_), None) => SetOutcome::NotFound,
+            (SetMode::Replace, _, None) => SetOutcome::NotStored,
+            (_, Some(wanted), Some(present)) => {
+                let cas = self.core.cas_of(present.location, present.item);
+                match compare(options, wanted, cas) {
+                    Comparison::Same => return Verdict::Store,
+                    Comparison::Outdated => return Verdict::StoreStale,
+                    Comparison::Different => SetOutcome::Exists,
+                }
+            }
+            _ => return Verdict::Store,
+        };
+        Verdict::Refuse(refused)
+    }
+
+    /// Stores a value that is outdated already: it is stale from the start, and what the present
+    /// item says of expiry and recaching stays.
+    pub(super) fn set_stale(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        options: &SetOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        let hash = self.core.hash(key);
+        let wanted = options.compare_cas.unwrap_or_default();
+        let end = self.rewrite(hash, key, Access::Peek, |item| {
+            if !matches!(compare(options, wanted, item.cas()), Comparison::Outdated) {
+                return Err(SetOutcome::Exists);
+            }
+            let mut fields = self.fields_of(options);
+            fields.stale = true;
+            fields.expiry = item.expiry();
+            fields.win_sent |= item.is_win_sent();
+            let (before, after) = (Part::Borrowed(value), Part::EMPTY);
+            Ok(Rewrite {
+                fields,
+                before,
+                keeps_value: false,
+                after,
+            })
+        })?;
+        Ok(match end {
+            RewriteEnd::Done(item) => SetOutcome::Stored {
+                cas: item.told_cas(),
+            },
+            RewriteEnd::Refused(outcome) => outcome,
+            RewriteEnd::Absent => SetOutcome::NotFound,
+        })
     }
 
     /// Points the index at a written item, in place of the key's entry if there is one, and unlocks
@@ -218,6 +283,7 @@ impl StoreHandle {
                 let mut fields = item.raw().fields();
                 fields.cas = options.new_cas;
                 fields.cas_told = options.cas_wanted;
+                (fields.stale, fields.win_sent) = (false, false);
                 let (before, after) = match options.mode {
                     SetMode::Prepend => (Part::Borrowed(value), Part::EMPTY),
                     _ => (Part::EMPTY, Part::Borrowed(value)),
