@@ -79,6 +79,15 @@ fn key_bytes(key: u8) -> Vec<u8> {
         .into_bytes()
 }
 
+/// What memcached takes for a number: the first word, with a plus sign or without.
+fn number(value: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(value);
+    let word = text.split_ascii_whitespace().next()?;
+    let digits = word.strip_prefix('+').unwrap_or(word);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
+}
+
 impl Pair {
     fn new() -> Pair {
         let store = Store::new(StoreConfig {
@@ -273,9 +282,7 @@ impl Pair {
         let outcome = self.handle.arithmetic(&key_bytes(key), options).unwrap();
         let old = self.live(key).map(|item| {
             item.fetched = true;
-            String::from_utf8(item.value.clone())
-                .ok()
-                .and_then(|text| text.parse::<u64>().ok())
+            number(&item.value)
         });
         let expected = match old {
             None => options.initial,
@@ -463,7 +470,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_store_answers_like_a_map(
