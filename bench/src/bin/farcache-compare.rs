@@ -109,12 +109,12 @@ struct Results {
 fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     stop_servers_on_signals()?;
     let launcher = options.launcher()?;
+    let machine = Machine::look(&launcher.memcached, &launcher.farcached);
+    println!("{}\n", machine.line());
     if !options.unpinned {
         pin_to_cpu(options.client_cpu)
             .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
     }
-    let machine = Machine::look(&launcher.memcached, &launcher.farcached);
-    println!("{}\n", machine.line());
     let table = compare(&launcher, &options.scope(), options.groups())?;
     println!("{table}");
     if let Some(path) = &options.json {

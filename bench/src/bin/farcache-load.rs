@@ -77,7 +77,7 @@ struct Options {
     /// Seconds that count.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Ends after so many requests.
+    /// Ends after so many requests of each thread.
     #[arg(long)]
     requests: Option<u64>,
     /// Generator threads.
