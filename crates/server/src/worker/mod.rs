@@ -132,7 +132,7 @@ impl Worker {
         } else if self.polling.should_sleep(now) {
             self.sleep(&mut events);
         } else {
-            std::hint::spin_loop();
+            rustix::thread::sched_yield();
         }
         events
     }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Size of the buffer into which a worker reads, in bytes. Large enough for any request without
-/// its value and for a deep pipeline, small enough to stay in the core's cache.
-pub(super) const BUFFER_BYTES: usize = 256 << 10;
+/// its value and for a deep pipeline, small enough to stay in the core's cache and to leave most of
+/// a large value to be read straight to its place.
+pub(super) const BUFFER_BYTES: usize = 64 << 10;
 
 /// One worker's means: buffers, the store, the time.
 pub(super) struct Resources {
