@@ -37,7 +37,7 @@ impl Filled {
 /// # Errors
 /// If a server cannot be started or breaks off.
 pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Result<()> {
-    let megabytes = if scope.short { 128 } else { 1024 };
+    let megabytes = if scope.short { 256 } else { 1024 };
     let total = Row::new(
         format!("resident bytes above key + value, full, -m {megabytes}"),
         "B/item",
