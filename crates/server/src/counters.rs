@@ -70,10 +70,6 @@ counters! {
     get_hits,
     /// Gets that did not.
     get_misses,
-    /// Gets that found the key expired.
-    get_expired,
-    /// Gets that found the key flushed.
-    get_flushed,
     /// Deletes of absent keys.
     delete_misses,
     /// Deletes that removed an item.

@@ -2,12 +2,14 @@
 //! Source: memcached `doc/protocol.txt`.
 
 mod admin;
+mod peek;
 mod reject;
 mod request;
 mod store;
 mod tokens;
 
 pub use admin::{Admin, WatchFlags};
+pub use peek::peek_store;
 pub use reject::Reject;
 pub use request::{Request, parse};
 pub use store::{Store, StoreVerb};

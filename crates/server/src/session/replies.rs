@@ -6,7 +6,7 @@ use std::io::IoSlice;
 
 /// Values up to this many bytes are copied into the reply; larger ones are sent from their segment.
 /// To be settled by measurement.
-pub const COPY_BYTES_MAX: usize = 4096;
+pub const COPY_BYTES_MAX: usize = 32768;
 
 /// Bytes of replies after which a session yields.
 pub const HIGH_WATER_BYTES: usize = 1 << 20;

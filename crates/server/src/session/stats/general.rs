@@ -16,7 +16,7 @@ pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     let stats = store_stats(context.shared);
     process(context, report);
     connections(&totals, context, report);
-    commands(&totals, report);
+    commands(&totals, &stats, report);
     limits(&totals, &stats, context, report);
     index(&stats, report);
     background(&stats, context, report);
@@ -76,7 +76,7 @@ fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) 
     ]);
 }
 
-fn commands(totals: &Totals, report: &mut Report<'_>) {
+fn commands(totals: &Totals, stats: &StoreStats, report: &mut Report<'_>) {
     report.stats(&[
         ("cmd_get", totals.cmd_get),
         ("cmd_set", totals.cmd_set),
@@ -85,8 +85,8 @@ fn commands(totals: &Totals, report: &mut Report<'_>) {
         ("cmd_meta", totals.cmd_meta),
         ("get_hits", totals.get_hits),
         ("get_misses", totals.get_misses),
-        ("get_expired", totals.get_expired),
-        ("get_flushed", totals.get_flushed),
+        ("get_expired", stats.reads_expired),
+        ("get_flushed", stats.reads_flushed),
         ("delete_misses", totals.delete_misses),
         ("delete_hits", totals.delete_hits),
         ("incr_misses", totals.incr_misses),

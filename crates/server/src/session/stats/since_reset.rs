@@ -22,13 +22,15 @@ pub(super) fn reset(shared: &Shared) {
 }
 
 /// The figures that count events; the others tell how things are now.
-fn event_counts(stats: &mut StoreStats) -> [&mut u64; 10] {
+fn event_counts(stats: &mut StoreStats) -> [&mut u64; 12] {
     [
         &mut stats.items_total,
         &mut stats.evictions,
         &mut stats.evicted_unread,
         &mut stats.expired,
         &mut stats.expired_unread,
+        &mut stats.reads_expired,
+        &mut stats.reads_flushed,
         &mut stats.segments_evicted,
         &mut stats.segments_expired,
         &mut stats.segments_cleaned,

@@ -12,6 +12,7 @@ mod meta_get;
 mod meta_set;
 mod meta_token;
 mod mutate;
+mod prefetch;
 mod run;
 mod store;
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub(super) struct Run<'r, 'i> {
     /// Reads waiting to be looked up together.
     pub(super) batch: Batch<'i, 'r>,
     requests_left: usize,
+    /// Storage commands before this position have been prefetched.
+    pub(super) prefetched: usize,
 }
 
 impl<'r, 'i> Run<'r, 'i> {
@@ -42,6 +44,7 @@ impl<'r, 'i> Run<'r, 'i> {
             replies,
             batch: Batch::new(),
             requests_left,
+            prefetched: 0,
         }
     }
 

@@ -75,6 +75,7 @@ impl Run<'_, '_> {
     ) -> Step {
         let value_and_end_bytes = value_bytes + VALUE_END.len();
         if let Some(value) = self.rest()[line_bytes..].get(..value_and_end_bytes) {
+            self.prefetch_stores();
             self.position += line_bytes + value_and_end_bytes;
             return Step::Done(self.store_value(key, value, options), 0);
         }
