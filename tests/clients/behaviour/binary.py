@@ -100,7 +100,7 @@ def malformed():
     """Wrong lengths and forbidden parts, for every command."""
     extras = {**dict.fromkeys(STORE, flags_and_expiry()), **dict.fromkeys(TOUCHES, struct.pack(">I", 0)),
               **dict.fromkeys(COUNT, counting())}
-    # memcached knows no verbosity here, and goes astray when an unknown opcode has a body.
+    # memcached knows no verbosity and goes astray when an unknown opcode has a body.
     everything = {**STORE, **JOIN, **READ, **TOUCHES, **COUNT, **REMOVE, **BARE}
     for name, opcode in everything.items():
         if opcode == VERBOSITY:

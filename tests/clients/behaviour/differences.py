@@ -11,7 +11,7 @@ import typing
 
 BINARY_LINE = rb"(.* body )(\d+)( .*b'\\x00\\x00\\x00\\x05\{k\})(\d+) +'$"
 NOOP_REPLY = b"81 op 0a key 0 extra 0 type 0 status 0000 body 0 opaque deadbeef token none b''"
-OPCODES = {b"stat": b"10", b"touch": b"1c", b"gat": b"1d", b"gatq": b"1e", b"gatk": b"23", b"gatkq": b"24"}
+OPCODES = {b"stat": b"10", b"verbosity": b"1b", b"touch": b"1c", b"gat": b"1d", b"gatq": b"1e", b"gatk": b"23", b"gatkq": b"24"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +73,13 @@ DIFFERENCES = [
         "Touch and get-and-touch have no value, so one with a value is refused; memcached takes the value for the next "
         "packet's header.",
         r"binary (touch|gatk?q?) with (a value.*|half its body)", invalid_arguments),
+    Difference(
+        "Verbosity is carried out as the description of the binary protocol says, with a level; memcached does not know it.",
+        r"binary verbosity", invalid_arguments),
+    Difference(
+        "A section of the statistics is named exactly; memcached compares the first letters.",
+        r"binary stat b'reset x'",
+        constant(b"81 op 10 key 0 extra 0 type 0 status 0001 body 9 opaque deadbeef token none b'Not found'\n" + NOOP_REPLY)),
     Difference(
         "A stat request has no value either.", r"binary stat with a value", invalid_arguments),
 ]

@@ -79,7 +79,7 @@ impl Tls {
 fn load(settings: &TlsSettings) -> io::Result<Arc<ServerConfig>> {
     let chain = certificates(&settings.chain_cert)?;
     let key_file = settings.key.as_deref().unwrap_or(&settings.chain_cert);
-    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|error| unusable(key_file, &error))?;
+    let key = private_key(key_file)?;
     let versions: &[&SupportedProtocolVersion] = match settings.only_version_1_3 {
         true => &[&version::TLS13],
         false => &[&version::TLS12, &version::TLS13],
@@ -102,6 +102,14 @@ fn load(settings: &TlsSettings) -> io::Result<Arc<ServerConfig>> {
         config.send_tls13_tickets = 0;
     }
     Ok(Arc::new(config))
+}
+
+/// Reads a key. Its form is told from its content, as OpenSSL does: files with PKCS#8 under the label
+/// of PKCS#1 are about.
+fn private_key(file: &Path) -> io::Result<PrivateKeyDer<'static>> {
+    let labelled = PrivateKeyDer::from_pem_file(file).map_err(|error| unusable(file, &error))?;
+    let content = labelled.secret_der().to_vec();
+    PrivateKeyDer::try_from(content).map_err(|error| unusable(file, &error))
 }
 
 fn verifier(
