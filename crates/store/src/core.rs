@@ -7,7 +7,7 @@ use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
 use crate::options::StoreConfig;
 use crate::reclaim::Reclaimer;
-use crate::segment::Arena;
+use crate::segment::{Arena, SegmentState};
 use farcache_base::time::{START, Seconds};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
@@ -131,11 +131,15 @@ impl Core {
         self.note_dead(entry.location, entry.item);
     }
 
-    /// Accounts for an item that the index no longer points at.
+    /// Accounts for an item that the index no longer points at. A segment that this leaves with
+    /// nothing alive is retired at once: overwriting large values reuses memory that is warm.
     pub fn note_dead(&self, location: Location, item: RawItem) {
-        self.arena
-            .meta_of(location)
-            .remove_live(item.layout().size());
+        let head = self.arena.head_of(location);
+        let meta = self.arena.meta(head);
+        let is_last = meta.remove_live(item.layout().size());
+        if is_last && meta.state() == SegmentState::Sealed && self.arena.begin_emptying(head) {
+            self.arena.retire(head, self.epochs.retire());
+        }
     }
 
     /// Accounts for entries added (or removed) and grows the index where that calls for it.

@@ -246,6 +246,7 @@ impl StoreHandle {
         if writer.fits(arena, size, expiry, self.now(), self.core.flush.floor()) {
             return true;
         }
+        self.core.arena.collect(&self.core.epochs);
         let was_opened = writer.open_for(arena, size, expiry, self.now());
         if self.core.is_low() {
             self.core.reclaimer.wake();

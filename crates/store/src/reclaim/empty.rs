@@ -171,7 +171,7 @@ impl Core {
                 .add_live(self.arena.item(copy.placed.location()).layout().size());
             chain.replace(slot, copy.placed.location());
             drop(chain);
-            self.arena.meta_of(candidate.location).remove_live(size);
+            _ = self.arena.meta_of(candidate.location).remove_live(size);
             self.reclaimer_events().moved.add(1);
             return true;
         }

@@ -20,6 +20,10 @@ pub(crate) use thread::ReclaimThread;
 const GRACE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How often it looks.
 const GRACE_POLL: Duration = Duration::from_micros(20);
+/// Part of all segments that is kept free for writers, and its bounds.
+const STOCK_PART: u32 = 128;
+const STOCK_MIN: u32 = 2;
+const STOCK_MAX: u32 = 32;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
 /// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
@@ -96,7 +100,7 @@ impl Core {
     /// Free segments that are kept ready for writers.
     fn low_water(&self) -> u32 {
         let counts = self.arena.counts();
-        (counts.allowed / 32).clamp(2, 2 * self.config.handles_max as u32) + RECLAIMER_SEGMENTS
+        (counts.allowed / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX) + RECLAIMER_SEGMENTS
     }
 
     /// Whether writers are close to finding no free segment.
@@ -236,8 +240,7 @@ impl Core {
         let entries = self.arena.queues().entries(queue);
         for _ in 0..entries {
             let entry = self.arena.queues().pop(queue)?;
-            let meta = self.arena.meta(entry.segment);
-            if meta.sequence() != entry.sequence || meta.state() != SegmentState::Sealed {
+            if !self.arena.is_current(&entry) {
                 continue;
             }
             if self.arena.begin_emptying(entry.segment) {

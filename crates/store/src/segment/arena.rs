@@ -266,6 +266,17 @@ impl Arena {
         let mut queues = self.queues();
         meta.set_state(SegmentState::Sealed);
         queues.push(meta.queue(), entry, meta.run());
+        // Segments also leave by other ways than through their queue; their entries must not pile
+        // up where nothing is ever evicted.
+        if queues.entries(meta.queue()) > 2 * self.metas.len() {
+            queues.retain(meta.queue(), |entry| self.is_current(entry));
+        }
+    }
+
+    /// Whether a queue's entry still stands for the filling that it was made for.
+    pub fn is_current(&self, entry: &Queued) -> bool {
+        let meta = self.meta(entry.segment);
+        meta.sequence() == entry.sequence && meta.state() == SegmentState::Sealed
     }
 
     /// Takes a sealed segment out of service for emptying, unless it is in use.

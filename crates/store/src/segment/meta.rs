@@ -174,10 +174,10 @@ impl SegmentMeta {
         self.live_items.fetch_add(1, Relaxed);
     }
 
-    /// An item of this size is no longer reachable.
-    pub fn remove_live(&self, bytes: usize) {
+    /// An item of this size is no longer reachable; true if it was the last one.
+    pub fn remove_live(&self, bytes: usize) -> bool {
         self.live_bytes.fetch_sub(bytes as u32, Relaxed);
-        self.live_items.fetch_sub(1, Release);
+        self.live_items.fetch_sub(1, AcqRel) == 1
     }
 
     pub fn pin(&self) {

@@ -41,6 +41,11 @@ impl Queues {
         self.of(queue).len()
     }
 
+    /// Drops entries of a queue.
+    pub fn retain(&mut self, queue: Queue, keeps: impl Fn(&Queued) -> bool) {
+        self.of(queue).retain(keeps);
+    }
+
     /// A segment of a queue has left it (evicted, cleaned, expired or taken for a run).
     pub fn note_left(&mut self, queue: Queue, run: u32) {
         self.segments[queue as usize] -= run;
