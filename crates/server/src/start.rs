@@ -48,6 +48,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     let mut plan = options.plan()?;
     let identity = find_identity(options)?;
     logging::start(options.log_format, options.verbose);
+    end_on_panic();
     report(options, &plan);
     let fail = |error: io::Error| system_failure(&error);
     process::raise_open_files(plan.settings.connections_max).map_err(fail)?;
@@ -130,6 +131,16 @@ fn load_users(settings: &Settings) -> io::Result<()> {
     })
 }
 
+/// A thread that fails would leave its clients without answers: the whole process ends instead,
+/// for its supervisor to start it anew.
+fn end_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
+}
+
 fn find_identity(options: &Options) -> Result<Option<Identity>, Refusal> {
     let Some(name) = options.user.as_deref().filter(|_| process::is_root()) else {
         return Ok(None);
@@ -205,6 +216,7 @@ fn store_config(plan: &Plan) -> StoreConfig {
     let settings = &plan.settings;
     StoreConfig {
         memory_bytes: settings.memory_bytes,
+        segment_bytes: StoreConfig::segment_bytes_for(settings.memory_bytes),
         item_bytes_max: settings.item_bytes_max,
         evict: settings.evictions,
         cas: settings.cas,

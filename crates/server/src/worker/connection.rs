@@ -34,6 +34,8 @@ pub(super) struct Connection {
     pub unsent: Option<Box<Replies>>,
     /// The session wants to go on without further input.
     pub unfinished: bool,
+    /// The worker's list of connections that have more to do names it.
+    pub is_queued: bool,
     /// To be closed as soon as the replies are out.
     pub closing: bool,
     /// Whether epoll reports when the socket takes bytes, instead of when it has some.
@@ -54,6 +56,7 @@ impl Connection {
             pending_used: 0,
             unsent: None,
             unfinished: false,
+            is_queued: false,
             closing: false,
             awaits_room: false,
             watcher: None,

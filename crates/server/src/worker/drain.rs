@@ -41,7 +41,7 @@ impl Worker {
         let done: Vec<usize> = self
             .connections
             .iter()
-            .filter(|(_, connection)| connection.unsent.is_none() && !connection.unfinished)
+            .filter(|(_, connection)| !connection.has_unsent() && !connection.is_queued)
             .map(|(slot, _)| slot)
             .collect();
         done.into_iter().for_each(|slot| self.close(slot));

@@ -175,6 +175,10 @@ impl Worker {
         let Some(connection) = self.connections.get_mut(slot) else {
             return;
         };
+        if connection.is_queued {
+            // Its turn comes anyway; until then its buffers are in use.
+            return;
+        }
         let outcome = if connection.awaits_room || flags.contains(EventFlags::OUT) {
             read::on_writable(connection, &mut self.resources)
         } else {
@@ -188,6 +192,7 @@ impl Worker {
             let Some(connection) = self.connections.get_mut(slot) else {
                 continue;
             };
+            connection.is_queued = false;
             let outcome = read::resume(connection, &mut self.resources);
             self.settle(slot, outcome);
         }
@@ -198,10 +203,11 @@ impl Worker {
         if outcome == Outcome::Closed {
             return self.close(slot);
         }
+        let connection = &mut self.connections[slot];
         if outcome == Outcome::Again {
+            connection.is_queued = true;
             self.unfinished.push(slot);
         }
-        let connection = &mut self.connections[slot];
         if connection.watcher.is_some() && !self.watching.contains(&slot) {
             self.watching.push(slot);
         }
