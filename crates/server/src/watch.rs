@@ -4,6 +4,7 @@
 
 use crate::worker::mailbox::Mailbox;
 use farcache_proto::text::WatchFlags;
+use farcache_store::{Item, SetOutcome, StoreError};
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -142,6 +143,44 @@ impl Hub {
         }
     }
 
+    /// A key was asked for, and `item` found or nothing.
+    #[inline]
+    pub fn fetched(&self, key: &[u8], item: Option<&Item<'_>>) {
+        if self.wants(Kind::Fetchers) {
+            let status = if item.is_some() { "found" } else { "not_found" };
+            let bytes = item.map_or(0, |item| item.value().len());
+            let key = ShownKey(key);
+            self.publish(
+                Kind::Fetchers,
+                format_args!("type=item_get key={key} status={status} size={bytes}"),
+            );
+        }
+    }
+
+    /// A value of `bytes` was to be stored.
+    #[inline]
+    pub fn stored(&self, key: &[u8], outcome: Result<SetOutcome, StoreError>, bytes: usize) {
+        if self.wants(Kind::Mutations) {
+            let (key, status) = (ShownKey(key), store_status(outcome));
+            self.publish(
+                Kind::Mutations,
+                format_args!("type=item_store key={key} status={status} size={bytes}"),
+            );
+        }
+    }
+
+    /// An item was deleted.
+    #[inline]
+    pub fn deleted(&self, key: &[u8]) {
+        if self.wants(Kind::Deletions) {
+            let key = ShownKey(key);
+            self.publish(
+                Kind::Deletions,
+                format_args!("type=deleted key={key} cmd=delete"),
+            );
+        }
+    }
+
     /// Watchers now, lines shown, and lines that watchers were too slow for.
     pub fn figures(&self) -> (u64, u64, u64) {
         (
@@ -162,6 +201,18 @@ impl Hub {
 
     fn watchers(&self) -> MutexGuard<'_, Vec<Arc<Watcher>>> {
         self.watchers.lock().expect("no panic while held")
+    }
+}
+
+fn store_status(outcome: Result<SetOutcome, StoreError>) -> &'static str {
+    match outcome {
+        Ok(SetOutcome::Stored { .. }) => "stored",
+        Ok(SetOutcome::NotStored) => "not_stored",
+        Ok(SetOutcome::Exists) => "exists",
+        Ok(SetOutcome::NotFound) => "not_found",
+        Err(StoreError::TooLarge) => "too_large",
+        Err(StoreError::OutOfMemory) => "no_memory",
+        Err(StoreError::BadKey) => "not_stored",
     }
 }
 

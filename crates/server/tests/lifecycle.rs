@@ -225,6 +225,32 @@ fn log_lines_are_json_if_asked_for() {
 }
 
 #[test]
+fn watchers_see_what_they_asked_for() {
+    let server = Server::start(&[]);
+    let mut watcher = server.connect();
+    let flags = "watch fetchers mutations deletions";
+    assert_eq!(watcher.ask(flags).as_deref(), Some("OK"));
+    let mut client = server.connect();
+    client.set("a/b", b"value");
+    assert_eq!(client.get("a/b").as_deref(), Some(&b"value"[..]));
+    assert_eq!(client.ask("delete a/b").as_deref(), Some("DELETED"));
+    assert_eq!(client.ask("mg a/b v").as_deref(), Some("EN"));
+    assert_eq!(client.ask("ms m 1\r\nx").as_deref(), Some("HD"));
+    for event in [
+        "type=item_store key=a%2Fb status=stored size=5",
+        "type=item_get key=a%2Fb status=found size=5",
+        "type=deleted key=a%2Fb cmd=delete",
+        "type=item_get key=a%2Fb status=not_found size=0",
+        "type=item_store key=m status=stored size=1",
+    ] {
+        let line = watcher.line().expect("an event");
+        assert!(line.ends_with(event), "{line}, not {event}");
+    }
+    assert_eq!(client.stat("log_watchers"), 1);
+    assert_eq!(client.stat("log_watcher_sent"), 5);
+}
+
+#[test]
 fn watchers_see_connections_come_and_go() {
     let server = Server::start(&[]);
     let mut watcher = server.connect();

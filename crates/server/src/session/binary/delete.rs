@@ -19,6 +19,7 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     ) {
         DeleteOutcome::Deleted => {
             context.counters.delete_hits.bump();
+            context.shared.watch.deleted(key);
             request.success(opcode, 0)
         }
         DeleteOutcome::Exists => request.error(Status::Exists),

@@ -101,6 +101,7 @@ fn answer(
     context: &Context<'_>,
     replies: &mut Replies,
 ) {
+    context.shared.watch.fetched(key, item);
     count(key, item.is_some(), context);
     let with_key = matches!(header.opcode, GETK | GETKQ);
     match item {

@@ -20,6 +20,11 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
         Some(value) => {
             let outcome = request.context.store.set(head.key, value, &options);
             let bytes = head.head_len() + head.value_len;
+            request
+                .context
+                .shared
+                .watch
+                .stored(head.key, outcome, head.value_len);
             finish(
                 &head.header,
                 Some(head.key),

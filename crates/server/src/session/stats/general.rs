@@ -137,6 +137,7 @@ fn index(stats: &StoreStats, report: &mut Report<'_>) {
 
 /// What memcached's slab mover, crawler and log threads count.
 fn background(stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>) {
+    let (_, sent, skipped) = context.shared.watch.figures();
     report.stats(&[
         ("slab_reassign_rescues", stats.items_moved),
         ("slab_reassign_chunk_rescues", 0),
@@ -152,8 +153,8 @@ fn background(stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>
         ("malloc_fails", 0),
         ("log_worker_dropped", 0),
         ("log_worker_written", 0),
-        ("log_watcher_skipped", 0),
-        ("log_watcher_sent", 0),
+        ("log_watcher_skipped", skipped),
+        ("log_watcher_sent", sent),
         ("log_watchers", count(context, State::Watching)),
         ("unexpected_napi_ids", 0),
         ("round_robin_fallback", 0),

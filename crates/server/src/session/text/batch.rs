@@ -73,7 +73,7 @@ impl<'i, 'h> Batch<'i, 'h> {
             0 => return,
             1 => {
                 let item = context.store.get(self.keys[0], Access::Use);
-                record(&self.answers[0], self.keys[0], item.is_some(), context);
+                record(&self.answers[0], self.keys[0], item.as_ref(), context);
                 answer(
                     &self.answers[0],
                     self.keys[0],
@@ -95,7 +95,7 @@ impl<'i, 'h> Batch<'i, 'h> {
             .get_batch(&self.keys, Access::Use, &mut self.found);
         let mut hits = 0;
         for ((item, key), how) in self.found.iter().zip(&self.keys).zip(&self.answers) {
-            record(how, key, item.is_some(), context);
+            record(how, key, item.as_ref(), context);
             answer(how, key, item.as_ref(), context, replies);
             hits += usize::from(item.is_some());
         }
@@ -104,10 +104,11 @@ impl<'i, 'h> Batch<'i, 'h> {
     }
 }
 
-/// Counts a read by the key's prefix, as memcached does for the classic commands only.
-fn record(how: &Answer<'_>, key: &[u8], hit: bool, context: &Context<'_>) {
+/// Shows a read to watchers and counts it by the key's prefix, as memcached does for the classic commands only.
+fn record(how: &Answer<'_>, key: &[u8], item: Option<&Item<'_>>, context: &Context<'_>) {
+    context.shared.watch.fetched(key, item);
     if !matches!(how, Answer::Meta(_)) {
-        context.shared.detail.get(key, hit);
+        context.shared.detail.get(key, item.is_some());
     }
 }
 

@@ -161,6 +161,7 @@ impl<'i> Run<'_, 'i> {
             .ok()
             .flatten();
         self.context.shared.detail.get(key, item.is_some());
+        self.context.shared.watch.fetched(key, item.as_ref());
         match &item {
             Some(_) => counters.touch_hits.bump(),
             None => counters.touch_misses.bump(),

@@ -30,6 +30,7 @@ impl Run<'_, '_> {
         let counters = self.context.counters;
         let code = match outcome {
             DeleteOutcome::Deleted => {
+                self.context.shared.watch.deleted(key.bytes());
                 if !options.invalidate {
                     counters.delete_hits.bump();
                 }

@@ -166,6 +166,10 @@ impl Run<'_, '_> {
                 .flatten(),
             false => store.get(key.bytes(), access),
         };
+        self.context
+            .shared
+            .watch
+            .fetched(key.bytes(), item.as_ref());
         let Some(item) = item else { return false };
         let old_expiry = old_expiry.unwrap_or(item.expiry());
         let expiry_at = |letter| self.expiry_at(flags, letter, Some(old_expiry));

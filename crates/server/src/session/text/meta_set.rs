@@ -28,7 +28,7 @@ impl<'i> Run<'_, 'i> {
                 match self.take_value(decoded.bytes(), value_bytes, &options, line, line_bytes) {
                     Step::Flow(flow) => Some(flow),
                     Step::Done(stored, skip_bytes) => {
-                        self.answer_checked(&decoded, &flags, stored);
+                        self.answer_checked(&decoded, &flags, stored, value_bytes);
                         skip(skip_bytes)
                     }
                 }
@@ -67,17 +67,30 @@ impl<'i> Run<'_, 'i> {
     }
 
     /// Counts and answers an `ms` that has been parsed again.
-    pub(super) fn answer_meta_set(&mut self, key: &[u8], flags: &Flags<'_>, stored: Stored) {
+    pub(super) fn answer_meta_set(
+        &mut self,
+        key: &[u8],
+        flags: &Flags<'_>,
+        stored: Stored,
+        value_bytes: usize,
+    ) {
         match checked(key, flags) {
-            Ok(key) => self.answer_checked(&key, flags, stored),
+            Ok(key) => self.answer_checked(&key, flags, stored, value_bytes),
             Err(message) => self.reject_meta(message),
         }
     }
 
-    fn answer_checked(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>, stored: Stored) {
+    fn answer_checked(
+        &mut self,
+        key: &MetaKey<'_>,
+        flags: &Flags<'_>,
+        stored: Stored,
+        value_bytes: usize,
+    ) {
         let mode = StoreMode::from_letter(flags.mode).unwrap_or_default();
         let is_merge = matches!(mode, StoreMode::Append | StoreMode::Prepend);
         let stored = as_memcached(stored, is_merge);
+        self.show_store(key.bytes(), stored, value_bytes);
         self.count_store(
             stored,
             flags.has(b'C') && matches!(mode, StoreMode::Set | StoreMode::Replace),

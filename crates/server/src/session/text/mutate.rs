@@ -11,6 +11,7 @@ impl Run<'_, '_> {
         match self.context.store.delete(key, &DeleteOptions::default()) {
             DeleteOutcome::Deleted => {
                 counters.delete_hits.bump();
+                self.context.shared.watch.deleted(key);
                 self.answer("DELETED", quiet);
             }
             DeleteOutcome::NotFound | DeleteOutcome::Exists => {

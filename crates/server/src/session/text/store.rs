@@ -35,6 +35,7 @@ impl<'i> Run<'_, 'i> {
     pub(super) fn answer_store(&mut self, store: &Store<'_>, stored: Stored) {
         self.context.shared.detail.set(store.key);
         self.count_store(stored, store.compare_cas.is_some());
+        self.show_store(store.key, stored, store.value_bytes);
         if matches!(stored, Stored::Refused(_)) && store.verb == StoreVerb::Set {
             self.drop_outdated(store.key);
         }
@@ -65,6 +66,16 @@ impl<'i> Run<'_, 'i> {
             Stored::Outcome(SetOutcome::NotFound) => counters.cas_misses.bump(),
             _ => {}
         }
+    }
+
+    /// Shows a storage command of either kind to watchers.
+    pub(super) fn show_store(&self, key: &[u8], stored: Stored, value_bytes: usize) {
+        let outcome = match stored {
+            Stored::Outcome(outcome) => Ok(outcome),
+            Stored::Refused(error) => Err(error),
+            Stored::BadChunk => return,
+        };
+        self.context.shared.watch.stored(key, outcome, value_bytes);
     }
 
     /// A value could not be stored: what the key held is older, and must not be read any more.

@@ -145,9 +145,10 @@ impl Run<'_, '_> {
             Ok(Request::Store(store)) => self.answer_store(&store, stored),
             Ok(Request::MetaSet {
                 key,
+                value_bytes,
                 flags: Ok(flags),
                 ..
-            }) => self.answer_meta_set(key, &flags, stored),
+            }) => self.answer_meta_set(key, &flags, stored, value_bytes),
             _ => unreachable!("only well-formed storage commands wait for a value"),
         }
     }
