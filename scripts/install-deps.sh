@@ -50,16 +50,16 @@ missing_packages() {
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo >/dev/null 2>&1; then
-        sudo "$@"
     else
-        fail "need root (or sudo) to run: $*"
+        sudo "$@"
     fi
 }
 
 install_packages() {
     command -v apt-get >/dev/null 2>&1 ||
         fail "this machine is not Debian-like; please install the equivalents of: $*"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
+        fail "please install as root (there is no sudo here): apt-get install $*"
     echo "install-deps: installing $*" >&2
     log=$(mktemp)
     # shellcheck disable=SC2024 # the log is ours, not root's
