@@ -179,7 +179,7 @@ fn tls_carries_small_and_large_values() {
 }
 
 #[test]
-fn certificates_are_read_anew_on_sighup() {
+fn certificates_are_read_anew_on_demand() {
     let directory = tempfile::tempdir().expect("a directory");
     let old = write_certificate(directory.path());
     let server = Server::start(&["-Z", "-o", &tls_options(directory.path(), "")]);
@@ -189,6 +189,13 @@ fn certificates_are_read_anew_on_sighup() {
     server.signal(Signal::HUP);
     let mut after = wait_for("the new certificate", || connect_tls(&server, &new));
     after.exercise();
+    let newest = write_certificate(directory.path());
+    assert_eq!(after.ask("refresh_certs").as_deref(), Some("OK"));
+    assert!(connect_tls(&server, &newest).is_some());
+    std::fs::remove_file(directory.path().join("cert.pem")).expect("removed");
+    let refusal = "SERVER_ERROR cannot read the certificates";
+    assert_eq!(after.ask("refresh_certs").as_deref(), Some(refusal));
+    assert!(connect_tls(&server, &newest).is_some(), "still in use");
     assert_eq!(
         before.get("small").as_deref(),
         Some(&b"value"[..]),

@@ -37,6 +37,11 @@ pub enum Admin<'a> {
     },
     /// `watch`; an error is answered only where watching is allowed.
     Watch(Result<WatchFlags, Reject>),
+    /// `refresh_certs`: read the certificates anew.
+    RefreshCertificates {
+        /// No reply is wanted.
+        quiet: bool,
+    },
     /// `lru_crawler metadump`
     MetaDump {
         /// Slab classes (or `all`, `hash`) to dump.
@@ -115,6 +120,9 @@ pub(super) fn parse<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Admin<'a>, Re
         b"watch" => Ok(Admin::Watch(
             WatchFlags::parse(tokens).ok_or(Reject::ERROR.unless(is_quiet(tokens))),
         )),
+        b"refresh_certs" => Ok(Admin::RefreshCertificates {
+            quiet: is_quiet(tokens),
+        }),
         b"lru_crawler" => parse_crawler(tokens),
         b"lru" => parse_lru(tokens),
         b"slabs" => parse_slabs(tokens),

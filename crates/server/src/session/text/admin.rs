@@ -3,6 +3,7 @@
 use super::dump::{Dump, DumpFormat};
 use super::run::{Flow, Run};
 use super::{State, Status};
+use crate::net::tls::Tls;
 use farcache_proto::text::{Admin, Reject, WatchFlags};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,6 +33,7 @@ impl Run<'_, '_> {
             Admin::MemoryLimit { mebibytes, quiet } => self.memory_limit(mebibytes, quiet),
             Admin::Shutdown { is_valid } => return self.shutdown(is_valid),
             Admin::Watch(flags) => return self.watch(flags),
+            Admin::RefreshCertificates { quiet } => self.refresh_certificates(quiet),
             Admin::MetaDump { classes } => return self.start_dump(classes, DumpFormat::Metadata),
             Admin::KeyDump { classes } => return self.start_dump(classes, DumpFormat::Keys),
             Admin::Crawl { classes } => match are_classes(classes) {
@@ -45,6 +47,17 @@ impl Run<'_, '_> {
             Admin::Tuning { quiet } => self.answer("OK", quiet),
         }
         None
+    }
+
+    fn refresh_certificates(&mut self, quiet: bool) {
+        match self.context.shared.tls.as_ref().map(Tls::reload) {
+            Some(Ok(())) => self.answer("OK", quiet),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the old certificates stay in use");
+                self.answer("SERVER_ERROR cannot read the certificates", quiet);
+            }
+            None => self.answer("ERROR", quiet),
+        }
     }
 
     fn flush_all(&mut self, exptime: Result<i64, Reject>, quiet: bool) {
