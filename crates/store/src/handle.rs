@@ -4,13 +4,14 @@ use crate::BATCH_MAX;
 use crate::core::Core;
 use crate::events::Events;
 use crate::found::Item;
-use crate::index::Location;
+use crate::index::{Hint, Location};
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
 use crate::prefetch::prefetch_line;
 use crate::reclaim::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
+use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -164,43 +165,72 @@ impl StoreHandle {
         assert!(keys.len() <= BATCH_MAX, "at most {BATCH_MAX} keys at once");
         self.enter();
         found.clear();
-        let mut hashes = [0u64; BATCH_MAX];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = self.core.hash(key);
-            self.core.index.prefetch(*hash);
-        }
-        let hashes = &hashes[..keys.len()];
-        hashes.iter().for_each(|&hash| self.prefetch_item(hash));
-        let pairs = hashes.iter().zip(keys);
-        found.extend(pairs.map(|(&hash, key)| self.get_hashed(hash, key, access)));
+        let hinted = self.prefetch_hinted(keys);
+        found.extend(hinted.iter().zip(keys).map(|(&(hash, hint), key)| {
+            // The hint is right but for keys whose tags are alike, and for what others change.
+            match hint {
+                Hint::At(location) => self.accept(location, key, access),
+                _ => None,
+            }
+            .or_else(|| self.get_hashed(hash, key, access))
+        }));
     }
 
     /// Starts fetching what operations on up to [`BATCH_MAX`] keys will touch; keys beyond that are
     /// left alone. Worth it before several operations that follow each other closely.
     pub fn prefetch(&self, keys: &[&[u8]]) {
         self.enter();
-        let mut hashes = [0u64; BATCH_MAX];
-        let pairs = hashes.iter_mut().zip(keys);
-        let count = pairs
-            .map(|(hash, key)| {
-                *hash = self.core.hash(key);
-                self.core.index.prefetch(*hash);
-            })
-            .count();
-        hashes[..count]
-            .iter()
-            .for_each(|&hash| self.prefetch_item(hash));
+        self.prefetch_hinted(&keys[..keys.len().min(BATCH_MAX)]);
     }
 
-    /// Starts fetching the item that a hash probably leads to: header and key lie on its first
-    /// line, the rest of a small item on the next.
+    /// Fetches, each stage for all keys before the next: first buckets, then items or overflow
+    /// buckets, then the items that those lead to.
     #[inline]
-    fn prefetch_item(&self, hash: u64) {
-        if let Some(location) = self.core.index.hint(hash) {
-            let address = self.core.arena.address_of(location).cast_const();
-            prefetch_line(address);
-            prefetch_line(address.wrapping_add(64));
+    fn prefetch_hinted(&self, keys: &[&[u8]]) -> ArrayVec<(u64, Hint), BATCH_MAX> {
+        let index = &self.core.index;
+        let mut hinted: ArrayVec<(u64, Hint), BATCH_MAX> = ArrayVec::new();
+        for key in keys {
+            let hash = self.core.hash(key);
+            index.prefetch(hash);
+            hinted.push((hash, Hint::Nowhere));
         }
+        let mut goes_further = false;
+        for (hash, hint) in &mut hinted {
+            *hint = index.hint(*hash);
+            match *hint {
+                Hint::At(location) => self.prefetch_item(location),
+                Hint::Further(overflow) => {
+                    index.prefetch_further(overflow);
+                    goes_further = true;
+                }
+                Hint::Nowhere => {}
+            }
+        }
+        if goes_further {
+            self.prefetch_behind_overflow(&mut hinted);
+        }
+        hinted
+    }
+
+    fn prefetch_behind_overflow(&self, hinted: &mut [(u64, Hint)]) {
+        for (hash, hint) in hinted {
+            let Hint::Further(overflow) = *hint else {
+                continue;
+            };
+            *hint = self.core.index.hint_further(overflow, *hash);
+            if let Hint::At(location) = *hint {
+                self.prefetch_item(location);
+            }
+        }
+    }
+
+    /// Starts fetching an item: header and key lie on its first line, the rest of a small item on
+    /// the next.
+    #[inline]
+    fn prefetch_item(&self, location: Location) {
+        let address = self.core.arena.address_of(location).cast_const();
+        prefetch_line(address);
+        prefetch_line(address.wrapping_add(64));
     }
 
     /// Drops everything stored so far, now or at a later instant.

@@ -35,6 +35,17 @@ pub(crate) struct Index {
     growing: Mutex<()>,
 }
 
+/// Where a lookup will probably lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hint {
+    /// To this location, if its key is the right one.
+    At(Location),
+    /// To the overflow bucket of this number.
+    Further(u64),
+    /// To nothing.
+    Nowhere,
+}
+
 /// The first bucket of a chain, locked. Unlocks when dropped.
 pub(crate) struct LockedChain<'i> {
     index: &'i Index,
@@ -88,19 +99,36 @@ impl Index {
             .prefetch(bucket_number(hash, self.count.load(Ordering::Relaxed)));
     }
 
-    /// The first location in the first bucket of the hash's chain whose tag fits: a hint, for
-    /// prefetching the item.
+    /// Where a lookup of the hash will probably lead, as far as its first bucket tells.
     #[inline]
-    pub fn hint(&self, hash: u64) -> Option<Location> {
+    pub fn hint(&self, hash: u64) -> Hint {
         let number = bucket_number(hash, self.count.load(Ordering::Acquire));
-        let bucket = self.table.bucket(number);
+        self.hint_in(self.table.bucket(number), hash)
+    }
+
+    /// The same, as far as an overflow bucket tells that an earlier hint named.
+    #[inline]
+    pub fn hint_further(&self, overflow: u64, hash: u64) -> Hint {
+        self.hint_in(self.overflow.bucket(overflow), hash)
+    }
+
+    /// Starts fetching an overflow bucket.
+    #[inline]
+    pub fn prefetch_further(&self, overflow: u64) {
+        self.overflow.prefetch(overflow);
+    }
+
+    #[inline]
+    fn hint_in(&self, bucket: &Bucket, hash: u64) -> Hint {
         let tag = self.tag(hash);
         let hits = bucket.matches(tag);
-        if hits == 0 {
-            return None;
+        if hits != 0 {
+            let slot = bucket.slot(hits.trailing_zeros() as usize);
+            if slot.has_tag(tag) {
+                return Hint::At(slot.location());
+            }
         }
-        let slot = bucket.slot(hits.trailing_zeros() as usize);
-        slot.has_tag(tag).then(|| slot.location())
+        bucket.control().next().map_or(Hint::Nowhere, Hint::Further)
     }
 
     /// Offers every location whose tag fits the hash until one is accepted. A location stays

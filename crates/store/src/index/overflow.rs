@@ -42,6 +42,10 @@ impl OverflowBuckets {
         self.table.bucket(number)
     }
 
+    pub fn prefetch(&self, number: u64) {
+        self.table.prefetch(number);
+    }
+
     /// An empty bucket with no successor; none where all are used.
     pub fn take(&self) -> Option<u64> {
         let mut free = lock(&self.free);
