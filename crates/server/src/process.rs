@@ -1,8 +1,8 @@
 //! What the server asks of the operating system for itself: limits, identity, files, background.
 
-use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Uid, User, initgroups, setgid, setuid};
+use rustix::mm::{MlockAllFlags, mlockall};
 use std::ffi::CString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -49,9 +49,10 @@ pub fn raise_core_file() -> io::Result<()> {
 /// # Errors
 /// The limit on locked memory is too low.
 pub fn lock_memory() -> io::Result<()> {
-    Ok(mlockall(
-        MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE,
-    )?)
+    // Pages are locked as they come into use: the store reserves far more address space than it
+    // is allowed to fill.
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    Ok(mlockall(flags)?)
 }
 
 /// Whether the process runs as root.

@@ -38,6 +38,8 @@ struct State {
     main: Writer,
     /// Where the last look for cheap segments ended.
     position: u32,
+    /// Where the next look for a stretch begins, in windows.
+    run_window: u32,
 }
 
 /// What a writer in need got.
@@ -63,6 +65,7 @@ impl Default for Reclaimer {
             probation: Writer::new(Queue::Probation, 0),
             main: Writer::new(Queue::Main, 0),
             position: 0,
+            run_window: 0,
         };
         Reclaimer {
             state: Mutex::new(state),

@@ -7,6 +7,10 @@ use crate::segment::{Queue, SegmentState};
 use std::ops::Range;
 use std::time::Instant;
 
+/// Segments searched together for a stretch: so many runs, and at least so many segments.
+const WINDOW_RUNS: u32 = 8;
+const WINDOW_SEGMENTS_MIN: u32 = 4096;
+
 impl Core {
     /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
     /// now.
@@ -19,7 +23,7 @@ impl Core {
         // What this thread itself has open would stand in the way.
         state.probation.seal_all(&self.arena);
         state.main.seal_all(&self.arena);
-        let first = self.cheapest_stretch(run)?;
+        let first = self.cheapest_stretch(state, run)?;
         let stretch = first..first + run;
         self.arena.claim(stretch.clone());
         let mut segment = first;
@@ -56,16 +60,26 @@ impl Core {
         self.arena.meta(head).state() == SegmentState::Limbo
     }
 
-    /// First segment of the stretch of `run` segments that holds the fewest live bytes and nothing
-    /// in use.
-    fn cheapest_stretch(&self, run: u32) -> Option<u32> {
+    /// First segment of a stretch of `run` segments that holds few live bytes and nothing in use:
+    /// the best one of the next window that has any, so that a large arena is not searched whole
+    /// for each large value.
+    fn cheapest_stretch(&self, state: &mut State, run: u32) -> Option<u32> {
         let segments = self.arena.segment_count();
+        let window = (run * WINDOW_RUNS).max(WINDOW_SEGMENTS_MIN);
+        let windows = segments.div_ceil(window);
+        (0..windows).find_map(|_| {
+            let start = state.run_window % windows * window;
+            state.run_window = (state.run_window + 1) % windows;
+            self.cheapest_within(start..segments.min(start + window + run), run)
+        })
+    }
+
+    fn cheapest_within(&self, range: Range<u32>, run: u32) -> Option<u32> {
         let mut cost = 0u64;
         let mut usable = 0;
         let mut best: Option<(u64, u32)> = None;
-        let costs: Vec<Option<u64>> = (0..segments).map(|one| self.cost_of(one)).collect();
-        for (number, one) in costs.iter().enumerate() {
-            let Some(one) = one else {
+        for segment in range {
+            let Some(one) = self.cost_of(segment) else {
                 (cost, usable) = (0, 0);
                 continue;
             };
@@ -73,11 +87,11 @@ impl Core {
             usable += 1;
             if usable > run {
                 usable = run;
-                cost -= costs[number - run as usize].unwrap_or(0);
+                // Items may have died since it was added.
+                cost = cost.saturating_sub(self.cost_of(segment - run).unwrap_or(0));
             }
-            let first = number as u32 + 1 - run.min(number as u32 + 1);
             if usable == run && best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, first));
+                best = Some((cost, segment + 1 - run));
             }
         }
         best.map(|(_, first)| first)
