@@ -26,9 +26,18 @@ mod tests {
 
     #[test]
     fn finds_key_and_length_of_storage_commands() {
-        assert_eq!(peek_store(b"set k 1 2 5\r\nabcde\r\nget k\r\n"), Some((&b"k"[..], 20)));
-        assert_eq!(peek_store(b"set k 1 2 0 noreply\r\n\r\n"), Some((&b"k"[..], 23)));
-        assert_eq!(peek_store(b"ms key 3 T30\r\nabc\r\n"), Some((&b"key"[..], 19)));
+        assert_eq!(
+            peek_store(b"set k 1 2 5\r\nabcde\r\nget k\r\n"),
+            Some((&b"k"[..], 20))
+        );
+        assert_eq!(
+            peek_store(b"set k 1 2 0 noreply\r\n\r\n"),
+            Some((&b"k"[..], 23))
+        );
+        assert_eq!(
+            peek_store(b"ms key 3 T30\r\nabc\r\n"),
+            Some((&b"key"[..], 19))
+        );
     }
 
     #[test]
