@@ -2,8 +2,10 @@
 
 use crate::connections::Connections;
 use crate::counters::{Counters, Totals};
+use crate::logging;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
+use crate::session::ArrivingLimit;
 use crate::session::auth::Auth;
 use crate::session::stats::Detail;
 use crate::settings::Settings;
@@ -13,6 +15,10 @@ use farcache_store::{Store, StoreStats};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Highest verbosity that clients can ask for. Source: memcached `memcached.h`,
+/// `MAX_VERBOSITY_LEVEL`.
+const VERBOSITY_MAX: u32 = 2;
 
 /// The state that every session and worker of a server sees.
 pub struct Shared {
@@ -30,6 +36,8 @@ pub struct Shared {
     pub totals_base: Mutex<Totals>,
     /// The store's figures at the last `stats reset`.
     pub store_stats_base: Mutex<StoreStats>,
+    /// How much memory arriving values take.
+    pub arriving: ArrivingLimit,
     /// Who is connected.
     pub connections: Connections,
     /// Who may use the server.
@@ -61,6 +69,7 @@ impl Shared {
         let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
         Shared {
             auth: Auth::new(&settings),
+            arriving: ArrivingLimit::new(store.config()),
             watch: Hub::new(settings.watcher_buffer_bytes),
             detail: Detail::new(settings.detail_prefix, settings.detail),
             sizes_on: AtomicBool::new(false),
@@ -115,6 +124,13 @@ impl Shared {
         if let Err(error) = self.auth.load() {
             tracing::error!(%error, "the old users stay in use");
         }
+    }
+
+    /// Logs as much as a client asks for (`verbosity`).
+    pub fn set_verbosity(&self, level: u32) {
+        let level = level.min(VERBOSITY_MAX) as u8;
+        self.verbosity.store(level, Relaxed);
+        logging::set_verbosity(level);
     }
 
     /// Whether the server is to end.

@@ -49,6 +49,23 @@ fn a_client_that_never_reads_does_not_hold_up_the_end() {
 }
 
 #[test]
+fn verbosity_changes_what_is_logged() {
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    let accepted = || server.log().matches("connection accepted").count();
+    assert!(client.ask("version").is_some());
+    assert_eq!(accepted(), 0);
+    assert_eq!(client.ask("verbosity 2").as_deref(), Some("OK"));
+    let mut second = server.connect();
+    assert!(second.ask("version").is_some());
+    assert_eq!(accepted(), 1);
+    assert_eq!(client.ask("verbosity 0").as_deref(), Some("OK"));
+    let mut third = server.connect();
+    assert!(third.ask("version").is_some());
+    assert_eq!(accepted(), 1);
+}
+
+#[test]
 fn the_shutdown_command_ends_the_server() {
     let mut server = Server::start(&["-A"]);
     let mut client = server.connect();

@@ -109,6 +109,30 @@ fn clients_killed_in_the_middle_of_a_set_leave_nothing_behind() {
 }
 
 #[test]
+fn clients_that_announce_values_and_send_none_leave_room_for_others() {
+    let server = Server::start(&["-m", "64", "-c", "2000"]);
+    let mut other = server.connect();
+    let mut silent: Vec<Client<TcpStream>> = (0..1000).map(|_| server.connect()).collect();
+    for (number, client) in silent.iter_mut().enumerate() {
+        client.send(format!("set key{number} 0 0 1000000\r\n").as_bytes());
+    }
+    // Half of the memory is theirs: 33 are waited for, the others are refused.
+    wait_for("refusals", || {
+        (other.stat("store_no_memory") == 967).then_some(())
+    });
+    // More than the other half holds.
+    for number in 0..4000 {
+        other.set(&format!("key{number}"), &[b'x'; 10_000]);
+    }
+    assert_eq!(other.get("key3999"), Some(vec![b'x'; 10_000]));
+    drop(silent);
+    wait_for("their end", || {
+        (other.stat("curr_connections") == 1).then_some(())
+    });
+    other.exercise();
+}
+
+#[test]
 fn a_thousand_connections_leave_no_descriptor_behind() {
     let server = Server::start(&["-c", "2000"]);
     let mut client = server.connect();

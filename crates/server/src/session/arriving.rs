@@ -1,26 +1,88 @@
 //! A value that is still arriving, read straight into the place where it will live.
 
-use farcache_store::{Reservation, SetOptions};
+use super::Context;
+use farcache_store::{Reservation, SetOptions, StoreConfig, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Values above this many bytes that have not arrived whole are not waited for in the input
 /// buffer: room is reserved in the store and filled as the bytes come.
 pub(crate) const WAIT_IN_INPUT_BYTES_MAX: usize = 16 << 10;
+
+/// Part of the memory that arriving values may take together. What is reserved cannot be evicted, so
+/// clients that announce values and do not send them would leave no room to the others.
+const PART_OF_MEMORY: u64 = 2;
+
+/// How much memory all arriving values of a server take, and may take.
+pub struct ArrivingLimit {
+    bytes: Arc<AtomicU64>,
+    bytes_max: u64,
+}
+
+impl ArrivingLimit {
+    /// Nothing arrives yet in a store of this configuration.
+    pub fn new(config: &StoreConfig) -> Self {
+        ArrivingLimit {
+            bytes: Arc::default(),
+            bytes_max: config.memory_bytes / PART_OF_MEMORY,
+        }
+    }
+
+    /// Admits another value; none if that would be too much together with the others.
+    fn admit(&self, value_bytes: usize) -> Option<Admitted> {
+        let value_bytes = value_bytes as u64;
+        let others = self.bytes.fetch_add(value_bytes, Relaxed);
+        let admitted = Admitted {
+            all: Arc::clone(&self.bytes),
+            value_bytes,
+        };
+        (others.saturating_add(value_bytes) <= self.bytes_max).then_some(admitted)
+    }
+}
+
+/// A value's share of the limit, given back when dropped.
+struct Admitted {
+    all: Arc<AtomicU64>,
+    value_bytes: u64,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.value_bytes, Relaxed);
+    }
+}
 
 /// A reserved place and how much of it has been filled.
 pub(crate) struct Arriving {
     reservation: Reservation,
     options: SetOptions,
     received_bytes: usize,
+    _admitted: Admitted,
 }
 
 impl Arriving {
-    /// Nothing has arrived yet; `options` are those of the reservation.
-    pub(crate) fn new(reservation: Reservation, options: SetOptions) -> Self {
-        Arriving {
+    /// Reserves a place for a value of which nothing has arrived yet.
+    ///
+    /// # Errors
+    /// The store's, and [`StoreError::OutOfMemory`] where too much is arriving already.
+    pub(crate) fn begin(
+        key: &[u8],
+        value_bytes: usize,
+        options: SetOptions,
+        context: &Context<'_>,
+    ) -> Result<Self, StoreError> {
+        let admitted = context.shared.arriving.admit(value_bytes);
+        // Too large a value is called that, however much arrives.
+        if admitted.is_none() && value_bytes <= context.store.store().config().item_bytes_max {
+            return Err(StoreError::OutOfMemory);
+        }
+        let reservation = context.store.reserve(key, value_bytes, &options)?;
+        Ok(Arriving {
             reservation,
             options,
             received_bytes: 0,
-        }
+            _admitted: admitted.ok_or(StoreError::OutOfMemory)?,
+        })
     }
 
     /// Room for the bytes still missing.

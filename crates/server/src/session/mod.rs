@@ -8,6 +8,7 @@ mod replies;
 pub mod stats;
 mod text;
 
+pub use arriving::ArrivingLimit;
 pub use replies::{COPY_BYTES_MAX, HIGH_WATER_BYTES, Replies, SLICES_MAX};
 
 use crate::counters::Counters;

@@ -76,3 +76,21 @@ fn a_connection_that_ends_within_a_value_stores_nothing() {
     let found = Client::new().send(&mut server, &keyed(Opcode::Get, b"k"));
     assert_eq!(found[0].status(), Status::NotFound as u16);
 }
+
+#[test]
+fn announced_values_leave_room_for_others() {
+    let mut server = Server::new(Settings::default());
+    let request = set(Opcode::Set, b"k", &pattern(1_000_000), 0);
+    let head = &request[..100];
+    // As many as half of 64 MiB holds.
+    let mut clients: Vec<Client> = (0..33).map(|_| Client::new()).collect();
+    for client in &mut clients {
+        assert!(client.send_raw(&mut server, head).is_empty());
+    }
+    let refused = Client::new().send(&mut server, head);
+    assert_eq!(refused[0].status(), Status::OutOfMemory as u16);
+    let small = Client::new().send(&mut server, &set(Opcode::Set, b"s", b"x", 0));
+    assert_eq!(small[0].status(), 0);
+    clients.pop();
+    assert!(Client::new().send_raw(&mut server, head).is_empty());
+}

@@ -5,7 +5,6 @@ use super::{Flow, reply};
 use crate::session::stats;
 use farcache_base::time::ALWAYS_PAST;
 use farcache_proto::binary::{Opcode, Status, decode_u32};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Carries out one of them.
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
@@ -49,11 +48,7 @@ fn flush(request: Request<'_, '_>, opcode: Opcode) -> Flow {
 
 fn verbosity(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let level = decode_u32(request.head.extras).unwrap_or(0);
-    request
-        .context
-        .shared
-        .verbosity
-        .store(level.min(u32::from(u8::MAX)) as u8, Relaxed);
+    request.context.shared.set_verbosity(level);
     request.success(opcode, 0)
 }
 

@@ -46,9 +46,8 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
         replies,
         ..
     } = request;
-    match context.store.reserve(head.key, head.value_len, &options) {
-        Ok(reservation) => {
-            let value = Arriving::new(reservation, options);
+    match Arriving::begin(head.key, head.value_len, options, context) {
+        Ok(value) => {
             state.pending = Some(Box::new(Pending {
                 header: head.header,
                 value,

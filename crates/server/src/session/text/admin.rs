@@ -7,9 +7,6 @@ use crate::net::tls::Tls;
 use farcache_proto::text::{Admin, Reject, WatchFlags};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Highest verbosity. Source: memcached `memcached.h`, `MAX_VERBOSITY_LEVEL`.
-const VERBOSITY_MAX: u32 = 2;
-
 /// Least memory that `cache_memlimit` accepts, in MiB. Source: memcached `proto_text.c`.
 const MEMORY_MEBIBYTES_MIN: u32 = 8;
 
@@ -24,10 +21,7 @@ impl Run<'_, '_> {
         match admin {
             Admin::FlushAll { exptime, quiet } => self.flush_all(exptime, quiet),
             Admin::Verbosity { level, quiet } => {
-                self.context
-                    .shared
-                    .verbosity
-                    .store(level.min(VERBOSITY_MAX) as u8, Relaxed);
+                self.context.shared.set_verbosity(level);
                 self.answer("OK", quiet);
             }
             Admin::MemoryLimit { mebibytes, quiet } => self.memory_limit(mebibytes, quiet),

@@ -83,14 +83,11 @@ impl Run<'_, '_> {
             return Step::Flow(Flow::Stop(Status::NeedInput));
         }
         self.position += line_bytes;
-        match self.context.store.reserve(key, value_bytes, options) {
-            Ok(reservation) => {
-                let arriving = Some(Arriving::new(reservation, *options));
-                Step::Flow(Flow::Enter(State::Value(Box::new(ArrivingValue {
-                    arriving,
-                    line: line.into(),
-                }))))
-            }
+        match Arriving::begin(key, value_bytes, *options, self.context) {
+            Ok(arriving) => Step::Flow(Flow::Enter(State::Value(Box::new(ArrivingValue {
+                arriving: Some(arriving),
+                line: line.into(),
+            })))),
             Err(error) => Step::Done(Stored::Refused(error), value_and_end_bytes),
         }
     }

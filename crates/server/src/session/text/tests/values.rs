@@ -219,3 +219,26 @@ fn what_would_grow_too_large_is_not_stored() {
         assert_eq!(server.ask(&input), format!("{answer}HD s1500\r\n"));
     }
 }
+
+#[test]
+fn announced_values_leave_room_for_others() {
+    let mut server = Server::new();
+    let mut sessions = Vec::new();
+    let refusal = loop {
+        let mut session = Session::default();
+        let (_, status, answer) = server.step(&mut session, b"set k 0 0 1000000\r\n");
+        if status != Status::ValueWanted {
+            break answer;
+        }
+        sessions.push(session);
+    };
+    assert_eq!(refusal, b"SERVER_ERROR out of memory storing object\r\n");
+    // As many as half of 64 MiB holds.
+    assert_eq!(sessions.len(), 33);
+    assert_eq!(server.ask(b"set small 0 0 1\r\na\r\n"), "STORED\r\n");
+    let (_, _, answer) = server.step(&mut Session::default(), b"set k 0 0 2000000\r\n");
+    assert_eq!(answer, TOO_LARGE.as_bytes());
+    sessions.pop();
+    let (_, status, _) = server.step(&mut Session::default(), b"ms k 1000000\r\n");
+    assert_eq!(status, Status::ValueWanted);
+}
