@@ -5,4 +5,5 @@ pub mod base64;
 pub mod binary;
 pub mod meta;
 pub mod number;
+pub mod percent;
 pub mod text;

@@ -3,6 +3,7 @@
 //! While nobody watches, an event costs one look at [`Hub::wants`].
 
 use crate::worker::mailbox::Mailbox;
+use farcache_proto::percent;
 use farcache_proto::text::WatchFlags;
 use farcache_store::{Item, SetOutcome, StoreError};
 use std::fmt::{self, Write};
@@ -221,12 +222,9 @@ pub struct ShownKey<'a>(pub &'a [u8]);
 
 impl fmt::Display for ShownKey<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.write_char(char::from(*byte))
-            }
-            _ => write!(out, "%{byte:02X}"),
-        })
+        let mut shown = Vec::with_capacity(self.0.len());
+        percent::push_encoded(&mut shown, self.0);
+        out.write_str(&String::from_utf8_lossy(&shown))
     }
 }
 

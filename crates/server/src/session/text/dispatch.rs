@@ -14,7 +14,6 @@ impl<'i> Run<'_, 'i> {
         while let Some((line, bytes)) = split_line(self.rest()) {
             if !self.take_quota() || self.is_full() {
                 self.flush();
-                self.context.counters.conn_yields.bump();
                 return Flow::Stop(Status::Yield);
             }
             let flow = match parse(line) {

@@ -2,13 +2,16 @@
 
 use super::run::{Flow, Run};
 use super::{Context, State, Status};
-use farcache_base::time::{NEVER, is_expired};
+use farcache_base::time::NEVER;
 use farcache_proto::base64::push_encoded;
-use farcache_proto::number;
+use farcache_proto::{number, percent};
 use farcache_store::{Item, ScanCursor};
 
 /// Items visited before the size of the replies is looked at again.
 const ITEMS_PER_STEP: usize = 256;
+
+/// Steps after which other connections get their turn, even if there was little to show.
+const STEPS_PER_TURN: usize = 16;
 
 /// Bytes of replies after which a dump waits for its client.
 const REPLY_BYTES_MAX: usize = 64 << 10;
@@ -55,10 +58,13 @@ impl Dump {
 }
 
 impl Run<'_, '_> {
-    /// Goes on with a dump until it ends or its client has enough to read.
+    /// Goes on with a dump until it ends, its client has enough to read, or it was long at work.
     pub(super) fn dump(&mut self, dump: &mut Dump) -> Flow {
         let context = self.context;
-        while self.replies.len() < REPLY_BYTES_MAX {
+        for _ in 0..STEPS_PER_TURN {
+            if self.replies.len() >= REPLY_BYTES_MAX {
+                break;
+            }
             let buffer = self.replies.buffer();
             let mut visit = |item: &Item<'_>| push_item(item, dump.format, context, buffer);
             if !context
@@ -74,9 +80,6 @@ impl Run<'_, '_> {
 }
 
 fn push_item(item: &Item<'_>, format: DumpFormat, context: &Context<'_>, buffer: &mut Vec<u8>) {
-    if is_expired(item.expiry(), context.clock.now) {
-        return;
-    }
     match format {
         DumpFormat::Metadata => push_metadata(item, context, buffer),
         DumpFormat::Keys => push_request(item, buffer),
@@ -85,7 +88,7 @@ fn push_item(item: &Item<'_>, format: DumpFormat, context: &Context<'_>, buffer:
 
 fn push_metadata(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(b"key=");
-    push_uri_encoded(buffer, item.key());
+    percent::push_encoded(buffer, item.key());
     buffer.extend_from_slice(b" exp=");
     match item.expiry() {
         NEVER => buffer.extend_from_slice(b"-1"),
@@ -116,21 +119,4 @@ fn push_request(item: &Item<'_>, buffer: &mut Vec<u8>) {
         buffer.extend_from_slice(item.key());
     }
     buffer.extend_from_slice(b"\r\n");
-}
-
-/// Appends bytes with all but the unreserved characters of RFC 3986 as `%XX`.
-fn push_uri_encoded(buffer: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in bytes {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                buffer.push(*byte)
-            }
-            _ => buffer.extend_from_slice(&[
-                b'%',
-                DIGITS[usize::from(byte >> 4)],
-                DIGITS[usize::from(byte & 15)],
-            ]),
-        }
-    }
 }

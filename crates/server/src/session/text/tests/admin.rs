@@ -41,6 +41,21 @@ fn verbosity_is_kept_within_bounds() {
 }
 
 #[test]
+fn a_long_dump_gives_way_to_others() {
+    let mut server = Server::new();
+    for number in 0..6000 {
+        server.ask(format!("set {number} 0 0 0 noreply\r\n\r\n").as_bytes());
+    }
+    let mut session = Session::default();
+    let (_, status, first) = server.step(&mut session, b"lru_crawler mgdump all\r\n");
+    assert_eq!(status, Status::Yield);
+    let (rest, _) = server.talk(&mut session, b"");
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    assert!(lines(&first) < 6000);
+    assert_eq!(lines(&first) + lines(&rest), 6000 + 1);
+}
+
+#[test]
 fn metadump_shows_every_item() {
     let mut server = Server::new();
     server.ask(b"ms k 1 E5\r\na\r\nmg k\r\n");
