@@ -104,6 +104,8 @@ fn udp_answers_in_as_many_datagrams_as_it_takes() {
         ask_udp(&socket, 8, b"set other 0 0 1\r\nx\r\n"),
         b"STORED\r\n"
     );
+    let listing = ask_udp(&socket, 9, b"lru_crawler mgdump all\r\n");
+    assert!(listing.ends_with(b"EN\r\n") && listing.len() == b"mg key\r\nmg other\r\nEN\r\n".len());
     // Too short for a header, or for a request: not answered, and harmless.
     socket.send(b"junk").expect("sent");
     assert_eq!(
@@ -115,6 +117,30 @@ fn udp_answers_in_as_many_datagrams_as_it_takes() {
     let mut buffer = [0; 2000];
     let count = socket.recv(&mut buffer).expect("an answer");
     assert!(buffer[8..count].starts_with(b"SERVER_ERROR multi-packet"));
+}
+
+#[test]
+fn udp_gives_no_more_than_a_value_for_a_datagram() {
+    let server = Server::start(&["-p", "-1", "-U", "-1"]);
+    let mut client = server.connect();
+    client.set("large", &vec![b'v'; 500_000]);
+    for number in 0..10_000 {
+        client.send(format!("set {number:08} 0 0 1 noreply\r\nx\r\n").as_bytes());
+    }
+    assert!(client.ask("version").is_some());
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("settable");
+    socket
+        .connect(("127.0.0.1", server.port_logged("udp:")))
+        .expect("an address");
+    let three = b"get large large large\r\n".to_vec();
+    let many = [b"get", &b" large".repeat(100)[..], b"\r\n"].concat();
+    let dump = b"lru_crawler metadump all\r\n".to_vec();
+    for request in [three, many, dump] {
+        let answer = ask_udp(&socket, 1, &request);
+        assert_eq!(answer, b"SERVER_ERROR reply too large for UDP\r\n");
+    }
+    assert_eq!(ask_udp(&socket, 2, b"mn\r\n"), b"MN\r\n");
 }
 
 /// Writes a new certificate for `localhost` to `directory` and returns it.
@@ -189,6 +215,7 @@ fn certificates_are_read_anew_on_demand() {
     server.signal(Signal::HUP);
     let mut after = wait_for("the new certificate", || connect_tls(&server, &new));
     after.exercise();
+    assert!(after.stat("time_since_server_cert_refresh") < PATIENCE.as_secs());
     let newest = write_certificate(directory.path());
     assert_eq!(after.ask("refresh_certs").as_deref(), Some("OK"));
     assert!(connect_tls(&server, &newest).is_some());

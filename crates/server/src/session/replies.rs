@@ -9,8 +9,9 @@ use std::io::IoSlice;
 /// (`docs/journal/2026-11-21-worker-loop.md`).
 pub const COPY_BYTES_MAX: usize = 4096;
 
-/// Bytes of replies after which a session yields.
-pub const HIGH_WATER_BYTES: usize = 1 << 20;
+/// Bytes of replies after which a session yields. A client that does not read holds about as much
+/// memory, and any number of clients may do that.
+pub const HIGH_WATER_BYTES: usize = 256 << 10;
 
 /// Most slices that one [`Replies::gather`] fills.
 pub const SLICES_MAX: usize = 64;
@@ -116,6 +117,12 @@ impl Replies {
         if self.is_empty() {
             self.clear();
         }
+    }
+
+    /// Gives back memory beyond what waits, before a long wait.
+    pub fn compact(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.pinned.shrink_to_fit();
     }
 
     /// Forgets everything.

@@ -6,7 +6,7 @@
 
 use super::Worker;
 use super::resources::{Resources, context};
-use crate::session::{Replies, SLICES_MAX, Session, Status};
+use crate::session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use socket2::Socket;
 use std::io::IoSlice;
@@ -54,34 +54,39 @@ fn answer(socket: &Socket, client: &SocketAddrAny, datagram: &[u8], resources: &
     };
     let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
     resources.counters.udp_requests.bump();
-    if [count_high, count_low] == [0, 1] {
-        execute(input, resources);
-    } else {
-        resources
-            .replies
-            .buffer()
-            .extend_from_slice(MULTI_PACKET_REQUEST);
-    }
-    if resources.replies.len() > REPLY_BYTES_MAX {
+    let refusal = match [count_high, count_low] {
+        [0, 1] => execute(input, resources).err(),
+        _ => Some(MULTI_PACKET_REQUEST),
+    };
+    if let Some(refusal) = refusal {
         resources.replies.clear();
-        resources
-            .replies
-            .buffer()
-            .extend_from_slice(REPLY_TOO_LARGE);
+        resources.replies.buffer().extend_from_slice(refusal);
     }
     let sent = send(socket, client, [id_high, id_low], &mut resources.replies);
     resources.counters.bytes_written.add(sent as u64);
     resources.replies.clear();
 }
 
-fn execute(mut input: &[u8], resources: &mut Resources) {
-    let mut session = Session::new(resources.shared.settings.protocol);
+/// Carries the requests out.
+///
+/// # Errors
+/// What to answer instead of all replies, where they are more than one value and what a connection
+/// would get at once: the client's address may be another's, who asked for none of it.
+fn execute(mut input: &[u8], resources: &mut Resources) -> Result<(), &'static [u8]> {
+    let settings = &resources.shared.settings;
+    let bytes_max = (settings.item_bytes_max + HIGH_WATER_BYTES).min(REPLY_BYTES_MAX);
+    let mut session = Session::new(settings.protocol);
     let context = context!(resources);
     loop {
         let (used, status) = session.advance(input, &context, &mut resources.replies);
         input = &input[used..];
-        if status != Status::Yield || resources.replies.len() > REPLY_BYTES_MAX {
-            return;
+        let bytes = resources.replies.len();
+        match status {
+            Status::Yield if used > 0 && bytes < HIGH_WATER_BYTES => {}
+            // The replies are full, or this is a dump of the store, which goes on without input.
+            Status::Yield => return Err(REPLY_TOO_LARGE),
+            _ if bytes > bytes_max => return Err(REPLY_TOO_LARGE),
+            _ => return Ok(()),
         }
     }
 }

@@ -204,6 +204,11 @@ impl Worker {
             return self.close(slot);
         }
         let connection = &mut self.connections[slot];
+        let outcome = match outcome {
+            // epoll will not tell of it.
+            Outcome::Idle if connection.transport.has_buffered_input() => Outcome::Again,
+            outcome => outcome,
+        };
         if outcome == Outcome::Again {
             connection.is_queued = true;
             self.unfinished.push(slot);

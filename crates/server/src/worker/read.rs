@@ -15,14 +15,10 @@ pub(super) fn on_readable(connection: &mut Connection, resources: &mut Resources
         return on_writable(connection, resources);
     }
     resources.counters.wakeups.bump();
-    let outcome = if connection.session.value_buffer().is_empty() {
+    if connection.session.value_buffer().is_empty() {
         read_requests(connection, resources)
     } else {
         read_value(connection, resources)
-    };
-    match outcome {
-        Outcome::Idle if connection.transport.has_buffered_input() => Outcome::Again,
-        outcome => outcome,
     }
 }
 

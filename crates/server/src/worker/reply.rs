@@ -15,7 +15,9 @@ pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Ou
         &resources.counters,
     );
     if sent.is_ok() && !resources.replies.is_empty() {
-        connection.unsent = Some(Box::new(std::mem::take(&mut resources.replies)));
+        let mut unsent = std::mem::take(&mut resources.replies);
+        unsent.compact();
+        connection.unsent = Some(Box::new(unsent));
     }
     after_write(connection, resources, sent)
 }

@@ -122,6 +122,10 @@ fn limits(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: &m
         ("threads", settings.threads as u64),
         ("conn_yields", totals.conn_yields),
     ]);
+    if let Some(tls) = &context.shared.tls {
+        let age_seconds = tls.loaded_at().elapsed().as_secs();
+        report.stat("time_since_server_cert_refresh", age_seconds);
+    }
 }
 
 fn index(stats: &StoreStats, report: &mut Report<'_>) {
