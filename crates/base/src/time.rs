@@ -41,7 +41,7 @@ impl Clock {
     }
 
     fn expiry_at_unix(&self, unix: i64) -> Seconds {
-        let since_epoch = unix - self.epoch_unix;
+        let since_epoch = unix.saturating_sub(self.epoch_unix);
         if since_epoch <= i64::from(self.now) {
             return ALWAYS_PAST;
         }

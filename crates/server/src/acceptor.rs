@@ -14,7 +14,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What a client above the limit is told, in memcached's words.
 const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
@@ -179,7 +179,7 @@ impl Acceptor {
         let open: usize = self
             .mailboxes
             .iter()
-            .map(|mailbox| mailbox.connections.load(Relaxed))
+            .map(|mailbox| mailbox.connections.load(SeqCst))
             .sum();
         open >= self.shared.settings.connections_max
     }
@@ -211,16 +211,24 @@ impl Acceptor {
     fn go_on(&mut self) {
         let resting = std::mem::take(&mut self.resting);
         if self.admission.is_paused() && (resting || !self.is_full()) {
-            self.admission.set_paused(false);
-            self.watch_listeners()
-                .expect("there was room for them before");
+            match self.watch_listeners() {
+                Ok(()) => self.admission.set_paused(false),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept connections for now");
+                    self.resting = true;
+                }
+            }
         }
     }
 
+    /// Has epoll tell of connections; listeners that it knows already stay as they are.
     fn watch_listeners(&self) -> io::Result<()> {
         for (index, listener) in self.listeners.iter().enumerate() {
             let data = EventData::new_u64(index as u64);
-            epoll::add(&self.epoll, &listener.socket, data, EventFlags::IN)?;
+            match epoll::add(&self.epoll, &listener.socket, data, EventFlags::IN) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::SeqCst;
 
 impl Worker {
     /// Takes over what the accepting thread has delivered.
@@ -97,7 +97,8 @@ impl Worker {
 
     fn count_closed(&self) {
         self.resources.counters.closed_connections.bump();
-        self.mailbox.connections.fetch_sub(1, Relaxed);
+        // Ordered before the look at the pause, as the acceptor pauses before it counts again.
+        self.mailbox.connections.fetch_sub(1, SeqCst);
         self.admission.released();
     }
 }
