@@ -108,7 +108,7 @@ pub struct Options {
     #[arg(short = 'k', long = "lock-memory")]
     pub lock_memory: bool,
 
-    /// Verbose (-vv: more, also requests; -vvv: everything)
+    /// Log what happens to the server (-vv: also to connections; -vvv: everything)
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     pub verbose: u8,
 
@@ -146,7 +146,7 @@ pub struct Options {
     )]
     pub chunk_bytes: usize,
 
-    /// Use large memory pages where the machine has them
+    /// Large memory pages: asked for with and without it
     #[arg(short = 'L', long = "enable-largepages")]
     pub large_pages: bool,
 
