@@ -18,6 +18,10 @@ use farcache_base::time::Clock;
 use farcache_proto::text::WatchFlags;
 use farcache_store::StoreHandle;
 
+/// Bytes of a value that are copied in about the time of one request among many: commands that copy
+/// the present value, however short they are, use the quota of an event (`-R`) up accordingly.
+pub(crate) const COPIED_BYTES_PER_REQUEST: usize = 256;
+
 /// What a session works with while it handles input.
 pub struct Context<'a> {
     /// The worker's access to the data.

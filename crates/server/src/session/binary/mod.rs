@@ -12,8 +12,9 @@ mod store;
 mod touch;
 
 use super::arriving::Arriving;
-use super::{Context, Replies, Status};
+use super::{COPIED_BYTES_PER_REQUEST, Context, Replies, Status};
 use farcache_proto::binary::{Header, MAGIC_REQUEST};
+use farcache_store::BATCH_MAX;
 
 /// First byte of a conversation in this protocol.
 pub(super) const FIRST_BYTE: u8 = MAGIC_REQUEST;
@@ -69,6 +70,13 @@ enum Flow {
 impl Flow {
     fn one(bytes: usize) -> Flow {
         Flow::Done { bytes, requests: 1 }
+    }
+
+    /// One request that has copied a value of this length.
+    fn one_with_copy(bytes: usize, value_bytes: usize) -> Flow {
+        // The text protocols count batches, this one requests: each is worth a batch.
+        let requests = 1 + value_bytes / (COPIED_BYTES_PER_REQUEST * BATCH_MAX);
+        Flow::Done { bytes, requests }
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Context, Flow, Pending, State, reply};
 use crate::session::Replies;
 use crate::session::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
 use farcache_proto::binary::{Header, Opcode, SetExtras, Status};
-use farcache_store::{DeleteOptions, SetMode, SetOptions, SetOutcome, StoreError};
+use farcache_store::{Access, DeleteOptions, SetMode, SetOptions, SetOutcome, StoreError};
 
 /// Stores the value if it is there, else waits for it or lets it stream into the store.
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -> Flow {
@@ -32,9 +32,20 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
                 request.context,
                 request.replies,
             );
-            Flow::one(bytes)
+            Flow::one_with_copy(bytes, joined_bytes(head.key, &options, request.context))
         }
         None => begin(request, options, state),
+    }
+}
+
+/// Length of the value that appending or prepending has made.
+fn joined_bytes(key: &[u8], options: &SetOptions, context: &Context<'_>) -> usize {
+    match options.mode {
+        SetMode::Append | SetMode::Prepend => context
+            .store
+            .get(key, Access::Peek)
+            .map_or(0, |item| item.value().len()),
+        _ => 0,
     }
 }
 

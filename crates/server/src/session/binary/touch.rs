@@ -53,7 +53,7 @@ fn hit(request: Request<'_, '_>, opcode: Opcode, item: &Item<'_>) -> Flow {
         Opcode::GatK => reply::value(&head.header, head.key, item, context, replies),
         _ => reply::value(&head.header, &[], item, context, replies),
     }
-    Flow::one(head.head_len())
+    Flow::one_with_copy(head.head_len(), item.value().len())
 }
 
 fn miss(request: Request<'_, '_>, opcode: Opcode) -> Flow {

@@ -27,6 +27,9 @@ impl Run<'_, '_> {
             clear_value: flags.has(b'x'),
         };
         let outcome = self.context.store.delete(key.bytes(), &options);
+        if options.invalidate || options.clear_value {
+            self.charge_change(key.bytes());
+        }
         let counters = self.context.counters;
         let code = match outcome {
             DeleteOutcome::Deleted => {

@@ -171,6 +171,9 @@ impl Run<'_, '_> {
             .watch
             .fetched(key.bytes(), item.as_ref());
         let Some(item) = item else { return false };
+        if flags.has(b'T') {
+            self.charge_copy(item.value().len());
+        }
         let old_expiry = old_expiry.unwrap_or(item.expiry());
         let expiry_at = |letter| self.expiry_at(flags, letter, Some(old_expiry));
         let recache_before = self.expiry(flags.recache_ttl);

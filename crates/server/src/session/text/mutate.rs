@@ -26,8 +26,9 @@ impl Run<'_, '_> {
         let counters = self.context.counters;
         counters.cmd_touch.bump();
         match self.context.store.touch(key, expiry, Access::Use) {
-            Ok(Some(_)) => {
+            Ok(Some(item)) => {
                 counters.touch_hits.bump();
+                self.charge_copy(item.value().len());
                 self.answer("TOUCHED", quiet);
             }
             Ok(None) => {

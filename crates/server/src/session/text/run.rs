@@ -2,9 +2,9 @@
 
 use super::batch::Batch;
 use super::{Context, Replies, State, Status};
-use crate::session::HIGH_WATER_BYTES;
+use crate::session::{COPIED_BYTES_PER_REQUEST, HIGH_WATER_BYTES};
 use farcache_proto::text::{LINE_BYTES_MAX, Reject, split_line};
-use farcache_store::BATCH_MAX;
+use farcache_store::{Access, BATCH_MAX};
 
 /// What to do after a stage.
 pub(super) enum Flow {
@@ -63,6 +63,18 @@ impl<'r, 'i> Run<'r, 'i> {
         let has_quota = self.requests_left > 0;
         self.requests_left = self.requests_left.saturating_sub(1);
         has_quota
+    }
+
+    /// Counts the copying of a value of this length against the quota.
+    pub(super) fn charge_copy(&mut self, value_bytes: usize) {
+        let requests = value_bytes / COPIED_BYTES_PER_REQUEST;
+        self.requests_left = self.requests_left.saturating_sub(requests);
+    }
+
+    /// Counts a change to the item of this key, which has copied its value.
+    pub(super) fn charge_change(&mut self, key: &[u8]) {
+        let item = self.context.store.get(key, Access::Peek);
+        self.charge_copy(item.map_or(0, |item| item.value().len()));
     }
 
     /// Looks up the reads that wait and answers them.

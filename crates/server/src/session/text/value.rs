@@ -77,7 +77,11 @@ impl Run<'_, '_> {
         if let Some(value) = self.rest()[line_bytes..].get(..value_and_end_bytes) {
             self.prefetch_stores();
             self.position += line_bytes + value_and_end_bytes;
-            return Step::Done(self.store_value(key, value, options), 0);
+            let stored = self.store_value(key, value, options);
+            if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
+                self.charge_change(key);
+            }
+            return Step::Done(stored, 0);
         }
         if value_bytes <= WAIT_IN_INPUT_BYTES_MAX {
             return Step::Flow(Flow::Stop(Status::NeedInput));

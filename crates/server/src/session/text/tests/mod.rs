@@ -137,6 +137,32 @@ fn the_quota_of_an_event_is_kept() {
 }
 
 #[test]
+fn copying_a_large_value_uses_the_quota_up() {
+    let settings = Settings {
+        requests_per_event: 1,
+        ..Settings::default()
+    };
+    let mut server = Server::with(settings, StoreConfig::default());
+    let set = [b"set k 0 0 20000\r\n", &[b'v'; 20_000][..], b"\r\n"].concat();
+    for command in [
+        "append k 0 0 1\r\nx\r\n",
+        "ms k 1 MP\r\nx\r\n",
+        "touch k 50\r\n",
+        "mg k T50\r\n",
+        "md k I T50\r\n",
+    ] {
+        assert_eq!(server.ask(&set), "STORED\r\n");
+        let (consumed, status, _) =
+            server.step(&mut Session::default(), command.repeat(2).as_bytes());
+        assert_eq!(
+            (consumed, status),
+            (command.len(), Status::Yield),
+            "{command}"
+        );
+    }
+}
+
+#[test]
 fn full_replies_are_sent_before_more_are_made() {
     let mut server = Server::new();
     let value_bytes = 500_000;
