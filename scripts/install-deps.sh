@@ -4,8 +4,8 @@
 # Says nothing and touches nothing where all is there already. Uses sudo only when not root.
 set -eu
 
-# Lines of "purpose package probe"; a probe is a command or, with a slash, a file. A package is
-# installed when its probe fails, so a tool that came another way is left alone.
+# Lines of "purpose package probe"; a probe is a command, a file (with a slash), a Python module or a
+# library. A package is installed when its probe fails, so a tool that came another way is left alone.
 needs='
 build gcc           cc
 build libc6-dev     /usr/include/stdio.h
@@ -20,6 +20,8 @@ test  openssl       openssl
 test  golang-go     go
 test  memcached     memcached
 test  libmemcached-tools memccapable
+test  libucx0       library:libucp.so.0
+test  libucx-dev    /usr/include/ucp/api/ucp.h
 bench memcached     memcached
 '
 
@@ -31,9 +33,15 @@ fail() {
     exit 1
 }
 
+# ldconfig lists what the dynamic loader will find; it may lie outside of a user's PATH.
+library_is_there() {
+    PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$1 "
+}
+
 is_there() {
     case $1 in
         python-module:*) python3 -c "import ${1#python-module:}" 2>/dev/null ;;
+        library:*) library_is_there "${1#library:}" ;;
         /*) [ -e "$1" ] ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac

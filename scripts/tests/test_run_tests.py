@@ -53,3 +53,8 @@ def test_a_step_that_hangs_is_killed_and_has_failed():
 def test_skipped_tests_are_named():
     counts = run_tests.run("echo 'SKIPPED [1] a.py:3: no tool'; echo '1 passed, 1 skipped in 0.1s'", "pytest")
     assert counts.remarks == ["SKIPPED [1] a.py:3: no tool"]
+
+
+def test_what_a_rust_test_left_out_is_named():
+    counts = run_tests.run("echo 'SKIPPED: no such library'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'", "cargo")
+    assert counts.remarks == ["SKIPPED: no such library"]
