@@ -1,6 +1,6 @@
 //! What a write asks for and how it ended, in the store's own terms.
 
-use farcache_base::time::{NEVER, Seconds};
+use farcache_base::time::Seconds;
 
 /// When a value is stored, given what the key holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct SetOptions {
     pub mode: SetMode,
     /// The client's opaque flags.
     pub flags: u32,
-    /// When the item expires ([`NEVER`] by default).
+    /// When the item expires ([`farcache_base::time::NEVER`] by default).
     pub expiry: Seconds,
     /// The key came base64-encoded and is returned so (meta protocol `b`).
     pub key_is_binary: bool,
@@ -214,10 +214,5 @@ impl SetOptions {
             expiry,
             ..SetOptions::default()
         }
-    }
-
-    /// Whether the item never expires.
-    pub fn is_immortal(&self) -> bool {
-        self.expiry == NEVER
     }
 }

@@ -96,6 +96,14 @@ fn push_metadata(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     }
     buffer.extend_from_slice(b" la=");
     number::push(buffer, context.clock.unix(item.last_access()));
+    push_cas_to_size(item, buffer);
+    buffer.extend_from_slice(b" flags=");
+    number::push(buffer, item.flags());
+    buffer.push(b'\n');
+}
+
+/// Writes what `metadump` and `me` say alike: token, whether it was read, class and size.
+pub(super) fn push_cas_to_size(item: &Item<'_>, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(b" cas=");
     number::push(buffer, item.cas());
     buffer.extend_from_slice(if item.was_fetched() {
@@ -105,9 +113,6 @@ fn push_metadata(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     });
     buffer.extend_from_slice(b" cls=1 size=");
     number::push(buffer, item.size_bytes());
-    buffer.extend_from_slice(b" flags=");
-    number::push(buffer, item.flags());
-    buffer.push(b'\n');
 }
 
 fn push_request(item: &Item<'_>, buffer: &mut Vec<u8>) {

@@ -307,14 +307,6 @@ fn push_debug(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     }
     buffer.extend_from_slice(b" la=");
     number::push(buffer, now.saturating_sub(item.last_access()));
-    buffer.extend_from_slice(b" cas=");
-    number::push(buffer, item.cas());
-    buffer.extend_from_slice(if item.was_fetched() {
-        b" fetch=yes"
-    } else {
-        b" fetch=no"
-    });
-    buffer.extend_from_slice(b" cls=1 size=");
-    number::push(buffer, item.size_bytes());
+    super::dump::push_cas_to_size(item, buffer);
     buffer.extend_from_slice(b"\r\n");
 }
