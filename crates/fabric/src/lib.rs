@@ -1,0 +1,28 @@
+//! The fabric: messages that carry memcached's binary packets, over whatever network both ends have.
+//!
+//! A [`Port`] is one thread's end of it. It sends messages, small ones whole and large bodies by
+//! rendezvous, and hands what arrives to an [`Inbox`]. It knows nothing of the store, of requests or
+//! of clocks; what the packets mean is the business of server and client.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`port`] | the interface that every network implements |
+//! | [`inbox`] | what a port hands over: messages, offers of large bodies, completions, losses |
+//! | [`frame`] | the fixed header in front of every message |
+//! | [`grant`] | what a server answers to a client that asks to be let in |
+//!
+//! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
+
+pub mod error;
+pub mod frame;
+pub mod grant;
+pub mod inbox;
+pub mod port;
+
+pub use {
+    error::Error,
+    frame::{Frame, Kind},
+    grant::Grant,
+    inbox::{Event, Inbox, Offer},
+    port::{Arming, Payload, Peer, Port},
+};

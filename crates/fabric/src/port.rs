@@ -1,0 +1,107 @@
+//! The interface that every network implements.
+
+use crate::error::Error;
+use crate::frame::Kind;
+use crate::inbox::{Inbox, Offer};
+use stable_deref_trait::StableDeref;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::BorrowedFd;
+
+/// The other end of one connection, as its port numbers it. A number is not used again before the
+/// loss or the close of the peer has been carried through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Peer(pub u32);
+
+/// Whether a port's thread may sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arming {
+    /// Nothing is left to do; the descriptor becomes readable when there is.
+    Armed,
+    /// There is something to do: call [`Port::progress`].
+    Busy,
+}
+
+/// Bytes that are sent from where they lie: they neither move nor change until dropped.
+pub trait SendBody: StableDeref + Deref<Target = [u8]> + Send + 'static {}
+impl<T: StableDeref + Deref<Target = [u8]> + Send + 'static> SendBody for T {}
+
+/// Room that is received into where it lies: it does not move until dropped.
+pub trait ReceiveBody: StableDeref + DerefMut<Target = [u8]> + Send + 'static {}
+impl<T: StableDeref + DerefMut<Target = [u8]> + Send + 'static> ReceiveBody for T {}
+
+/// What a message carries.
+#[derive(Debug)]
+pub enum Payload<'a, S> {
+    /// One or several whole packets; copied before the call returns.
+    Packets(&'a [u8]),
+    /// One packet whose value lies elsewhere: all of the packet before its value (copied), and the
+    /// value, which the port holds until it is sent. [`crate::Event::Sent`] brings it back.
+    Large {
+        /// Header, extras and key.
+        head: &'a [u8],
+        /// The value.
+        body: S,
+        /// Named by the completion.
+        tag: u64,
+    },
+}
+
+/// One thread's end of the fabric: any number of connections, all moved by [`Port::progress`].
+///
+/// Nothing arrives and nothing completes but in [`Port::progress`]. A port may be handed from thread
+/// to thread, and is used by one at a time.
+pub trait Port<S: SendBody, R: ReceiveBody>: Send {
+    /// Where others find this port; to be carried to them by other means. Empty where a port cannot
+    /// be found (TCP: its server is an ordinary memcached).
+    fn address(&self) -> &[u8];
+
+    /// Begins a connection to the port with this address. The address must come from a server that
+    /// is trusted: networks read it by the lengths that stand in it.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] where no network leads there, [`Error::System`].
+    fn connect(&mut self, address: &[u8]) -> Result<Peer, Error>;
+
+    /// Names the session and the key that every message to this peer carries from now on.
+    fn bind(&mut self, peer: Peer, session: u32, key: u64);
+
+    /// Sends a message. It is on its way when this returns; a failure later is told as the loss of
+    /// the peer. `credits` goes into the frame ([`crate::Frame::credits`]).
+    ///
+    /// Nothing is sent to a peer that is lost or closed; a large body then comes back by
+    /// [`crate::Event::Sent`] with an error.
+    fn send(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>);
+
+    /// Messages to this peer of which the network has not yet let go.
+    fn unsent(&self, peer: Peer) -> usize;
+
+    /// Receives an offered body into the start of `into`, without a copy where the network can do
+    /// that; [`crate::Event::Received`] brings it back with `tag`.
+    ///
+    /// # Panics
+    /// When `into` is shorter than the offer.
+    fn receive(&mut self, offer: Offer, into: R, tag: u64);
+
+    /// Gives an offered body up; its sender is told that it was sent.
+    fn refuse(&mut self, offer: Offer);
+
+    /// Moves what can be moved and hands what happened to `inbox`, behind what is there already.
+    /// Returns whether anything happened.
+    fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool;
+
+    /// Ends a connection at once. Everything that is under way for the peer completes with
+    /// [`Error::Cancelled`] or [`Error::PeerLost`] in a later [`Port::progress`], after which the
+    /// network touches none of its memory any more. Unreceived offers of the peer are given up.
+    fn close(&mut self, peer: Peer);
+
+    /// Prepares for sleep; to be called anew before each wait for [`Port::descriptor`], which should
+    /// have a time limit all the same.
+    fn arm(&mut self) -> Arming;
+
+    /// Readable when an armed port has something to do; none where the port's other descriptors
+    /// are waited for already.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The networks in use towards a peer, for people.
+    fn lanes(&self, peer: Peer) -> String;
+}
