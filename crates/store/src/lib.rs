@@ -12,8 +12,11 @@
 //! | `epoch` | when memory that left the index may be reused |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
 //! | `operations` | set, delete, arithmetic, touch |
+//! | `device` | files and block devices, and how they are read and written |
+//! | `tier` | what leaves memory goes to devices and comes back |
 
 mod core;
+mod device;
 mod epoch;
 mod events;
 mod flush;
@@ -31,8 +34,10 @@ mod segment;
 mod stats;
 mod store;
 mod sync;
+mod tier;
 
 pub use {
+    device::Device,
     found::{Item, PinnedValue},
     handle::StoreHandle,
     operations::Reservation,
@@ -43,6 +48,7 @@ pub use {
     scan::ScanCursor,
     stats::StoreStats,
     store::Store,
+    tier::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats},
 };
 
 /// Most keys that [`StoreHandle::get_batch`] takes at once.

@@ -1,0 +1,41 @@
+//! Where the tier's data lies, apart from how it is read and written.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// A place for data that survives the process.
+///
+/// Offsets, lengths and the addresses of buffers are multiples of [`Device::block_bytes`].
+pub trait Device: Send + Sync {
+    /// A name for messages.
+    fn name(&self) -> String;
+
+    /// Size in bytes; it does not change.
+    fn bytes(&self) -> u64;
+
+    /// What offsets, lengths and addresses must be multiples of: a power of two of at most 4096.
+    fn block_bytes(&self) -> usize;
+
+    /// Fills the buffer.
+    ///
+    /// # Errors
+    /// The device's.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes the whole buffer.
+    ///
+    /// # Errors
+    /// The device's; any part may have been written then.
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Returns when everything written before is durable.
+    ///
+    /// # Errors
+    /// The device's.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The descriptor through which io_uring may reach the same bytes.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
