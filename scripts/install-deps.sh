@@ -22,6 +22,12 @@ test  memcached     memcached
 test  libmemcached-tools memccapable
 test  libucx0       library:libucp.so.0
 test  libucx-dev    /usr/include/ucp/api/ucp.h
+test  qemu-system-x86 qemu-system-x86_64
+test  busybox-static busybox
+test  cpio          cpio
+test  kmod          /sbin/modprobe
+test  iproute2      /sbin/ip
+test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 '
 

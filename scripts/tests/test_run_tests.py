@@ -45,6 +45,12 @@ def test_a_plain_step_counts_as_one():
     assert counts_of(None, "", status=1) == (0, 1, 0)
 
 
+def test_a_step_that_this_machine_cannot_run_is_skipped():
+    counts = run_tests.run("echo 'SKIPPED: no QEMU'; exit 77", "cargo")
+    assert (counts.passed, counts.failed, counts.skipped) == (0, 0, 1)
+    assert counts.remarks == ["SKIPPED: no QEMU"]
+
+
 def test_a_step_that_hangs_is_killed_and_has_failed():
     counts = run_tests.run("sleep 60 & wait", None, seconds_max=1)
     assert (counts.passed, counts.failed) == (0, 1)

@@ -36,6 +36,20 @@ pub fn transports_are_the_users() -> bool {
     std::env::var_os("UCX_TLS").is_some()
 }
 
+/// Checks which transport carried an endpoint: the one that the tests chose, or where the user has
+/// chosen, the one that `FARCACHE_TEST_LANE` names, if it is set.
+pub fn check_lanes(lanes: &[String], chosen: &str) {
+    let wanted = match std::env::var("FARCACHE_TEST_LANE") {
+        Ok(named) => named,
+        Err(_) if transports_are_the_users() => return,
+        Err(_) => chosen.into(),
+    };
+    assert!(
+        lanes.iter().any(|lane| lane.contains(&wanted)),
+        "no lane over {wanted}: {lanes:?}"
+    );
+}
+
 /// Progresses the workers until the condition holds.
 pub fn progress_until(workers: &[&Worker], what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + WAIT_MAX;
