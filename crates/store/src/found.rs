@@ -5,6 +5,9 @@ use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::{RawItem, State};
 use farcache_base::time::Seconds;
+use stable_deref_trait::StableDeref;
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// An item as it was found; borrowed until the handle's next quiescent point.
@@ -175,6 +178,24 @@ impl PinnedValue {
     /// The value.
     pub fn value(&self) -> &[u8] {
         self.raw.value()
+    }
+}
+
+impl Deref for PinnedValue {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.value()
+    }
+}
+
+// SAFETY: the value lies in the arena, not in the pin, and neither moves nor changes while the pin
+// exists, wherever the pin itself is moved.
+unsafe impl StableDeref for PinnedValue {}
+
+impl fmt::Debug for PinnedValue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "PinnedValue of {} bytes", self.len())
     }
 }
 

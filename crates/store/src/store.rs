@@ -5,6 +5,7 @@ use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
 use std::io;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// A store, shared by all threads; each opens a [`StoreHandle`].
@@ -42,6 +43,13 @@ impl Store {
     /// How it was configured.
     pub fn config(&self) -> &StoreConfig {
         &self.core.config
+    }
+
+    /// Where the memory for items begins and how many bytes the limit allows now, to be registered
+    /// with a network. It stays in place for the life of the store, and from now on a lower limit
+    /// gives no page of it back to the system: the network would go on to use those that it knows.
+    pub fn lend_memory(&self) -> (NonNull<u8>, usize) {
+        self.core.arena.lend()
     }
 
     /// Changes the memory limit (`cache_memlimit`), in bytes; false below eight segments or above

@@ -97,6 +97,9 @@ opcodes! {
     GatK = 0x23, loud GatK;
     /// Quiet on a miss.
     GatKQ = 0x24, loud GatK;
+    /// Ask to be let in to the fabric; Farcache's own. The value is a version (1) and, one byte each,
+    /// the networks that the client can use.
+    FabricUpgrade = 0xf0, loud FabricUpgrade;
 }
 
 impl Opcode {

@@ -5,7 +5,10 @@ use super::reject::Reject;
 use super::request::{is_quiet, want_tokens};
 use crate::number::{parse_i32, parse_i64, parse_u32};
 
-/// An operator's command.
+/// Most networks that a client may name; there are fewer.
+const NETWORKS_MAX: usize = 8;
+
+/// An operator's command, or one about the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admin<'a> {
     /// `flush_all`
@@ -59,6 +62,13 @@ pub enum Admin<'a> {
     },
     /// `slabs reassign`, with the classes' ids.
     SlabsReassign(i32, i32),
+    /// `fabric <version> <network>...`: let this client in to the fabric; Farcache's own.
+    Fabric {
+        /// Version of the fabric's format.
+        version: u32,
+        /// Names of the networks that the client can use, at least one.
+        networks: Tokens<'a>,
+    },
     /// A setting of memcached's LRU or slabs that has no counterpart here, well-formed.
     Tuning {
         /// No reply is wanted.
@@ -126,6 +136,7 @@ pub(super) fn parse<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Admin<'a>, Re
         b"lru_crawler" => parse_crawler(tokens),
         b"lru" => parse_lru(tokens),
         b"slabs" => parse_slabs(tokens),
+        b"fabric" => parse_fabric(tokens),
         _ => Err(Reject::ERROR),
     }
 }
@@ -240,6 +251,15 @@ fn factor(tokens: &mut Tokens<'_>) -> Option<f64> {
     std::str::from_utf8(tokens.next()?).ok()?.parse().ok()
 }
 
+fn parse_fabric(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
+    let version = tokens.next().and_then(parse_u32).ok_or(Reject::ERROR)?;
+    want_tokens(tokens, 1, NETWORKS_MAX)?;
+    Ok(Admin::Fabric {
+        version,
+        networks: tokens,
+    })
+}
+
 fn parse_slabs(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
     let quiet = is_quiet(tokens);
     match (tokens.next(), tokens.next(), tokens.next(), tokens.next()) {
@@ -256,5 +276,23 @@ fn parse_slabs(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
             None => Err(Reject::BAD_FORMAT.unless(quiet)),
         },
         _ => Err(Reject::ERROR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fabric_is_asked_for_by_version_and_networks() {
+        let parse = |line| parse(b"fabric", Tokens::new(line));
+        let Ok(Admin::Fabric { version, networks }) = parse(b"1 ucx memory") else {
+            panic!("valid");
+        };
+        assert_eq!(version, 1);
+        assert!(networks.eq([&b"ucx"[..], b"memory"]));
+        for line in [&b""[..], b"1", b"x ucx", b"1 a b c d e f g h i"] {
+            assert_eq!(parse(line), Err(Reject::ERROR));
+        }
     }
 }

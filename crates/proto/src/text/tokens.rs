@@ -2,7 +2,7 @@
 
 /// The tokens of a line: separated by any number of spaces, ended by the line or a NUL byte.
 /// Other control characters belong to tokens, as in memcached.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
 }

@@ -4,6 +4,7 @@
 mod arithmetic;
 mod delete;
 mod error;
+mod fabric;
 mod flush;
 mod get;
 mod noop;

@@ -6,6 +6,9 @@ use crate::handle::StoreHandle;
 use crate::item::{Layout, RawItem};
 use crate::options::{SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
+use stable_deref_trait::StableDeref;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Room for a value that is still arriving; dropping it gives the room back.
@@ -35,6 +38,37 @@ impl Reservation {
                 self.layout.value_len,
             )
         }
+    }
+}
+
+impl Deref for Reservation {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let address = self.core.arena.address(self.placed.place);
+        // SAFETY: as in `value_mut`; the shared borrow keeps writers away.
+        unsafe {
+            std::slice::from_raw_parts(
+                address.add(self.layout.value_offset()),
+                self.layout.value_len,
+            )
+        }
+    }
+}
+
+impl DerefMut for Reservation {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.value_mut()
+    }
+}
+
+// SAFETY: the room lies in the arena, not in the reservation, and stays in place while the
+// reservation exists, wherever that is moved.
+unsafe impl StableDeref for Reservation {}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Reservation of {} bytes", self.len())
     }
 }
 

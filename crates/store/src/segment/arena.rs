@@ -11,7 +11,8 @@ use crate::region::Region;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
 
 /// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
@@ -57,6 +58,8 @@ pub(crate) struct Arena {
     pool: Mutex<Pool>,
     queues: Mutex<Queues>,
     sequence: AtomicU64,
+    /// The network knows the memory's pages: they are not given back.
+    keeps_pages: AtomicBool,
 }
 
 /// How many segments there are and how many hold nothing.
@@ -110,7 +113,16 @@ impl Arena {
             }),
             queues: Mutex::default(),
             sequence: AtomicU64::new(0),
+            keeps_pages: AtomicBool::new(false),
         })
+    }
+
+    /// See [`crate::Store::lend_memory`].
+    pub fn lend(&self) -> (NonNull<u8>, usize) {
+        let base = NonNull::new(self.region.base()).expect("a mapping is never at 0");
+        let pool = self.pool();
+        self.keeps_pages.store(true, SeqCst);
+        (base, pool.allowed as usize * self.segment_bytes())
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -337,6 +349,9 @@ impl Arena {
     fn park(&self, pool: &mut Pool, segment: u32) {
         pool.managed -= 1;
         self.meta(segment).set_state(SegmentState::Parked);
+        if self.keeps_pages.load(SeqCst) {
+            return;
+        }
         // SAFETY: a parked segment holds no item and nobody refers to it: it was free, or retired
         // and its epoch has passed.
         unsafe {
