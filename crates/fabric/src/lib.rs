@@ -10,6 +10,7 @@
 //! | [`inbox`] | what a port hands over: messages, offers of large bodies, completions, losses |
 //! | [`frame`] | the fixed header in front of every message |
 //! | [`grant`] | what a server answers to a client that asks to be let in |
+//! | [`memory`] | a network inside one process, for tests |
 //!
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
 
@@ -17,6 +18,7 @@ pub mod error;
 pub mod frame;
 pub mod grant;
 pub mod inbox;
+pub mod memory;
 pub mod port;
 
 pub use {

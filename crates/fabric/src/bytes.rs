@@ -1,0 +1,270 @@
+//! Memory that a client lends to the network: values on their way out, room for values to come.
+//!
+//! Both kinds are either Rust's own memory, given away and given back, or memory that somebody else
+//! answers for (a C program's buffer), which only `unsafe` code can bring in.
+
+use stable_deref_trait::StableDeref;
+use std::any::Any;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+
+/// Whatever keeps foreign memory alive; dropped when the network has let go of the memory.
+pub type Keeper = Box<dyn Any + Send>;
+
+/// Memory that Rust did not allocate.
+struct Foreign {
+    start: NonNull<u8>,
+    /// Bytes in use from the start.
+    bytes: usize,
+    /// Bytes that may be used.
+    capacity_bytes: usize,
+    _keeper: Option<Keeper>,
+}
+
+// SAFETY: whoever brought the memory in promised that any thread may use it (`from_foreign`).
+unsafe impl Send for Foreign {}
+
+impl Foreign {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `from_foreign`'s caller promised `capacity_bytes` readable bytes for as long as
+        // this value lives, and `bytes` is never more.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: only `ReceiveBytes` calls this, whose `from_foreign` asks for `capacity_bytes` bytes
+        // that nobody else reads or writes; `bytes` is never more, and `self` is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+enum Source {
+    Owned(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+    Foreign(Foreign),
+}
+
+/// A value that is sent from where it lies: given away as a `Vec<u8>` or shared as an
+/// `Arc<Vec<u8>>`. It comes back unchanged when the network is done with it.
+pub struct SendBytes(Source);
+
+impl SendBytes {
+    /// A value in memory that the caller answers for. `keeper` is dropped with the result.
+    ///
+    /// # Safety
+    /// From `start` on, `bytes` bytes must be initialised, readable from any thread, and must not
+    /// change until the result is dropped.
+    #[must_use]
+    pub unsafe fn from_foreign(start: NonNull<u8>, bytes: usize, keeper: Option<Keeper>) -> Self {
+        SendBytes(Source::Foreign(Foreign {
+            start,
+            bytes,
+            capacity_bytes: bytes,
+            _keeper: keeper,
+        }))
+    }
+
+    /// The value as a vector; copied unless it was given as one, or nobody else shares it.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Source::Owned(bytes) => bytes,
+            Source::Shared(bytes) => Arc::unwrap_or_clone(bytes),
+            Source::Foreign(foreign) => foreign.bytes().to_vec(),
+        }
+    }
+}
+
+impl Deref for SendBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Source::Owned(bytes) => bytes,
+            Source::Shared(bytes) => bytes,
+            Source::Foreign(foreign) => foreign.bytes(),
+        }
+    }
+}
+
+// SAFETY: the bytes of a `Vec` and of foreign memory stay in place when their handle moves; those of
+// a shared `Vec` also do not change, as nobody can get a mutable reference while this share exists.
+unsafe impl StableDeref for SendBytes {}
+
+impl From<Vec<u8>> for SendBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        SendBytes(Source::Owned(bytes))
+    }
+}
+
+impl From<Arc<Vec<u8>>> for SendBytes {
+    fn from(bytes: Arc<Vec<u8>>) -> Self {
+        SendBytes(Source::Shared(bytes))
+    }
+}
+
+impl fmt::Debug for SendBytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SendBytes of {} bytes", self.len())
+    }
+}
+
+enum Room {
+    Owned(Vec<u8>),
+    Foreign(Foreign),
+}
+
+/// Room that a value is received into. Its length as a slice is that of the value that it is made
+/// ready for; a vector grows as needed, foreign memory does not.
+pub struct ReceiveBytes(Room);
+
+impl ReceiveBytes {
+    /// Room in memory that the caller answers for. `keeper` is dropped with the result.
+    ///
+    /// # Safety
+    /// From `start` on, `capacity_bytes` bytes must be initialised, and until the result is dropped
+    /// nobody else may read or write them; any thread may be the one that writes.
+    #[must_use]
+    pub unsafe fn from_foreign(
+        start: NonNull<u8>,
+        capacity_bytes: usize,
+        keeper: Option<Keeper>,
+    ) -> Self {
+        ReceiveBytes(Room::Foreign(Foreign {
+            start,
+            bytes: 0,
+            capacity_bytes,
+            _keeper: keeper,
+        }))
+    }
+
+    /// Makes the slice `bytes` long; false, and unchanged, where foreign memory is too small. What
+    /// the bytes hold afterwards is unspecified: nothing is cleared that need not be.
+    #[must_use]
+    pub fn make_room(&mut self, bytes: usize) -> bool {
+        match &mut self.0 {
+            Room::Owned(room) => room.resize(bytes, 0),
+            Room::Foreign(foreign) if bytes > foreign.capacity_bytes => return false,
+            Room::Foreign(foreign) => foreign.bytes = bytes,
+        }
+        true
+    }
+
+    /// Makes the slice equal to `value`; false, and unchanged, where foreign memory is too small.
+    #[must_use]
+    pub fn fill(&mut self, value: &[u8]) -> bool {
+        if let Room::Owned(room) = &mut self.0 {
+            room.clear();
+            room.extend_from_slice(value);
+            return true;
+        }
+        let fits = self.make_room(value.len());
+        if fits {
+            self.copy_from_slice(value);
+        }
+        fits
+    }
+
+    /// The bytes as a vector; copied where the memory is foreign.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.0 {
+            Room::Owned(bytes) => bytes,
+            Room::Foreign(foreign) => foreign.bytes().to_vec(),
+        }
+    }
+}
+
+impl Default for ReceiveBytes {
+    fn default() -> Self {
+        ReceiveBytes(Room::Owned(Vec::new()))
+    }
+}
+
+impl From<Vec<u8>> for ReceiveBytes {
+    fn from(room: Vec<u8>) -> Self {
+        ReceiveBytes(Room::Owned(room))
+    }
+}
+
+impl Deref for ReceiveBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Room::Owned(room) => room,
+            Room::Foreign(foreign) => foreign.bytes(),
+        }
+    }
+}
+
+impl DerefMut for ReceiveBytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Room::Owned(room) => room,
+            Room::Foreign(foreign) => foreign.bytes_mut(),
+        }
+    }
+}
+
+// SAFETY: the bytes of a `Vec` and of foreign memory stay in place when their handle moves, and
+// neither dereferencing moves them.
+unsafe impl StableDeref for ReceiveBytes {}
+
+impl fmt::Debug for ReceiveBytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ReceiveBytes of {} bytes", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_value_comes_back_as_it_was_given() {
+        assert_eq!(SendBytes::from(vec![1, 2]).into_vec(), [1, 2]);
+        let shared = Arc::new(vec![3]);
+        assert_eq!(&SendBytes::from(Arc::clone(&shared))[..], [3]);
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn owned_room_grows_and_foreign_room_does_not() {
+        let mut owned = ReceiveBytes::from(vec![9]);
+        assert!(owned.make_room(3));
+        assert_eq!(owned.len(), 3);
+        let mut memory = [0u8; 4];
+        let start = NonNull::from(&mut memory).cast();
+        // SAFETY: the array outlives the room and is not touched meanwhile.
+        let mut foreign = unsafe { ReceiveBytes::from_foreign(start, 4, None) };
+        assert!(!foreign.make_room(5) && !foreign.fill(b"12345"));
+        assert!(foreign.fill(b"123"));
+        assert_eq!(foreign.into_vec(), b"123");
+        assert_eq!(&memory, b"123\0");
+    }
+
+    #[test]
+    fn foreign_memory_is_kept_until_it_is_let_go() {
+        struct Flag(Arc<AtomicBool>);
+        impl Drop for Flag {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let gone = Arc::new(AtomicBool::new(false));
+        let keeper: Keeper = Box::new(Flag(Arc::clone(&gone)));
+        let memory = *b"value";
+        let start = NonNull::from(&memory).cast();
+        // SAFETY: the array outlives the value and does not change.
+        let lent = unsafe { SendBytes::from_foreign(start, 5, Some(keeper)) };
+        assert_eq!(&lent[..], b"value");
+        assert!(!gone.load(Ordering::Relaxed));
+        drop(lent);
+        assert!(gone.load(Ordering::Relaxed));
+    }
+}

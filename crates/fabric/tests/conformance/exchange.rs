@@ -1,0 +1,132 @@
+//! Small messages.
+
+use super::harness::{Node, Pair, TestPort, introduce, pattern, turn_until};
+use farcache_fabric::{Kind, Payload};
+
+/// Requests and replies of many sizes, one at a time.
+pub fn requests_are_answered<P: TestPort>(make: impl Fn() -> P) {
+    let mut pair = Pair::new(make);
+    for bytes in [0, 1, 24, 64, 1000, 4096, 9000, 40_000, 65_536] {
+        let request = pattern(bytes, 1);
+        pair.client.send(pair.to_server, &request);
+        pair.until("the request is here", |_, server| {
+            !server.messages.is_empty()
+        });
+        let got = pair.server.take_message();
+        assert_eq!((got.frame.kind, got.sender), (Kind::Packets, None));
+        assert!(got.bytes == request && got.frame.body_bytes as usize == bytes);
+        let reply = pattern(bytes, 2);
+        let (peer, payload) = (pair.to_client, Payload::Packets(&reply));
+        pair.server.port.send(peer, Kind::Packets, 1, payload);
+        pair.until("the reply is here", |client, _| !client.messages.is_empty());
+        let got = pair.client.take_message();
+        assert!(got.bytes == reply && got.frame.credits == 1);
+    }
+    let (to_server, to_client) = (pair.to_server, pair.to_client);
+    pair.until("all is sent", |client, server| {
+        client.port.unsent(to_server) == 0 && server.port.unsent(to_client) == 0
+    });
+}
+
+/// Many messages sent without a wait arrive whole, once, and here in order.
+pub fn a_window_of_messages_arrives<P: TestPort>(make: impl Fn() -> P) {
+    const COUNT: usize = 5000;
+    let mut pair = Pair::new(make);
+    for number in 0..COUNT {
+        pair.client
+            .send(pair.to_server, &pattern(8 + number % 700, number));
+    }
+    pair.until("all have come", |_, server| server.messages.len() == COUNT);
+    for (number, message) in pair.server.messages.iter().enumerate() {
+        assert!(
+            message.bytes == pattern(8 + number % 700, number),
+            "{number}"
+        );
+    }
+    let to_server = pair.to_server;
+    pair.until("all is sent", |client, _| {
+        client.port.unsent(to_server) == 0
+    });
+}
+
+/// One server, many clients, each with its own way back.
+pub fn many_clients_are_told_apart<P: TestPort>(make: impl Fn() -> P) {
+    let mut server = Node::new(make());
+    let mut clients: Vec<_> = (0..20)
+        .map(|_| {
+            let mut client = Node::new(make());
+            let peers = introduce(&mut client, &mut server);
+            (client, peers)
+        })
+        .collect();
+    for (number, (_, (_, to_client))) in clients.iter().enumerate() {
+        server.send(*to_client, &[number as u8]);
+    }
+    for (number, (client, _)) in clients.iter_mut().enumerate() {
+        turn_until(
+            [client, &mut server],
+            "it has its message",
+            |[client, _]| !client.messages.is_empty(),
+        );
+        assert_eq!(client.take_message().bytes, [number as u8]);
+    }
+}
+
+/// One port may be client of several, and of itself.
+pub fn a_port_may_have_several_servers_and_be_its_own<P: TestPort>(make: impl Fn() -> P) {
+    let mut client = Node::new(make());
+    let mut servers = [Node::new(make()), Node::new(make())];
+    for server in &mut servers {
+        let (to_server, _) = introduce(&mut client, server);
+        client.send(to_server, b"hello");
+        turn_until(
+            [&mut client, server],
+            "it has its message",
+            |[_, server]| !server.messages.is_empty(),
+        );
+    }
+    let address = client.port.address().to_vec();
+    let own = client.port.connect(&address).expect("its own address");
+    client
+        .port
+        .send(own, Kind::Hello, 0, Payload::Packets(b"me"));
+    turn_until([&mut client], "it hears itself", |[client]| {
+        !client.messages.is_empty()
+    });
+    assert_eq!(client.take_message().bytes, b"me");
+}
+
+/// The lanes can be shown to people.
+pub fn lanes_are_named<P: TestPort>(make: impl Fn() -> P) -> String {
+    let pair = Pair::new(make);
+    let lanes = pair.client.port.lanes(pair.to_server);
+    assert!(!lanes.is_empty() && !pair.server.port.lanes(pair.to_client).is_empty());
+    lanes
+}
+
+/// A port that works in one thread goes on working in another.
+pub fn a_port_may_move_to_another_thread<P: TestPort + 'static>(make: impl Fn() -> P) {
+    let Pair {
+        mut client,
+        mut server,
+        to_server,
+        to_client,
+    } = Pair::new(make);
+    let echo = std::thread::spawn(move || {
+        turn_until([&mut server], "the request is here", |[server]| {
+            !server.messages.is_empty()
+        });
+        let request = server.take_message();
+        server.send(to_client, &request.bytes);
+        turn_until([&mut server], "the reply has left", |[server]| {
+            server.port.unsent(to_client) == 0
+        });
+        server
+    });
+    client.send(to_server, b"over there");
+    turn_until([&mut client], "the reply is here", |[client]| {
+        !client.messages.is_empty()
+    });
+    assert_eq!(client.take_message().bytes, b"over there");
+    drop(echo.join().expect("the other thread"));
+}
