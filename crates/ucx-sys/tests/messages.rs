@@ -282,6 +282,23 @@ fn a_peer_that_is_gone_is_noticed_and_nothing_is_sent_to_it() {
 }
 
 #[test]
+fn a_peer_that_was_gone_before_the_first_message_is_noticed() {
+    let Some(context) = context(TCP) else { return };
+    let (sender, receiver, endpoint) = pair(&context);
+    drop(receiver);
+    let sent = slot();
+    endpoint.send(REQUEST, Vec::new(), b"1".to_vec(), fill(&sent));
+    progress_until(&[&sender], "the death is noticed", || {
+        endpoint.failure().is_some()
+    });
+    drop(endpoint);
+    progress_until(&[&sender], "the endpoint is gone", || {
+        sender.closing_count() == 0
+    });
+    assert!(sent.take().is_some(), "told what became of the message");
+}
+
+#[test]
 fn closed_and_dropped_endpoints_go_during_progress() {
     let Some(context) = context(SHARED_MEMORY) else {
         return;

@@ -3,7 +3,7 @@
 export FARCACHE_TEST_LANE=rc_verbs
 
 # With endpoints kept alive by messages of its own, UCX 1.13 aborts when one is closed before it is
-# wired up (docs/journal/2026-11-22-verbs-guest.md). Without, UCX notices no death of an idle peer.
+# wired up (docs/journal/2026-11-22-closing-before-wire-up.md). Without, UCX notices no death of an idle peer.
 noticed=a_peer_that_is_gone_is_noticed_and_nothing_is_sent_to_it
 status=0
 export UCX_KEEPALIVE_INTERVAL=inf
