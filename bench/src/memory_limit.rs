@@ -1,8 +1,7 @@
 //! What the memory allows: independent random reads of cache lines, prefetched in batches.
 //!
 //! The engine's lookups are judged by this rate, measured on the same machine at the same time
-//! over the same number of bytes. It is the only unsafe code of the benchmarks: prefetching and
-//! asking for huge pages have no safe form.
+//! over the same number of bytes. Prefetching and asking for huge pages have no safe form.
 
 use crate::load::measurement::CpuStopwatch;
 use rand::rngs::SmallRng;

@@ -3,7 +3,7 @@
 use super::protocol::Operation;
 use super::scanner::Outcome;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Longest latency told apart, in nanoseconds: one minute.
@@ -88,9 +88,8 @@ impl Counts {
 
 impl Default for Recorder {
     fn default() -> Self {
-        let latencies_ns = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3);
         Recorder {
-            latencies_ns: latencies_ns.expect("bounds within the histogram's"),
+            latencies_ns: latency_histogram(),
             counts: Counts::default(),
         }
     }
@@ -124,21 +123,18 @@ impl Recorder {
 
     /// Percentiles of the latencies.
     pub fn latency(&self) -> LatencyUs {
-        let at = |quantile: f64| self.latencies_ns.value_at_quantile(quantile) as f64 / 1e3;
-        LatencyUs {
-            mean: self.latencies_ns.mean() / 1e3,
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            p9999: at(0.9999),
-            max: self.latencies_ns.max() as f64 / 1e3,
-        }
+        LatencyUs::of(&self.latencies_ns)
     }
 }
 
+/// An empty histogram of nanoseconds, to three digits.
+pub fn latency_histogram() -> Histogram<u64> {
+    let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3);
+    histogram.expect("bounds within the histogram's")
+}
+
 /// Latencies in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyUs {
     /// Arithmetic mean.
     pub mean: f64,
@@ -154,6 +150,22 @@ pub struct LatencyUs {
     pub p9999: f64,
     /// Largest.
     pub max: f64,
+}
+
+impl LatencyUs {
+    /// Percentiles of nanoseconds.
+    pub fn of(latencies_ns: &Histogram<u64>) -> Self {
+        let at = |quantile: f64| latencies_ns.value_at_quantile(quantile) as f64 / 1e3;
+        LatencyUs {
+            mean: latencies_ns.mean() / 1e3,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            p9999: at(0.9999),
+            max: latencies_ns.max() as f64 / 1e3,
+        }
+    }
 }
 
 /// The result of a run.

@@ -1,0 +1,237 @@
+//! Charts and the picture that they form.
+
+use super::axis::{LogAxis, powers_around};
+use super::svg::{Anchor, Svg};
+use crate::sizes::size_text;
+
+/// Width of one chart, with its labels.
+const CHART_WIDTH: f64 = 480.0;
+/// Height of one chart, with its labels.
+const CHART_HEIGHT: f64 = 360.0;
+/// Height of heading and legend.
+const HEAD_HEIGHT: f64 = 70.0;
+/// Room left of a chart's lines, for the labels.
+const LEFT: f64 = 62.0;
+/// Room right of the lines.
+const RIGHT: f64 = 18.0;
+/// Room above the lines, for the title.
+const ABOVE: f64 = 30.0;
+/// Room below the lines, for the labels.
+const BELOW: f64 = 46.0;
+/// Base of the marks for sizes: 1, 8, 64, 512, 4 K, ...
+const SIZE_BASE: f64 = 8.0;
+
+/// Colours of the series, told apart also by those who see no red or no green (after Okabe and Ito,
+/// "Color Universal Design", 2008).
+const COLOURS: [&str; 6] = [
+    "#d55e00", "#0072b2", "#009e73", "#555555", "#cc79a7", "#e69f00",
+];
+
+/// What lies on the horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XAxis {
+    /// Sizes in bytes.
+    SizeBytes,
+}
+
+/// One line of a chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What the legend calls it. Series of one name have one colour in all charts of a picture.
+    pub name: String,
+    /// Dashed, for what is not measured on the product but bounds it.
+    pub is_limit: bool,
+    /// Its points; those not above 0 are left out.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// One chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: XAxis,
+    /// Its lines.
+    pub series: Vec<Series>,
+}
+
+/// Charts side by side, under one heading and one legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// What it shows.
+    pub heading: String,
+    /// The charts.
+    pub charts: Vec<Chart>,
+}
+
+impl Picture {
+    /// The picture as an SVG document.
+    pub fn svg(&self) -> String {
+        let width = CHART_WIDTH * self.charts.len().max(1) as f64;
+        let mut svg = Svg::new(width, HEAD_HEIGHT + CHART_HEIGHT);
+        svg.text((LEFT, 26.0), Anchor::Start, 16.0, &self.heading);
+        let names = self.names();
+        draw_legend(&mut svg, &names);
+        for (index, chart) in self.charts.iter().enumerate() {
+            let left = CHART_WIDTH * index as f64;
+            chart.draw(&mut svg, left, &names);
+        }
+        svg.finish()
+    }
+
+    /// The names of all series and whether they are limits, in the order of their first appearance.
+    fn names(&self) -> Vec<(&str, bool)> {
+        let mut names: Vec<(&str, bool)> = Vec::new();
+        for series in self.charts.iter().flat_map(|chart| &chart.series) {
+            if names.iter().all(|(name, _)| *name != series.name) {
+                names.push((&series.name, series.is_limit));
+            }
+        }
+        names
+    }
+}
+
+fn colour_of(names: &[(&str, bool)], name: &str) -> &'static str {
+    let index = names.iter().position(|(other, _)| *other == name);
+    COLOURS[index.unwrap_or(0) % COLOURS.len()]
+}
+
+fn dashes(is_limit: bool) -> &'static str {
+    if is_limit { "5 4" } else { "" }
+}
+
+fn draw_legend(svg: &mut Svg, names: &[(&str, bool)]) {
+    /// Length of the piece of line in front of a name.
+    const PIECE: f64 = 24.0;
+    /// About the width of a letter.
+    const LETTER: f64 = 6.6;
+    let (mut x, y) = (LEFT, 50.0);
+    for (name, is_limit) in names {
+        let colour = colour_of(names, name);
+        svg.path(
+            &[(x, y - 4.0), (x + PIECE, y - 4.0)],
+            colour,
+            dashes(*is_limit),
+        );
+        svg.text((x + PIECE + 6.0, y), Anchor::Start, 12.0, name);
+        x += PIECE + 24.0 + LETTER * name.len() as f64;
+    }
+}
+
+impl Chart {
+    fn draw(&self, svg: &mut Svg, left: f64, names: &[(&str, bool)]) {
+        let (top, bottom) = (HEAD_HEIGHT + ABOVE, HEAD_HEIGHT + CHART_HEIGHT - BELOW);
+        svg.text((left + LEFT, top - 12.0), Anchor::Start, 13.0, &self.title);
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let x_marks = powers_around(points().map(|point| point.0), SIZE_BASE);
+        let y_marks = powers_around(points().map(|point| point.1), 10.0);
+        let (Some(x_marks), Some(y_marks)) = (x_marks, y_marks) else {
+            return svg.text((left + LEFT, bottom), Anchor::Start, 12.0, "not measured");
+        };
+        let (from, to) = (left + LEFT, left + CHART_WIDTH - RIGHT);
+        let x = LogAxis::new(x_marks[0], x_marks[x_marks.len() - 1], from, to);
+        let y = LogAxis::new(y_marks[0], y_marks[y_marks.len() - 1], bottom, top);
+        for mark in &y_marks {
+            svg.line((from, y.place(*mark)), (to, y.place(*mark)), "#ddd");
+            let place = (from - 6.0, y.place(*mark) + 4.0);
+            svg.text(place, Anchor::End, 11.0, &figure_text(*mark));
+        }
+        for mark in &x_marks {
+            svg.line((x.place(*mark), top), (x.place(*mark), bottom), "#ddd");
+            let place = (x.place(*mark), bottom + 16.0);
+            svg.text(place, Anchor::Middle, 11.0, &self.x.mark_text(*mark));
+        }
+        let middle = ((from + to) / 2.0, bottom + 36.0);
+        svg.text(middle, Anchor::Middle, 12.0, self.x.title());
+        for series in &self.series {
+            let seen = series.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
+            let places: Vec<_> = seen
+                .map(|point| (x.place(point.0), y.place(point.1)))
+                .collect();
+            let colour = colour_of(names, &series.name);
+            svg.path(&places, colour, dashes(series.is_limit));
+        }
+    }
+}
+
+impl XAxis {
+    fn title(self) -> &'static str {
+        match self {
+            XAxis::SizeBytes => "size of the value",
+        }
+    }
+
+    fn mark_text(self, mark: f64) -> String {
+        match self {
+            XAxis::SizeBytes => size_text(mark.round() as usize),
+        }
+    }
+}
+
+/// A power of ten, as short as it goes.
+fn figure_text(figure: f64) -> String {
+    if figure >= 1.0 {
+        format!("{figure:.0}")
+    } else {
+        format!("{figure}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture() -> Picture {
+        let series = |name: &str, is_limit, factor: f64| Series {
+            name: name.into(),
+            is_limit,
+            points: vec![(1.0, factor), (4096.0, 20.0 * factor)],
+        };
+        let chart = |title: &str| Chart {
+            title: title.into(),
+            x: XAxis::SizeBytes,
+            series: vec![series("one", false, 1.5), series("limit", true, 1.0)],
+        };
+        Picture {
+            heading: "GET".into(),
+            charts: vec![chart("latency, us"), chart("rate, M/s")],
+        }
+    }
+
+    #[test]
+    fn every_series_has_its_colour_in_every_chart() {
+        let svg = picture().svg();
+        // In two charts and in the legend.
+        for colour in &COLOURS[..2] {
+            assert_eq!(svg.matches(&format!("stroke=\"{colour}\"")).count(), 3);
+        }
+        assert_eq!(svg.matches("stroke-dasharray=\"5 4\"").count(), 3);
+        for text in [
+            "latency, us",
+            "rate, M/s",
+            ">4 KB<",
+            ">100<",
+            "size of the value",
+        ] {
+            assert!(svg.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn points_lie_inside_of_their_chart() {
+        let svg = picture().svg();
+        let places = svg.split("cx=\"").skip(1);
+        for place in places {
+            let x: f64 = place.split('"').next().unwrap().parse().unwrap();
+            assert!((0.0..=2.0 * CHART_WIDTH).contains(&x), "{x}");
+        }
+    }
+
+    #[test]
+    fn a_chart_without_figures_says_so() {
+        let mut empty = picture();
+        empty.charts[0].series.clear();
+        assert!(empty.svg().contains("not measured"));
+    }
+}
