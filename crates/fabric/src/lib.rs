@@ -11,15 +11,19 @@
 //! | [`frame`] | the fixed header in front of every message |
 //! | [`grant`] | what a server answers to a client that asks to be let in |
 //! | [`memory`] | a network inside one process, for tests |
+//! | [`tcp`] | an ordinary memcached's byte stream, for clients |
+//! | [`bytes`] | memory that a client lends to the network |
 //!
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
 
+pub mod bytes;
 pub mod error;
 pub mod frame;
 pub mod grant;
 pub mod inbox;
 pub mod memory;
 pub mod port;
+pub mod tcp;
 
 pub use {
     error::Error,

@@ -126,11 +126,9 @@ impl<R: ReceiveBody> Incoming<R> {
     }
 
     fn cut(&mut self, number: u64, found: &mut impl FnMut(Found<'_, R>)) -> Result<(), Error> {
-        loop {
-            self.take_value(found);
-            if !matches!(self.stage, Stage::Packets) || !self.cut_packets(number, found)? {
-                break;
-            }
+        self.take_value(found);
+        if matches!(self.stage, Stage::Packets) {
+            self.cut_packets(number, found)?;
         }
         self.make_room();
         Ok(())
@@ -170,12 +168,12 @@ impl<R: ReceiveBody> Incoming<R> {
     }
 
     /// Hands over the whole packets at the start of the input, and the head of a large one behind
-    /// them. Returns whether a value follows.
+    /// them.
     fn cut_packets(
         &mut self,
         number: u64,
         found: &mut impl FnMut(Found<'_, R>),
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         let input = &self.buffer[self.unread.clone()];
         let (mut whole, mut head) = (0, None);
         while let Some(packet) = measure(&input[whole..])? {
@@ -207,7 +205,7 @@ impl<R: ReceiveBody> Incoming<R> {
             };
         }
         self.unread.start += whole;
-        Ok(false)
+        Ok(())
     }
 
     /// Moves the beginning of a packet to the front of the buffer where little room is behind it.

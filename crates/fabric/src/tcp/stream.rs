@@ -84,7 +84,9 @@ impl Stream {
     /// Whether encrypted bytes wait for the socket to take them.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.connection.wants_write())
+        self.tls
+            .as_ref()
+            .is_some_and(|tls| tls.connection.wants_write())
     }
 
     /// Whether there is input that the socket does not report.
