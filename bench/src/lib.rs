@@ -11,6 +11,7 @@ pub mod hits;
 pub mod limits;
 pub mod load;
 pub mod memory_limit;
+pub mod ohb;
 pub mod picture;
 pub mod replay;
 pub mod server_process;

@@ -1,0 +1,146 @@
+//! What the benchmarks ask of a client.
+
+use std::io;
+use std::sync::Arc;
+
+/// A client whose operations are begun, and finished in the same order.
+pub trait Session {
+    /// Begins to fetch a value.
+    ///
+    /// # Errors
+    /// Where it cannot be begun.
+    fn begin_get(&mut self, key: &[u8]) -> io::Result<()>;
+
+    /// Begins to store a value.
+    ///
+    /// # Errors
+    /// Where it cannot be begun.
+    fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()>;
+
+    /// Sends off what was begun; what was begun together travels together.
+    ///
+    /// # Errors
+    /// Where nothing can be sent any more.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Waits until the operation that was begun first is done, and shows the value that it
+    /// fetched, if it did.
+    ///
+    /// # Errors
+    /// Where it failed; a key that is absent has failed.
+    fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()>;
+}
+
+/// What a benchmark does.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Benchmark {
+    /// Values are stored.
+    Set,
+    /// Values are fetched.
+    Get,
+    /// One operation in ten stores, the others fetch.
+    Mix,
+}
+
+/// One operation of so many stores in [`Benchmark::Mix`].
+const MIX_STORES_ONE_IN: u64 = 10;
+
+impl Benchmark {
+    /// Every benchmark.
+    pub const ALL: [Benchmark; 3] = [Benchmark::Set, Benchmark::Get, Benchmark::Mix];
+
+    /// Whether the operation with this number stores.
+    pub fn stores(self, number: u64) -> bool {
+        match self {
+            Benchmark::Set => true,
+            Benchmark::Get => false,
+            Benchmark::Mix => number % MIX_STORES_ONE_IN == MIX_STORES_ONE_IN - 1,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Benchmark::Set => "SET",
+            Benchmark::Get => "GET",
+            Benchmark::Mix => "MIX 10:90",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_stores_one_in_ten() {
+        let stores = |benchmark: Benchmark| (0..1000).filter(|n| benchmark.stores(*n)).count();
+        assert_eq!(Benchmark::ALL.map(stores), [1000, 0, 100]);
+    }
+}
+
+/// A client without a network, for the tests of the loops.
+#[cfg(test)]
+pub mod fake {
+    use super::*;
+    use std::collections::{HashMap, VecDeque};
+
+    /// Keeps values in memory, and watches how it is used.
+    #[derive(Default)]
+    pub struct FakeSession {
+        /// What is stored.
+        pub values: HashMap<Vec<u8>, Vec<u8>>,
+        /// Operations that are begun, with what they fetched.
+        begun: VecDeque<Option<Vec<u8>>>,
+        /// Most operations begun at any time.
+        pub begun_most: usize,
+        /// Operations finished.
+        pub finished: u64,
+        /// Calls of flush.
+        pub flushes: u64,
+        /// Whether the last byte of every value is wrong.
+        pub spoils: bool,
+    }
+
+    impl FakeSession {
+        fn begin(&mut self, fetched: Option<Vec<u8>>) {
+            self.begun.push_back(fetched);
+            self.begun_most = self.begun_most.max(self.begun.len());
+        }
+    }
+
+    impl Session for FakeSession {
+        fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {
+            let mut value = self.values.get(key).cloned();
+            if let Some(last) = value.as_mut().and_then(|value| value.last_mut()) {
+                *last ^= u8::from(self.spoils);
+            }
+            let value = value.ok_or_else(|| io::Error::other("absent"))?;
+            self.begin(Some(value));
+            Ok(())
+        }
+
+        fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+            self.values.insert(key.to_vec(), value.to_vec());
+            self.begin(None);
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.flushes += 1;
+            Ok(())
+        }
+
+        fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+            let fetched = self.begun.pop_front().expect("something was begun");
+            self.finished += 1;
+            if let Some(value) = fetched {
+                see(&value);
+            }
+            Ok(())
+        }
+    }
+}

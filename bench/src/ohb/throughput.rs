@@ -1,0 +1,146 @@
+//! Many operations at a time: how many are done.
+
+use super::items::Items;
+use super::session::{Benchmark, Session};
+use crate::load::measurement::latency_histogram;
+use hdrhistogram::Histogram;
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How many operations are under way, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// What is done.
+    pub benchmark: Benchmark,
+    /// Batches that are under way together.
+    pub window: usize,
+    /// Operations of a batch, which travel together.
+    pub batch: usize,
+    /// Time before anything counts.
+    pub warmup: Duration,
+    /// Time that counts.
+    pub duration: Duration,
+}
+
+/// What one client did in the time that counted.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// Operations finished.
+    pub operations: u64,
+    /// The time that counted.
+    pub elapsed: Duration,
+    /// From the begin of a batch to its end, in nanoseconds.
+    pub batch_latencies_ns: Histogram<u64>,
+}
+
+/// Keeps a window of batches under way.
+///
+/// # Errors
+/// Those of the session.
+pub fn run(session: &mut impl Session, items: &Items, load: Load) -> io::Result<Done> {
+    let mut stream = Stream {
+        session,
+        items,
+        load,
+        number: 0,
+        begun_at: VecDeque::with_capacity(load.window),
+    };
+    stream.turn_for(load.warmup, &mut latency_histogram())?;
+    let mut batch_latencies_ns = latency_histogram();
+    let start = Instant::now();
+    let batches = stream.turn_for(load.duration, &mut batch_latencies_ns)?;
+    let elapsed = start.elapsed();
+    while !stream.begun_at.is_empty() {
+        stream.finish_batch()?;
+    }
+    Ok(Done {
+        operations: batches * load.batch as u64,
+        elapsed,
+        batch_latencies_ns,
+    })
+}
+
+struct Stream<'a, S> {
+    session: &'a mut S,
+    items: &'a Items,
+    load: Load,
+    number: u64,
+    begun_at: VecDeque<Instant>,
+}
+
+impl<S: Session> Stream<'_, S> {
+    /// Goes on for this long, the window always full; says how many batches were finished.
+    fn turn_for(
+        &mut self,
+        duration: Duration,
+        latencies_ns: &mut Histogram<u64>,
+    ) -> io::Result<u64> {
+        let start = Instant::now();
+        let mut batches = 0;
+        loop {
+            while self.begun_at.len() < self.load.window {
+                self.begin_batch()?;
+            }
+            let begun_at = self.finish_batch()?;
+            batches += 1;
+            let now = Instant::now();
+            latencies_ns.saturating_record((now - begun_at).as_nanos() as u64);
+            if now - start >= duration {
+                return Ok(batches);
+            }
+        }
+    }
+
+    fn begin_batch(&mut self) -> io::Result<()> {
+        self.begun_at.push_back(Instant::now());
+        for _ in 0..self.load.batch {
+            let stores = self.load.benchmark.stores(self.number);
+            self.items.begin(self.session, self.number, stores)?;
+            self.number += 1;
+        }
+        self.session.flush()
+    }
+
+    /// Finishes the oldest batch; says when it was begun.
+    fn finish_batch(&mut self) -> io::Result<Instant> {
+        let begun_at = self.begun_at.pop_front().expect("a batch under way");
+        let mut right_lengths = true;
+        for _ in 0..self.load.batch {
+            self.session
+                .finish(&mut |value| right_lengths &= value.len() == self.items.value_bytes())?;
+        }
+        match right_lengths {
+            true => Ok(begun_at),
+            false => Err(io::Error::other("a value of another length than stored")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::session::fake::FakeSession;
+    use super::*;
+
+    #[test]
+    fn the_window_is_full_and_everything_is_finished() {
+        let items = Items::new(64, 16, Some(10), true);
+        let mut session = FakeSession::default();
+        items.store(&mut session).unwrap();
+        (session.begun_most, session.flushes, session.finished) = (0, 0, 0);
+        let load = Load {
+            benchmark: Benchmark::Mix,
+            window: 4,
+            batch: 3,
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(5),
+        };
+        let done = run(&mut session, &items, load).unwrap();
+        assert_eq!(session.begun_most, 12);
+        assert_eq!(session.finished, session.flushes * 3);
+        // Beside what counted there were one batch of warm-up and the rest of the window.
+        assert_eq!(session.finished, done.operations + 3 + 9);
+        assert_eq!(done.batch_latencies_ns.len() * 3, done.operations);
+        assert!(done.elapsed >= Duration::from_millis(5));
+    }
+}
