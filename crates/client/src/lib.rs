@@ -1,9 +1,20 @@
-//! Groundwork of Farcache's client: how a key is hashed and on which server it lives. No I/O, no clock.
-//!
-//! Both agree bit for bit with libmemcached, so that a fleet in which some programs use libmemcached and some this
-//! crate finds every key on the same server. Where libmemcached's documentation and its behaviour differ, the
-//! behaviour counts; the reference is Debian 12's build, 1.1.4 on amd64, against which `tests/golden` compares.
+//! Farcache's client: memcached's operations over the fabric or sockets, non-blocking inside.
 #![forbid(unsafe_code)]
 
+mod config;
 pub mod distribution;
+pub mod engine;
+mod error;
 pub mod hash;
+mod operation;
+mod values;
+
+pub use config::{
+    ClientConfig, Credentials, TRANSPORT_VARIABLE, TlsSettings, Transport, parse_servers,
+};
+pub use error::Error;
+pub use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+pub use operation::{
+    Completion, Delivery, Direction, Initial, Operation, Reply, Route, Store, StoreMode, Value,
+};
+pub use values::{ItemRef, Values};

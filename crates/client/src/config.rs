@@ -1,0 +1,221 @@
+//! A client's settings.
+
+use crate::Error;
+use crate::distribution::{DEFAULT_PORT, PlacementSettings, Server};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The variable that overrides [`ClientConfig::transport`]: `auto`, `fabric` or `tcp`.
+pub const TRANSPORT_VARIABLE: &str = "FARCACHE_TRANSPORT";
+
+/// What carries the operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// The fabric where the server offers it and it works, sockets elsewhere.
+    #[default]
+    Auto,
+    /// The fabric; a server that cannot be reached by it fails.
+    Fabric,
+    /// Sockets only.
+    Tcp,
+}
+
+impl FromStr for Transport {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "auto" => Ok(Transport::Auto),
+            "fabric" => Ok(Transport::Fabric),
+            "tcp" => Ok(Transport::Tcp),
+            _ => Err(Error::Configuration(
+                format!("the transport is auto, fabric or tcp, not {text:?}").into(),
+            )),
+        }
+    }
+}
+
+/// Name and password for SASL PLAIN.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user's name.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Credentials of {:?}", self.user)
+    }
+}
+
+/// Encryption of the TCP connections. What goes over the fabric is not encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// A PEM file with the certificates that sign the servers'.
+    pub ca_file: PathBuf,
+    /// PEM files with the client's own certificate chain and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The name that the servers' certificates carry; `None` for the host of each server's address.
+    pub server_name: Option<String>,
+}
+
+/// A client's settings. [`ClientConfig::new`] has the defaults.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// The servers; see [`parse_servers`] for how they are written.
+    pub servers: Vec<Server>,
+    /// How keys are given to servers. The default is libmemcached's.
+    pub placement: PlacementSettings,
+    /// What carries the operations. [`TRANSPORT_VARIABLE`] in the environment goes first.
+    pub transport: Transport,
+    /// Encryption; none by default.
+    pub tls: Option<TlsSettings>,
+    /// Authentication; none by default.
+    pub credentials: Option<Credentials>,
+    /// How long connecting to a server may take, with all that belongs to it: 1 s.
+    pub connect_timeout: Duration,
+    /// How long an operation may take, connecting included: 5 s. Operations end up to 10 ms later.
+    pub timeout: Duration,
+    /// After a failure, wait so long before connecting to that server again, doubled with every
+    /// further failure: 50 ms. Meanwhile its operations end with [`Error::ServerDead`].
+    pub reconnect_delay_min: Duration,
+    /// Longest such wait: 2 s.
+    pub reconnect_delay_max: Duration,
+    /// Give the keys of a server that has failed so often in a row to the others
+    /// (`MEMCACHED_BEHAVIOR_REMOVE_FAILED_SERVERS`): never. Has no effect with
+    /// [`Distribution::Modula`](crate::distribution::Distribution::Modula), as in libmemcached.
+    pub remove_after_failures: Option<u32>,
+    /// Try a removed server again after so long (`MEMCACHED_BEHAVIOR_DEAD_TIMEOUT`): 30 s.
+    pub removed_for: Duration,
+    /// Values of up to so many bytes are copied into the message; larger ones are taken from where
+    /// they lie: 8 KiB, at most 15 KiB.
+    pub eager_bytes_max: usize,
+    /// How long a waiting thread polls before it sleeps: 50 us.
+    pub spin: Duration,
+    /// Whether a thread of its own moves the operations while nobody waits for them: no.
+    pub progress_thread: bool,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        ClientConfig {
+            servers: Vec::new(),
+            placement: PlacementSettings::default(),
+            transport: Transport::Auto,
+            tls: None,
+            credentials: None,
+            connect_timeout: Duration::from_secs(1),
+            timeout: Duration::from_secs(5),
+            reconnect_delay_min: Duration::from_millis(50),
+            reconnect_delay_max: Duration::from_secs(2),
+            remove_after_failures: None,
+            removed_for: Duration::from_secs(30),
+            eager_bytes_max: 8 << 10,
+            spin: Duration::from_micros(50),
+            progress_thread: false,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// The defaults, for these servers.
+    ///
+    /// # Errors
+    /// As [`parse_servers`].
+    pub fn new(servers: &str) -> Result<Self, Error> {
+        Ok(ClientConfig {
+            servers: parse_servers(servers)?,
+            ..ClientConfig::default()
+        })
+    }
+
+    /// The transport, after a look at the environment.
+    ///
+    /// # Errors
+    /// The variable holds something else than a transport.
+    pub fn transport_chosen(&self) -> Result<Transport, Error> {
+        match std::env::var(TRANSPORT_VARIABLE) {
+            Ok(text) => text.parse(),
+            Err(_) => Ok(self.transport),
+        }
+    }
+}
+
+/// Reads a list of servers, separated by commas or spaces: `host`, `host:port`, `[IPv6]:port`, or the path
+/// of a unix socket, which begins with `/`. A weight may follow as libmemcached writes it: `host:port/?3`.
+///
+/// # Errors
+/// [`Error::Configuration`] names the entry that cannot be read.
+pub fn parse_servers(text: &str) -> Result<Vec<Server>, Error> {
+    text.split([',', ' '])
+        .filter(|entry| !entry.is_empty())
+        .map(|entry| {
+            parse_server(entry).ok_or_else(|| {
+                Error::Configuration(format!("{entry:?} is not the address of a server").into())
+            })
+        })
+        .collect()
+}
+
+fn parse_server(entry: &str) -> Option<Server> {
+    let (address, weight) = match entry.split_once("/?") {
+        Some((address, weight)) => (address, weight.parse().ok()?),
+        None => (entry, 1),
+    };
+    let server = match address {
+        path if path.starts_with('/') => Server::unix_socket(path),
+        _ => parse_host(address)?,
+    };
+    Some(server.with_weight(weight))
+}
+
+fn parse_host(address: &str) -> Option<Server> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => address.split_at(address.find(':').unwrap_or(address.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse().ok()?,
+        None if port.is_empty() => DEFAULT_PORT,
+        None => return None,
+    };
+    (!host.is_empty()).then(|| Server::new(host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_read() {
+        let servers = parse_servers("a,b:1/?3, [::1]:2 [fe80::1] /run/socket/?2").unwrap();
+        let expected = [
+            Server::new("a", 11211),
+            Server::new("b", 1).with_weight(3),
+            Server::new("::1", 2),
+            Server::new("fe80::1", 11211),
+            Server::unix_socket("/run/socket").with_weight(2),
+        ];
+        assert_eq!(servers, expected);
+    }
+
+    #[test]
+    fn what_is_no_server_is_refused() {
+        for text in ["a:b", "a:70000", ":1", "[::1", "[::1]x", "a/?b", "a:1:2"] {
+            let refused = parse_servers(text);
+            assert!(matches!(refused, Err(Error::Configuration(_))), "{text}");
+        }
+        assert_eq!(parse_servers(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn transports_are_read() {
+        assert_eq!("auto".parse(), Ok(Transport::Auto));
+        assert_eq!("fabric".parse(), Ok(Transport::Fabric));
+        assert_eq!("tcp".parse(), Ok(Transport::Tcp));
+        assert!("rdma".parse::<Transport>().is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! Packets that arrive end operations.
+
+use super::Engine;
+use super::slots::{Slot, Slots};
+use super::ticket::{self, Named, QUIET};
+use crate::Error;
+use crate::operation::Reply;
+use crate::values::Place;
+use farcache_fabric::{Frame, Kind};
+use farcache_proto::binary::{MAGIC_RESPONSE, Opcode, Packet, Status, decode_u32};
+
+/// An answer that fits no question.
+const UNASKED: &str = "an answer to no question";
+
+impl Engine {
+    /// A message has arrived; `packets` is what it carries. One that belongs to no session is dropped.
+    pub fn message(&mut self, frame: &Frame, packets: &[u8], now_us: u64) {
+        self.now_us = self.now_us.max(now_us);
+        let Some(server) = self.speaker(frame) else {
+            return;
+        };
+        match frame.kind {
+            Kind::Packets => {
+                self.hear(server, frame);
+                if let Err(rule) = self.packets(server, packets) {
+                    self.end_session(server, &Error::Protocol(rule));
+                }
+            }
+            Kind::Welcome => self.welcomed(server),
+            Kind::Goodbye => {
+                let reason = String::from_utf8_lossy(packets);
+                self.dismissed(server, &format!("the server ended the session: {reason}"));
+            }
+            Kind::Hello => self.end_session(server, &Error::Protocol("a greeting from a server")),
+        }
+    }
+
+    /// The server that sends messages with this frame.
+    pub(super) fn speaker(&mut self, frame: &Frame) -> Option<usize> {
+        let last = self.servers.get(self.speaker);
+        if !last.is_some_and(|server| server.sends(frame)) {
+            self.speaker = self.servers.iter().position(|server| server.sends(frame))?;
+        }
+        Some(self.speaker)
+    }
+
+    /// Takes note of a sign of life.
+    pub(super) fn hear(&mut self, server: usize, frame: &Frame) {
+        let from = &mut self.servers[server];
+        from.heard_us = self.now_us;
+        from.has_answered = true;
+        from.credits = from.credits.saturating_add(u32::from(frame.credits));
+        if frame.credits > 0 && !from.outgoing.is_empty() && !from.is_listed {
+            from.is_listed = true;
+            self.listed.push(server);
+        }
+    }
+
+    fn packets(&mut self, server: usize, mut packets: &[u8]) -> Result<(), &'static str> {
+        while !packets.is_empty() {
+            let decoded = Packet::decode(packets);
+            let decoded = decoded.map_err(|_| "lengths that contradict each other")?;
+            let (packet, bytes) = decoded.ok_or("a packet that is cut off")?;
+            if packet.header.magic != MAGIC_RESPONSE {
+                return Err("a packet that is no answer");
+            }
+            self.packet(server, &packet)?;
+            packets = &packets[bytes..];
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, server: usize, packet: &Packet<'_>) -> Result<(), &'static str> {
+        let opaque = packet.header.opaque;
+        match ticket::named(opaque) {
+            // Something went wrong with an operation that nobody asks after.
+            _ if opaque == QUIET => Ok(()),
+            Named::Single { slot, generation } => {
+                let state = self.slots.get(slot).ok_or(UNASKED)?;
+                if !state.expects(generation, server) || packet.header.opcode != state.opcode as u8
+                {
+                    return Err(UNASKED);
+                }
+                self.single(server, slot, packet)
+            }
+            Named::Key {
+                batch,
+                generation,
+                key,
+            } => {
+                let state = self.batches.get(batch).ok_or(UNASKED)?;
+                if !state.expects(generation, key, server)
+                    || packet.header.opcode != Opcode::Get as u8
+                {
+                    return Err(UNASKED);
+                }
+                let values = &mut state.values;
+                match packet.header.status {
+                    SUCCESS => {
+                        let flags = decode_u32(packet.extras).ok_or(BAD_VALUE)?;
+                        values.keep(key, packet.value, flags, packet.header.cas);
+                    }
+                    NOT_FOUND => values.entries[key].place = Place::Missing,
+                    _ => values.fail(key, refusal(packet)),
+                }
+                self.batches.known(batch, 1);
+                self.answered(server);
+                Ok(())
+            }
+        }
+    }
+
+    fn single(
+        &mut self,
+        server: usize,
+        slot: usize,
+        packet: &Packet<'_>,
+    ) -> Result<(), &'static str> {
+        if conclude(&mut self.slots, slot, packet)? {
+            self.slots.answered(slot);
+            self.slots.settle(slot);
+            self.answered(server);
+        }
+        Ok(())
+    }
+
+    /// One answer fewer is to come from this server.
+    pub(super) fn answered(&mut self, server: usize) {
+        self.servers[server].outstanding -= 1;
+        self.outstanding -= 1;
+    }
+}
+
+const SUCCESS: u16 = Status::Success as u16;
+const NOT_FOUND: u16 = Status::NotFound as u16;
+const BAD_VALUE: &str = "a value with other extras than its flags";
+
+/// Takes one packet of an operation's answer; returns whether it was the last.
+fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool, &'static str> {
+    let slot = slots.at(index);
+    let is_statistic = slot.opcode == Opcode::Stat && packet.header.status == SUCCESS;
+    if is_statistic && !packet.key.is_empty() {
+        if slot.outcome.is_none() {
+            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+            slot.statistics.push((text(packet.key), text(packet.value)));
+        }
+        return Ok(false);
+    }
+    let outcome = match packet.header.status {
+        SUCCESS => success(slot, packet)?,
+        _ => Err(refusal(packet)),
+    };
+    // One that has timed out keeps that outcome.
+    slot.outcome.get_or_insert(outcome);
+    Ok(true)
+}
+
+fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>, &'static str> {
+    let cas = packet.header.cas;
+    Ok(Ok(match slot.opcode {
+        Opcode::Get | Opcode::Gat => {
+            let flags = decode_u32(packet.extras).ok_or(BAD_VALUE)?;
+            return Ok(match slot.room.take() {
+                Some(mut value) => match value.fill(packet.value) {
+                    true => Ok(Reply::Value { value, flags, cas }),
+                    false => {
+                        slot.room = Some(value);
+                        let value_bytes = packet.value.len();
+                        Err(Error::BufferTooSmall { value_bytes })
+                    }
+                },
+                // Given up.
+                None => Err(Error::Timeout),
+            });
+        }
+        Opcode::Increment | Opcode::Decrement => {
+            let number = packet
+                .value
+                .try_into()
+                .map_err(|_| "a number that is none")?;
+            let number = u64::from_be_bytes(number);
+            Reply::Number { number, cas }
+        }
+        Opcode::Version => Reply::Text(String::from_utf8_lossy(packet.value).into_owned()),
+        Opcode::Stat => Reply::Statistics(std::mem::take(&mut slot.statistics)),
+        _ => Reply::Done { cas },
+    }))
+}
+
+/// The error that a status stands for.
+pub(super) fn refusal(packet: &Packet<'_>) -> Error {
+    let text = || String::from_utf8_lossy(packet.value).into_owned().into();
+    let status = packet.header.status;
+    match Status::from_code(status) {
+        Some(Status::NotFound) => Error::NotFound,
+        Some(Status::Exists) => Error::Exists,
+        Some(Status::TooLarge) => Error::TooLarge,
+        Some(Status::InvalidArguments) => Error::InvalidArguments("the server says so"),
+        Some(Status::NotStored) => Error::NotStored,
+        Some(Status::NotNumeric) => Error::NotNumeric,
+        Some(Status::AuthenticationError | Status::AuthenticationContinue) => {
+            Error::AuthFailed(text())
+        }
+        Some(Status::UnknownCommand) => Error::Unsupported,
+        Some(Status::OutOfMemory) => Error::OutOfMemory,
+        Some(Status::Success) | None => Error::Server {
+            status,
+            message: text(),
+        },
+    }
+}

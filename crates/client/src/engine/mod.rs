@@ -1,0 +1,182 @@
+//! The client's request logic, without I/O: operations, events and the time go in; messages, results
+//! and actions come out.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `submit` | an operation becomes a packet in its server's queue |
+//! | `outgoing`, `transmit` | queues become messages, as far as credits go |
+//! | `answer` | packets that arrive end operations |
+//! | `large` | values that travel beside their packet |
+//! | `slots`, `batches`, `ticket` | operations under way, and their numbers |
+//! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
+//! | `clock` | time limits |
+//!
+//! Whoever drives it calls [`Engine::transmit`] after submitting, hands over what its ports report,
+//! carries out [`Engine::next_action`], and calls [`Engine::tick`] now and then. Time is in microseconds
+//! from any beginning and never goes back.
+
+mod answer;
+mod batches;
+mod clock;
+mod encode;
+mod large;
+mod outgoing;
+mod server;
+mod session;
+mod settings;
+mod slots;
+mod submit;
+pub(crate) mod ticket;
+mod transmit;
+
+pub use large::Reception;
+pub use server::{Identity, Link, Offered};
+pub use settings::Settings;
+pub(crate) use settings::micros;
+pub use transmit::Message;
+
+use crate::distribution::Placement;
+use crate::operation::Completion;
+use crate::values::Values;
+use batches::Batches;
+use server::{Server, Stage};
+use slots::Slots;
+use std::collections::VecDeque;
+use ticket::Named;
+
+/// Something for the driver to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Connect to this server; [`Engine::connected`] or [`Engine::connect_failed`] tell how that went.
+    Connect {
+        /// Its index.
+        server: usize,
+        /// Names the attempt.
+        attempt: u64,
+    },
+    /// Close this connection.
+    Close(Link),
+}
+
+/// Names an operation or a multi-get until its result has been fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(u32);
+
+/// The requests of one client.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    placement: Placement,
+    servers: Vec<Server>,
+    slots: Slots,
+    batches: Batches,
+    actions: VecDeque<Action>,
+    /// Servers for which something waits to be sent.
+    listed: Vec<usize>,
+    /// The latest time that is known.
+    now_us: u64,
+    attempts: u64,
+    /// The server that answered last.
+    speaker: usize,
+    /// Servers that are used over sockets.
+    on_sockets: usize,
+    /// Answers that may come.
+    outstanding: usize,
+}
+
+impl Engine {
+    /// An engine without connections.
+    #[must_use]
+    pub fn new(settings: Settings, placement: Placement) -> Self {
+        let count = placement.servers().len();
+        Engine {
+            settings,
+            placement,
+            servers: (0..count).map(|_| Server::new()).collect(),
+            slots: Slots::default(),
+            batches: Batches::default(),
+            actions: VecDeque::new(),
+            listed: Vec::new(),
+            now_us: 0,
+            attempts: 0,
+            speaker: 0,
+            on_sockets: 0,
+            outstanding: 0,
+        }
+    }
+
+    /// The servers and where keys live.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// What is to be done, in order.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Answers that may still come.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// Operations and multi-gets that are under way, or whose result has not been fetched.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.slots.in_use() + self.batches.in_use()
+    }
+
+    /// Whether answers may come over sockets.
+    #[must_use]
+    pub fn uses_sockets(&self) -> bool {
+        self.on_sockets > 0
+    }
+
+    /// Whether operations on this server go over the fabric.
+    #[must_use]
+    pub fn is_on_fabric(&self, server: usize) -> bool {
+        matches!(self.servers[server].stage, Stage::Fabric { .. })
+    }
+
+    /// Where operations on this server go now; `None` without a connection.
+    #[must_use]
+    pub fn link(&self, server: usize) -> Option<Link> {
+        self.servers[server].link()
+    }
+
+    /// The result of an operation, once it is there.
+    pub fn fetch(&mut self, ticket: Ticket) -> Option<Completion> {
+        match ticket::named(ticket.0) {
+            Named::Single { slot, .. } => self.slots.fetch(slot),
+            Named::Key { .. } => None,
+        }
+    }
+
+    /// The values of a multi-get, once all are there.
+    pub fn fetch_values(&mut self, ticket: Ticket) -> Option<Values> {
+        match ticket::named(ticket.0) {
+            Named::Single { .. } => None,
+            Named::Key { batch, .. } => self.batches.fetch(batch),
+        }
+    }
+
+    /// Whether the result is there.
+    pub fn is_complete(&mut self, ticket: Ticket) -> bool {
+        let stage = match ticket::named(ticket.0) {
+            Named::Single { slot, .. } => self.slots.at(slot).stage,
+            Named::Key { batch, .. } => self.batches.at(batch).stage,
+        };
+        stage == slots::Stage::Complete
+    }
+
+    /// Gives a result up: nobody will fetch it. What was lent is dropped when the network has let go
+    /// of it.
+    pub fn abandon(&mut self, ticket: Ticket) {
+        match ticket::named(ticket.0) {
+            Named::Single { slot, .. } => self.slots.abandon(slot),
+            Named::Key { batch, .. } => self.batches.abandon(batch),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What waits to be sent to one server.
+
+use farcache_fabric::Payload;
+use farcache_fabric::bytes::SendBytes;
+use farcache_proto::binary::{HEADER_BYTES, Header};
+use std::collections::VecDeque;
+
+/// Capacity that is kept when everything has been sent, in bytes.
+const KEPT_CAPACITY_BYTES: usize = 256 << 10;
+
+/// A value that is sent from where it lies.
+#[derive(Debug)]
+struct Large {
+    /// Where its packet's head is in the queue.
+    at: usize,
+    head_bytes: usize,
+    body: SendBytes,
+    tag: u64,
+}
+
+/// Packets in order; those without their value have it beside them.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    packets: Vec<u8>,
+    sent: usize,
+    larges: VecDeque<Large>,
+}
+
+impl Outgoing {
+    /// Where the next packet is appended.
+    pub(super) fn packets(&mut self) -> &mut Vec<u8> {
+        if self.is_empty() && self.sent > 0 {
+            self.clear();
+        } else if self.sent > KEPT_CAPACITY_BYTES && self.sent > self.packets.len() / 2 {
+            self.compact();
+        }
+        &mut self.packets
+    }
+
+    /// Forgets what has been sent, where something has always been waiting.
+    fn compact(&mut self) {
+        self.packets.drain(..self.sent);
+        for large in &mut self.larges {
+            large.at -= self.sent;
+        }
+        self.sent = 0;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent == self.packets.len()
+    }
+
+    fn clear(&mut self) {
+        self.packets.clear();
+        self.packets.shrink_to(KEPT_CAPACITY_BYTES);
+        self.sent = 0;
+    }
+
+    /// Takes the packet that begins at `at` and has just been appended for one whose value is `body`.
+    pub(super) fn attach(&mut self, at: usize, body: SendBytes, tag: u64) {
+        let head_bytes = self.packets.len() - at;
+        self.larges.push_back(Large {
+            at,
+            head_bytes,
+            body,
+            tag,
+        });
+    }
+
+    /// The next message, of at most so many bytes of packets.
+    pub(super) fn next(&mut self, bytes_max: usize) -> Option<Payload<'_, SendBytes>> {
+        let start = self.sent;
+        let large = self.larges.pop_front_if(|large| large.at == start);
+        if let Some(Large {
+            head_bytes,
+            body,
+            tag,
+            ..
+        }) = large
+        {
+            self.sent += head_bytes;
+            let head = &self.packets[start..self.sent];
+            return Some(Payload::Large { head, body, tag });
+        }
+        let end = match self.larges.front() {
+            Some(large) => large.at,
+            None => self.packets.len(),
+        };
+        if start == end {
+            return None;
+        }
+        let waiting = &self.packets[start..end];
+        self.sent += whole_packets(waiting, bytes_max);
+        Some(Payload::Packets(&self.packets[start..self.sent]))
+    }
+
+    /// Forgets what has not been sent; the values come back.
+    pub(super) fn abandon(&mut self) -> impl Iterator<Item = (u64, SendBytes)> {
+        self.clear();
+        std::mem::take(&mut self.larges)
+            .into_iter()
+            .map(|large| (large.tag, large.body))
+    }
+}
+
+/// Length of the packets at the start that fit into so many bytes, but of one at least.
+fn whole_packets(packets: &[u8], bytes_max: usize) -> usize {
+    if packets.len() <= bytes_max {
+        return packets.len();
+    }
+    let mut end = 0;
+    while let Some(header) = packets[end..].first_chunk::<HEADER_BYTES>() {
+        let next = end + HEADER_BYTES + Header::decode(header).body_len as usize;
+        if end > 0 && next > bytes_max {
+            break;
+        }
+        end = next;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::encode;
+
+    fn packets_of(payload: Option<Payload<'_, SendBytes>>) -> usize {
+        match payload {
+            Some(Payload::Packets(packets)) => packets.len(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_hold_whole_packets() {
+        let mut outgoing = Outgoing::default();
+        for _ in 0..5 {
+            encode::get(b"key", 0, outgoing.packets());
+        }
+        let packet = HEADER_BYTES + 3;
+        assert_eq!(packets_of(outgoing.next(2 * packet + 1)), 2 * packet);
+        assert_eq!(packets_of(outgoing.next(1)), packet);
+        assert_eq!(packets_of(outgoing.next(usize::MAX)), 2 * packet);
+        assert!(outgoing.next(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn a_large_value_is_a_message_of_its_own_in_its_place() {
+        let mut outgoing = Outgoing::default();
+        encode::get(b"key", 0, outgoing.packets());
+        let at = outgoing.packets().len();
+        outgoing.packets().extend_from_slice(b"head");
+        outgoing.attach(at, vec![1, 2, 3].into(), 7);
+        encode::get(b"key", 0, outgoing.packets());
+        assert_eq!(packets_of(outgoing.next(usize::MAX)), at);
+        let Some(Payload::Large { head, body, tag }) = outgoing.next(usize::MAX) else {
+            panic!("the value comes second");
+        };
+        assert_eq!((head, &body[..], tag), (&b"head"[..], &[1, 2, 3][..], 7));
+        assert_eq!(packets_of(outgoing.next(usize::MAX)), at);
+        assert!(outgoing.is_empty());
+    }
+}

@@ -1,0 +1,204 @@
+//! Single operations that are under way or complete.
+
+use super::ticket::{self, SLOTS_MAX};
+use crate::Error;
+use crate::operation::{Completion, Reply};
+use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_proto::binary::Opcode;
+
+/// Of a slot that no time limit applies to.
+pub(super) const NO_DEADLINE: u64 = u64::MAX;
+
+/// What a slot is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nothing.
+    Free,
+    /// The answer has not come, or the network still holds memory of the operation.
+    UnderWay,
+    /// Everything is there, nobody has fetched it.
+    Complete,
+    /// Fetched or given up, but the answer may still come: until then the number is taken.
+    Haunted,
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) stage: Stage,
+    pub(super) generation: u32,
+    pub(super) opcode: Opcode,
+    pub(super) server: usize,
+    /// The answer has not come, and may.
+    pub(super) answer_due: bool,
+    /// Nobody will fetch the result.
+    pub(super) is_abandoned: bool,
+    /// Memory of the operation that is queued or held by the network.
+    pub(super) held: u8,
+    /// The lent value goes back to the caller.
+    pub(super) returns_lent: bool,
+    pub(super) outcome: Option<Result<Reply, Error>>,
+    pub(super) lent: Option<SendBytes>,
+    pub(super) room: Option<ReceiveBytes>,
+    /// Of a value that is being received.
+    pub(super) flags: u32,
+    pub(super) cas: u64,
+    pub(super) statistics: Vec<(String, String)>,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Slot {
+            stage: Stage::Free,
+            generation: 0,
+            opcode: Opcode::Noop,
+            server: 0,
+            answer_due: false,
+            is_abandoned: false,
+            held: 0,
+            returns_lent: false,
+            outcome: None,
+            lent: None,
+            room: None,
+            flags: 0,
+            cas: 0,
+            statistics: Vec::new(),
+        }
+    }
+
+    /// Whether an answer from this server may belong to it.
+    pub(super) fn expects(&self, generation: u32, server: usize) -> bool {
+        self.answer_due && self.generation == generation && self.server == server
+    }
+}
+
+/// All slots, with their time limits apart, as these are looked through often.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    deadlines_us: Vec<u64>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    /// Takes a free slot; `None` when all are in use.
+    pub(super) fn take(&mut self, deadline_us: u64) -> Option<usize> {
+        let index = match self.free.pop() {
+            Some(index) => index as usize,
+            None if self.slots.len() >= SLOTS_MAX => return None,
+            None => {
+                self.slots.push(Slot::new());
+                self.deadlines_us.push(NO_DEADLINE);
+                self.slots.len() - 1
+            }
+        };
+        self.slots[index].stage = Stage::UnderWay;
+        self.deadlines_us[index] = deadline_us;
+        Some(index)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Slots in use.
+    pub(super) fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(super) fn get(&mut self, index: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(index)
+    }
+
+    pub(super) fn at(&mut self, index: usize) -> &mut Slot {
+        &mut self.slots[index]
+    }
+
+    pub(super) fn opaque(&self, index: usize) -> u32 {
+        ticket::single(index, self.slots[index].generation)
+    }
+
+    /// Slots whose time is up, from `from` on.
+    pub(super) fn next_expired(&self, from: usize, now_us: u64) -> Option<usize> {
+        let late = |deadline: &u64| *deadline <= now_us;
+        let found = self.deadlines_us[from..].iter().position(late)?;
+        Some(from + found)
+    }
+
+    /// The earliest time limit.
+    pub(super) fn deadline_us(&self) -> u64 {
+        self.deadlines_us
+            .iter()
+            .copied()
+            .min()
+            .unwrap_or(NO_DEADLINE)
+    }
+
+    pub(super) fn forget_deadline(&mut self, index: usize) {
+        self.deadlines_us[index] = NO_DEADLINE;
+    }
+
+    /// Ends the operation if nothing of it is missing any more.
+    pub(super) fn settle(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if slot.stage != Stage::UnderWay || slot.held > 0 || slot.outcome.is_none() {
+            return;
+        }
+        if slot.is_abandoned {
+            self.release(index);
+        } else {
+            slot.stage = Stage::Complete;
+            self.deadlines_us[index] = NO_DEADLINE;
+        }
+    }
+
+    /// Takes note that no answer will come any more.
+    pub(super) fn answered(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.answer_due = false;
+        if slot.stage == Stage::Haunted {
+            self.release(index);
+        }
+    }
+
+    /// Hands the result over, once it is there.
+    pub(super) fn fetch(&mut self, index: usize) -> Option<Completion> {
+        let slot = &mut self.slots[index];
+        if slot.stage != Stage::Complete {
+            return None;
+        }
+        let completion = Completion {
+            outcome: slot.outcome.take()?,
+            lent: slot.lent.take().filter(|_| slot.returns_lent),
+            unused: slot.room.take(),
+        };
+        self.release(index);
+        Some(completion)
+    }
+
+    /// Lets the result go, now or when it is there.
+    pub(super) fn abandon(&mut self, index: usize) {
+        match self.slots[index].stage {
+            Stage::Complete => self.release(index),
+            _ => self.slots[index].is_abandoned = true,
+        }
+    }
+
+    /// Frees the slot, or haunts it until its answer has come.
+    fn release(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        self.deadlines_us[index] = NO_DEADLINE;
+        slot.lent = None;
+        slot.room = None;
+        if slot.answer_due {
+            slot.stage = Stage::Haunted;
+            return;
+        }
+        slot.outcome = None;
+        slot.stage = Stage::Free;
+        slot.is_abandoned = false;
+        slot.returns_lent = false;
+        slot.generation = ticket::next_generation(slot.generation);
+        self.free.push(index as u32);
+    }
+}

@@ -1,0 +1,265 @@
+//! What can be asked of a server.
+
+use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where an operation goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// To the server of the operation's key.
+    #[default]
+    Key,
+    /// To the server of this key instead (libmemcached's `..._by_key`).
+    Group(&'a [u8]),
+    /// To the server with this index in [`Client::servers`](crate::Client::servers).
+    Server(usize),
+}
+
+/// How a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreMode {
+    /// In any case.
+    Set,
+    /// Where the key is absent.
+    Add,
+    /// Where the key is present.
+    Replace,
+    /// Behind the value that is there; flags and expiry do not count.
+    Append,
+    /// In front of the value that is there; flags and expiry do not count.
+    Prepend,
+}
+
+/// Up or down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Add.
+    Increment,
+    /// Subtract; stops at 0.
+    Decrement,
+}
+
+/// What [`Operation::Arithmetic`] creates where the key is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initial {
+    /// The number, stored as it is.
+    pub number: u64,
+    /// As [`Store::expiry_s`]; `0xffff_ffff` is not allowed.
+    pub expiry_s: u32,
+}
+
+/// A value to store.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// Copied while the operation is submitted.
+    Copied(&'a [u8]),
+    /// Lent until the operation is complete, and given back by [`Completion::lent`]. Where it is
+    /// large, the network takes it from where it lies.
+    Lent(SendBytes),
+}
+
+impl Value<'_> {
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Value::Copied(bytes) => bytes,
+            Value::Lent(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Value::Copied(bytes)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Value<'a> {
+    fn from(bytes: &'a [u8; N]) -> Self {
+        Value::Copied(bytes)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Value::Copied(text.as_bytes())
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Value<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Value::Copied(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Value<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Value::Lent(bytes.into())
+    }
+}
+
+impl From<Arc<Vec<u8>>> for Value<'_> {
+    fn from(bytes: Arc<Vec<u8>>) -> Self {
+        Value::Lent(bytes.into())
+    }
+}
+
+impl From<SendBytes> for Value<'_> {
+    fn from(bytes: SendBytes) -> Self {
+        Value::Lent(bytes)
+    }
+}
+
+/// All that goes with storing a value.
+#[derive(Debug)]
+pub struct Store<'a> {
+    /// When to store it.
+    pub mode: StoreMode,
+    /// Its key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: Value<'a>,
+    /// The application's own number, returned with the value.
+    pub flags: u32,
+    /// Seconds to live, up to 30 days; above, seconds since 1970; 0 for ever.
+    pub expiry_s: u32,
+    /// Store only where the item has this CAS token; 0 for no such condition.
+    pub cas: u64,
+}
+
+impl<'a> Store<'a> {
+    /// Stores in any case, with flags 0, for ever.
+    pub fn set(key: &'a [u8], value: impl Into<Value<'a>>) -> Self {
+        Store {
+            mode: StoreMode::Set,
+            key,
+            value: value.into(),
+            flags: 0,
+            expiry_s: 0,
+            cas: 0,
+        }
+    }
+}
+
+/// One operation. Keys and copied values are borrowed only while it is submitted.
+#[derive(Debug)]
+pub enum Operation<'a> {
+    /// Get a value. Ends in [`Reply::Value`].
+    Get {
+        /// Its key.
+        key: &'a [u8],
+        /// Where to put it; a vector that has grown to the value's size is best. An empty one is
+        /// `ReceiveBytes::default()`.
+        into: ReceiveBytes,
+    },
+    /// Get a value and give it a new expiry. Ends in [`Reply::Value`].
+    GetAndTouch {
+        /// Its key.
+        key: &'a [u8],
+        /// As [`Store::expiry_s`].
+        expiry_s: u32,
+        /// As with [`Operation::Get`].
+        into: ReceiveBytes,
+    },
+    /// Give an item a new expiry. Ends in [`Reply::Done`].
+    Touch {
+        /// Its key.
+        key: &'a [u8],
+        /// As [`Store::expiry_s`].
+        expiry_s: u32,
+    },
+    /// Store a value. Ends in [`Reply::Done`] with the item's new CAS token.
+    Store(Store<'a>),
+    /// Remove an item. Ends in [`Reply::Done`].
+    Delete {
+        /// Its key.
+        key: &'a [u8],
+        /// Remove it only where it has this CAS token; 0 for no such condition.
+        cas: u64,
+    },
+    /// Count up or down a decimal number of up to 64 bits. Ends in [`Reply::Number`].
+    Arithmetic {
+        /// Up or down.
+        direction: Direction,
+        /// The number's key.
+        key: &'a [u8],
+        /// By how much.
+        delta: u64,
+        /// What to create where the key is absent; `None` fails with
+        /// [`Error::NotFound`](crate::Error::NotFound).
+        initial: Option<Initial>,
+    },
+    /// Drop every item of one server, now or so many seconds later. Ends in [`Reply::Done`]. Needs
+    /// [`Route::Server`] or [`Route::Group`], as do all that follow.
+    Flush {
+        /// Seconds from now.
+        delay_s: u32,
+    },
+    /// Ask a server for its version. Ends in [`Reply::Text`].
+    Version,
+    /// Ask a server to answer. Ends in [`Reply::Done`].
+    Noop,
+    /// Ask a server for statistics. Ends in [`Reply::Statistics`].
+    Statistics {
+        /// Which: empty, or `settings`, `items`, ...
+        group: &'a [u8],
+    },
+    /// Set how much a server logs. Ends in [`Reply::Done`].
+    Verbosity {
+        /// 0 to 2.
+        level: u32,
+    },
+}
+
+/// What a successful operation brings.
+#[derive(Debug)]
+pub enum Reply {
+    /// A value.
+    Value {
+        /// In the memory that was given with the operation.
+        value: ReceiveBytes,
+        /// As stored.
+        flags: u32,
+        /// The item's CAS token.
+        cas: u64,
+    },
+    /// It is done.
+    Done {
+        /// The item's CAS token, 0 where there is none.
+        cas: u64,
+    },
+    /// A number, after counting.
+    Number {
+        /// The number.
+        number: u64,
+        /// The item's CAS token.
+        cas: u64,
+    },
+    /// A text.
+    Text(String),
+    /// Names and values, in the server's order.
+    Statistics(Vec<(String, String)>),
+}
+
+/// How an operation ended, with everything that was lent to it.
+#[derive(Debug)]
+pub struct Completion {
+    /// What it brought.
+    pub outcome: Result<Reply, crate::Error>,
+    /// The value that was lent with [`Value::Lent`].
+    pub lent: Option<SendBytes>,
+    /// The memory that was given for a value, where the operation failed and left it unused; what it
+    /// holds is unspecified.
+    pub unused: Option<ReceiveBytes>,
+}
+
+/// Where an operation goes and how long it may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery<'a> {
+    /// Where it goes.
+    pub route: Route<'a>,
+    /// How long it may take, instead of [`ClientConfig::timeout`](crate::ClientConfig::timeout).
+    pub timeout: Option<Duration>,
+}
