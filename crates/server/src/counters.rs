@@ -70,6 +70,10 @@ counters! {
     get_hits,
     /// Gets that did not.
     get_misses,
+    /// Requests that waited for the SSD tier.
+    get_extstore,
+    /// Requests given up while they waited for it.
+    get_aborted_extstore,
     /// Deletes of absent keys.
     delete_misses,
     /// Deletes that removed an item.

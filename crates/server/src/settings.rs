@@ -1,5 +1,6 @@
 //! What the operator chose, after option parsing.
 
+use farcache_store::Durability;
 use std::path::PathBuf;
 
 /// Which protocols a listener speaks (`-B`).
@@ -41,6 +42,15 @@ pub struct TlsSettings {
     pub session_cache: bool,
     /// Whether TLS 1.2 is refused.
     pub only_version_1_3: bool,
+}
+
+/// One device of the SSD tier, as given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSettings {
+    /// A file, a directory in which a file is made, or a block device.
+    pub path: PathBuf,
+    /// Size in bytes; what there is, or a default, where not given.
+    pub bytes: Option<u64>,
 }
 
 /// Settings that sessions and workers read.
@@ -102,6 +112,10 @@ pub struct Settings {
     pub tls: Option<TlsSettings>,
     /// Bytes of log lines kept for a watcher that does not read (`-o watcher_logbuf_size`).
     pub watcher_buffer_bytes: usize,
+    /// Devices to which items go that leave memory (`--ssd`, `-o ext_path`, `-e`); none: they are dropped.
+    pub devices: Vec<DeviceSettings>,
+    /// When a store operation may be answered (`--durability`).
+    pub durability: Durability,
     /// Slab growth factor as given (`-f`): reported, not used.
     pub growth_factor: f64,
     /// Least space of an item as given (`-n`): reported, not used.
@@ -143,6 +157,8 @@ impl Default for Settings {
             auth_file: None,
             tls: None,
             watcher_buffer_bytes: 256 << 10,
+            devices: Vec::new(),
+            durability: Durability::default(),
             growth_factor: 1.25,
             chunk_bytes: 48,
             hash_algorithm: "murmur3".to_owned(),

@@ -4,11 +4,14 @@ use super::Options;
 use super::extended::Extended;
 use super::sizes::Port;
 use crate::net::listen::Place;
-use crate::settings::{Settings, TlsSettings};
+use crate::settings::{DeviceSettings, Settings, TlsSettings};
 use std::path::PathBuf;
 
 /// Smallest and largest item size that `-I` allows, in bytes.
 const ITEM_BYTES_LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
+
+/// Smallest device of the SSD tier, in bytes: some segments to write to while others are cleaned.
+const DEVICE_BYTES_MIN: u64 = 16 << 20;
 
 /// Exit status of memcached for a malformed value (`EX_USAGE` of `sysexits.h`).
 const BAD_VALUE: u8 = 64;
@@ -69,6 +72,7 @@ impl Options {
                 })?;
         }
         settings.tls = self.tls_settings(&extended.tls)?;
+        self.check_devices(&settings)?;
         Ok(Plan {
             places: self.places()?,
             tcp: self.serves_tcp(),
@@ -162,10 +166,42 @@ impl Options {
             large_pages: self.large_pages,
             sasl: self.sasl,
             auth_file: self.user_file(),
+            devices: self.devices(),
+            durability: self.durability.unwrap_or_default(),
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
             ..Settings::default()
         }
+    }
+
+    /// The devices of `--ssd`, then that of `-e`: large enough for what is in memory and for cleaning.
+    fn devices(&self) -> Vec<DeviceSettings> {
+        let memory_file = self.memory_file.iter().map(|path| DeviceSettings {
+            path: path.clone(),
+            bytes: Some(self.memory_bytes / 2 * 3),
+        });
+        self.ssd.iter().cloned().chain(memory_file).collect()
+    }
+
+    fn check_devices(&self, settings: &Settings) -> Result<(), Refusal> {
+        if self.durability.is_some() && settings.devices.is_empty() {
+            return Err(Refusal::bad_value("--durability needs --ssd"));
+        }
+        for (index, device) in settings.devices.iter().enumerate() {
+            let path = device.path.display();
+            if settings.devices[..index]
+                .iter()
+                .any(|other| other.path == device.path)
+            {
+                return Err(Refusal::bad_value(format!("--ssd: {path} is given twice")));
+            }
+            if device.bytes.is_some_and(|bytes| bytes < DEVICE_BYTES_MIN) {
+                let least = DEVICE_BYTES_MIN >> 20;
+                let message = format!("--ssd: {path} must have at least {least}m");
+                return Err(Refusal::bad_value(message));
+            }
+        }
+        Ok(())
     }
 
     /// Like memcached: with a UDP port and no TCP port, TCP listens at the same number.
@@ -225,7 +261,6 @@ impl Options {
                 "-f",
             ),
             (self.chunk_bytes != defaults.chunk_bytes, "-n"),
-            (self.memory_file.is_some(), "-e"),
             (self.napi_ids.is_some(), "-N"),
         ];
         let own = own
@@ -333,6 +368,12 @@ mod tests {
             &["-b", "x"],
             &["-p"],
             &["--poll-us", "x"],
+            &["--ssd", "/f:1"],
+            &["--ssd", "/f:1m"],
+            &["--ssd", ""],
+            &["--ssd", "/f:1g", "-e", "/f"],
+            &["--durability", "cache"],
+            &["--ssd", "/f:1g", "--durability", "maybe"],
         ] {
             assert_eq!(
                 plan(arguments).expect_err("wrong").status,
@@ -347,6 +388,40 @@ mod tests {
                 "{arguments:?}"
             );
         }
+    }
+
+    #[test]
+    fn devices_add_up() {
+        let plan = plan(&[
+            "--ssd",
+            "/a:1g",
+            "-o",
+            "ext_path=/b:2g",
+            "-e",
+            "/c",
+            "-m",
+            "100",
+            "--ssd",
+            "/d",
+        ])
+        .expect("valid");
+        let devices: Vec<_> = plan
+            .settings
+            .devices
+            .iter()
+            .map(|device| (device.path.to_str().expect("text"), device.bytes))
+            .collect();
+        let expected = [
+            ("/a", Some(1 << 30)),
+            ("/d", None),
+            ("/c", Some(150 << 20)),
+            ("/b", Some(2 << 30)),
+        ];
+        assert_eq!(devices, expected);
+        assert_eq!(
+            plan.settings.durability,
+            farcache_store::Durability::Writeback
+        );
     }
 
     #[test]

@@ -27,7 +27,6 @@ const NOT_APPLICABLE: &[(&str, Value)] = &[
     ("ext_max_frag", Value::Text),
     ("ext_max_sleep", Value::Number),
     ("ext_page_size", Value::Number),
-    ("ext_path", Value::Text),
     ("ext_recache_rate", Value::Number),
     ("ext_threads", Value::Number),
     ("ext_wbuf_size", Value::Number),
@@ -112,6 +111,10 @@ impl Extended {
         settings: &mut Settings,
     ) -> Result<(), String> {
         match name {
+            "ext_path" => {
+                let device = super::devices::external_path(required(name, value)?)?;
+                settings.devices.push(device);
+            }
             "maxconns_fast" => settings.connections_refused_fast = true,
             "no_maxconns_fast" => settings.connections_refused_fast = false,
             "track_sizes" => self.track_sizes = true,
@@ -226,8 +229,10 @@ mod tests {
     #[test]
     fn known_ones_are_obeyed() {
         let (extended, settings) =
-            apply("no_maxconns_fast,idle_timeout=10,ssl_chain_cert=/c.pem").expect("known");
+            apply("no_maxconns_fast,idle_timeout=10,ssl_chain_cert=/c.pem,ext_path=/f:1g")
+                .expect("known");
         assert!(!settings.connections_refused_fast);
+        assert_eq!(settings.devices.len(), 1);
         assert_eq!(settings.idle_timeout_seconds, 10);
         assert_eq!(extended.tls.chain_cert, PathBuf::from("/c.pem"));
         assert!(extended.not_applicable.is_empty());
@@ -254,6 +259,8 @@ mod tests {
             "hash_algorithm=md5",
             "maxconns_fast,foo",
             "lru_crawler_sleep",
+            "ext_path",
+            "ext_path=/f",
         ] {
             assert!(apply(list).is_err(), "{list}");
         }

@@ -3,6 +3,7 @@
 //! What an option does here stands in `docs/options.md`.
 
 mod checks;
+mod devices;
 mod extended;
 mod sizes;
 
@@ -220,7 +221,7 @@ pub struct Options {
     #[arg(short = 'Y', long = "auth-file", value_name = "file")]
     pub auth_file: Option<PathBuf>,
 
-    /// Memory file of a restartable cache: accepted, not applicable
+    /// File that keeps what is in memory over an orderly stop: --ssd FILE of 1.5 times -m
     #[arg(short = 'e', long = "memory-file", value_name = "file")]
     pub memory_file: Option<PathBuf>,
 
@@ -234,7 +235,7 @@ pub struct Options {
 
     /// Extended options, separated by commas
     ///
-    /// Obeyed: maxconns_fast, no_maxconns_fast (connections above -c are told so and closed, or
+    /// Obeyed: ext_path=FILE:SIZE (as --ssd), maxconns_fast, no_maxconns_fast (connections above -c are told so and closed, or
     /// wait), idle_timeout=SECONDS, track_sizes, watcher_logbuf_size=KILOBYTES, and for -Z
     /// ssl_chain_cert=FILE, ssl_key=FILE, ssl_ca_cert=FILE, ssl_verify_mode=0..3,
     /// ssl_min_version=tlsv1.2|tlsv1.3, ssl_keyformat=PEM, ssl_session_cache. Every other
@@ -242,6 +243,22 @@ pub struct Options {
     /// refused.
     #[arg(short = 'o', long = "extended", value_name = "options", action = ArgAction::Append)]
     pub extended: Vec<String>,
+
+    /// File, directory or block device for items that leave memory; several by repetition
+    ///
+    /// SIZE has a unit: k, m, g or t. A file is made and its room taken at the start; without SIZE, a
+    /// block device is used whole, a file as large as it is, a new one four times as large as -m. In a
+    /// directory the file is called farcache.ssd. What is there from an earlier start is found again.
+    #[arg(long = "ssd", value_name = "path[:size]", action = ArgAction::Append)]
+    #[arg(value_parser = devices::device)]
+    pub ssd: Vec<crate::settings::DeviceSettings>,
+
+    /// When a SET is answered that will go to the SSD: cache, writeback or sync
+    ///
+    /// cache: at once, and items are evicted while the SSD is too slow. writeback, the default: at
+    /// once, and SETs wait while the SSD is too slow. sync: when the SSD has it safely.
+    #[arg(long = "durability", value_name = "name", value_parser = sizes::durability)]
+    pub durability: Option<farcache_store::Durability>,
 
     /// Microseconds for which a worker polls after activity before it sleeps; 0 is off
     #[arg(long = "poll-us", value_name = "num", default_value_t = 50)]

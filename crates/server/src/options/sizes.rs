@@ -1,6 +1,7 @@
 //! Values of options: numbers with suffixes, ports, masks.
 
 use crate::settings::Protocol;
+use farcache_store::Durability;
 
 /// A port as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum Port {
     At(u16),
 }
 
-/// A number of bytes with an optional suffix k, m or g, in powers of 1024.
+/// A number of bytes with an optional suffix k, m, g or t, in powers of 1024.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     scaled(text, 0)
 }
@@ -28,6 +29,7 @@ fn scaled(text: &str, shift_without_suffix: u32) -> Result<u64, String> {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
         Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+        Some(b't' | b'T') => (&text[..text.len() - 1], 40),
         _ => (text, shift_without_suffix),
     };
     let number = number(digits)?;
@@ -39,7 +41,7 @@ fn scaled(text: &str, shift_without_suffix: u32) -> Result<u64, String> {
 /// A number that consists of digits alone.
 pub(super) fn number(digits: &str) -> Result<u64, String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("not a number, optionally with a suffix k, m or g".to_owned());
+        return Err("not a number, optionally with a suffix k, m, g or t".to_owned());
     }
     digits.parse().map_err(|_| "too large a number".to_owned())
 }
@@ -77,6 +79,16 @@ pub(super) fn protocol(text: &str) -> Result<Protocol, String> {
         "ascii" => Ok(Protocol::Ascii),
         "binary" => Ok(Protocol::Binary),
         _ => Err("not one of auto, binary, or ascii".to_owned()),
+    }
+}
+
+/// When a store operation may be answered.
+pub(super) fn durability(text: &str) -> Result<Durability, String> {
+    match text {
+        "cache" => Ok(Durability::Cache),
+        "writeback" => Ok(Durability::Writeback),
+        "sync" => Ok(Durability::Sync),
+        _ => Err("not one of cache, writeback, or sync".to_owned()),
     }
 }
 

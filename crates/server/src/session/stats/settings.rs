@@ -3,6 +3,7 @@
 use super::report::Report;
 use super::{Context, sizes_are_on};
 use crate::settings::{ClientCertificates, Protocol, Settings, TlsSettings};
+use farcache_store::Durability;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,6 +15,7 @@ pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     talking(settings, context, report);
     keeping(settings, context, report);
     encrypting(settings.tls.as_ref(), report);
+    tier(settings, report);
 }
 
 fn listening(settings: &Settings, context: &Context<'_>, report: &mut Report<'_>) {
@@ -95,6 +97,25 @@ fn encrypting(tls: Option<&TlsSettings>, report: &mut Report<'_>) {
             "tlsv1.2"
         },
     );
+}
+
+/// The SSD tier, where there is one.
+fn tier(settings: &Settings, report: &mut Report<'_>) {
+    if settings.devices.is_empty() {
+        return;
+    }
+    for device in &settings.devices {
+        report.stat("ssd", device.path.display());
+    }
+    report.stat("durability", durability_name(settings.durability));
+}
+
+fn durability_name(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Cache => "cache",
+        Durability::Writeback => "writeback",
+        Durability::Sync => "sync",
+    }
 }
 
 fn protocol_name(protocol: Protocol) -> &'static str {
