@@ -15,6 +15,7 @@ pub mod ohb;
 pub mod picture;
 pub mod replay;
 pub mod server_process;
+pub mod shows;
 pub mod sizes;
 pub mod torture;
 pub mod trace;

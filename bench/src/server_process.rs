@@ -42,7 +42,12 @@ pub struct Launcher {
     pub memcached: PathBuf,
     /// Core of the server, if pinned.
     pub cpu: Option<usize>,
+    /// Whom the servers run as where this process is root, from which they take their rights.
+    pub user: String,
 }
+
+/// The user for servers whose clients need no share of their memory.
+pub const UNPRIVILEGED_USER: &str = "nobody";
 
 impl Launcher {
     /// Starts a server with one worker on a free port, and waits until it listens.
@@ -50,6 +55,19 @@ impl Launcher {
     /// # Errors
     /// If it cannot be started, ends at once, or does not listen in time.
     pub fn start(&self, product: Product, options: &[&str]) -> io::Result<ServerProcess> {
+        self.start_with(product, options, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    ///
+    /// # Errors
+    /// As [`Launcher::start`].
+    pub fn start_with(
+        &self,
+        product: Product,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> io::Result<ServerProcess> {
         let program = match product {
             Product::Farcached => &self.farcached,
             Product::Memcached => &self.memcached,
@@ -60,9 +78,10 @@ impl Launcher {
             .args(["-l", "127.0.0.1", "-t", "1", "-p", &port.to_string()])
             .args(options);
         if rustix::process::getuid().is_root() {
-            command.args(["-u", "nobody"]);
+            command.args(["-u", &self.user]);
         }
         command
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -179,6 +198,25 @@ impl ServerProcess {
         resident_bytes_of(&self.child.id().to_string())
     }
 
+    /// Most resident memory since [`ServerProcess::reset_resident_peak`] or its start, in bytes;
+    /// explicit huge pages are left out.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn resident_peak_bytes(&self) -> io::Result<u64> {
+        resident_peak_bytes_of(&self.child.id().to_string())
+    }
+
+    /// Forgets the peak.
+    ///
+    /// # Errors
+    /// If the process is gone or not ours.
+    pub fn reset_resident_peak(&self) -> io::Result<()> {
+        /// What resets the peak, by `proc_pid_clear_refs(5)`.
+        const RESET: &str = "5";
+        std::fs::write(self.proc_path("clear_refs"), RESET)
+    }
+
     /// CPU time of all its threads, in nanoseconds.
     ///
     /// # Errors
@@ -239,6 +277,15 @@ impl Drop for ServerProcess {
 pub fn resident_bytes_of(process: &str) -> io::Result<u64> {
     let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status"))?;
     Ok(status_bytes(&status, "VmRSS:") + status_bytes(&status, "HugetlbPages:"))
+}
+
+/// Most resident memory that a process (a number, or `self`) has had, in bytes.
+///
+/// # Errors
+/// If there is no such process.
+pub fn resident_peak_bytes_of(process: &str) -> io::Result<u64> {
+    let status = std::fs::read_to_string(Path::new("/proc").join(process).join("status"))?;
+    Ok(status_bytes(&status, "VmHWM:"))
 }
 
 fn first_number(text: &str) -> u64 {

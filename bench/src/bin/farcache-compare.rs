@@ -6,7 +6,9 @@ use farcache_bench::compare::machine::Machine;
 use farcache_bench::compare::table::Line;
 use farcache_bench::compare::{Group, Scope, compare};
 use farcache_bench::load::pinning::pin_to_cpu;
-use farcache_bench::server_process::{Launcher, Product, stop_servers_on_signals};
+use farcache_bench::server_process::{
+    Launcher, Product, UNPRIVILEGED_USER, stop_servers_on_signals,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,6 +74,7 @@ impl Options {
             farcached: self.farcached.clone().unwrap_or(beside),
             memcached: self.memcached.clone(),
             cpu: (!self.unpinned).then_some(self.server_cpu),
+            user: UNPRIVILEGED_USER.into(),
         })
     }
 

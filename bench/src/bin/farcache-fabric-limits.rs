@@ -26,9 +26,15 @@ struct Options {
     /// Numbers of outstanding requests for 64 B.
     #[arg(long, value_delimiter = ',', default_value = "8,32,128")]
     windows: Vec<usize>,
-    /// Numbers of keys, of 64 B each, that travel in one message, with 8 messages outstanding.
+    /// Numbers of keys, of 64 B each, that travel in one message.
     #[arg(long, value_delimiter = ',', default_value = "16,48")]
     keys: Vec<usize>,
+    /// Numbers of such messages outstanding.
+    #[arg(long, value_delimiter = ',', default_value = "8")]
+    keys_windows: Vec<usize>,
+    /// Leave out what has many outstanding, and many keys in a message.
+    #[arg(long)]
+    no_rates: bool,
     /// Sizes of large values fetched one at a time, at the end.
     #[arg(long, default_value = "64M,512M")]
     large: Sizes,
@@ -63,14 +69,18 @@ impl Options {
             window: *window,
             ..get(&64)
         });
-        let batches = self.keys.iter().map(|keys| Scenario {
-            keys_per_message: *keys,
-            window: 8,
-            ..get(&64)
+        let batches = self.keys.iter().flat_map(|keys| {
+            self.keys_windows.iter().map(|window| Scenario {
+                keys_per_message: *keys,
+                window: *window,
+                ..get(&64)
+            })
         });
         let mut scenarios: Vec<_> = self.get_sizes.0.iter().map(get).collect();
         scenarios.extend(self.set_sizes.0.iter().map(set));
-        scenarios.extend(windows.chain(batches));
+        if !self.no_rates {
+            scenarios.extend(windows.chain(batches));
+        }
         if !self.no_large {
             scenarios.extend(self.large.0.iter().map(get));
         }

@@ -4,7 +4,7 @@
 use clap::Parser;
 use farcache_bench::load::target::Target;
 use farcache_bench::server_process::{
-    Launcher, Product, raise_descriptor_limit, stop_servers_on_signals,
+    Launcher, Product, UNPRIVILEGED_USER, raise_descriptor_limit, stop_servers_on_signals,
 };
 use farcache_bench::torture::checks::Limits;
 use farcache_bench::torture::killed_clients::{VICTIM_ARGUMENT, be_victim};
@@ -83,6 +83,7 @@ fn run(options: &Options) -> std::io::Result<bool> {
         farcached: options.farcached.clone().unwrap_or(beside),
         memcached: options.memcached.clone().unwrap_or_default(),
         cpu: options.server_cpu,
+        user: UNPRIVILEGED_USER.into(),
     };
     let parts = if options.parts.is_empty() {
         &Part::ALL[..]

@@ -1,0 +1,347 @@
+//! Latencies and rates, in rounds: bare UCX, the fabric, sockets, memcached.
+
+use super::table::{Column, Row, Table, Wanted};
+use super::{Bench, Network, Results};
+use crate::compare::plan;
+use crate::limits::{Figures, Limits, Operation};
+use crate::load::run_limits::RunLimits;
+use crate::load::runner::{Pace, Plan};
+use crate::load::values::ValueSizes;
+use crate::load::workload::Mix;
+use crate::ohb::items::keys_for;
+use crate::ohb::report::{LatencyReport, ThroughputReport};
+use crate::ohb::session::Benchmark;
+use crate::server_process::{Product, ServerProcess};
+use crate::sizes::size_text;
+use std::io;
+
+const SMALL: usize = 64;
+const PAGE: usize = 4 << 10;
+const MEDIUM: usize = 64 << 10;
+const LARGE: usize = 1 << 20;
+/// Keys of a multi-get.
+const BATCH: usize = 48;
+/// Multi-gets under way together.
+const BATCH_WINDOW: usize = 8;
+/// Single gets under way together.
+const WINDOW: usize = 32;
+/// Share of each measurement that warms up.
+const WARMUP_SHARE: f64 = 0.2;
+
+/// Measures every row, so many rounds.
+///
+/// # Errors
+/// If a server or a program cannot be started or breaks off.
+pub fn measure(bench: &Bench, results: &mut Results) -> io::Result<()> {
+    for round in 0..bench.scope.rounds {
+        eprintln!("fabric, round {} of {}", round + 1, bench.scope.rounds);
+        let limits = limits(bench, Network::Chosen)?;
+        results.lanes.clone_from(&limits.lanes);
+        add_limits(&mut results.table, &limits, Network::Chosen);
+        fabric(bench, Network::Chosen, &mut results.table)?;
+        for product in [Product::Farcached, Product::Memcached] {
+            sockets(bench, product, &mut results.table)?;
+        }
+        add_limits(
+            &mut results.table,
+            &self::limits(bench, Network::Tcp)?,
+            Network::Tcp,
+        );
+        fabric(bench, Network::Tcp, &mut results.table)?;
+    }
+    Ok(())
+}
+
+/// The row of one value at a time.
+fn latency_row(network: Network, operation: Operation, value_bytes: usize) -> Row {
+    let name = match operation {
+        Operation::Get => "GET",
+        Operation::Set => "SET",
+    };
+    let size = size_text(value_bytes);
+    if network == Network::Tcp {
+        let row = Row::new(format!("{name} {size} over UCX tcp, p50"), "us");
+        return if value_bytes == SMALL {
+            row.wants(Wanted::OfLimitAtMost(1.2))
+        } else {
+            row
+        };
+    }
+    let row = Row::new(format!("{name} {size}, p50"), "us");
+    match (operation, value_bytes) {
+        (Operation::Get, SMALL) => row
+            .wants(Wanted::OfLimitAtMost(1.4))
+            .wants(Wanted::BelowMemcached(10.0)),
+        (Operation::Get, PAGE) => row
+            .wants(Wanted::OfLimitAtMost(1.3))
+            .wants(Wanted::BelowMemcached(6.0)),
+        (_, LARGE) => row.wants(Wanted::OfLimitAtMost(1.15)),
+        _ => row,
+    }
+}
+
+/// The row of many single gets under way.
+fn window_row() -> Row {
+    Row::new(format!("GET 64 B, 1 client, {WINDOW} outstanding"), "M/s")
+        .wants(Wanted::AtLeast(2.0))
+        .wants(Wanted::AboveMemcached(9.0))
+}
+
+/// The row of multi-gets, so many of them under way.
+fn batch_row(window: usize) -> Row {
+    let row = Row::new(
+        format!("GET 64 B, {BATCH} keys per call, {window} outstanding"),
+        "M keys/s",
+    );
+    match window {
+        BATCH_WINDOW => row
+            .wants(Wanted::AtLeast(8.0))
+            .wants(Wanted::AboveMemcached(5.0)),
+        _ => row,
+    }
+}
+
+fn limits(bench: &Bench, network: Network) -> io::Result<Limits> {
+    let seconds = bench.scope.seconds.to_string();
+    let mut arguments = vec!["--no-large", "--seconds", &seconds];
+    match network {
+        Network::Chosen => arguments.extend(["--windows", "32", "--keys", "48"]),
+        Network::Tcp => arguments.extend(["--get-sizes", "64,4K,1M", "--no-rates"]),
+    }
+    if network == Network::Chosen {
+        arguments.extend(["--keys-windows", "1,8"]);
+    }
+    bench.programs.limits(network, &arguments)
+}
+
+fn add_limits(table: &mut Table, limits: &Limits, network: Network) {
+    for figures in &limits.figures {
+        let (row, figure) = row_of_limit(figures, network);
+        table.add(&row, Column::Limit, figure);
+    }
+}
+
+/// The row to which a limit belongs, and its figure there.
+fn row_of_limit(figures: &Figures, network: Network) -> (Row, f64) {
+    let scenario = figures.scenario;
+    if scenario.keys_per_message > 1 {
+        return (batch_row(scenario.window), figures.keys_per_s / 1e6);
+    }
+    match figures.latency_us {
+        Some(latency) => (
+            latency_row(network, scenario.operation, scenario.value_bytes),
+            latency.p50,
+        ),
+        None => (window_row(), figures.messages_per_s / 1e6),
+    }
+}
+
+fn fabric(bench: &Bench, network: Network, table: &mut Table) -> io::Result<()> {
+    let server = bench.fabric_server(network, &["-m", "1024", "-I", "2m"])?;
+    let seconds = bench.scope.seconds.to_string();
+    let sizes = match network {
+        Network::Chosen => "64,4K,64K,1M",
+        Network::Tcp => "64,4K,1M",
+    };
+    for (benchmarks, sizes) in [("get", sizes), ("set", "1M")] {
+        let arguments = [
+            "--benchmarks",
+            benchmarks,
+            "--sizes",
+            sizes,
+            "--seconds",
+            &seconds,
+        ];
+        let unlimited = ["--iterations", "1000000000"];
+        let arguments = [&arguments[..], &unlimited].concat();
+        let report = bench
+            .programs
+            .memlat(network, server.address(), &arguments)?;
+        add_latencies(table, &report, network);
+    }
+    if network == Network::Chosen {
+        for (windows, batch) in [("32", "1"), ("1,8", "48")] {
+            let arguments = [
+                "--benchmarks",
+                "get",
+                "--sizes",
+                "64",
+                "--windows",
+                windows,
+                "--batches",
+                batch,
+                "--seconds",
+                &seconds,
+            ];
+            let report = bench
+                .programs
+                .memthr(network, server.address(), &arguments)?;
+            add_rates(table, &report);
+        }
+    }
+    Ok(())
+}
+
+fn add_latencies(table: &mut Table, report: &LatencyReport, network: Network) {
+    for measured in &report.rows {
+        let operation = match measured.benchmark {
+            Benchmark::Set => Operation::Set,
+            Benchmark::Get | Benchmark::Mix => Operation::Get,
+        };
+        let row = latency_row(network, operation, measured.value_bytes);
+        table.add(&row, Column::Fabric, measured.latency_us.p50);
+    }
+}
+
+fn add_rates(table: &mut Table, report: &ThroughputReport) {
+    for measured in &report.rows {
+        let row = match measured.batch {
+            1 => window_row(),
+            _ => batch_row(measured.window),
+        };
+        table.add(&row, Column::Fabric, measured.operations_per_s / 1e6);
+    }
+}
+
+/// The same over sockets, with the load generator: a client that does as little as one can.
+fn sockets(bench: &Bench, product: Product, table: &mut Table) -> io::Result<()> {
+    let server = bench.launcher.start(product, &["-m", "1024", "-I", "2m"])?;
+    let column = match product {
+        Product::Farcached => Column::Sockets,
+        Product::Memcached => Column::Memcached,
+    };
+    for value_bytes in [SMALL, PAGE, MEDIUM, LARGE] {
+        let row = latency_row(Network::Chosen, Operation::Get, value_bytes);
+        let plan = sockets_plan(&server, value_bytes, bench.scope.seconds);
+        plan.preload()?;
+        table.add(&row, column, checked(&plan)?.latency_us.p50);
+    }
+    let set = storing(&sockets_plan(&server, LARGE, bench.scope.seconds));
+    let row = latency_row(Network::Chosen, Operation::Set, LARGE);
+    table.add(&row, column, checked(&set)?.latency_us.p50);
+    let small = sockets_plan(&server, SMALL, bench.scope.seconds);
+    table.add(&window_row(), column, unpipelined_rate(&small)? / 1e6);
+    let batches = Plan {
+        pace: Pace::Closed,
+        connections: BATCH_WINDOW,
+        mix: Mix {
+            set_ratio: 0.0,
+            multi_get_keys: BATCH,
+        },
+        ..small
+    };
+    let row = batch_row(BATCH_WINDOW);
+    table.add(&row, column, checked(&batches)?.keys_per_s / 1e6);
+    Ok(())
+}
+
+/// One blocking connection that gets the values which the fabric's benchmark would use.
+pub(super) fn sockets_plan(server: &ServerProcess, value_bytes: usize, seconds: f64) -> Plan {
+    Plan {
+        pace: Pace::Blocking,
+        keys: keys_for(value_bytes) as u32,
+        // Keys of another length for each size, so that all sizes are stored beside each other.
+        key_bytes: 16 + value_bytes.ilog2() as usize,
+        values: ValueSizes::fixed(value_bytes),
+        limits: RunLimits {
+            warmup_ns: (seconds * WARMUP_SHARE * 1e9) as u64,
+            measure_ns: (seconds * 1e9) as u64,
+            requests_max: u64::MAX,
+        },
+        ..plan(server.target())
+    }
+}
+
+fn storing(plan: &Plan) -> Plan {
+    let mix = Mix {
+        set_ratio: 1.0,
+        multi_get_keys: 1,
+    };
+    Plan {
+        mix,
+        ..plan.clone()
+    }
+}
+
+/// Requests a second of clients that wait for each answer: the best number of them.
+fn unpipelined_rate(small: &Plan) -> io::Result<f64> {
+    let mut best: f64 = 0.0;
+    for connections in [8, 50] {
+        let plan = Plan {
+            pace: Pace::Closed,
+            connections,
+            ..small.clone()
+        };
+        best = best.max(checked(&plan)?.requests_per_s);
+    }
+    Ok(best)
+}
+
+/// Runs a plan, whose figures count only if every request did what it should.
+pub(super) fn checked(plan: &Plan) -> io::Result<crate::load::measurement::Summary> {
+    let summary = plan.run()?;
+    let counts = summary.counts;
+    match counts.requests > 0 && counts.errors == 0 && counts.hits == counts.keys_wanted {
+        true => Ok(summary),
+        false => Err(io::Error::other(format!(
+            "over sockets: {} errors ({:?}), {} of {} keys found",
+            counts.errors, summary.first_error, counts.hits, counts.keys_wanted
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Scenario;
+    use crate::load::measurement::LatencyUs;
+
+    fn limit(scenario: Scenario) -> Figures {
+        let latency = LatencyUs {
+            p50: 1.5,
+            ..LatencyUs::default()
+        };
+        Figures {
+            title: scenario.title(),
+            scenario,
+            latency_us: (scenario.window == 1).then_some(latency),
+            messages_per_s: 2e6,
+            keys_per_s: 2e6 * scenario.keys_per_message as f64,
+            value_bytes_per_s: 0.0,
+        }
+    }
+
+    #[test]
+    fn limits_stand_in_the_fabrics_rows() {
+        let get = Scenario::lone(Operation::Get, 64);
+        let (row, figure) = row_of_limit(&limit(get), Network::Chosen);
+        assert_eq!((row.title.as_str(), figure), ("GET 64 B, p50", 1.5));
+        let (row, _) = row_of_limit(&limit(get), Network::Tcp);
+        assert_eq!(row.title, "GET 64 B over UCX tcp, p50");
+        let window = Scenario { window: 32, ..get };
+        let (row, figure) = row_of_limit(&limit(window), Network::Chosen);
+        assert_eq!((row.title, figure), (window_row().title, 2.0));
+        for window in [1, 8] {
+            let batch = Scenario {
+                window,
+                keys_per_message: 48,
+                ..get
+            };
+            let (row, figure) = row_of_limit(&limit(batch), Network::Chosen);
+            assert_eq!((row.title, figure), (batch_row(window).title, 96.0));
+        }
+    }
+
+    #[test]
+    fn every_wanted_figure_has_its_row() {
+        let wanted = |row: Row| row.wanted.len();
+        let get = |bytes| wanted(latency_row(Network::Chosen, Operation::Get, bytes));
+        assert_eq!([SMALL, PAGE, MEDIUM, LARGE].map(get), [2, 2, 0, 1]);
+        assert_eq!(
+            wanted(latency_row(Network::Chosen, Operation::Set, LARGE)),
+            1
+        );
+        assert_eq!(wanted(latency_row(Network::Tcp, Operation::Get, SMALL)), 1);
+        assert_eq!((wanted(window_row()), wanted(batch_row(8))), (2, 2));
+    }
+}

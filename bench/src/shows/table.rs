@@ -1,0 +1,344 @@
+//! What was measured of the fabric, beside the limits, sockets and memcached.
+
+use crate::compare::table::median;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Whose figure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Column {
+    /// Bare UCX.
+    Limit,
+    /// farcached over the fabric.
+    Fabric,
+    /// farcached over sockets.
+    Sockets,
+    /// memcached over sockets.
+    Memcached,
+}
+
+/// What a row should show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    /// The fabric at most so many times the limit.
+    OfLimitAtMost(f64),
+    /// The fabric at least so many times the limit.
+    OfLimitAtLeast(f64),
+    /// The fabric at least so many times below memcached.
+    BelowMemcached(f64),
+    /// The fabric at least so many times above memcached.
+    AboveMemcached(f64),
+    /// The fabric's figure at most this.
+    AtMost(f64),
+    /// The fabric's figure at least this.
+    AtLeast(f64),
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wanted::OfLimitAtMost(most) => write!(formatter, "<= {most}x limit"),
+            Wanted::OfLimitAtLeast(least) => write!(formatter, ">= {least}x limit"),
+            Wanted::BelowMemcached(times) => write!(formatter, "{times}x below memcached"),
+            Wanted::AboveMemcached(times) => write!(formatter, "{times}x above memcached"),
+            Wanted::AtMost(most) => write!(formatter, "<= {most}"),
+            Wanted::AtLeast(least) => write!(formatter, ">= {least}"),
+        }
+    }
+}
+
+/// One line of the table before anything was measured.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What is measured.
+    pub title: String,
+    /// Unit of the figures.
+    pub unit: &'static str,
+    /// What it should show, all of it.
+    pub wanted: Vec<Wanted>,
+}
+
+impl Row {
+    /// A row that is for information.
+    pub fn new(title: impl Into<String>, unit: &'static str) -> Self {
+        Row {
+            title: title.into(),
+            unit,
+            wanted: Vec::new(),
+        }
+    }
+
+    /// The row, which should show this too.
+    #[must_use]
+    pub fn wants(mut self, wanted: Wanted) -> Self {
+        self.wanted.push(wanted);
+        self
+    }
+}
+
+/// Whether something wanted was reached.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// What was wanted.
+    pub wanted: String,
+    /// The figure or the ratio that decides.
+    pub figure: Option<f64>,
+    /// Whether it was reached; nothing where a figure is missing.
+    pub met: Option<bool>,
+}
+
+/// A line of the table: the medians, and what they are worth.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// What is measured.
+    pub title: String,
+    /// Unit of the figures.
+    pub unit: &'static str,
+    /// Bare UCX.
+    pub limit: Option<f64>,
+    /// farcached over the fabric.
+    pub fabric: Option<f64>,
+    /// farcached over sockets.
+    pub sockets: Option<f64>,
+    /// memcached over sockets.
+    pub memcached: Option<f64>,
+    /// What was wanted.
+    pub judgements: Vec<Judgement>,
+    /// Every sample.
+    pub samples: BTreeMap<Column, Vec<f64>>,
+}
+
+/// Rows and what was measured for them.
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<(Row, BTreeMap<Column, Vec<f64>>)>,
+}
+
+impl Table {
+    /// Adds a sample, and the row the first time.
+    pub fn add(&mut self, row: &Row, column: Column, sample: f64) {
+        let known = self
+            .rows
+            .iter()
+            .position(|(known, _)| known.title == row.title);
+        let index = known.unwrap_or_else(|| {
+            self.rows.push((row.clone(), BTreeMap::new()));
+            self.rows.len() - 1
+        });
+        self.rows[index].1.entry(column).or_default().push(sample);
+    }
+
+    /// Every row with its medians.
+    pub fn lines(&self) -> Vec<Line> {
+        self.rows
+            .iter()
+            .map(|(row, samples)| line(row, samples))
+            .collect()
+    }
+
+    /// Whether nothing that was wanted was missed.
+    pub fn all_met(&self) -> bool {
+        self.lines().iter().all(|line| line.met() != Some(false))
+    }
+
+    /// The table in Markdown.
+    pub fn markdown(&self) -> String {
+        let head = "| | unit | bare UCX | fabric | sockets | memcached | wanted | met |\n\
+                    |---|---|--:|--:|--:|--:|---|---|\n";
+        let lines = self.lines();
+        lines.iter().fold(head.to_owned(), |text, line| {
+            let cells = line.cells().join(" | ");
+            text + &format!(
+                "| {cells} | {} | {} |\n",
+                line.wanted_text(),
+                line.met_text()
+            )
+        })
+    }
+}
+
+fn line(row: &Row, samples: &BTreeMap<Column, Vec<f64>>) -> Line {
+    let of = |column| samples.get(&column).and_then(|one| median(one.clone()));
+    let (limit, fabric) = (of(Column::Limit), of(Column::Fabric));
+    let memcached = of(Column::Memcached);
+    let over = |above: Option<f64>, below: Option<f64>| {
+        above.zip(below).map(|(above, below)| above / below)
+    };
+    let judge = |wanted: &Wanted| {
+        let (figure, bound, is_most) = match *wanted {
+            Wanted::OfLimitAtMost(most) => (over(fabric, limit), most, true),
+            Wanted::OfLimitAtLeast(least) => (over(fabric, limit), least, false),
+            Wanted::BelowMemcached(times) => (over(memcached, fabric), times, false),
+            Wanted::AboveMemcached(times) => (over(fabric, memcached), times, false),
+            Wanted::AtMost(most) => (fabric, most, true),
+            Wanted::AtLeast(least) => (fabric, least, false),
+        };
+        Judgement {
+            wanted: wanted.to_string(),
+            figure,
+            met: figure.map(|figure| {
+                if is_most {
+                    figure <= bound
+                } else {
+                    figure >= bound
+                }
+            }),
+        }
+    };
+    Line {
+        title: row.title.clone(),
+        unit: row.unit,
+        limit,
+        fabric,
+        sockets: of(Column::Sockets),
+        memcached,
+        judgements: row.wanted.iter().map(judge).collect(),
+        samples: samples.clone(),
+    }
+}
+
+impl Line {
+    /// Whether everything wanted was reached; nothing where nothing is known.
+    pub fn met(&self) -> Option<bool> {
+        let known: Vec<_> = self.judgements.iter().filter_map(|one| one.met).collect();
+        (!known.is_empty()).then(|| known.iter().all(|met| *met))
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let [limit, fabric, sockets, memcached] =
+            [self.limit, self.fabric, self.sockets, self.memcached].map(figure);
+        [
+            self.title.clone(),
+            self.unit.into(),
+            limit,
+            fabric,
+            sockets,
+            memcached,
+        ]
+    }
+
+    /// What was wanted, each with the figure that decides.
+    fn wanted_text(&self) -> String {
+        let text = |one: &Judgement| format!("{}: {}", one.wanted, figure(one.figure));
+        let texts: Vec<_> = self.judgements.iter().map(text).collect();
+        texts.join(", ")
+    }
+
+    fn met_text(&self) -> &'static str {
+        match self.met() {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "",
+        }
+    }
+}
+
+/// A figure with the three or four digits that matter.
+fn figure(number: Option<f64>) -> String {
+    match number {
+        None => "-".into(),
+        Some(number) if number.abs() >= 100.0 => format!("{number:.0}"),
+        Some(number) if number.abs() >= 10.0 => format!("{number:.1}"),
+        Some(number) => format!("{number:.2}"),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "{:<50} {:<9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
+            "", "unit", "bare UCX", "fabric", "sockets", "memcached", "met"
+        )?;
+        for line in self.lines() {
+            let [title, unit, limit, fabric, sockets, memcached] = line.cells();
+            writeln!(
+                formatter,
+                "{title:<50} {unit:<9} {limit:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
+                line.met_text(),
+                line.wanted_text()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(wanted: &[Wanted], figures: [f64; 4]) -> Table {
+        let columns = [
+            Column::Limit,
+            Column::Fabric,
+            Column::Sockets,
+            Column::Memcached,
+        ];
+        let row = wanted
+            .iter()
+            .fold(Row::new("row", "us"), |row, one| row.wants(*one));
+        let mut table = Table::default();
+        for (column, figure) in columns.into_iter().zip(figures) {
+            table.add(&row, column, figure);
+        }
+        table
+    }
+
+    #[test]
+    fn latencies_are_judged_by_limit_and_memcached() {
+        let wanted = [Wanted::OfLimitAtMost(1.4), Wanted::BelowMemcached(10.0)];
+        let good = table(&wanted, [1.0, 1.4, 13.0, 14.0]);
+        let line = &good.lines()[0];
+        assert_eq!(line.judgements[0].figure, Some(1.4));
+        assert!((line.judgements[1].figure.unwrap() - 10.0).abs() < 1e-9);
+        assert!(good.all_met());
+        assert!(!table(&wanted, [1.0, 1.41, 13.0, 15.0]).all_met());
+        assert!(!table(&wanted, [1.0, 1.4, 13.0, 13.9]).all_met());
+    }
+
+    #[test]
+    fn rates_are_judged_by_themselves_limit_and_memcached() {
+        let wanted = [
+            Wanted::AtLeast(2.0),
+            Wanted::AboveMemcached(9.0),
+            Wanted::OfLimitAtLeast(0.5),
+        ];
+        assert!(table(&wanted, [4.0, 2.0, 0.2, 0.2]).all_met());
+        assert!(!table(&wanted, [4.0, 1.9, 0.2, 0.2]).all_met());
+        assert!(!table(&wanted, [4.1, 2.0, 0.2, 0.2]).all_met());
+        assert!(!table(&wanted, [4.0, 2.0, 0.2, 0.3]).all_met());
+        assert!(!table(&[Wanted::AtMost(1.0)], [0.0, 1.1, 0.0, 0.0]).all_met());
+    }
+
+    #[test]
+    fn what_was_not_measured_is_neither_met_nor_missed() {
+        let row = Row::new("row", "us").wants(Wanted::OfLimitAtMost(1.4));
+        let mut table = Table::default();
+        table.add(&row, Column::Limit, 1.0);
+        assert_eq!(table.lines()[0].met(), None);
+        assert!(table.all_met());
+        assert!(
+            table
+                .markdown()
+                .contains("| row | us | 1.00 | - | - | - | <= 1.4x limit: - |  |")
+        );
+    }
+
+    #[test]
+    fn medians_of_all_samples_are_shown_and_kept() {
+        let row = Row::new("row", "us");
+        let mut table = Table::default();
+        for sample in [3.0, 1.0, 2.0] {
+            table.add(&row, Column::Fabric, sample);
+        }
+        let line = &table.lines()[0];
+        assert_eq!(line.fabric, Some(2.0));
+        let json = serde_json::to_value(line).unwrap();
+        assert_eq!(json["samples"]["fabric"][0], 3.0);
+        assert_eq!(json["fabric"], 2.0);
+        assert!(json["limit"].is_null() && json["judgements"].is_array());
+        assert!(table.to_string().contains("row"));
+    }
+}
