@@ -68,11 +68,24 @@ impl Launcher {
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> io::Result<ServerProcess> {
+        self.start_on(free_port()?, product, options, environment)
+    }
+
+    /// The same, on this port.
+    ///
+    /// # Errors
+    /// As [`Launcher::start`].
+    pub fn start_on(
+        &self,
+        port: u16,
+        product: Product,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> io::Result<ServerProcess> {
         let program = match product {
             Product::Farcached => &self.farcached,
             Product::Memcached => &self.memcached,
         };
-        let port = free_port()?;
         let mut command = Command::new(program);
         command
             .args(["-l", "127.0.0.1", "-t", "1", "-p", &port.to_string()])
