@@ -15,8 +15,10 @@ pub struct Extent {
     pub iterations: u64,
     /// Operations before them that do not count, at most.
     pub warmup: u64,
-    /// Time after which neither part goes on, for large values.
+    /// Time after which the measurement ends all the same, for large values.
     pub time_max: Duration,
+    /// Time after which the warm-up does.
+    pub warmup_time_max: Duration,
 }
 
 /// Measures a benchmark over items that are stored already.
@@ -35,7 +37,7 @@ pub fn measure(
         items,
         benchmark,
         extent.warmup,
-        extent.time_max,
+        extent.warmup_time_max,
         &mut latencies_ns,
     )?;
     latencies_ns.reset();
@@ -103,6 +105,7 @@ mod tests {
             iterations: 500,
             warmup: 50,
             time_max: Duration::from_secs(60),
+            warmup_time_max: Duration::from_secs(60),
         };
         let row = measure(&mut session, &items, Benchmark::Mix, extent).unwrap();
         assert_eq!((row.operations, session.finished - before), (500, 550));
@@ -121,6 +124,7 @@ mod tests {
             iterations: u64::MAX,
             warmup: u64::MAX,
             time_max: Duration::ZERO,
+            warmup_time_max: Duration::ZERO,
         };
         let row = measure(&mut session, &items, Benchmark::Get, extent).unwrap();
         assert_eq!(row.operations, 1);
@@ -138,6 +142,7 @@ mod tests {
             iterations: 5,
             warmup: 0,
             time_max: Duration::MAX,
+            warmup_time_max: Duration::MAX,
         };
         assert!(measure(&mut session, &asked, Benchmark::Get, extent).is_err());
     }
