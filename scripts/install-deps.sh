@@ -29,6 +29,7 @@ test  kmod          /sbin/modprobe
 test  iproute2      /sbin/ip
 test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
+bench libucx0       library:libucp.so.0
 '
 
 # The oldest compiler that builds Farcache.

@@ -10,13 +10,16 @@ LINES = [
     {"title": "GET", "unit": "M/s", "memcached": 0.2, "farcached": 0.35, "ratio": 1.75},
     {"title": "idle CPU", "unit": "%", "memcached": None, "farcached": 0.04, "ratio": None},
 ]
+FABRIC_LINES = [
+    {"title": "GET", "unit": "us", "limit": 1.0, "fabric": 1.3, "sockets": 13.5, "memcached": 14.25, "judgements": []},
+]
 PAGE = "# Top\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nbottom\n"
 
 
-def run(folder, page):
+def run(folder, page, lines=LINES):
     readme, results = folder / "README.md", folder / "results.json"
     readme.write_text(page)
-    results.write_text(json.dumps({"rows": LINES}))
+    results.write_text(json.dumps({"rows": lines}))
     result = subprocess.run([sys.executable, SCRIPT, results, readme], capture_output=True, text=True)
     return result.returncode, readme.read_text()
 
@@ -31,3 +34,13 @@ def test_the_table_replaces_the_old_one(tmp_path):
 
 def test_a_page_without_marks_is_left_alone(tmp_path):
     assert run(tmp_path, "# Top\n") == (1, "# Top\n")
+
+
+def test_the_fabrics_table_has_marks_of_its_own(tmp_path):
+    marked = PAGE + "<!-- measured fabric: begin -->\n<!-- measured fabric: end -->\n"
+    code, page = run(tmp_path, marked, FABRIC_LINES)
+    assert code == 0
+    assert page == PAGE + (
+        "<!-- measured fabric: begin -->\n| | unit | bare UCX | fabric | sockets | memcached |\n"
+        "|---|---|--:|--:|--:|--:|\n| GET | us | 1.000 | 1.300 | 13.5 | 14.2 |\n<!-- measured fabric: end -->\n")
+    assert run(tmp_path, PAGE, FABRIC_LINES) == (1, PAGE)
