@@ -25,8 +25,9 @@ pub enum Event<S, R> {
         frame: Frame,
         /// Where its packets lie in [`Inbox::bytes`]; whether they are packets has not been checked.
         packets: Range<usize>,
-        /// The way back to an unknown sender; only with [`Kind::Hello`](crate::Kind::Hello). To be
-        /// kept, or closed.
+        /// The way back to the sender; only with [`Kind::Hello`](crate::Kind::Hello). To be bound
+        /// ([`Port::bind`](crate::Port::bind)) and kept, or closed. Whoever greets again over the same
+        /// connection is the same peer.
         sender: Option<Peer>,
     },
     /// A message whose value is still with its sender.
@@ -108,5 +109,19 @@ impl<S, R> Inbox<S, R> {
         self.bytes.extend_from_slice(first);
         self.bytes.extend_from_slice(second);
         start..self.bytes.len()
+    }
+
+    /// Moves all of another inbox behind what is here.
+    pub(crate) fn append(&mut self, other: &mut Inbox<S, R>) {
+        let offset = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        for mut event in other.events.drain(..) {
+            if let Event::Message { packets: range, .. } | Event::Offered { head: range, .. } =
+                &mut event
+            {
+                *range = range.start + offset..range.end + offset;
+            }
+            self.events.push(event);
+        }
     }
 }

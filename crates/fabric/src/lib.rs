@@ -12,6 +12,7 @@
 //! | [`grant`] | what a server answers to a client that asks to be let in |
 //! | [`memory`] | a network inside one process, for tests |
 //! | [`tcp`] | an ordinary memcached's byte stream, for clients |
+//! | [`ucx`] | UCX: verbs, shared memory, TCP |
 //! | [`bytes`] | memory that a client lends to the network |
 //!
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
@@ -24,6 +25,7 @@ pub mod inbox;
 pub mod memory;
 pub mod port;
 pub mod tcp;
+pub mod ucx;
 
 pub use {
     error::Error,

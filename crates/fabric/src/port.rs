@@ -63,6 +63,10 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     fn connect(&mut self, address: &[u8]) -> Result<Peer, Error>;
 
     /// Names the session and the key that every message to this peer carries from now on.
+    ///
+    /// A sender that greeted is answered only after this, and only from here on does the port look at
+    /// what the sender says of itself (over UCX its address, read by the lengths that stand in it): a
+    /// server binds whom it has let in, and closes everyone else.
     fn bind(&mut self, peer: Peer, session: u32, key: u64);
 
     /// Sends a message. It is on its way when this returns; a failure later is told as the loss of

@@ -3,7 +3,6 @@
 mod conformance;
 
 use conformance::harness::{Body, KEY, Node, Pair, SESSION, pattern, turn_until};
-use conformance::{closing, exchange, large, sleeping};
 use farcache_fabric::memory::{Action, Death, MemoryPort, Network, Rule};
 use farcache_fabric::{Frame, Kind, Port};
 
@@ -19,81 +18,7 @@ fn pair() -> (Network, Pair<MemoryPort<Body, Body>>) {
     (network, pair)
 }
 
-#[test]
-fn requests_are_answered() {
-    exchange::requests_are_answered(ports());
-}
-
-#[test]
-fn a_window_of_messages_arrives() {
-    exchange::a_window_of_messages_arrives(ports());
-}
-
-#[test]
-fn many_clients_are_told_apart() {
-    exchange::many_clients_are_told_apart(ports());
-}
-
-#[test]
-fn a_port_may_have_several_servers_and_be_its_own() {
-    exchange::a_port_may_have_several_servers_and_be_its_own(ports());
-}
-
-#[test]
-fn lanes_are_named() {
-    assert_eq!(exchange::lanes_are_named(ports()), "memory");
-}
-
-#[test]
-fn a_port_may_move_to_another_thread() {
-    exchange::a_port_may_move_to_another_thread(ports());
-}
-
-#[test]
-fn bodies_go_both_ways() {
-    large::bodies_go_both_ways(ports());
-}
-
-#[test]
-fn several_bodies_at_once() {
-    large::several_bodies_at_once(ports());
-}
-
-#[test]
-fn a_body_may_be_refused() {
-    large::a_body_may_be_refused(ports());
-}
-
-#[test]
-#[should_panic(expected = "too small")]
-fn too_little_room_panics() {
-    large::too_little_room_panics(ports());
-}
-
-#[test]
-fn an_armed_port_is_woken() {
-    sleeping::an_armed_port_is_woken(ports());
-}
-
-#[test]
-fn what_waits_is_not_slept_over() {
-    sleeping::what_waits_is_not_slept_over(ports());
-}
-
-#[test]
-fn closing_gives_everything_back() {
-    closing::closing_gives_everything_back(ports());
-}
-
-#[test]
-fn nothing_is_sent_to_a_closed_peer() {
-    closing::nothing_is_sent_to_a_closed_peer(ports());
-}
-
-#[test]
-fn others_are_not_disturbed() {
-    closing::others_are_not_disturbed(ports());
-}
+conformance::conformance_tests!(Some(ports()));
 
 #[test]
 fn no_port_at_an_address_is_unreachable() {

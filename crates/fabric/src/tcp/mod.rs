@@ -70,6 +70,13 @@ impl<S: SendBody, R: ReceiveBody> TcpPort<S, R> {
         ))
     }
 
+    /// Whether anything waits to be written.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        let mut connections = self.connections.iter().flatten();
+        connections.any(Connection::has_unsent)
+    }
+
     /// The connection, if it is neither closed nor lost.
     fn alive(&mut self, peer: Peer) -> Option<&mut Connection<S, R>> {
         let connection = self.connections.get_mut(peer.0 as usize)?.as_mut()?;

@@ -72,6 +72,37 @@ pub fn others_are_not_disturbed<P: TestPort>(make: impl Fn() -> P) {
     introduce(&mut third, &mut server);
 }
 
+/// A greeting with a wrong token: the server closes whom it does not know, who may come again with
+/// the right one.
+pub fn a_greeting_may_be_turned_away<P: TestPort>(make: impl Fn() -> P) {
+    let (mut client, mut server) = (Node::new(make()), Node::new(make()));
+    for _ in 0..3 {
+        let address = server.port.address().to_vec();
+        let to_server = client.port.connect(&address).expect("a server's address");
+        let wrong = Payload::Packets(b"the wrong one");
+        client.port.send(to_server, Kind::Hello, 0, wrong);
+        turn_until([&mut client, &mut server], "it is here", |[_, server]| {
+            !server.messages.is_empty()
+        });
+        let sender = server.take_message().sender.expect("the way back");
+        server.port.close(sender);
+        client.port.close(to_server);
+    }
+    let (to_server, to_client) = introduce(&mut client, &mut server);
+    server.send(to_client, b"a reply");
+    turn_until(
+        [&mut client, &mut server],
+        "it is answered",
+        |[client, _]| !client.messages.is_empty(),
+    );
+    client.send_large(to_server, b"head", pattern(1 << 20, 0), 1);
+    turn_until(
+        [&mut client, &mut server],
+        "it is offered",
+        |[_, server]| !server.offers.is_empty(),
+    );
+}
+
 /// A thousand clients come and go; `resident_bytes` grows by no more than said.
 pub fn a_thousand_come_and_go<P: TestPort>(
     make: impl Fn() -> P,

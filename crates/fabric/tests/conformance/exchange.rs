@@ -97,11 +97,53 @@ pub fn a_port_may_have_several_servers_and_be_its_own<P: TestPort>(make: impl Fn
 }
 
 /// The lanes can be shown to people.
-pub fn lanes_are_named<P: TestPort>(make: impl Fn() -> P) -> String {
+pub fn lanes_are_named<P: TestPort>(make: impl Fn() -> P) {
     let pair = Pair::new(make);
-    let lanes = pair.client.port.lanes(pair.to_server);
-    assert!(!lanes.is_empty() && !pair.server.port.lanes(pair.to_client).is_empty());
-    lanes
+    assert!(!pair.client.port.lanes(pair.to_server).is_empty());
+    assert!(!pair.server.port.lanes(pair.to_client).is_empty());
+}
+
+/// Who greets twice is still one.
+pub fn a_second_greeting_comes_from_the_same_peer<P: TestPort>(make: impl Fn() -> P) {
+    let mut pair = Pair::new(make);
+    pair.client
+        .port
+        .send(pair.to_server, Kind::Hello, 0, Payload::Packets(b"again"));
+    pair.until("it is here", |_, server| !server.messages.is_empty());
+    assert_eq!(pair.server.take_message().sender, Some(pair.to_client));
+}
+
+/// A client closes and connects anew between the same two ports, many times.
+pub fn a_server_may_be_left_and_met_again<P: TestPort>(make: impl Fn() -> P) {
+    let (mut client, mut server) = (Node::new(make()), Node::new(make()));
+    for round in 0..20 {
+        let (to_server, to_client) = introduce(&mut client, &mut server);
+        let body = pattern(100_000 + round, round);
+        server.send_large(to_client, b"head", body.clone(), 1);
+        turn_until(
+            [&mut client, &mut server],
+            "it is offered",
+            |[client, _]| !client.offers.is_empty(),
+        );
+        let (_, _, offer) = client.offers.pop().expect("looked for");
+        client.port.receive(offer, vec![0; body.len()], 2);
+        turn_until(
+            [&mut client, &mut server],
+            "it is over",
+            |[client, server]| !client.received.is_empty() && !server.sent.is_empty(),
+        );
+        assert!(client.received.pop() == Some((2, body.clone(), true)));
+        assert!(server.sent.pop() == Some((1, body, true)));
+        if round % 2 == 0 {
+            client.port.close(to_server);
+            server.port.close(to_client);
+        } else {
+            server.port.close(to_client);
+            client.port.close(to_server);
+        }
+        server.lost.clear();
+        client.lost.clear();
+    }
 }
 
 /// A port that works in one thread goes on working in another.

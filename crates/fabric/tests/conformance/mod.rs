@@ -6,3 +6,32 @@ pub mod exchange;
 pub mod harness;
 pub mod large;
 pub mod sleeping;
+
+/// Makes tests of all of it. What makes the ports is an `Option`: without one the tests do nothing.
+macro_rules! conformance_tests {
+    ($ports:expr; $($file:ident: $($test:ident)*;)*) => {
+        $($(
+            #[test]
+            fn $test() {
+                if let Some(ports) = $ports {
+                    $crate::conformance::$file::$test(ports);
+                }
+            }
+        )*)*
+    };
+    ($ports:expr) => {
+        $crate::conformance::conformance_tests! {
+            $ports;
+            exchange: requests_are_answered a_window_of_messages_arrives many_clients_are_told_apart
+                a_port_may_have_several_servers_and_be_its_own lanes_are_named
+                a_port_may_move_to_another_thread a_second_greeting_comes_from_the_same_peer
+                a_server_may_be_left_and_met_again;
+            large: bodies_go_both_ways several_bodies_at_once a_body_may_be_refused
+                too_little_room_panics;
+            sleeping: an_armed_port_is_woken what_waits_is_not_slept_over;
+            closing: closing_gives_everything_back nothing_is_sent_to_a_closed_peer
+                others_are_not_disturbed a_greeting_may_be_turned_away;
+        }
+    };
+}
+pub(crate) use conformance_tests;

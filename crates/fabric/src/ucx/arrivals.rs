@@ -1,0 +1,313 @@
+//! What arrives: UCX calls these handlers while it is at work, and they only put things away.
+
+use super::endpoint::EndpointId;
+use super::slots::Slots;
+use super::worker::Worker;
+use crate::error::Error;
+use crate::frame::{FRAME_BYTES, Frame, Kind};
+use crate::inbox::{Event, Inbox, Offer};
+use farcache_ucx_sys::raw::*;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::slice;
+
+/// UCX's number for an ordinary message: header is frame and head, data is the body.
+pub(super) const MESSAGE: u16 = 1;
+
+/// UCX's number for a greeting: header is the frame, data is the packets and behind them the sender's
+/// address.
+pub(super) const GREETING: u16 = 2;
+
+/// Longest address that a greeting may bring, in bytes. A worker with dozens of devices has less.
+const ADDRESS_BYTES_MAX: usize = 16 << 10;
+
+/// A body that UCX keeps for us.
+#[derive(Debug)]
+pub(super) struct Offered {
+    data: *mut c_void,
+    /// The endpoint that it came by.
+    endpoint: EndpointId,
+    bytes: usize,
+}
+
+// SAFETY: UCX's descriptor is used with its worker only, which may move between threads.
+unsafe impl Send for Offered {}
+
+impl Offered {
+    pub fn endpoint(&self) -> EndpointId {
+        self.endpoint
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// UCX's descriptor, to be used up.
+    pub fn into_data(self) -> *mut c_void {
+        self.data
+    }
+
+    /// Gives the body up.
+    pub fn release(self, worker: &mut Worker) {
+        let release = worker.functions().ucp_am_data_release;
+        // SAFETY: the handler kept the descriptor, and it is used once, as this consumes it; the
+        // worker is its own and not in progress.
+        unsafe { release(worker.handle(), self.data) };
+    }
+}
+
+/// A greeting whose sender has no number yet.
+#[derive(Debug)]
+pub(super) struct Greeting {
+    /// Place of its event in the inbox.
+    pub event: usize,
+    /// The endpoint that it came by.
+    pub endpoint: EndpointId,
+    pub address: Vec<u8>,
+}
+
+/// What the handlers write to.
+#[derive(Debug)]
+pub(super) struct Arrived<S, R> {
+    pub inbox: Inbox<S, R>,
+    pub greetings: Vec<Greeting>,
+    pub offers: Slots<Offered>,
+}
+
+/// The same, at a place that UCX knows: to be dropped after the worker.
+#[derive(Debug)]
+pub(super) struct Arrivals<S, R> {
+    arrived: NonNull<Arrived<S, R>>,
+}
+
+// SAFETY: what is there is its own; handlers write to it from within its worker only, which one
+// thread uses at a time.
+unsafe impl<S: Send, R: Send> Send for Arrivals<S, R> {}
+
+impl<S, R> Arrivals<S, R> {
+    /// Has everything that arrives at the worker put away here.
+    pub fn new(worker: &mut Worker) -> Result<Arrivals<S, R>, Error> {
+        let arrived = Box::new(Arrived {
+            inbox: Inbox::default(),
+            greetings: Vec::new(),
+            offers: Slots::default(),
+        });
+        let arrived = NonNull::from(Box::leak(arrived));
+        let argument = arrived.as_ptr().cast();
+        // SAFETY: what the argument points at is dropped after the worker. Where the second call
+        // fails, the caller drops the worker before anything can arrive.
+        unsafe {
+            worker.on_message(MESSAGE, Some(on_message::<S, R>), argument)?;
+            worker.on_message(GREETING, Some(on_greeting::<S, R>), argument)?;
+        }
+        Ok(Arrivals { arrived })
+    }
+
+    /// What has arrived. Not to be held during a call into UCX, which the borrow of the port sees to:
+    /// nothing that takes this also takes the worker.
+    pub fn get(&mut self) -> &mut Arrived<S, R> {
+        // SAFETY: handlers write to it only from within calls into UCX, none of which is made while
+        // the result is borrowed.
+        unsafe { self.arrived.as_mut() }
+    }
+}
+
+impl<S, R> Drop for Arrivals<S, R> {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, and UCX's worker, whose handlers wrote to it, is gone.
+        drop(unsafe { Box::from_raw(self.arrived.as_ptr()) });
+    }
+}
+
+impl<S, R> Arrived<S, R> {
+    fn garbage(&mut self, error: Error) -> ucs_status_t {
+        self.inbox.events.push(Event::Garbage(error));
+        UCS_OK
+    }
+
+    fn take_message(&mut self, header: &[u8], body: &[u8]) -> ucs_status_t {
+        let (frame, head) = match Frame::decode(header, body.len()) {
+            Ok(parts) => parts,
+            Err(error) => return self.garbage(error),
+        };
+        if frame.kind == Kind::Hello {
+            return self.garbage(Error::Malformed("a greeting without an address"));
+        }
+        let packets = self.inbox.keep(head, body);
+        let sender = None;
+        self.inbox.events.push(Event::Message {
+            frame,
+            packets,
+            sender,
+        });
+        UCS_OK
+    }
+
+    fn take_offer(&mut self, header: &[u8], offered: Offered) -> ucs_status_t {
+        let bytes = offered.bytes;
+        let (frame, head) = match Frame::decode(header, bytes) {
+            Ok(parts) => parts,
+            Err(error) => return self.garbage(error),
+        };
+        let head = self.inbox.keep(head, &[]);
+        let number = self.offers.insert(offered).into();
+        let offer = Offer { number, bytes };
+        self.inbox
+            .events
+            .push(Event::Offered { frame, head, offer });
+        UCS_INPROGRESS
+    }
+
+    fn take_greeting(&mut self, header: &[u8], data: &[u8], endpoint: EndpointId) -> ucs_status_t {
+        let (frame, packets, address) = match decode_greeting(header, data) {
+            Ok(parts) => parts,
+            Err(error) => return self.garbage(error),
+        };
+        self.greetings.push(Greeting {
+            event: self.inbox.events.len(),
+            endpoint,
+            address: address.to_vec(),
+        });
+        let packets = self.inbox.keep(packets, &[]);
+        let sender = None;
+        self.inbox.events.push(Event::Message {
+            frame,
+            packets,
+            sender,
+        });
+        UCS_OK
+    }
+}
+
+/// Splits a greeting into frame, packets and address.
+fn decode_greeting<'a>(
+    header: &[u8],
+    data: &'a [u8],
+) -> Result<(Frame, &'a [u8], &'a [u8]), Error> {
+    let said: &[u8; FRAME_BYTES] = header
+        .try_into()
+        .map_err(|_| Error::Malformed("a greeting with a head"))?;
+    let said = u32::from_le_bytes([said[20], said[21], said[22], said[23]]);
+    let (packets, address) = data
+        .split_at_checked(said as usize)
+        .ok_or(Error::Malformed("a body of another length than said"))?;
+    let (frame, _) = Frame::decode(header, packets.len())?;
+    if frame.kind != Kind::Hello {
+        return Err(Error::Malformed("a greeting that is none"));
+    }
+    if address.is_empty() || address.len() > ADDRESS_BYTES_MAX {
+        return Err(Error::Malformed("an address that cannot be one"));
+    }
+    Ok((frame, packets, address))
+}
+
+/// Called by UCX for each ordinary message.
+unsafe extern "C" fn on_message<S, R>(
+    arrived: *mut c_void,
+    header: *const c_void,
+    header_bytes: usize,
+    data: *mut c_void,
+    data_bytes: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: the argument that the handler was set with; this is the port's thread, inside of UCX,
+    // where nothing else borrows it. UCX keeps header and parameters in place until this returns.
+    let (arrived, header, param) = unsafe {
+        (
+            &mut *arrived.cast::<Arrived<S, R>>(),
+            bytes_at(header, header_bytes),
+            &*param,
+        )
+    };
+    if param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0 {
+        let offered = Offered {
+            data,
+            endpoint: EndpointId::of(reply_endpoint(param)),
+            bytes: data_bytes,
+        };
+        return arrived.take_offer(header, offered);
+    }
+    // SAFETY: eager data is in place until this returns.
+    arrived.take_message(header, unsafe { bytes_at(data, data_bytes) })
+}
+
+/// Called by UCX for each greeting.
+unsafe extern "C" fn on_greeting<S, R>(
+    arrived: *mut c_void,
+    header: *const c_void,
+    header_bytes: usize,
+    data: *mut c_void,
+    data_bytes: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_message`.
+    let (arrived, header, param) = unsafe {
+        (
+            &mut *arrived.cast::<Arrived<S, R>>(),
+            bytes_at(header, header_bytes),
+            &*param,
+        )
+    };
+    let endpoint = reply_endpoint(param);
+    if endpoint.is_null() || param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0 {
+        return arrived.garbage(Error::Malformed("a greeting that is none"));
+    }
+    // SAFETY: eager data is in place until this returns.
+    let data = unsafe { bytes_at(data, data_bytes) };
+    arrived.take_greeting(header, data, EndpointId::of(endpoint))
+}
+
+/// The endpoint that a message came by, if its sender wanted that told.
+fn reply_endpoint(param: &ucp_am_recv_param_t) -> ucp_ep_h {
+    if param.recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP == 0 {
+        return std::ptr::null_mut();
+    }
+    param.reply_ep
+}
+
+/// The bytes at a place that UCX names, which may be null when there are none.
+///
+/// # Safety
+/// So many bytes are there, and stay as they are for the lifetime chosen.
+unsafe fn bytes_at<'a>(place: *const c_void, bytes: usize) -> &'a [u8] {
+    if bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { slice::from_raw_parts(place.cast(), bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: Kind, body_bytes: u32) -> [u8; FRAME_BYTES] {
+        let frame = Frame {
+            kind,
+            session: 1,
+            key: 2,
+            credits: 0,
+            head_bytes: 0,
+            body_bytes,
+        };
+        frame.encode()
+    }
+
+    #[test]
+    fn a_greeting_is_its_packets_and_an_address() {
+        let header = frame(Kind::Hello, 5);
+        let (_, packets, address) = decode_greeting(&header, b"tokenaddress").unwrap();
+        assert_eq!((packets, address), (&b"token"[..], &b"address"[..]));
+    }
+
+    #[test]
+    fn what_is_no_greeting_is_refused() {
+        let hello = frame(Kind::Hello, 5);
+        assert!(decode_greeting(&hello, b"toke").is_err());
+        assert!(decode_greeting(&hello, b"token").is_err());
+        assert!(decode_greeting(&hello, &[0; ADDRESS_BYTES_MAX + 6]).is_err());
+        assert!(decode_greeting(&hello[..20], b"tokenaddress").is_err());
+        assert!(decode_greeting(&[&hello[..], b"x"].concat(), b"tokenaddress").is_err());
+        assert!(decode_greeting(&frame(Kind::Packets, 5), b"tokenaddress").is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! The connections of a port.
+
+use super::endpoint::{Endpoint, EndpointId};
+use super::slots::Slots;
+use crate::error::Error;
+use crate::port::Peer;
+
+/// How far a connection is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Its greeting has come by this endpoint, which is not ours yet.
+    Greeted {
+        endpoint: EndpointId,
+        address: Vec<u8>,
+    },
+    /// Messages can be sent.
+    Open(Endpoint),
+    /// The peer is gone; its endpoint, if it ever had one, is still to be closed.
+    Lost(Option<Endpoint>, Error),
+    /// Closed, but UCX has not let go of everything.
+    Closing(Error),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub stage: Stage,
+    pub session: u32,
+    pub key: u64,
+    /// Messages that UCX holds on to.
+    pub unsent: usize,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    slots: Slots<Link>,
+}
+
+impl Links {
+    /// A new connection.
+    pub fn add(&mut self, stage: Stage) -> Peer {
+        let link = Link {
+            stage,
+            session: 0,
+            key: 0,
+            unsent: 0,
+        };
+        Peer(self.slots.insert(link))
+    }
+
+    /// Who has greeted by this endpoint.
+    pub fn greeted(&mut self, endpoint: EndpointId, address: Vec<u8>) -> Peer {
+        let Some(peer) = self.find(endpoint) else {
+            return self.add(Stage::Greeted { endpoint, address });
+        };
+        if let Some(Link {
+            stage: Stage::Greeted { address: known, .. },
+            ..
+        }) = self.get_mut(peer)
+        {
+            *known = address;
+        }
+        peer
+    }
+
+    pub fn get(&self, peer: Peer) -> Option<&Link> {
+        self.slots.get(peer.0)
+    }
+
+    pub fn get_mut(&mut self, peer: Peer) -> Option<&mut Link> {
+        self.slots.get_mut(peer.0)
+    }
+
+    pub fn remove(&mut self, peer: Peer) {
+        self.slots.remove(peer.0);
+    }
+
+    /// Who is at the other end of an endpoint.
+    pub fn find(&self, endpoint: EndpointId) -> Option<Peer> {
+        let found = self
+            .slots
+            .iter()
+            .find(|(_, link)| link.endpoint() == Some(endpoint));
+        found.map(|(number, _)| Peer(number))
+    }
+
+    /// Everyone.
+    pub fn peers(&self) -> Vec<Peer> {
+        self.slots.iter().map(|(number, _)| Peer(number)).collect()
+    }
+}
+
+impl Link {
+    fn endpoint(&self) -> Option<EndpointId> {
+        match &self.stage {
+            Stage::Open(endpoint) | Stage::Lost(Some(endpoint), _) => Some(endpoint.id()),
+            Stage::Greeted { endpoint, .. } => Some(*endpoint),
+            Stage::Lost(None, _) | Stage::Closing(_) => None,
+        }
+    }
+
+    /// What befalls operations with this peer now.
+    pub fn error(&self) -> Error {
+        match &self.stage {
+            Stage::Lost(_, error) | Stage::Closing(error) => error.clone(),
+            Stage::Greeted { .. } | Stage::Open(_) => Error::Cancelled,
+        }
+    }
+
+    /// Marks an open connection as lost; whether it was open.
+    pub fn lose(&mut self, error: Error) -> bool {
+        let placeholder = Stage::Closing(Error::Cancelled);
+        match std::mem::replace(&mut self.stage, placeholder) {
+            Stage::Open(endpoint) => {
+                self.stage = Stage::Lost(Some(endpoint), error);
+                true
+            }
+            Stage::Greeted { .. } => {
+                self.stage = Stage::Lost(None, error);
+                true
+            }
+            stage => {
+                self.stage = stage;
+                false
+            }
+        }
+    }
+}

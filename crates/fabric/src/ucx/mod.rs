@@ -1,0 +1,42 @@
+//! The fabric over UCX.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Network`] | opens UCX, registers memory, makes ports |
+//! | [`UcxPort`] | one end, a [`Port`](crate::Port): composition of the rest |
+//! | `worker`, `endpoint`, `region` | what UCX hands out, given back when dropped |
+//! | `arrivals` | handlers: what comes in is put away |
+//! | `finished` | callbacks: what has ended is noted |
+//! | `sending`, `receiving` | the memory that UCX reads from and writes to, and its owners |
+//! | `links` | the connections of a port |
+//!
+//! # Calls into UCX, and back
+//! UCX calls handlers and callbacks only from within calls that the port makes. They reach two
+//! places, [`arrivals`] and [`finished`], by pointers; the port looks at these only between calls.
+//! Neither calls back into the port, so nothing is ever entered twice.
+//!
+//! # Who may touch a body
+//! From the start of a send or a reception until its callback, UCX. A forced close has UCX complete
+//! everything of the endpoint: what it tracks itself, when the transports' own endpoints have been
+//! flushed with "cancel" (`ucp_ep_discard_lanes`, `ucp_ep_reqs_purge`); after a callback no transport
+//! of 1.13 reads or writes the memory. A peer may: one that was lent memory for one-sided access
+//! (a rendezvous over verbs) and lives on can still read what it was offered, or write what it was
+//! asked to, until UCX takes its right away, which it does for memory that it registered itself, and
+//! not for memory registered by [`Network::register`]. See docs/ownership.md.
+
+mod arrivals;
+mod endpoint;
+mod errors;
+mod finished;
+mod lanes;
+mod links;
+mod network;
+mod port;
+mod receiving;
+mod region;
+mod sending;
+mod settings;
+mod slots;
+mod worker;
+
+pub use {network::Network, port::UcxPort, settings::Settings};

@@ -1,0 +1,178 @@
+//! Messages on their way out.
+
+use super::endpoint::Endpoint;
+use super::finished::{Finished, Ticket, note_send};
+use super::region::Regions;
+use super::worker::Worker;
+use crate::frame::FRAME_BYTES;
+use crate::port::{Payload, Peer, SendBody};
+use farcache_ucx_sys::raw::*;
+
+/// Slots that keep their buffer when they are free, so that the next message needs no allocation.
+const KEPT_BUFFERS: usize = 64;
+
+/// Largest buffer that a free slot keeps, in bytes.
+const KEPT_BUFFER_BYTES: usize = 64 << 10;
+
+/// Everything that UCX reads from, until it says that it is done.
+#[derive(Debug)]
+pub(super) struct Sends<S> {
+    slots: Vec<Slot<S>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slot<S> {
+    ticket: Ticket,
+    /// Header and small body.
+    bytes: Vec<u8>,
+    large: Option<(S, u64)>,
+    peer: Peer,
+}
+
+/// What is to be sent.
+pub(super) struct Outgoing<'a, S> {
+    pub peer: Peer,
+    /// UCX's number for its kind of message.
+    pub number: u16,
+    /// The frame.
+    pub frame: [u8; FRAME_BYTES],
+    /// What it carries.
+    pub payload: Payload<'a, S>,
+    /// What follows the packets: the address, in a greeting.
+    pub trailer: &'a [u8],
+}
+
+/// A large body that the network has let go of, or refused.
+pub(super) struct Returned<S> {
+    pub body: S,
+    pub tag: u64,
+}
+
+/// How a send has begun.
+pub(super) enum Started<S> {
+    /// It is over, well or not.
+    Over(ucs_status_t, Option<Returned<S>>),
+    /// [`Finished`] will tell.
+    Pending,
+}
+
+impl<S> Default for Sends<S> {
+    fn default() -> Self {
+        Sends {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<S> Sends<S> {
+    /// How many messages UCX holds on to.
+    pub fn pending(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+impl<S: SendBody> Sends<S> {
+    /// Hands a message to UCX.
+    pub fn start(
+        &mut self,
+        worker: &mut Worker,
+        endpoint: &Endpoint,
+        finished: &Finished,
+        regions: &Regions,
+        outgoing: Outgoing<'_, S>,
+    ) -> Started<S> {
+        let index = self.free.pop().unwrap_or_else(|| self.add_slot(finished));
+        let slot = &mut self.slots[index as usize];
+        slot.peer = outgoing.peer;
+        let header_bytes = slot.fill(&outgoing.frame, outgoing.payload, outgoing.trailer);
+        let (header, small) = slot.bytes.split_at(header_bytes);
+        let body: &[u8] = slot.large.as_ref().map_or(small, |(body, _)| body);
+        let mut param = ucp_request_param_t {
+            op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK
+                | UCP_OP_ATTR_FIELD_USER_DATA
+                | UCP_OP_ATTR_FIELD_FLAGS,
+            cb: ucp_request_cb_t {
+                send: Some(note_send),
+            },
+            user_data: slot.ticket.argument(),
+            ..ucp_request_param_t::NONE
+        };
+        if slot.large.is_some() || !outgoing.trailer.is_empty() {
+            // The receiver is to know which of its endpoints this came by.
+            param.flags |= UCP_AM_SEND_FLAG_REPLY;
+        }
+        if slot.large.is_none() {
+            // Packets arrive whole. They are not so many that a rendezvous would pay.
+            param.flags |= UCP_AM_SEND_FLAG_EAGER;
+        } else if let Some(memory) = regions.find(body) {
+            param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+            param.memh = memory;
+        }
+        let send = worker.functions().ucp_am_send_nbx;
+        // SAFETY: the endpoint is open and its worker not in progress. Header and body neither move
+        // nor change before the slot is freed, after UCX is done with them: the buffer is touched by
+        // `fill` alone, and a large body is a `SendBody`. The ticket lives as long as the worker.
+        let request = unsafe {
+            send(
+                endpoint.handle(),
+                outgoing.number.into(),
+                header.as_ptr().cast(),
+                header.len(),
+                body.as_ptr().cast(),
+                body.len(),
+                &param,
+            )
+        };
+        if UCS_PTR_IS_PTR(request) {
+            return Started::Pending;
+        }
+        Started::Over(UCS_PTR_STATUS(request), self.free(index).1)
+    }
+
+    /// Frees the slot of a send that has ended; whose it was, and its large body.
+    pub fn free(&mut self, index: u32) -> (Peer, Option<Returned<S>>) {
+        let slot = &mut self.slots[index as usize];
+        if index as usize >= KEPT_BUFFERS || slot.bytes.capacity() > KEPT_BUFFER_BYTES {
+            slot.bytes = Vec::new();
+        }
+        self.free.push(index);
+        let returned = slot.large.take();
+        (
+            slot.peer,
+            returned.map(|(body, tag)| Returned { body, tag }),
+        )
+    }
+
+    fn add_slot(&mut self, finished: &Finished) -> u32 {
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 messages");
+        self.slots.push(Slot {
+            ticket: finished.ticket(index),
+            bytes: Vec::new(),
+            large: None,
+            peer: Peer(0),
+        });
+        index
+    }
+}
+
+impl<S> Slot<S> {
+    /// Copies what is small and takes what is large; the length of the header.
+    fn fill(&mut self, frame: &[u8], payload: Payload<'_, S>, trailer: &[u8]) -> usize {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(frame);
+        match payload {
+            Payload::Packets(packets) => {
+                self.bytes.extend_from_slice(packets);
+                self.bytes.extend_from_slice(trailer);
+                frame.len()
+            }
+            Payload::Large { head, body, tag } => {
+                self.bytes.extend_from_slice(head);
+                self.large = Some((body, tag));
+                frame.len() + head.len()
+            }
+        }
+    }
+}
