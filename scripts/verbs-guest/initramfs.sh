@@ -33,7 +33,7 @@ make_folders() {
         ln -s "usr/$name" "$guest_root/$name"
     done
     mkdir -p "$guest_root"/{proc,sys,dev,tmp,run,root,etc,guest/bin}
-    echo 'root:x:0:0:root:/root:/bin/sh' >"$guest_root/etc/passwd"
+    printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$guest_root/etc/passwd"
     printf '127.0.0.1 localhost\n10.99.0.1 guest1\n10.99.0.2 guest2\n' >"$guest_root/etc/hosts"
 }
 

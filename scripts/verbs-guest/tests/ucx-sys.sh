@@ -1,6 +1,9 @@
+#!/bin/sh
 # Runs in the guest: the tests of ucx-sys over real verbs. They choose shared memory and tcp by
 # themselves, but what the environment says goes before that.
 export FARCACHE_TEST_LANE=rc_verbs
+# With UCX's own limits a dead peer is not noticed within 25 s.
+export UCX_RC_TIMEOUT=100ms UCX_RC_RETRY_COUNT=3 UCX_UD_TIMEOUT=4s
 
 # With endpoints kept alive by messages of its own, UCX 1.13 aborts when one is closed before it is
 # wired up (docs/journal/2026-11-22-closing-before-wire-up.md). Without, UCX notices no death of an idle peer.
