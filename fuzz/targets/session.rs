@@ -50,6 +50,7 @@ fuzz_target!(|input: &[u8]| {
             shared,
             counters: &shared.workers[0],
             clock,
+            caller: None,
         };
         let mut connections = [Connection::new(), Connection::new()];
         for (number, piece) in pieces(stream, seed).enumerate() {

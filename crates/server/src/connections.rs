@@ -78,6 +78,8 @@ pub struct ConnectionInfo {
     pub listener: Arc<Address>,
     state: AtomicU8,
     last_command: AtomicU32,
+    /// Networks of the session on the fabric whose life line this is.
+    fabric: Mutex<Option<String>>,
 }
 
 impl ConnectionInfo {
@@ -89,6 +91,7 @@ impl ConnectionInfo {
             listener,
             state: AtomicU8::new(state as u8),
             last_command: AtomicU32::new(now),
+            fabric: Mutex::default(),
         }
     }
 
@@ -100,6 +103,16 @@ impl ConnectionInfo {
     /// Says what it is doing.
     pub fn set_state(&self, state: State) {
         self.state.store(state as u8, Relaxed);
+    }
+
+    /// The networks of the session on the fabric whose life line this is.
+    pub fn fabric(&self) -> Option<String> {
+        self.fabric.lock().expect("no panic while held").clone()
+    }
+
+    /// It has become the life line of a session over these networks, or is none any more.
+    pub fn set_fabric(&self, networks: Option<String>) {
+        *self.fabric.lock().expect("no panic while held") = networks;
     }
 
     /// When its client last sent something, in seconds of the server's clock.

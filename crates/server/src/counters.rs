@@ -19,6 +19,11 @@ impl Counter {
         self.add(1);
     }
 
+    /// Makes it `value`, where it counts what there is now. Only the owning thread may call this.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// Its value now.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)

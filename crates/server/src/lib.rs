@@ -5,6 +5,7 @@ pub mod acceptor;
 pub mod admission;
 pub mod connections;
 pub mod counters;
+pub mod fabric;
 pub mod logging;
 pub mod metrics;
 pub mod net;

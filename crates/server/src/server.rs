@@ -2,6 +2,9 @@
 
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
+use crate::fabric::ServerPort;
+use crate::fabric::open::Opened;
+use crate::fabric::registry::{Place, Registry};
 use crate::net::listen::Listener;
 use crate::shared::Shared;
 use crate::signals::Signals;
@@ -21,11 +24,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the workers, which also serve `datagram_sockets`.
+    /// Starts the workers, which also serve `datagram_sockets` and, a port each, the fabric.
     ///
     /// # Errors
     /// When descriptors, threads or memory are exhausted.
-    pub fn start(shared: Arc<Shared>, datagram_sockets: Vec<Arc<Socket>>) -> io::Result<Self> {
+    pub fn start(
+        shared: Arc<Shared>,
+        datagram_sockets: Vec<Arc<Socket>>,
+        fabric: Option<Opened>,
+    ) -> io::Result<Self> {
         let admission = Arc::new(Admission::new()?);
         let threads = shared.settings.threads;
         let mailboxes = (0..threads)
@@ -37,14 +44,32 @@ impl Server {
             admission,
             workers: Vec::new(),
         };
+        let ports = fabric.map_or_else(Vec::new, |fabric| server.join_fabric(fabric));
+        let mut ports = ports.into_iter();
         for index in 0..threads {
-            let worker = server.start_worker(index, datagram_sockets.clone())?;
+            let worker = server.start_worker(index, datagram_sockets.clone(), ports.next())?;
             server.workers.push(worker);
         }
         Ok(server)
     }
 
-    fn start_worker(&self, index: usize, sockets: Vec<Arc<Socket>>) -> io::Result<JoinHandle<()>> {
+    /// Lets all threads know of the fabric.
+    fn join_fabric(&self, fabric: Opened) -> Vec<Box<ServerPort>> {
+        let places = fabric.ports.iter().zip(&self.mailboxes);
+        let places =
+            places.map(|(port, mailbox)| Place::new(port.address().to_vec(), Arc::clone(mailbox)));
+        let registry = Registry::new(fabric.network, places.collect());
+        let is_first = self.shared.fabric.set(registry).is_ok();
+        assert!(is_first, "a server is started once");
+        fabric.ports
+    }
+
+    fn start_worker(
+        &self,
+        index: usize,
+        sockets: Vec<Arc<Socket>>,
+        port: Option<Box<ServerPort>>,
+    ) -> io::Result<JoinHandle<()>> {
         let shared = Arc::clone(&self.shared);
         let mailbox = Arc::clone(&self.mailboxes[index]);
         let admission = Arc::clone(&self.admission);
@@ -52,7 +77,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name(format!("worker-{index}"))
             .spawn(
-                move || match Worker::new(shared, index, mailbox, admission, sockets) {
+                move || match Worker::new(shared, index, mailbox, admission, sockets, port) {
                     Ok(worker) => {
                         let _ = report.send(Ok(()));
                         worker.run();

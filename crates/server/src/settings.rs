@@ -15,6 +15,29 @@ pub enum Protocol {
     Binary,
 }
 
+/// Whether clients may come over the fabric (`--fabric`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum FabricMode {
+    /// Where the machine has a network for it.
+    Auto,
+    /// Never.
+    #[default]
+    Off,
+    /// The server does not start without it.
+    Require,
+}
+
+impl FabricMode {
+    /// As it is given.
+    pub fn name(self) -> &'static str {
+        match self {
+            FabricMode::Auto => "auto",
+            FabricMode::Off => "off",
+            FabricMode::Require => "require",
+        }
+    }
+}
+
 /// Whether clients must show a certificate (`-o ssl_verify_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
@@ -102,6 +125,8 @@ pub struct Settings {
     pub idle_timeout_seconds: u32,
     /// Microseconds for which a worker polls after activity before it sleeps (`--poll-us`).
     pub poll_us: u32,
+    /// Whether clients may come over the fabric (`--fabric`).
+    pub fabric: FabricMode,
     /// Whether large pages were asked for (`-L`).
     pub large_pages: bool,
     /// Whether SASL authentication is required (`-S`).
@@ -152,6 +177,7 @@ impl Default for Settings {
             protocol: Protocol::Auto,
             idle_timeout_seconds: 0,
             poll_us: 50,
+            fabric: FabricMode::Off,
             large_pages: false,
             sasl: false,
             auth_file: None,

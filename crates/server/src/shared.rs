@@ -2,6 +2,7 @@
 
 use crate::connections::Connections;
 use crate::counters::{Counters, Totals};
+use crate::fabric::registry::Registry;
 use crate::logging;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
@@ -13,7 +14,7 @@ use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
 use farcache_store::{Store, StoreStats};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Highest verbosity that clients can ask for. Source: memcached `memcached.h`,
@@ -56,6 +57,8 @@ pub struct Shared {
     pub started: Instant,
     /// Unix time of the server's epoch, in seconds.
     pub epoch_unix: i64,
+    /// The fabric, where there is one; set before the workers begin.
+    pub fabric: OnceLock<Registry>,
 }
 
 impl Shared {
@@ -85,6 +88,7 @@ impl Shared {
             latencies: Vec::new(),
             started: Instant::now() - since_second_began,
             epoch_unix: unix.as_secs() as i64 - i64::from(START),
+            fabric: OnceLock::new(),
         }
     }
 

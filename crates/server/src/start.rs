@@ -1,6 +1,7 @@
 //! From the command line to a running server, in the order that privileges and forks demand.
 
 use crate::connections::Address;
+use crate::fabric;
 use crate::logging;
 use crate::metrics::Endpoint;
 use crate::net::listen::{self, Listener};
@@ -102,7 +103,8 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, tls: Option<Tls>) -> i
     });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
-    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone())?;
+    let fabric = fabric::open::open(&shared)?;
+    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric)?;
     announce(options, &shared, &sockets)?;
     let metrics = sockets
         .metrics

@@ -1,6 +1,8 @@
 //! What Prometheus sees: counters under memcached's names, and the store's own figures.
 
 use super::latency::{Command, Latencies};
+use crate::fabric::figures::{Figures, Nature};
+use crate::fabric::registry::Registry;
 use crate::shared::Shared;
 use farcache_store::StoreStats;
 use histogram::Histogram;
@@ -12,6 +14,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Smallest and largest bound of a latency bucket: powers of two, in nanoseconds (1 us to 8.6 s).
 const BOUND_POWERS: std::ops::RangeInclusive<u32> = 10..=33;
@@ -46,6 +49,10 @@ impl Collector for ServerCollector {
         )?;
         page.gauge("threads", "Worker threads", shared.settings.threads as u64)?;
         page.store(&shared.store.stats())?;
+        shared
+            .fabric
+            .get()
+            .map_or(Ok(()), |fabric| page.fabric(fabric))?;
         Command::ALL
             .into_iter()
             .try_for_each(|command| page.latency(shared, command))
@@ -136,6 +143,28 @@ impl Page<'_> {
             stats.segments_cleaned,
         )?;
         self.counter("out_of_memory", "Stores refused", stats.out_of_memory)
+    }
+
+    fn fabric(&mut self, fabric: &Registry) -> fmt::Result {
+        let (granted, refused) = (
+            fabric.grants.load(Relaxed),
+            fabric.grants_refused.load(Relaxed),
+        );
+        self.counter("fabric_grants", "Sessions granted", granted)?;
+        self.counter(
+            "fabric_grants_refused",
+            "Requests for a session that were refused",
+            refused,
+        )?;
+        let figures = Figures::sum(fabric.places.iter().map(|place| &*place.figures));
+        figures.into_iter().try_for_each(|figure| {
+            let name = format!("fabric_{}", figure.name.trim_end_matches("_total"));
+            match figure.nature {
+                // Two levels have a total beside them, which is named apart.
+                Nature::Level => self.gauge(&format!("{name}_now"), figure.meaning, figure.value),
+                Nature::Count => self.counter(&name, figure.meaning, figure.value),
+            }
+        })
     }
 
     fn latency(&mut self, shared: &Shared, command: Command) -> fmt::Result {

@@ -264,6 +264,16 @@ pub struct Options {
     #[arg(long = "poll-us", value_name = "num", default_value_t = 50)]
     pub poll_us: u32,
 
+    /// Let clients come over the fabric, by UCX: auto (where the machine has it), off, require
+    /// (else the server does not start)
+    #[arg(
+        long = "fabric",
+        value_name = "when",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub fabric: crate::settings::FabricMode,
+
     /// Write the TCP port that was chosen to this file, once clients may connect
     #[arg(long = "port-file", value_name = "file")]
     pub port_file: Option<PathBuf>,

@@ -28,6 +28,11 @@ impl ArrivingLimit {
         }
     }
 
+    /// Bytes that arriving values take now.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
     /// Admits another value; none if that would be too much together with the others.
     fn admit(&self, value_bytes: usize) -> Option<Admitted> {
         let value_bytes = value_bytes as u64;
@@ -114,4 +119,21 @@ impl Arriving {
     pub(crate) fn into_parts(self) -> (Reservation, SetOptions) {
         (self.reservation, self.options)
     }
+
+    /// The place, for whoever fills it elsewhere, and what is needed when that is done.
+    pub(crate) fn split(self) -> (Reservation, Promise) {
+        let promise = Promise {
+            options: self.options,
+            _admitted: self._admitted,
+        };
+        (self.reservation, promise)
+    }
+}
+
+/// What is left of an arriving value while its place is away to be filled; it counts as arriving as
+/// long.
+pub(crate) struct Promise {
+    /// The options to commit it with.
+    pub(crate) options: SetOptions,
+    _admitted: Admitted,
 }

@@ -9,14 +9,16 @@ pub mod stats;
 mod text;
 
 pub use arriving::ArrivingLimit;
-pub use replies::{COPY_BYTES_MAX, HIGH_WATER_BYTES, Replies, SLICES_MAX};
+pub use binary::{Expected, Offered};
+pub use replies::{COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies, SLICES_MAX};
 
 use crate::counters::Counters;
+use crate::fabric::life_line::Caller;
 use crate::settings::Protocol;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
 use farcache_proto::text::WatchFlags;
-use farcache_store::StoreHandle;
+use farcache_store::{Reservation, StoreHandle};
 
 /// Bytes of a value that are copied in about the time of one request among many: commands that copy
 /// the present value, however short they are, use the quota of an event (`-R`) up accordingly.
@@ -32,6 +34,8 @@ pub struct Context<'a> {
     pub counters: &'a Counters,
     /// The time.
     pub clock: Clock,
+    /// The connection, where it may become the life line of a session on the fabric.
+    pub caller: Option<Caller<'a>>,
 }
 
 /// What the driver should do after [`Session::advance`].
@@ -77,6 +81,28 @@ impl Session {
             Protocol::Binary => Conversation::Binary(binary::State::default()),
         };
         Session { conversation }
+    }
+
+    /// A conversation in the binary protocol with a client who was let in by other means.
+    pub fn let_in() -> Session {
+        let conversation = Conversation::Binary(binary::State::let_in());
+        Session { conversation }
+    }
+
+    /// Looks at the head of a packet whose value is still with its sender, in the binary protocol.
+    pub fn offered(
+        &self,
+        head: &[u8],
+        value_bytes: usize,
+        context: &Context<'_>,
+        replies: &mut Replies,
+    ) -> Offered {
+        match &self.conversation {
+            Conversation::Binary(binary) => {
+                binary::offered(binary, head, value_bytes, context, replies)
+            }
+            _ => Offered::Malformed,
+        }
     }
 
     /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
@@ -133,4 +159,14 @@ impl Session {
             _ => None,
         }
     }
+}
+
+/// Stores a value that [`Session::offered`] wanted, now that its room is filled, and answers.
+pub fn received(
+    room: Reservation,
+    expected: &Expected,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
+    binary::received(room, expected, context, replies);
 }

@@ -9,6 +9,10 @@ use std::io::IoSlice;
 /// (`docs/journal/2026-11-21-worker-loop.md`).
 pub const COPY_BYTES_MAX: usize = 4096;
 
+/// The same for replies that travel in messages of the fabric. A larger value is a message of its
+/// own, which the network takes from where the value lies.
+pub const MESSAGE_COPY_BYTES_MAX: usize = 8 << 10;
+
 /// Bytes of replies after which a session yields. A client that does not read holds about as much
 /// memory, and any number of clients may do that.
 pub const HIGH_WATER_BYTES: usize = 256 << 10;
@@ -21,14 +25,17 @@ const KEPT_CAPACITY_BYTES: usize = 2 * HIGH_WATER_BYTES;
 
 /// A pinned value and where it stands among the copied bytes.
 struct Pinned {
+    /// The packet that it belongs to begins at this position.
+    packet: usize,
     /// Copied bytes up to this position come before it.
     after: usize,
     value: PinnedValue,
 }
 
 /// Replies not yet sent, in order.
-#[derive(Default)]
 pub struct Replies {
+    /// Values up to so many bytes are copied.
+    copy_bytes_max: usize,
     bytes: Vec<u8>,
     pinned: VecDeque<Pinned>,
     /// Bytes of `bytes` already sent.
@@ -39,7 +46,25 @@ pub struct Replies {
     pinned_bytes: usize,
 }
 
+impl Default for Replies {
+    fn default() -> Self {
+        Replies::copying(COPY_BYTES_MAX)
+    }
+}
+
 impl Replies {
+    /// No replies; values of up to so many bytes will be copied.
+    pub fn copying(copy_bytes_max: usize) -> Self {
+        Replies {
+            copy_bytes_max,
+            bytes: Vec::new(),
+            pinned: VecDeque::new(),
+            bytes_sent: 0,
+            value_sent: 0,
+            pinned_bytes: 0,
+        }
+    }
+
     /// The buffer to which small replies are appended.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -47,13 +72,19 @@ impl Replies {
 
     /// Appends an item's value: copied if small, else pinned where it lies.
     pub fn push_value(&mut self, item: &Item<'_>) {
+        self.push_value_of(self.bytes.len(), item);
+    }
+
+    /// The same for the value that ends the packet whose head begins at `packet` in the buffer.
+    pub fn push_value_of(&mut self, packet: usize, item: &Item<'_>) {
         let value = item.value();
-        if value.len() <= COPY_BYTES_MAX {
+        if value.len() <= self.copy_bytes_max {
             self.bytes.extend_from_slice(value);
             return;
         }
         self.pinned_bytes += value.len();
         self.pinned.push_back(Pinned {
+            packet,
             after: self.bytes.len(),
             value: item.pin(),
         });
@@ -117,6 +148,34 @@ impl Replies {
         if self.is_empty() {
             self.clear();
         }
+    }
+
+    /// Large values that wait.
+    pub fn large_count(&self) -> usize {
+        self.pinned.len()
+    }
+
+    /// Whether nothing waits but large values with their heads.
+    pub fn is_all_large(&self) -> bool {
+        let heads = self
+            .pinned
+            .iter()
+            .map(|pinned| pinned.after - pinned.packet);
+        heads.sum::<usize>() == self.bytes.len()
+    }
+
+    /// Takes the large values out, each with the head of its packet. What stays is whole packets.
+    pub fn take_large(&mut self, mut take: impl FnMut(&[u8], PinnedValue)) {
+        let (mut kept, mut position) = (0, 0);
+        for pinned in self.pinned.drain(..) {
+            take(&self.bytes[pinned.packet..pinned.after], pinned.value);
+            self.bytes.copy_within(position..pinned.packet, kept);
+            kept += pinned.packet - position;
+            position = pinned.after;
+        }
+        self.bytes.copy_within(position.., kept);
+        self.bytes.truncate(kept + self.bytes.len() - position);
+        self.pinned_bytes = 0;
     }
 
     /// Gives back memory beyond what waits, before a long wait.
@@ -205,6 +264,30 @@ mod tests {
             drain(&mut replies, usize::MAX).len(),
             2 * SLICES_MAX * value.len()
         );
+    }
+
+    #[test]
+    fn large_values_are_taken_out_with_their_heads() {
+        let value = vec![b'l'; 100];
+        let handle = store_with(std::slice::from_ref(&value));
+        let item = handle.get(b"0", Access::Peek).expect("stored");
+        let mut replies = Replies::copying(99);
+        replies.buffer().extend_from_slice(b"first");
+        for head in [b"head", b"HEAD"] {
+            let packet = replies.buffer().len();
+            replies.buffer().extend_from_slice(head);
+            replies.push_value_of(packet, &item);
+        }
+        replies.buffer().extend_from_slice(b"last");
+        assert_eq!(replies.large_count(), 2);
+        let mut heads = Vec::new();
+        replies.take_large(|head, body| {
+            assert_eq!(&body[..], value);
+            heads.push(head.to_vec());
+        });
+        assert_eq!(heads, [b"head", b"HEAD"]);
+        assert_eq!(replies.contiguous(), Some(&b"firstlast"[..]));
+        assert_eq!(replies.len(), 9);
     }
 
     proptest! {

@@ -49,9 +49,11 @@ impl Worker {
         let info = Arc::new(ConnectionInfo::new(fd, peer, listener, State::Reading, now));
         self.publish("conn_new", &info, "");
         let session = Session::new(self.resources.shared.settings.protocol);
-        let connection = Connection::new(transport, session, Arc::clone(&info));
+        let entry = self.connections.vacant_entry();
+        let slot = entry.key();
+        let connection = Connection::new(transport, session, Arc::clone(&info), slot);
+        entry.insert(Box::new(connection));
         self.resources.shared.connections.add(info);
-        let slot = self.connections.insert(Box::new(connection));
         let data = EventData::new_u64(slot as u64);
         let transport = &self.connections[slot].transport;
         if epoll::add(&self.epoll, transport, data, EventFlags::IN).is_err() {

@@ -1,9 +1,11 @@
 //! One client's connection, as its worker keeps it.
 
 use crate::connections::{ConnectionInfo, State};
+use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
 use crate::session::{Replies, Session};
 use crate::watch::Watcher;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// What a stage found out about a connection.
@@ -44,11 +46,20 @@ pub(super) struct Connection {
     pub watcher: Option<Arc<Watcher>>,
     /// What other threads see of it.
     pub info: Arc<ConnectionInfo>,
+    /// Its session on the fabric, which ends with it.
+    pub life_line: RefCell<Option<Box<LifeLine>>>,
+    /// Its place at the worker.
+    pub slot: usize,
 }
 
 impl Connection {
     /// A connection that has just been accepted.
-    pub fn new(transport: Transport, session: Session, info: Arc<ConnectionInfo>) -> Self {
+    pub fn new(
+        transport: Transport,
+        session: Session,
+        info: Arc<ConnectionInfo>,
+        slot: usize,
+    ) -> Self {
         Connection {
             transport,
             session,
@@ -61,6 +72,8 @@ impl Connection {
             awaits_room: false,
             watcher: None,
             info,
+            life_line: RefCell::default(),
+            slot,
         }
     }
 

@@ -76,7 +76,7 @@ fn execute(mut input: &[u8], resources: &mut Resources) -> Result<(), &'static [
     let settings = &resources.shared.settings;
     let bytes_max = (settings.item_bytes_max + HIGH_WATER_BYTES).min(REPLY_BYTES_MAX);
     let mut session = Session::new(settings.protocol);
-    let context = context!(resources);
+    let context = context!(resources, None);
     loop {
         let (used, status) = session.advance(input, &context, &mut resources.replies);
         input = &input[used..];

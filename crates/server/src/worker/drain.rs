@@ -10,6 +10,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 impl Worker {
     /// Ends all conversations.
     pub(super) fn drain(&mut self) {
+        self.drain_messages();
         self.accept_arrivals();
         self.answer_what_has_arrived();
         self.close_all_but_unsent();

@@ -3,6 +3,7 @@
 use super::connection::{Connection, Outcome};
 use super::reply;
 use super::resources::{Resources, context};
+use crate::fabric::life_line::Caller;
 use crate::session::Status;
 
 /// Handles requests at the start of `input`; returns how many bytes are done with.
@@ -12,7 +13,13 @@ pub(super) fn execute(
     input: &[u8],
 ) -> (usize, Outcome) {
     let before = resources.before_batch();
-    let context = context!(resources);
+    let caller = Caller {
+        slot: connection.slot,
+        info: &connection.info,
+        mailbox: &resources.mailbox,
+        life_line: &connection.life_line,
+    };
+    let context = context!(resources, Some(caller));
     let (consumed, status) = connection
         .session
         .advance(input, &context, &mut resources.replies);

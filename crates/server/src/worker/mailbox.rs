@@ -1,6 +1,7 @@
 //! How the accepting thread hands connections to a worker.
 
 use crate::connections::Address;
+use crate::fabric::life_line::{Bond, Mail};
 use crate::net::waker::Waker;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// A connection that no worker has yet.
+#[derive(Debug)]
 pub struct Arrival {
     /// The accepted socket, non-blocking.
     pub socket: OwnedFd,
@@ -20,8 +22,11 @@ pub struct Arrival {
 }
 
 /// One worker's mailbox.
+#[derive(Debug)]
 pub struct Mailbox {
     arrivals: Mutex<Vec<Arrival>>,
+    fabric: Mutex<Vec<Mail>>,
+    ended_life_lines: Mutex<Vec<Arc<Bond>>>,
     /// Wakes the worker.
     pub waker: Waker,
     /// Connections that the worker has or is about to get.
@@ -34,9 +39,10 @@ impl Mailbox {
     /// # Errors
     /// When descriptors are exhausted.
     pub fn new() -> io::Result<Self> {
-        let arrivals = Mutex::default();
         Ok(Mailbox {
-            arrivals,
+            arrivals: Mutex::default(),
+            fabric: Mutex::default(),
+            ended_life_lines: Mutex::default(),
             waker: Waker::new()?,
             connections: AtomicUsize::new(0),
         })
@@ -45,15 +51,42 @@ impl Mailbox {
     /// Hands a connection over.
     pub fn deliver(&self, arrival: Arrival) {
         self.connections.fetch_add(1, Relaxed);
-        self.arrivals
-            .lock()
-            .expect("no panic while held")
-            .push(arrival);
+        push(&self.arrivals, arrival);
         self.waker.wake();
     }
 
     /// Takes what has been handed over.
     pub fn collect(&self) -> Vec<Arrival> {
-        std::mem::take(&mut *self.arrivals.lock().expect("no panic while held"))
+        take_all(&self.arrivals)
     }
+
+    /// Tells the worker something about its part of the fabric.
+    pub fn post(&self, mail: Mail) {
+        push(&self.fabric, mail);
+        self.waker.wake();
+    }
+
+    /// Takes what it has been told of the fabric.
+    pub fn collect_fabric(&self) -> Vec<Mail> {
+        take_all(&self.fabric)
+    }
+
+    /// Tells the worker to close the connection of a session that has ended.
+    pub fn end_life_line(&self, bond: Arc<Bond>) {
+        push(&self.ended_life_lines, bond);
+        self.waker.wake();
+    }
+
+    /// Takes the sessions that have ended.
+    pub fn collect_ended(&self) -> Vec<Arc<Bond>> {
+        take_all(&self.ended_life_lines)
+    }
+}
+
+fn push<T>(list: &Mutex<Vec<T>>, one: T) {
+    list.lock().expect("no panic while held").push(one);
+}
+
+fn take_all<T>(list: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *list.lock().expect("no panic while held"))
 }

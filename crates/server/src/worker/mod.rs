@@ -8,16 +8,20 @@ mod drain;
 mod execute;
 mod idle;
 pub mod mailbox;
+mod messages;
 mod polling;
 mod read;
 mod reply;
-mod resources;
+pub mod resources;
 mod watched;
 
 use crate::admission::Admission;
+use crate::fabric::ServerPort;
+use crate::fabric::engine::Engine;
 use crate::shared::Shared;
 use connection::{Connection, Outcome};
 use mailbox::Mailbox;
+use messages::Messages;
 use polling::Polling;
 use resources::Resources;
 use rustix::event::Timespec;
@@ -34,6 +38,9 @@ const EVENTS_MAX: usize = 256;
 
 /// Names the mailbox in epoll; connections are named by their place in the slab.
 const MAILBOX: u64 = u64::MAX;
+
+/// Names the port of the fabric in epoll.
+const PORT: u64 = u64::MAX - 1;
 
 /// Names the first datagram socket in epoll; the others follow.
 const DATAGRAMS: u64 = u64::MAX / 2;
@@ -54,6 +61,8 @@ pub struct Worker {
     watching: Vec<usize>,
     /// Sockets for UDP, which all workers share.
     datagram_sockets: Vec<Arc<Socket>>,
+    /// Its part of the fabric, where there is one.
+    messages: Option<Messages>,
 }
 
 impl Worker {
@@ -67,6 +76,7 @@ impl Worker {
         mailbox: Arc<Mailbox>,
         admission: Arc<Admission>,
         datagram_sockets: Vec<Arc<Socket>>,
+        port: Option<Box<ServerPort>>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(
@@ -84,7 +94,12 @@ impl Worker {
                 EventFlags::IN | EventFlags::EXCLUSIVE,
             )?;
         }
+        let engine = port.map(|port| Engine::new(port, Arc::clone(&shared), index));
+        let messages = engine
+            .map(|engine| Messages::new(engine, &epoll))
+            .transpose()?;
         Ok(Worker {
+            messages,
             epoll,
             admission,
             connections: Slab::new(),
@@ -111,6 +126,9 @@ impl Worker {
 
     /// Waits for something to do and does it.
     fn turn(&mut self) {
+        if self.serve_messages() {
+            return;
+        }
         let events = self.wait();
         for event in &events {
             self.dispatch(event);
@@ -127,7 +145,8 @@ impl Worker {
         self.poll(&mut events, Some(Duration::ZERO));
         let now = Instant::now();
         self.resources.set_time(now);
-        if !events.is_empty() || !self.unfinished.is_empty() {
+        let has_messages = self.after_look(!events.is_empty());
+        if !events.is_empty() || !self.unfinished.is_empty() || has_messages {
             self.polling.active();
         } else if self.polling.should_sleep(now) {
             self.sleep(&mut events);
@@ -138,8 +157,11 @@ impl Worker {
     }
 
     fn sleep(&mut self, events: &mut Vec<Event>) {
+        let Some(most) = self.arm_messages() else {
+            return;
+        };
         self.resources.store.park();
-        self.poll(events, self.idle.timeout());
+        self.poll(events, self.idle.timeout().into_iter().chain(most).min());
         let now = Instant::now();
         self.resources.set_time(now);
         if !events.is_empty() {
@@ -164,7 +186,9 @@ impl Worker {
                 self.mailbox.waker.acknowledge();
                 self.accept_arrivals();
                 self.show_watchers();
+                self.collect_messages_mail();
             }
+            PORT => self.on_port(),
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
             slot => self.serve(slot as usize, event.flags),
         }

@@ -16,7 +16,7 @@ use std::time::Instant;
 pub(super) const BUFFER_BYTES: usize = 64 << 10;
 
 /// One worker's means: buffers, the store, the time.
-pub(super) struct Resources {
+pub struct Resources {
     /// Input is read here; what is not handled at once is kept by its connection.
     pub buffer: Box<[u8]>,
     /// Replies are gathered here; what is not sent at once is kept by its connection.
@@ -55,6 +55,14 @@ impl Resources {
         }
     }
 
+    /// The same before messages, whose coming nothing but their being there tells.
+    pub fn before_messages(&mut self) -> Option<Counted> {
+        if self.latencies.is_some() {
+            self.turn_began = Instant::now();
+        }
+        self.before_batch()
+    }
+
     /// What has been counted before a batch of requests, if its time is to be recorded.
     pub fn before_batch(&self) -> Option<Counted> {
         self.latencies
@@ -82,13 +90,14 @@ impl Resources {
 
 /// What a session is given; borrows from single fields, so that the others stay usable.
 macro_rules! context {
-    ($resources:expr) => {
+    ($resources:expr, $caller:expr) => {
         $crate::session::Context {
             store: &$resources.store,
             shared: &$resources.shared,
             counters: &$resources.counters,
             clock: $resources.clock,
+            caller: $caller,
         }
     };
 }
-pub(super) use context;
+pub(crate) use context;

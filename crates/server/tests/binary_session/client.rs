@@ -105,6 +105,7 @@ impl Client {
             shared: &server.shared,
             counters: &server.shared.workers[0],
             clock: server.clock,
+            caller: None,
         };
         let (used, status) = self.session.advance(&self.input, &context, &mut replies);
         self.input.drain(..used);

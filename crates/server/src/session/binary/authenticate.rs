@@ -14,8 +14,8 @@ pub(super) fn may_use(state: &State, opcode: u8, auth: &Auth) -> bool {
     match auth {
         Auth::Open => true,
         Auth::Sasl(_) => state.is_authenticated || needs_no_authentication(opcode),
-        // Users of the text protocol cannot authenticate in this one.
-        Auth::Text(_) => false,
+        // Users of the text protocol cannot authenticate in this one, but may come by the fabric.
+        Auth::Text(_) => state.is_authenticated,
     }
 }
 

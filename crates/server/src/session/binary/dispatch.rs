@@ -2,7 +2,7 @@
 
 use super::reply;
 use super::{
-    Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch,
+    Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch, upgrade,
 };
 use crate::session::Replies;
 use farcache_base::limits::KEY_BYTES_MAX;
@@ -83,6 +83,7 @@ pub(super) struct Request<'r, 'c> {
 impl Request<'_, '_> {
     fn execute(self, opcode: Opcode, state: &mut State, requests_max: usize) -> Flow {
         match opcode.loud() {
+            Opcode::FabricUpgrade => upgrade::run(self, state),
             _ if !self.is_well_formed(opcode.loud()) => self.malformed(),
             Opcode::Get | Opcode::GetK => get::run(self, requests_max),
             Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Append | Opcode::Prepend => {
@@ -98,7 +99,7 @@ impl Request<'_, '_> {
     }
 
     /// Whether the packet has the parts that the command needs and no others.
-    fn is_well_formed(&self, command: Opcode) -> bool {
+    pub(super) fn is_well_formed(&self, command: Opcode) -> bool {
         let (extras, has_key) = (self.head.extras.len(), !self.head.key.is_empty());
         let has_value = self.head.value_len > 0;
         match command {
@@ -126,7 +127,8 @@ impl Request<'_, '_> {
         )
     }
 
-    fn unknown(self, state: &mut State) -> Flow {
+    /// Answers that there is no such command; its value is thrown away.
+    pub(super) fn unknown(self, state: &mut State) -> Flow {
         state.swallow_bytes = self.head.value_len;
         self.error(Status::UnknownCommand)
     }

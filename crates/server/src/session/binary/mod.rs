@@ -7,9 +7,14 @@ mod delete;
 mod dispatch;
 mod get;
 mod numbers;
+mod offered;
 mod reply;
 mod store;
 mod touch;
+mod upgrade;
+
+pub use offered::{Expected, Offered};
+pub(super) use offered::{offered, received};
 
 use super::arriving::Arriving;
 use super::{COPIED_BYTES_PER_REQUEST, Context, Replies, Status};
@@ -35,6 +40,14 @@ struct Pending {
 }
 
 impl State {
+    /// A conversation with a client that has authenticated already.
+    pub(super) fn let_in() -> State {
+        State {
+            is_authenticated: true,
+            ..State::default()
+        }
+    }
+
     /// Where the next bytes of the value now arriving go; empty when none is.
     pub(super) fn value_buffer(&mut self) -> &mut [u8] {
         self.pending

@@ -59,6 +59,7 @@ pub(super) fn value(
     replies: &mut Replies,
 ) {
     let header = header(request, Status::Success, cas_of(item, context));
+    let packet = replies.buffer().len();
     encode_head(
         header,
         &item.flags().to_be_bytes(),
@@ -66,7 +67,7 @@ pub(super) fn value(
         item.value().len(),
         replies.buffer(),
     );
-    replies.push_value(item);
+    replies.push_value_of(packet, item);
 }
 
 /// The item's CAS token; 0 where CAS is off.

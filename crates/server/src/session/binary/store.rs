@@ -3,9 +3,11 @@
 use super::dispatch::Request;
 use super::{Context, Flow, Pending, State, reply};
 use crate::session::Replies;
-use crate::session::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
+use crate::session::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
 use farcache_proto::binary::{Header, Opcode, SetExtras, Status};
-use farcache_store::{Access, DeleteOptions, SetMode, SetOptions, SetOutcome, StoreError};
+use farcache_store::{
+    Access, DeleteOptions, Reservation, SetMode, SetOptions, SetOutcome, StoreError,
+};
 
 /// Stores the value if it is there, else waits for it or lets it stream into the store.
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -> Flow {
@@ -70,6 +72,38 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
         }
     }
     Flow::one(head.head_len())
+}
+
+/// Makes room for a value that is with its sender; none where that is refused, which is answered.
+pub(super) fn expect(request: Request<'_, '_>, opcode: Opcode) -> Option<(Reservation, Promise)> {
+    let options = options(&request, opcode);
+    let (head, context) = (request.head, request.context);
+    context.shared.detail.set(head.key);
+    match Arriving::begin(head.key, head.value_len, options, context) {
+        Ok(value) => Some(value.split()),
+        Err(error) => {
+            finish(
+                &head.header,
+                Some(head.key),
+                Err(error),
+                context,
+                request.replies,
+            );
+            None
+        }
+    }
+}
+
+/// Stores a value whose place has been filled.
+pub(super) fn commit(
+    header: &Header,
+    reservation: Reservation,
+    promise: &Promise,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
+    let outcome = context.store.commit(reservation, &promise.options);
+    finish(header, None, outcome, context, replies);
 }
 
 /// Takes what has come of an arriving value, and stores it when it is complete; returns how many

@@ -18,6 +18,9 @@ fn connection(info: &ConnectionInfo, context: &Context<'_>, report: &mut Report<
         report.stat(format_args!("{fd}:listen_addr"), &info.listener);
     }
     report.stat(format_args!("{fd}:state"), info.state().name());
+    if let Some(networks) = info.fabric() {
+        report.stat(format_args!("{fd}:fabric"), networks);
+    }
     let idle_seconds = context.clock.now.saturating_sub(info.last_command());
     report.stat(format_args!("{fd}:secs_since_last_cmd"), idle_seconds);
 }

@@ -4,6 +4,7 @@
 mod cachedump;
 mod connections;
 mod detail;
+mod fabric;
 mod general;
 mod items;
 mod report;
@@ -28,6 +29,7 @@ enum Topic {
     SizesEnable,
     SizesDisable,
     Connections,
+    Fabric,
     /// memcached's second tier, which is not built into every one of them.
     ExternalStore,
 }
@@ -43,6 +45,7 @@ impl Topic {
             b"sizes_enable" => Topic::SizesEnable,
             b"sizes_disable" => Topic::SizesDisable,
             b"conns" => Topic::Connections,
+            b"fabric" => Topic::Fabric,
             b"extstore" => Topic::ExternalStore,
             _ => return None,
         })
@@ -107,6 +110,7 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
         Topic::SizesEnable => sizes::switch(true, context, &mut report),
         Topic::SizesDisable => sizes::switch(false, context, &mut report),
         Topic::Connections => connections::collect(context, &mut report),
+        Topic::Fabric => fabric::collect(context, &mut report),
         Topic::ExternalStore => {}
     }
     // memcached does not end these two with `END` in the text protocol.

@@ -3,8 +3,10 @@
 use super::dump::{Dump, DumpFormat};
 use super::run::{Flow, Run};
 use super::{State, Status};
+use crate::fabric::upgrade::{self, Refusal};
 use crate::net::tls::Tls;
-use farcache_proto::text::{Admin, Reject, WatchFlags};
+use farcache_proto::base64;
+use farcache_proto::text::{Admin, Reject, Tokens, WatchFlags};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Least memory that `cache_memlimit` accepts, in MiB. Source: memcached `proto_text.c`.
@@ -38,9 +40,26 @@ impl Run<'_, '_> {
                 true => self.push_line("SAME src and dst class are identical"),
                 false => self.push_line("OK"),
             },
+            Admin::Fabric { version, networks } => self.fabric(version, networks),
             Admin::Tuning { quiet } => self.answer("OK", quiet),
         }
         None
+    }
+
+    fn fabric(&mut self, version: u32, networks: Tokens<'_>) {
+        let networks = networks.filter_map(upgrade::network_named);
+        match upgrade::ask(version, networks, self.context) {
+            Ok(grant) => {
+                self.push(b"FABRIC ");
+                base64::push_encoded(self.replies.buffer(), &grant.encode());
+                self.push(b"\r\n");
+            }
+            Err(Refusal::Off) => self.reject(Reject::ERROR),
+            Err(Refusal::Bound) => {
+                self.push(b"CLIENT_ERROR ");
+                self.push_line(upgrade::BOUND);
+            }
+        }
     }
 
     fn refresh_certificates(&mut self, quiet: bool) {

@@ -60,6 +60,7 @@ impl Server {
             shared: &self.shared,
             counters: &self.counters,
             clock: self.clock,
+            caller: None,
         };
         let (consumed, status) = session.advance(input, &context, &mut replies);
         (consumed, status, drain(&mut replies))

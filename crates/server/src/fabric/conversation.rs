@@ -1,0 +1,119 @@
+//! One session, as its worker keeps it.
+
+use super::life_line::{Bond, Reserved};
+use super::{CREDITS, ServerPort};
+use crate::session::{HIGH_WATER_BYTES, Session};
+use farcache_base::time::Seconds;
+use farcache_fabric::Peer;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Messages that the network has not let go of, after which a session is not served further.
+const UNSENT_MESSAGES_MAX: usize = 64;
+
+/// Bytes of packets that the network has not let go of, after which a session is not served further.
+const UNSENT_BYTES_MAX: usize = HIGH_WATER_BYTES;
+
+/// How far the client has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It has been granted the session and has not come.
+    Granted { token: u64, at: Seconds },
+    /// It is here.
+    Open(Peer),
+}
+
+/// A message that waits for its turn.
+pub(super) struct Waiting {
+    pub bytes: Vec<u8>,
+    /// Bytes at the start that are done with.
+    pub used: usize,
+}
+
+/// A session.
+pub(super) struct Conversation {
+    pub key: u64,
+    pub stage: Stage,
+    pub session: Session,
+    pub bond: Arc<Bond>,
+    /// Messages that could not be handled when they came.
+    pub waiting: VecDeque<Waiting>,
+    /// The engine's list of sessions that have more to do names it.
+    pub is_queued: bool,
+    /// The networks in use, for people.
+    pub lanes: String,
+    /// Messages that have come and have not been answered.
+    unanswered: u16,
+    /// Of these, how many are done with: the next message to the client says so.
+    answered: u16,
+    /// Bytes of packets sent since the network last had let go of everything.
+    unsent_bytes: usize,
+    /// When the life line's idle time was last set back.
+    noted: Seconds,
+}
+
+impl Conversation {
+    /// A session granted at `now`.
+    pub fn new(reserved: Reserved, now: Seconds) -> Self {
+        Conversation {
+            key: reserved.key,
+            stage: Stage::Granted {
+                token: reserved.token,
+                at: now,
+            },
+            session: Session::let_in(),
+            bond: reserved.bond,
+            waiting: VecDeque::new(),
+            is_queued: false,
+            lanes: String::new(),
+            unanswered: 0,
+            answered: 0,
+            unsent_bytes: 0,
+            noted: now,
+        }
+    }
+
+    /// The client, if it is here.
+    pub fn peer(&self) -> Option<Peer> {
+        match self.stage {
+            Stage::Open(peer) => Some(peer),
+            Stage::Granted { .. } => None,
+        }
+    }
+
+    /// Takes note of a message at `now`; false if the client had no credit for it.
+    pub fn take_credit(&mut self, now: Seconds) -> bool {
+        if self.noted != now {
+            self.noted = now;
+            self.bond.info.set_last_command(now);
+        }
+        self.unanswered += 1;
+        self.unanswered <= CREDITS
+    }
+
+    /// A message is done with.
+    pub fn give_credit(&mut self) {
+        self.answered += 1;
+    }
+
+    /// How many messages the one that is being sent completes.
+    pub fn credits(&mut self) -> u16 {
+        let credits = std::mem::take(&mut self.answered);
+        self.unanswered -= credits;
+        credits
+    }
+
+    /// So many bytes of packets are on their way.
+    pub fn note_sent(&mut self, bytes: usize) {
+        self.unsent_bytes += bytes;
+    }
+
+    /// Whether the client must take replies before it is served further.
+    pub fn is_blocked(&mut self, port: &ServerPort) -> bool {
+        let unsent = self.peer().map_or(0, |peer| port.unsent(peer));
+        if unsent == 0 {
+            self.unsent_bytes = 0;
+        }
+        unsent >= UNSENT_MESSAGES_MAX || self.unsent_bytes >= UNSENT_BYTES_MAX
+    }
+}

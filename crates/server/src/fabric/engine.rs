@@ -1,0 +1,251 @@
+//! One worker's port: moves it and hands out what happened, each kind of event to its own file.
+
+use super::ServerPort;
+use super::conversation::Conversation;
+use super::ending::Closing;
+use super::figures::Figures;
+use super::registry::{Place, Registry};
+use crate::counters::Counters;
+use crate::session::{Expected, MESSAGE_COPY_BYTES_MAX, Replies};
+use crate::shared::Shared;
+use crate::worker::resources::Resources;
+use farcache_base::time::Seconds;
+use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Peer};
+use farcache_store::{PinnedValue, Reservation};
+use slab::Slab;
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+/// How long the port is moved on after the last session has ended, so that the network can finish
+/// what it has to.
+const LINGER_SECONDS: Seconds = 2;
+
+/// A value on its way into the store.
+pub(super) struct Arriving {
+    pub session: u32,
+    pub key: u64,
+    pub expected: Expected,
+}
+
+/// One worker's part of the fabric.
+pub struct Engine {
+    pub(super) port: Box<ServerPort>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) worker: usize,
+    pub(super) figures: Arc<Figures>,
+    counters: Arc<Counters>,
+    /// Sessions by number.
+    pub(super) conversations: Vec<Option<Box<Conversation>>>,
+    pub(super) by_peer: HashMap<Peer, u32>,
+    /// Values on their way in, by the tag that the port knows them by.
+    pub(super) arriving: Slab<Arriving>,
+    /// Sessions, granted or open.
+    pub(super) live: usize,
+    /// Sessions that have more to do.
+    pub(super) queue: Vec<u32>,
+    /// One of them waits for nothing but its turn.
+    pub(super) has_ready: bool,
+    /// Clients to which something is still being sent before they are let go.
+    pub(super) closing: Vec<Closing>,
+    /// Replies to messages of one session, not yet sent.
+    pub(super) replies: Replies,
+    /// Whose they are.
+    pub(super) gathering: Option<u32>,
+    /// Large values on their way out.
+    pub(super) departing: usize,
+    inbox: Inbox<PinnedValue, Reservation>,
+    /// When there was last a reason to move the port.
+    used_at: Seconds,
+    swept_at: Seconds,
+}
+
+impl Engine {
+    /// The part of worker number `worker` in the fabric of `shared`.
+    pub fn new(port: Box<ServerPort>, shared: Arc<Shared>, worker: usize) -> Self {
+        let mut engine = Engine {
+            port,
+            worker,
+            figures: Arc::default(),
+            counters: Arc::clone(&shared.workers[worker]),
+            conversations: Vec::new(),
+            by_peer: HashMap::new(),
+            arriving: Slab::new(),
+            live: 0,
+            queue: Vec::new(),
+            has_ready: false,
+            closing: Vec::new(),
+            replies: Replies::copying(MESSAGE_COPY_BYTES_MAX),
+            gathering: None,
+            departing: 0,
+            inbox: Inbox::default(),
+            used_at: 0,
+            swept_at: 0,
+            shared,
+        };
+        engine.figures = Arc::clone(&engine.place().figures);
+        engine
+    }
+
+    /// What all threads know of the fabric.
+    pub(super) fn registry(&self) -> &Registry {
+        self.shared.fabric.get().expect("there is a fabric")
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.registry().places[self.worker]
+    }
+
+    /// Whether anything may come that is waited for.
+    pub fn is_in_use(&self, now: Seconds) -> bool {
+        !self.is_empty() || now < self.used_at + LINGER_SECONDS
+    }
+
+    /// Whether there is no session, and nothing on its way.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0 && self.closing.is_empty() && self.arriving.is_empty() && self.departing == 0
+    }
+
+    /// Moves the port and handles what happened; returns whether anything did, or could be done in
+    /// another turn.
+    pub fn turn(&mut self, resources: &mut Resources) -> bool {
+        let has_moved = self.port.progress(&mut self.inbox);
+        if self.inbox.is_empty() && self.queue.is_empty() && self.closing.is_empty() {
+            return has_moved;
+        }
+        let has_happened = has_moved || !self.inbox.is_empty();
+        let before = resources.before_messages();
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for event in inbox.events.drain(..) {
+            self.handle(event, &inbox.bytes, resources);
+        }
+        inbox.recycle();
+        self.inbox = inbox;
+        self.resume(resources);
+        self.flush();
+        self.close_sent(resources.clock.now);
+        resources.after_batch(before);
+        has_happened || self.has_ready
+    }
+
+    /// Once a second: what has waited for too long.
+    pub fn sweep(&mut self, resources: &mut Resources) {
+        let now = resources.clock.now;
+        if self.swept_at == now {
+            return;
+        }
+        self.swept_at = now;
+        if !self.is_empty() {
+            self.used_at = now;
+        }
+        self.expire_tokens(now);
+        self.close_sent(now);
+    }
+
+    /// Prepares for sleep.
+    pub fn arm(&mut self) -> Arming {
+        self.port.arm()
+    }
+
+    /// Readable when an armed port has something to do.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.port.descriptor()
+    }
+
+    fn handle(
+        &mut self,
+        event: Event<PinnedValue, Reservation>,
+        bytes: &[u8],
+        resources: &mut Resources,
+    ) {
+        match event {
+            Event::Message {
+                frame,
+                packets,
+                sender,
+            } => {
+                self.note_received(packets.len());
+                let sender = sender.filter(|_| frame.kind == Kind::Hello);
+                self.on_message(&frame, &bytes[packets], sender, resources);
+            }
+            Event::Offered { frame, head, offer } => {
+                self.note_received(head.len());
+                self.on_offered(&frame, &bytes[head], offer, resources);
+            }
+            Event::Received { tag, into, outcome } => {
+                self.on_received(tag, into, outcome, resources);
+            }
+            Event::Sent { body, outcome, .. } => self.on_sent(&body, &outcome),
+            Event::Lost { peer, error } => self.on_lost(peer, &error),
+            Event::Garbage(error) => {
+                tracing::debug!(%error, "garbage on the fabric");
+                self.figures.malformed.bump();
+            }
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        frame: &Frame,
+        packets: &[u8],
+        sender: Option<Peer>,
+        resources: &mut Resources,
+    ) {
+        match (frame.kind, sender) {
+            (Kind::Hello, Some(sender)) => self.on_hello(frame, packets, sender, resources),
+            (Kind::Packets, _) => self.on_packets(frame, packets, resources),
+            (Kind::Goodbye, _) => self.on_goodbye(frame),
+            (Kind::Welcome | Kind::Hello, _) => match self.find(frame) {
+                Some(number) => self.cut_off(number, "a message that no client sends", resources),
+                None => self.figures.malformed.bump(),
+            },
+        }
+    }
+
+    fn note_received(&self, bytes: usize) {
+        self.figures.messages_in.bump();
+        self.count_in(bytes);
+    }
+
+    /// So many bytes have come.
+    pub(super) fn count_in(&self, bytes: usize) {
+        self.figures.bytes_in.add(bytes as u64);
+        self.counters.bytes_read.add(bytes as u64);
+    }
+
+    /// So many bytes have gone.
+    pub(super) fn count_out(&self, bytes: usize) {
+        self.figures.bytes_out.add(bytes as u64);
+        self.counters.bytes_written.add(bytes as u64);
+    }
+
+    /// The open session that a message belongs to; counted where there is none.
+    pub(super) fn find(&self, frame: &Frame) -> Option<u32> {
+        let number = self.find_key(frame.session, frame.key);
+        let open = number.filter(|number| self.conversation(*number).peer().is_some());
+        if open.is_none() {
+            self.figures.unattributed.bump();
+        }
+        open
+    }
+
+    /// The session of this number, if it has this key.
+    pub(super) fn find_key(&self, number: u32, key: u64) -> Option<u32> {
+        let conversation = self.conversations.get(number as usize)?.as_ref()?;
+        (conversation.key == key).then_some(number)
+    }
+
+    /// A session that is known to be there.
+    pub(super) fn conversation(&self, number: u32) -> &Conversation {
+        self.conversations[number as usize]
+            .as_ref()
+            .expect("the session is there")
+    }
+
+    /// The same, to change it.
+    pub(super) fn conversation_mut(&mut self, number: u32) -> &mut Conversation {
+        self.conversations[number as usize]
+            .as_mut()
+            .expect("the session is there")
+    }
+}

@@ -1,0 +1,108 @@
+//! A large value is offered, and later has been received, straight into its place in the store.
+
+use super::engine::{Arriving, Engine};
+use crate::session::{self, Offered};
+use crate::worker::resources::{Resources, context};
+use farcache_fabric::{Error, Frame, Kind, Offer};
+use farcache_store::{PinnedValue, Reservation};
+
+impl Engine {
+    pub(super) fn on_offered(
+        &mut self,
+        frame: &Frame,
+        head: &[u8],
+        offer: Offer,
+        resources: &mut Resources,
+    ) {
+        let Some(number) = self.find(frame) else {
+            return self.port.refuse(offer);
+        };
+        let now = resources.clock.now;
+        if !self.conversation_mut(number).take_credit(now) {
+            self.port.refuse(offer);
+            return self.cut_off_debtor(number, resources);
+        }
+        match self.make_room(frame, number, head, offer.bytes, resources) {
+            Offered::Wanted(room, expected) => {
+                let key = frame.key;
+                let tag = self.arriving.insert(Arriving {
+                    session: number,
+                    key,
+                    expected,
+                });
+                self.figures.rendezvous_in_total.bump();
+                self.count_arriving();
+                self.port.receive(offer, room, tag as u64);
+            }
+            Offered::Refused => {
+                self.figures.rendezvous_in_refused.bump();
+                self.conversation_mut(number).give_credit();
+                self.port.refuse(offer);
+            }
+            Offered::Malformed => {
+                self.port.refuse(offer);
+                self.cut_off(number, "an offer that is no value to store", resources);
+            }
+        }
+    }
+
+    fn make_room(
+        &mut self,
+        frame: &Frame,
+        number: u32,
+        head: &[u8],
+        value_bytes: usize,
+        resources: &mut Resources,
+    ) -> Offered {
+        if frame.kind != Kind::Packets {
+            return Offered::Malformed;
+        }
+        self.gather(number);
+        let context = context!(resources, None);
+        let session = &self.conversations[number as usize]
+            .as_ref()
+            .expect("the session is there")
+            .session;
+        session.offered(head, value_bytes, &context, &mut self.replies)
+    }
+
+    pub(super) fn on_received(
+        &mut self,
+        tag: u64,
+        room: Reservation,
+        outcome: Result<(), Error>,
+        resources: &mut Resources,
+    ) {
+        let Some(arriving) = self.arriving.try_remove(tag as usize) else {
+            return;
+        };
+        self.count_arriving();
+        let Some(number) = self.find_key(arriving.session, arriving.key) else {
+            // The session has ended meanwhile; the room goes back.
+            return;
+        };
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "a value did not arrive");
+            self.figures.peers_lost.bump();
+            return self.end_with(number, "a value did not arrive", resources);
+        }
+        self.count_in(room.len());
+        self.gather(number);
+        let context = context!(resources, None);
+        session::received(room, &arriving.expected, &context, &mut self.replies);
+        self.conversation_mut(number).give_credit();
+    }
+
+    fn count_arriving(&self) {
+        self.figures.rendezvous_in.set(self.arriving.len() as u64);
+    }
+
+    /// The network has let go of a value, which thereby need not stay in its place any longer.
+    pub(super) fn on_sent(&mut self, body: &PinnedValue, outcome: &Result<(), Error>) {
+        self.departing -= 1;
+        self.figures.rendezvous_out.set(self.departing as u64);
+        if outcome.is_ok() {
+            self.count_out(body.len());
+        }
+    }
+}

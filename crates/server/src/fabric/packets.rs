@@ -1,0 +1,223 @@
+//! Requests arrive.
+
+use super::MESSAGE_BYTES_MAX;
+use super::conversation::Waiting;
+use super::engine::Engine;
+use crate::session::Status;
+use crate::worker::resources::{Resources, context};
+use farcache_fabric::Frame;
+use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
+
+/// Bytes of replies after which those of further messages go into a message of their own.
+const GATHER_BYTES_MAX: usize = 16 << 10;
+
+/// What became of a message.
+enum Outcome {
+    /// All of it is done with.
+    Done,
+    /// So many bytes are done with; the rest comes after others had their turn.
+    Again(usize),
+    /// The session is over.
+    Over,
+    /// It was not what it seemed.
+    Malformed,
+}
+
+impl Engine {
+    pub(super) fn on_packets(&mut self, frame: &Frame, message: &[u8], resources: &mut Resources) {
+        let Some(number) = self.find(frame) else {
+            return;
+        };
+        let conversation = self.conversation_mut(number);
+        if !conversation.take_credit(resources.clock.now) {
+            return self.cut_off_debtor(number, resources);
+        }
+        if !is_well_formed(frame, message) {
+            return self.cut_off(number, "packets that do not fill the message", resources);
+        }
+        if self.must_wait(number) {
+            self.keep(number, message, 0, false);
+        } else {
+            self.execute(number, message, 0, resources);
+        }
+    }
+
+    fn must_wait(&mut self, number: u32) -> bool {
+        if !self.conversation(number).waiting.is_empty() {
+            return true;
+        }
+        let is_blocked = self.is_blocked(number);
+        if is_blocked {
+            self.figures.sessions_blocked.bump();
+        }
+        is_blocked
+    }
+
+    fn is_blocked(&mut self, number: u32) -> bool {
+        let conversation = self.conversations[number as usize]
+            .as_mut()
+            .expect("the session is there");
+        conversation.is_blocked(&*self.port)
+    }
+
+    /// Keeps what of a message has not been handled, in front of or behind what waits already.
+    fn keep(&mut self, number: u32, message: &[u8], used: usize, in_front: bool) {
+        let waiting = Waiting {
+            bytes: message[used..].to_vec(),
+            used: 0,
+        };
+        let conversation = self.conversation_mut(number);
+        match in_front {
+            true => conversation.waiting.push_front(waiting),
+            false => conversation.waiting.push_back(waiting),
+        }
+        self.enqueue(number);
+    }
+
+    fn enqueue(&mut self, number: u32) {
+        let conversation = self.conversation_mut(number);
+        if !conversation.is_queued {
+            conversation.is_queued = true;
+            self.queue.push(number);
+        }
+    }
+
+    /// Handles a message from `used` on, and keeps what cannot be handled now.
+    fn execute(&mut self, number: u32, message: &[u8], used: usize, resources: &mut Resources) {
+        match self.advance(number, &message[used..], resources) {
+            Outcome::Done => {}
+            Outcome::Again(bytes) => {
+                self.keep(number, message, used + bytes, true);
+                self.has_ready = true;
+            }
+            Outcome::Over => self.end_after_replies(number, resources),
+            Outcome::Malformed => self.cut_off(number, "a packet that makes no sense", resources),
+        }
+    }
+
+    fn advance(&mut self, number: u32, input: &[u8], resources: &mut Resources) -> Outcome {
+        self.gather(number);
+        let context = context!(resources, None);
+        let conversation = self.conversations[number as usize]
+            .as_mut()
+            .expect("the session is there");
+        let (used, status) = conversation
+            .session
+            .advance(input, &context, &mut self.replies);
+        let outcome = match status {
+            Status::NeedInput if used == input.len() => Outcome::Done,
+            Status::NeedInput | Status::ValueWanted => Outcome::Malformed,
+            Status::Yield if used == input.len() => Outcome::Done,
+            Status::Yield => Outcome::Again(used),
+            Status::Close => Outcome::Over,
+        };
+        match outcome {
+            Outcome::Again(_) => resources.counters.conn_yields.bump(),
+            _ => conversation.give_credit(),
+        }
+        let is_full = self.replies.len() >= GATHER_BYTES_MAX;
+        if is_full || matches!(outcome, Outcome::Again(_)) {
+            self.flush();
+        }
+        outcome
+    }
+
+    /// Goes on with the sessions that had to give way, or whose clients did not take replies.
+    pub(super) fn resume(&mut self, resources: &mut Resources) {
+        self.has_ready = false;
+        for number in std::mem::take(&mut self.queue) {
+            // It may have ended since, and another one may have its number.
+            let queued = self.conversations[number as usize].as_mut();
+            let Some(conversation) = queued.filter(|conversation| conversation.is_queued) else {
+                continue;
+            };
+            conversation.is_queued = false;
+            self.resume_one(number, resources);
+        }
+    }
+
+    fn resume_one(&mut self, number: u32, resources: &mut Resources) {
+        // As many messages as there were: what comes anew waits for the next turn.
+        for _ in 0..self.conversation(number).waiting.len() {
+            if self.is_blocked(number) {
+                break;
+            }
+            let Some(message) = self.conversation_mut(number).waiting.pop_front() else {
+                break;
+            };
+            self.execute(number, &message.bytes, message.used, resources);
+            let is_open = self.conversations[number as usize].is_some();
+            if !is_open || self.conversation(number).is_queued {
+                return;
+            }
+        }
+        if !self.conversation(number).waiting.is_empty() {
+            self.enqueue(number);
+        }
+    }
+}
+
+/// Whether a message is what its frame says: one packet with a value of its own, or packets that fill
+/// it exactly.
+fn is_well_formed(frame: &Frame, message: &[u8]) -> bool {
+    let has_head = frame.head_bytes > 0;
+    let is_small = message.len() <= MESSAGE_BYTES_MAX;
+    let count = count_packets(message);
+    count.is_some_and(|count| if has_head { count == 1 } else { is_small })
+}
+
+/// How many packets fill the message exactly; none if they do not.
+fn count_packets(mut message: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while !message.is_empty() {
+        let header = Header::decode(message.first_chunk::<HEADER_BYTES>()?);
+        let is_request = header.magic == MAGIC_REQUEST && header.value_len().is_some();
+        let packet_bytes = HEADER_BYTES + header.body_len as usize;
+        message = message.get(packet_bytes..).filter(|_| is_request)?;
+        count += 1;
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcache_proto::binary::{Opcode, encode_head};
+
+    fn get(key: &[u8]) -> Vec<u8> {
+        let header = Header {
+            magic: MAGIC_REQUEST,
+            opcode: Opcode::Get as u8,
+            ..Header::default()
+        };
+        let mut bytes = Vec::new();
+        encode_head(header, &[], key, 0, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn packets_must_fill_their_message() {
+        let message = [get(b"a"), get(b"bcd")].concat();
+        assert_eq!(count_packets(&message), Some(2));
+        assert_eq!(count_packets(&[]), Some(0));
+        for end in 1..message.len() {
+            let is_boundary = end == get(b"a").len();
+            assert_eq!(
+                count_packets(&message[..end]).is_some(),
+                is_boundary,
+                "{end}"
+            );
+        }
+        assert_eq!(count_packets(&[&message[..], b"\x80"].concat()), None);
+    }
+
+    #[test]
+    fn responses_and_contradicting_lengths_are_refused() {
+        let mut message = get(b"key");
+        message[0] = 0x81;
+        assert_eq!(count_packets(&message), None);
+        let mut message = get(b"key");
+        message[11] = 2;
+        assert_eq!(count_packets(&message[..HEADER_BYTES + 2]), None);
+    }
+}

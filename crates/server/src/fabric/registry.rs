@@ -1,0 +1,120 @@
+//! What all threads know of the fabric.
+
+use super::figures::Figures;
+use super::upgrade::name_of;
+use crate::worker::mailbox::Mailbox;
+use farcache_fabric::grant::Network;
+use slab::Slab;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// One worker's place in the fabric, as others see it.
+pub struct Place {
+    /// Where clients find its port.
+    pub address: Vec<u8>,
+    /// Where it is told of grants.
+    pub mailbox: Arc<Mailbox>,
+    /// What it counts.
+    pub figures: Arc<Figures>,
+    /// Sessions granted or open, to choose the worker with the fewest.
+    pub sessions: AtomicUsize,
+    /// Numbers of sessions in use.
+    numbers: Mutex<Slab<()>>,
+}
+
+impl Place {
+    /// A worker without sessions.
+    pub fn new(address: Vec<u8>, mailbox: Arc<Mailbox>) -> Self {
+        Place {
+            address,
+            mailbox,
+            figures: Arc::default(),
+            sessions: AtomicUsize::new(0),
+            numbers: Mutex::default(),
+        }
+    }
+
+    /// Takes a number for a session that is being granted.
+    pub(super) fn take_number(&self) -> u32 {
+        self.sessions.fetch_add(1, Relaxed);
+        self.numbers().insert(()) as u32
+    }
+
+    /// Gives the number of a session that has ended back.
+    pub(super) fn give_number(&self, number: u32) {
+        self.numbers().remove(number as usize);
+        self.sessions.fetch_sub(1, Relaxed);
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Slab<()>> {
+        self.numbers.lock().expect("no panic while held")
+    }
+}
+
+/// The fabric of a server.
+pub struct Registry {
+    /// What carries the messages.
+    pub network: Network,
+    /// Every worker's place.
+    pub places: Vec<Place>,
+    /// Sessions granted.
+    pub grants: AtomicU64,
+    /// Requests for a session that were refused: nothing in common, or a session already.
+    pub grants_refused: AtomicU64,
+    lanes: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Registry {
+    /// A fabric over this network.
+    pub fn new(network: Network, places: Vec<Place>) -> Self {
+        Registry {
+            network,
+            places,
+            grants: AtomicU64::new(0),
+            grants_refused: AtomicU64::new(0),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// The network's name.
+    pub fn name(&self) -> &'static str {
+        name_of(self.network)
+    }
+
+    /// The worker with the fewest sessions.
+    pub(super) fn least_loaded(&self) -> &Place {
+        self.places
+            .iter()
+            .min_by_key(|place| place.sessions.load(Relaxed))
+            .expect("there is a worker")
+    }
+
+    /// A session uses these networks.
+    pub(super) fn use_lanes(&self, lanes: &str) {
+        *self.lanes_map().entry(lanes.to_owned()).or_default() += 1;
+    }
+
+    /// A session has used them.
+    pub(super) fn leave_lanes(&self, lanes: &str) {
+        let mut map = self.lanes_map();
+        if let Some(sessions) = map.get_mut(lanes) {
+            *sessions -= 1;
+            if *sessions == 0 {
+                map.remove(lanes);
+            }
+        }
+    }
+
+    /// The networks in use, for people, and how many sessions use each.
+    pub fn lanes(&self) -> Vec<(String, u64)> {
+        let map = self.lanes_map();
+        map.iter()
+            .map(|(lanes, sessions)| (lanes.clone(), *sessions))
+            .collect()
+    }
+
+    fn lanes_map(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.lanes.lock().expect("no panic while held")
+    }
+}

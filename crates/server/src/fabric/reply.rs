@@ -1,0 +1,133 @@
+//! Answers go out: those to messages of one session that came together in one message, large values
+//! each in their own.
+
+use super::MESSAGE_BYTES_MAX;
+use super::engine::Engine;
+use farcache_fabric::{Kind, Payload, Peer};
+use farcache_proto::binary::{HEADER_BYTES, Header};
+
+impl Engine {
+    /// From now on answers are gathered for this session.
+    pub(super) fn gather(&mut self, number: u32) {
+        if self.gathering != Some(number) {
+            self.flush();
+            self.gathering = Some(number);
+        }
+    }
+
+    /// Sends the answers that have been gathered.
+    pub(super) fn flush(&mut self) {
+        let Some(number) = self.gathering.take() else {
+            return;
+        };
+        let Some(conversation) = &mut self.conversations[number as usize] else {
+            self.replies.clear();
+            return;
+        };
+        let Some(peer) = conversation.peer() else {
+            return;
+        };
+        let credits = conversation.credits();
+        if self.replies.is_empty() && credits == 0 {
+            return;
+        }
+        let has_large = self.replies.large_count() > 0;
+        let is_answered = has_large && self.send_large(peer, credits);
+        let mut replies = std::mem::take(self.replies.buffer());
+        if !is_answered {
+            self.send_packets(number, peer, credits, &replies);
+        }
+        replies.clear();
+        *self.replies.buffer() = replies;
+        self.replies.clear();
+    }
+
+    /// Sends the large values; true if these were all of the answer, so that the last one told the
+    /// credits.
+    fn send_large(&mut self, peer: Peer, credits: u16) -> bool {
+        let count = self.replies.large_count();
+        let is_all = self.replies.is_all_large();
+        let (port, figures) = (&mut self.port, &self.figures);
+        let mut head_bytes = 0;
+        let mut left = count;
+        self.replies.take_large(|head, body| {
+            left -= 1;
+            let credits = if left == 0 && is_all { credits } else { 0 };
+            figures.messages_out.bump();
+            figures.rendezvous_out_total.bump();
+            head_bytes += head.len();
+            let tag = 0;
+            port.send(
+                peer,
+                Kind::Packets,
+                credits,
+                Payload::Large { head, body, tag },
+            );
+        });
+        self.count_out(head_bytes);
+        self.departing += count;
+        self.figures.rendezvous_out.set(self.departing as u64);
+        is_all
+    }
+
+    /// Sends packets, in as many messages as they need; the last one tells the credits.
+    fn send_packets(&mut self, number: u32, peer: Peer, credits: u16, mut packets: &[u8]) {
+        self.conversation_mut(number).note_sent(packets.len());
+        while packets.len() > MESSAGE_BYTES_MAX {
+            let (message, rest) = packets.split_at(message_bytes(packets));
+            if rest.is_empty() {
+                break;
+            }
+            self.send_small(peer, Kind::Packets, 0, message);
+            packets = rest;
+        }
+        self.send_small(peer, Kind::Packets, credits, packets);
+    }
+}
+
+/// How many bytes of whole packets from the front go into one message: at least one packet.
+fn message_bytes(packets: &[u8]) -> usize {
+    let mut bytes = 0;
+    while let Some(header) = packets[bytes..].first_chunk::<HEADER_BYTES>() {
+        let packet_bytes = HEADER_BYTES + Header::decode(header).body_len as usize;
+        if bytes > 0 && bytes + packet_bytes > MESSAGE_BYTES_MAX {
+            break;
+        }
+        bytes += packet_bytes;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcache_proto::binary::{MAGIC_RESPONSE, encode_head};
+
+    fn packets(values: &[usize]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for &value_bytes in values {
+            let header = Header {
+                magic: MAGIC_RESPONSE,
+                ..Header::default()
+            };
+            encode_head(header, &[], &[], value_bytes, &mut bytes);
+            bytes.resize(bytes.len() + value_bytes, b'v');
+        }
+        bytes
+    }
+
+    #[test]
+    fn messages_are_cut_between_packets() {
+        let half = MESSAGE_BYTES_MAX / 2;
+        let bytes = packets(&[half, half - 2 * HEADER_BYTES, 1]);
+        assert_eq!(message_bytes(&bytes), MESSAGE_BYTES_MAX);
+        let bytes = packets(&[half, half, 1]);
+        assert_eq!(message_bytes(&bytes), half + HEADER_BYTES);
+    }
+
+    #[test]
+    fn a_packet_larger_than_a_message_goes_alone() {
+        let bytes = packets(&[2 * MESSAGE_BYTES_MAX, 1]);
+        assert_eq!(message_bytes(&bytes), 2 * MESSAGE_BYTES_MAX + HEADER_BYTES);
+    }
+}

@@ -1,0 +1,95 @@
+//! A client on a socket asks to be let in. Both protocols come here, after authentication.
+
+use super::life_line::{Caller, Mail, Reserved};
+use super::registry::Registry;
+use super::{CREDITS, MESSAGE_BYTES_MAX};
+use crate::session::Context;
+use farcache_fabric::frame::VERSION;
+use farcache_fabric::grant::{Grant, Network};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What a client is told whose connection has a session already.
+pub const BOUND: &str = "this connection has a session on the fabric already";
+
+/// Why a client is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no fabric for it: it is answered as any memcached would.
+    Off,
+    /// Its connection has a session already.
+    Bound,
+}
+
+/// The name of a network in the text protocol and in statistics.
+pub fn name_of(network: Network) -> &'static str {
+    match network {
+        Network::Ucx => "ucx",
+        Network::Memory => "memory",
+    }
+}
+
+/// The network of this name.
+pub fn network_named(name: &[u8]) -> Option<Network> {
+    [Network::Ucx, Network::Memory]
+        .into_iter()
+        .find(|network| name_of(*network).as_bytes() == name)
+}
+
+/// Grants a session to the client of this connection, at the worker with the fewest.
+///
+/// # Errors
+/// [`Refusal`].
+pub fn ask(
+    version: u32,
+    mut networks: impl Iterator<Item = Network>,
+    context: &Context<'_>,
+) -> Result<Grant, Refusal> {
+    let fabric = context.shared.fabric.get().ok_or(Refusal::Off)?;
+    let has_common = version == u32::from(VERSION) && networks.any(|one| one == fabric.network);
+    let caller = context.caller.filter(|_| has_common);
+    let granted = match caller {
+        None => Err(Refusal::Off),
+        Some(caller) if caller.is_bound() => Err(Refusal::Bound),
+        Some(caller) => grant(fabric, &caller),
+    };
+    let count = if granted.is_ok() {
+        &fabric.grants
+    } else {
+        &fabric.grants_refused
+    };
+    count.fetch_add(1, Relaxed);
+    granted
+}
+
+fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, Refusal> {
+    let (token, key) = (secret()?, secret()?);
+    let place = fabric.least_loaded();
+    let session = place.take_number();
+    let bond = caller.bind(&place.mailbox, session, key);
+    // Before the client hears of it, so that its worker knows when the client comes.
+    place.mailbox.post(Mail::Reserve(Reserved {
+        session,
+        key,
+        token,
+        bond: Arc::clone(&bond),
+    }));
+    Ok(Grant {
+        network: fabric.network,
+        credits: CREDITS,
+        session,
+        token,
+        key,
+        message_bytes_max: MESSAGE_BYTES_MAX as u32,
+        address: place.address.clone(),
+    })
+}
+
+/// A number that nobody can guess; none where the system has no randomness, and then nobody is let
+/// in.
+fn secret() -> Result<u64, Refusal> {
+    getrandom::u64().map_err(|error| {
+        tracing::error!(%error, "no randomness for a token");
+        Refusal::Off
+    })
+}

@@ -1,0 +1,158 @@
+//! The fabric's part in a worker's turn.
+//!
+//! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
+//! there are sessions on the fabric the worker looks every few turns only. Before it sleeps it arms the
+//! port, whose descriptor is then in its epoll set, once.
+
+use super::{PORT, Worker};
+use crate::fabric::engine::Engine;
+use farcache_fabric::Arming;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::io;
+use std::time::Duration;
+
+/// Turns for the fabric between two looks at the sockets.
+const TURNS_PER_LOOK: u32 = 16;
+
+/// The same while the last look at the sockets has found something.
+const TURNS_PER_LOOK_BUSY: u32 = 2;
+
+/// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the network.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// How long the end waits for messages on their way, at most.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A worker's part in the fabric, and when to look at the sockets.
+pub(super) struct Messages {
+    pub engine: Engine,
+    turns_left: u32,
+    /// Something has happened since the last look at the sockets.
+    has_moved: bool,
+}
+
+impl Messages {
+    /// Has epoll know the port.
+    ///
+    /// # Errors
+    /// When descriptors or watches are exhausted.
+    pub fn new(engine: Engine, epoll: &impl std::os::fd::AsFd) -> io::Result<Self> {
+        if let Some(descriptor) = engine.descriptor() {
+            // Silent until it is armed.
+            epoll::add(
+                epoll,
+                descriptor,
+                EventData::new_u64(PORT),
+                EventFlags::ONESHOT,
+            )?;
+        }
+        Ok(Messages {
+            engine,
+            turns_left: 0,
+            has_moved: false,
+        })
+    }
+}
+
+impl Worker {
+    /// Serves the fabric; whether the sockets need not be looked at in this turn.
+    pub(super) fn serve_messages(&mut self) -> bool {
+        let Some(messages) = &mut self.messages else {
+            return false;
+        };
+        if !messages.engine.is_in_use(self.resources.clock.now) {
+            return false;
+        }
+        messages.has_moved |= messages.engine.turn(&mut self.resources);
+        if messages.turns_left > 0 && self.unfinished.is_empty() {
+            messages.turns_left -= 1;
+            self.resources.store.quiescent();
+            return true;
+        }
+        messages.engine.sweep(&mut self.resources);
+        false
+    }
+
+    /// The sockets have been looked at, and something was found or not. Whether the fabric has been
+    /// busy since the last time.
+    pub(super) fn after_look(&mut self, has_found: bool) -> bool {
+        let Some(messages) = &mut self.messages else {
+            return false;
+        };
+        messages.turns_left = if has_found {
+            TURNS_PER_LOOK_BUSY
+        } else {
+            TURNS_PER_LOOK
+        };
+        std::mem::take(&mut messages.has_moved)
+    }
+
+    /// Prepares the fabric for sleep: how long that may be at most; none if there is something to do.
+    pub(super) fn arm_messages(&mut self) -> Option<Option<Duration>> {
+        let Some(messages) = &mut self.messages else {
+            return Some(None);
+        };
+        if !messages.engine.is_in_use(self.resources.clock.now) {
+            return Some(None);
+        }
+        if messages.engine.arm() == Arming::Busy {
+            return None;
+        }
+        if let Some(descriptor) = messages.engine.descriptor() {
+            let flags = EventFlags::IN | EventFlags::ONESHOT;
+            epoll::modify(&self.epoll, descriptor, EventData::new_u64(PORT), flags)
+                .expect("the port is registered");
+        }
+        Some(Some(SLEEP_MAX))
+    }
+
+    /// The port says that there is something to do, or other threads have.
+    pub(super) fn on_port(&mut self) {
+        if let Some(messages) = &mut self.messages {
+            messages.has_moved |= messages.engine.turn(&mut self.resources);
+        }
+    }
+
+    /// Takes what other threads have sent about the fabric.
+    pub(super) fn collect_messages_mail(&mut self) {
+        if let Some(messages) = &mut self.messages {
+            let now = self.resources.clock.now;
+            messages.engine.collect(&self.mailbox, now);
+        }
+        for bond in self.mailbox.collect_ended() {
+            let connection = self.connections.get(bond.slot);
+            let is_its = connection.is_some_and(|connection| {
+                let life_line = connection.life_line.borrow();
+                life_line.as_ref().is_some_and(|line| line.is_end_of(&bond))
+            });
+            if is_its {
+                self.close(bond.slot);
+            }
+        }
+    }
+
+    /// Answers what has come over the fabric, and ends its sessions.
+    pub(super) fn drain_messages(&mut self) {
+        let Some(mut messages) = self.messages.take() else {
+            return;
+        };
+        let engine = &mut messages.engine;
+        engine.turn(&mut self.resources);
+        engine.end_all(&mut self.resources);
+        let deadline = std::time::Instant::now() + FINISH_TIME_MAX;
+        let mut is_closed = false;
+        while !engine.is_empty() {
+            let now = std::time::Instant::now();
+            if now >= deadline && !std::mem::replace(&mut is_closed, true) {
+                engine.close_all();
+            } else if is_closed {
+                break;
+            }
+            self.resources.set_time(now);
+            if !engine.turn(&mut self.resources) {
+                rustix::thread::sched_yield();
+            }
+            self.resources.store.quiescent();
+        }
+    }
+}
