@@ -20,6 +20,12 @@ test  openssl       openssl
 test  golang-go     go
 test  memcached     memcached
 test  libmemcached-tools memccapable
+test  libmemcached-dev /usr/include/libmemcached/memcached.h
+test  libhashkit-dev /usr/include/libhashkit/hashkit.h
+test  libmemcached11 library:libmemcached.so.11
+test  libmemcachedutil2 library:libmemcachedutil.so.2
+test  libsasl2-dev  /usr/include/sasl/sasl.h
+test  binutils      objdump
 test  libucx0       library:libucp.so.0
 test  libucx-dev    /usr/include/ucp/api/ucp.h
 test  qemu-system-x86 qemu-system-x86_64
