@@ -17,14 +17,15 @@ impl Engine {
         }
     }
 
-    /// An attempt has succeeded: there is a socket, and perhaps a session over the fabric to greet.
+    /// An attempt has succeeded: there is a socket, and a session over the fabric to greet, or the
+    /// reason why there is none.
     /// Connections that nobody waits for any more are closed.
     pub fn connected(
         &mut self,
         server: usize,
         attempt: u64,
         line: Peer,
-        offered: Option<Offered>,
+        offered: Result<Offered, Box<str>>,
         now_us: u64,
     ) {
         self.now_us = self.now_us.max(now_us);
@@ -34,7 +35,7 @@ impl Engine {
         );
         if !is_awaited {
             self.close(Link::Tcp(line));
-            if let Some(offered) = offered {
+            if let Ok(offered) = offered {
                 self.close(Link::Fabric(offered.peer));
             }
             return;
@@ -44,7 +45,7 @@ impl Engine {
         to.heard_us = self.now_us;
         to.has_answered = false;
         match offered {
-            Some(offered) if offered.message_bytes_max >= MESSAGE_BYTES_LEAST => {
+            Ok(offered) if offered.message_bytes_max >= MESSAGE_BYTES_LEAST => {
                 let until_us = self.now_us.saturating_add(self.settings.greeting_us);
                 to.stage = Stage::Greeting {
                     offered,
@@ -53,11 +54,11 @@ impl Engine {
                 };
                 self.list_waiting(server);
             }
-            Some(offered) => {
+            Ok(offered) => {
                 self.close(Link::Fabric(offered.peer));
                 self.without_fabric(server, "the server's messages are too small");
             }
-            None => self.without_fabric(server, "the server offers none"),
+            Err(reason) => self.without_fabric(server, &reason),
         }
     }
 

@@ -1,0 +1,205 @@
+//! The handle: submitting operations, and waiting for them.
+
+use crate::connect::Fabric;
+use crate::distribution::Server;
+use crate::driver::{ProgressThread, Shared};
+use crate::request::{GetManyRequest, Request};
+use crate::{ClientConfig, Completion, Delivery, Error, Operation, Reply, Values};
+use std::fmt;
+use std::sync::Arc;
+
+/// A client of one or several servers. It is cheap to clone, and any number of threads may use one at the
+/// same time. Nothing is connected before the first operation.
+///
+/// Operations that are submitted together travel together: nothing is sent before the next
+/// [`Client::flush`], [`Client::test`] or wait of any kind, unless there is a progress thread
+/// ([`ClientConfig::progress_thread`]).
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) shared: Arc<Shared>,
+    servers: Arc<[Server]>,
+    /// Ends with the last handle.
+    _progress: Option<Arc<ProgressThread>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Client of {:?}", self.servers)
+    }
+}
+
+impl Client {
+    /// A client with these settings.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: a file cannot be read, or the environment names no transport.
+    pub fn new(config: &ClientConfig) -> Result<Self, Error> {
+        Self::over(config, Arc::new(crate::connect::Ucx))
+    }
+
+    /// A client whose fabric runs over this network.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn over(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(config, fabric)?);
+        let servers = shared.lock().engine.placement().servers().into();
+        let progress = match config.progress_thread {
+            false => None,
+            true => Some(Arc::new(ProgressThread::start(&shared).map_err(
+                |error| Error::Configuration(format!("no progress thread: {error}").into()),
+            )?)),
+        };
+        Ok(Client {
+            shared,
+            servers,
+            _progress: progress,
+        })
+    }
+
+    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The index of the server on which a key lives; `None` without servers.
+    #[must_use]
+    pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {
+        let guard = self.shared.lock();
+        guard.engine.placement().server_of_key(key)
+    }
+
+    /// Whether operations on this server go over the fabric now, and by which networks.
+    #[must_use]
+    pub fn lanes(&self, server: usize) -> Option<String> {
+        self.shared.lock().lanes(server)
+    }
+
+    /// Begins an operation.
+    pub fn submit(&self, operation: Operation<'_>) -> Request {
+        self.submit_to(operation, Delivery::default())
+    }
+
+    /// Begins an operation, with its own way and time limit.
+    pub fn submit_to(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared.submitted(guard, now_us);
+        Request::new(&self.shared, ticket)
+    }
+
+    /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting or a
+    /// flush.
+    ///
+    /// # Errors
+    /// It cannot be sent.
+    pub fn submit_quietly(
+        &self,
+        operation: Operation<'_>,
+        delivery: Delivery<'_>,
+    ) -> Result<(), Error> {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let submitted = guard.engine.submit_quietly(operation, delivery, now_us);
+        self.shared.submitted(guard, now_us);
+        submitted
+    }
+
+    /// Begins a multi-get of up to 65,536 keys. `values` may be one that was used before, whose memory is
+    /// used again.
+    ///
+    /// # Panics
+    /// There are more keys, or 8192 multi-gets are under way.
+    pub fn submit_get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        values: Values,
+        delivery: Delivery<'_>,
+    ) -> GetManyRequest {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let engine = &mut guard.engine;
+        let ticket = engine.submit_get_many(keys, values, delivery, now_us);
+        self.shared.submitted(guard, now_us);
+        GetManyRequest(Request::new(&self.shared, ticket))
+    }
+
+    /// Sends what has been submitted.
+    pub fn flush(&self) {
+        let guard = self.shared.poll();
+        self.shared.leave(guard);
+    }
+
+    /// Whether a request is complete: waiting for it then takes no time. Moves all requests on.
+    #[must_use]
+    pub fn test(&self, request: &Request) -> bool {
+        self.is_complete(request)
+    }
+
+    /// As [`Client::test`].
+    #[must_use]
+    pub fn test_get_many(&self, request: &GetManyRequest) -> bool {
+        self.is_complete(&request.0)
+    }
+
+    fn is_complete(&self, request: &Request) -> bool {
+        let mut guard = self.shared.lock();
+        if guard.engine.is_complete(request.ticket) {
+            return true;
+        }
+        drop(guard);
+        let mut guard = self.shared.poll();
+        let is_complete = guard.engine.is_complete(request.ticket);
+        self.shared.leave(guard);
+        is_complete
+    }
+
+    /// Waits for a request.
+    ///
+    /// # Errors
+    /// As the operation ends.
+    pub fn wait(&self, request: Request) -> Result<Reply, Error> {
+        self.complete(request).outcome
+    }
+
+    /// Waits for a request; everything that was lent to it comes back.
+    pub fn complete(&self, mut request: Request) -> Completion {
+        let guard = request.shared.lock();
+        let ticket = request.ticket;
+        let completion = request
+            .shared
+            .wait_for(guard, |engine| engine.fetch(ticket));
+        request.is_fetched = true;
+        completion
+    }
+
+    /// Waits for a multi-get.
+    pub fn wait_get_many(&self, mut request: GetManyRequest) -> Values {
+        let shared = &request.0.shared;
+        let ticket = request.0.ticket;
+        let values = shared.wait_for(shared.lock(), |engine| engine.fetch_values(ticket));
+        request.0.is_fetched = true;
+        values
+    }
+
+    /// Waits until one of the requests is complete; returns its index. The first one counts where several
+    /// are.
+    ///
+    /// # Panics
+    /// There are no requests.
+    #[must_use]
+    pub fn wait_any(&self, requests: &[Request]) -> usize {
+        assert!(!requests.is_empty(), "there is nothing to wait for");
+        let complete = |engine: &mut crate::engine::Engine| {
+            let mut requests = requests.iter();
+            requests.position(|request| engine.is_complete(request.ticket))
+        };
+        self.shared.wait_for(self.shared.lock(), complete)
+    }
+
+    /// Carries an operation out; everything that was lent to it comes back.
+    pub(crate) fn run(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared.wait_for(guard, |engine| engine.fetch(ticket))
+    }
+}

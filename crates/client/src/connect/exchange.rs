@@ -1,0 +1,133 @@
+//! One question and its answer over a stream that nobody else uses yet.
+
+use crate::Error;
+use farcache_fabric::tcp::Stream;
+use farcache_proto::binary::{
+    HEADER_BYTES, Header, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Packet, Status,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, IoSlice};
+use std::time::Instant;
+
+/// Most bytes of an answer to a question of this kind.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// An answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) value: Vec<u8>,
+}
+
+impl Answer {
+    pub(super) fn is(&self, status: Status) -> bool {
+        self.status == status as u16
+    }
+
+    /// The value as text, for people.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.value).into_owned()
+    }
+}
+
+/// Asks; ends by `deadline`.
+pub(super) fn ask(
+    stream: &mut Stream,
+    opcode: u8,
+    key: &[u8],
+    value: &[u8],
+    deadline: Instant,
+) -> Result<Answer, Error> {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode,
+        ..Header::default()
+    };
+    let mut packet = Vec::new();
+    Packet {
+        header,
+        extras: &[],
+        key,
+        value,
+    }
+    .encode(&mut packet);
+    write(stream, &packet, deadline)?;
+    let mut header = [0; HEADER_BYTES];
+    read(stream, &mut header, deadline)?;
+    let header = Header::decode(&header);
+    let body_bytes = header.body_len as usize;
+    let answers = header.magic == MAGIC_RESPONSE && header.opcode == opcode;
+    if !answers || body_bytes > ANSWER_BYTES_MAX {
+        return Err(Error::Protocol(
+            "the server does not speak the binary protocol",
+        ));
+    }
+    let head_bytes = usize::from(header.extras_len) + usize::from(header.key_len);
+    let mut body = vec![0; body_bytes];
+    read(stream, &mut body, deadline)?;
+    if head_bytes > body.len() {
+        return Err(Error::Protocol("lengths that contradict each other"));
+    }
+    let value = body.split_off(head_bytes);
+    let status = header.status;
+    Ok(Answer { status, value })
+}
+
+/// Asks for any answer at all: the connection and its encryption work.
+pub(super) fn ask_noop(stream: &mut Stream, deadline: Instant) -> Result<(), Error> {
+    ask(stream, Opcode::Noop as u8, &[], &[], deadline).map(drop)
+}
+
+fn write(stream: &mut Stream, mut bytes: &[u8], deadline: Instant) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        match stream.write(&[IoSlice::new(bytes)]) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) => wait(stream, &error, PollFlags::OUT, deadline)?,
+        }
+    }
+    while stream.has_unsent() {
+        stream.flush().map_err(|error| broken(&error))?;
+        if stream.has_unsent() {
+            let blocked = io::ErrorKind::WouldBlock.into();
+            wait(stream, &blocked, PollFlags::OUT, deadline)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(stream: &mut Stream, bytes: &mut [u8], deadline: Instant) -> Result<(), Error> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match stream.read(&mut bytes[filled..]) {
+            Ok(0) => return Err(Error::Connect("the server closed the connection".into())),
+            Ok(count) => filled += count,
+            Err(error) => wait(stream, &error, PollFlags::IN, deadline)?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a stream that would block.
+fn wait(
+    stream: &Stream,
+    error: &io::Error,
+    flags: PollFlags,
+    deadline: Instant,
+) -> Result<(), Error> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => return Ok(()),
+        io::ErrorKind::WouldBlock => {}
+        _ => return Err(broken(error)),
+    }
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Error::Connect("no answer in time".into()));
+    }
+    let left = Timespec::try_from(left).ok();
+    // Interrupted or not, the caller tries again.
+    let _ = poll(&mut [PollFd::new(stream, flags)], left.as_ref());
+    Ok(())
+}
+
+fn broken(error: &io::Error) -> Error {
+    Error::Connect(error.to_string().into())
+}

@@ -1,0 +1,234 @@
+//! Connecting to a server: name, socket, encryption, authentication, and the question for the fabric.
+//!
+//! Each attempt has a thread of its own, which ends with it: looking a name up blocks, and so does
+//! opening the fabric for the first time.
+
+mod exchange;
+mod tls;
+mod ucx;
+
+pub use ucx::Ucx;
+
+use crate::distribution::Server;
+use crate::{ClientConfig, Credentials, Error, Transport};
+use exchange::{Answer, ask, ask_noop};
+use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_fabric::frame::VERSION;
+use farcache_fabric::grant::Network;
+use farcache_fabric::tcp::Stream;
+use farcache_fabric::{Error as FabricError, Grant, Port};
+use farcache_proto::binary::{Opcode, Status};
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tls::Tls;
+
+/// The opcode of the question for the fabric. Source: `docs/design/fabric.md`.
+const UPGRADE: u8 = 0xf0;
+
+/// A client's end of the fabric.
+pub type ClientPort = Box<dyn Port<SendBytes, ReceiveBytes>>;
+
+/// A network that the fabric can run over.
+pub trait Fabric: Send + Sync + 'static {
+    /// Its name in the conversation with a server.
+    fn network(&self) -> Network;
+
+    /// Opens this client's end of it.
+    ///
+    /// # Errors
+    /// It does not work here; the client goes on over sockets if it may.
+    fn open(&self) -> Result<ClientPort, FabricError>;
+}
+
+/// A connection that has been made.
+pub(crate) struct Connected {
+    pub(crate) stream: Stream,
+    /// The server's grant, or why there is none.
+    pub(crate) grant: Result<Grant, Box<str>>,
+    /// The client's end of the fabric, with the first connection that needs it.
+    pub(crate) port: Option<ClientPort>,
+}
+
+/// Whether the client's end of the fabric has been opened.
+enum Opened {
+    NotYet,
+    Yes,
+    Failed(Box<str>),
+}
+
+/// What every attempt needs.
+pub(crate) struct Connector {
+    servers: Vec<Server>,
+    tls: Option<Tls>,
+    credentials: Option<Credentials>,
+    transport: Transport,
+    timeout: Duration,
+    fabric: Arc<dyn Fabric>,
+    opened: Mutex<Opened>,
+}
+
+impl Connector {
+    /// Reads what must be read once. `servers` are in the order of the placement.
+    pub(crate) fn new(
+        config: &ClientConfig,
+        servers: &[Server],
+        transport: Transport,
+        fabric: Arc<dyn Fabric>,
+    ) -> Result<Self, Error> {
+        Ok(Connector {
+            servers: servers.to_vec(),
+            tls: config.tls.as_ref().map(Tls::new).transpose()?,
+            credentials: config.credentials.clone(),
+            transport,
+            timeout: config.connect_timeout,
+            fabric,
+            opened: Mutex::new(Opened::NotYet),
+        })
+    }
+
+    /// Begins an attempt; `done` is called with its result by another thread.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        server: usize,
+        done: impl FnOnce(Result<Connected, Error>) + Send + 'static,
+    ) -> io::Result<()> {
+        let connector = Arc::clone(self);
+        std::thread::Builder::new()
+            .name("farcache-connect".into())
+            .spawn(move || done(connector.connect(server)))
+            .map(drop)
+    }
+
+    fn connect(&self, server: usize) -> Result<Connected, Error> {
+        let deadline = Instant::now() + self.timeout;
+        let server = &self.servers[server];
+        let mut stream = self.stream(server, deadline)?;
+        if let Some(credentials) = &self.credentials {
+            authenticate(&mut stream, credentials, deadline)?;
+        }
+        let (grant, port) = match self.transport {
+            Transport::Tcp => (Err("sockets were asked for".into()), None),
+            _ => self.upgrade(&mut stream, deadline)?,
+        };
+        if self.tls.is_some() && self.credentials.is_none() && grant.is_err() {
+            // Now, rather than with the first operation, is when a certificate is to be refused.
+            ask_noop(&mut stream, deadline)?;
+        }
+        Ok(Connected {
+            stream,
+            grant,
+            port,
+        })
+    }
+
+    fn stream(&self, server: &Server, deadline: Instant) -> Result<Stream, Error> {
+        if server.port() == 0 {
+            let socket = UnixStream::connect(server.host()).map_err(|error| refused(&error))?;
+            return Stream::plain(socket).map_err(|error| refused(&error));
+        }
+        let socket = dial(server, deadline)?;
+        let stream = match &self.tls {
+            None => Stream::plain(socket),
+            Some(tls) => Stream::encrypted(socket, tls.connection(server.host())?),
+        };
+        stream.map_err(|error| refused(&error))
+    }
+
+    /// Asks for the fabric. Every answer but a grant means that there is none.
+    #[expect(clippy::type_complexity, reason = "used here only")]
+    fn upgrade(
+        &self,
+        stream: &mut Stream,
+        deadline: Instant,
+    ) -> Result<(Result<Grant, Box<str>>, Option<ClientPort>), Error> {
+        let port = match self.open() {
+            Ok(port) => port,
+            Err(reason) => return Ok((Err(reason), None)),
+        };
+        let network = self.fabric.network();
+        let question = [VERSION, network as u8];
+        let answer = ask(stream, UPGRADE, &[], &question, deadline)?;
+        Ok((read_grant(&answer, network), port))
+    }
+
+    /// Opens the client's end of the fabric the first time.
+    fn open(&self) -> Result<Option<ClientPort>, Box<str>> {
+        let mut opened = self.opened.lock().expect("no panic while held");
+        match &*opened {
+            Opened::Yes => Ok(None),
+            Opened::Failed(reason) => Err(reason.clone()),
+            Opened::NotYet => match self.fabric.open() {
+                Ok(port) => {
+                    *opened = Opened::Yes;
+                    Ok(Some(port))
+                }
+                Err(error) => {
+                    let reason: Box<str> = error.to_string().into();
+                    *opened = Opened::Failed(reason.clone());
+                    Err(reason)
+                }
+            },
+        }
+    }
+}
+
+fn read_grant(answer: &Answer, network: Network) -> Result<Grant, Box<str>> {
+    if answer.is(Status::UnknownCommand) {
+        return Err("the server does not offer it".into());
+    }
+    if !answer.is(Status::Success) {
+        return Err(format!("the server refused: {}", answer.text()).into());
+    }
+    let grant = Grant::decode(&answer.value).map_err(|error| error.to_string())?;
+    match grant.network == network {
+        true => Ok(grant),
+        false => Err("the server offers another network".into()),
+    }
+}
+
+/// Connects to the first address of the host that answers.
+fn dial(server: &Server, deadline: Instant) -> Result<TcpStream, Error> {
+    let addresses = (server.host(), server.port())
+        .to_socket_addrs()
+        .map_err(|error| refused(&error))?;
+    let mut failure = Error::Connect("the name has no address".into());
+    for address in addresses {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Connect("no answer in time".into()));
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => {
+                // Without it everything works, only slower.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => failure = refused(&error),
+        }
+    }
+    Err(failure)
+}
+
+fn authenticate(
+    stream: &mut Stream,
+    credentials: &Credentials,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let message = format!("\0{}\0{}", credentials.user, credentials.password);
+    let opcode = Opcode::SaslAuth as u8;
+    let answer = ask(stream, opcode, b"PLAIN", message.as_bytes(), deadline)?;
+    if answer.is(Status::Success) {
+        return Ok(());
+    }
+    Err(Error::AuthFailed(match answer.is(Status::UnknownCommand) {
+        true => "the server does not authenticate by SASL".into(),
+        false => answer.text().into(),
+    }))
+}
+
+fn refused(error: &io::Error) -> Error {
+    Error::Connect(error.to_string().into())
+}

@@ -1,0 +1,114 @@
+//! Connections that have been made, or not.
+
+use super::{Driver, watch};
+use crate::Error;
+use crate::connect::{ClientPort, Connected};
+use crate::engine::{Engine, Offered};
+use farcache_fabric::{Grant, Port};
+use std::sync::Arc;
+
+/// How an attempt ended.
+pub(super) struct Arrival {
+    server: usize,
+    attempt: u64,
+    outcome: Result<Connected, Error>,
+}
+
+impl Driver {
+    /// Begins an attempt.
+    pub(super) fn connect(&mut self, server: usize, attempt: u64, now_us: u64) {
+        let sender = self.arrivals.0.clone();
+        let bell = Arc::clone(&self.bell);
+        let started = self.connector.start(server, move |outcome| {
+            let arrival = Arrival {
+                server,
+                attempt,
+                outcome,
+            };
+            // Where the client is gone, the connection goes too.
+            if sender.send(arrival).is_ok() {
+                bell.ring();
+            }
+        });
+        match started {
+            Ok(()) => self.connecting += 1,
+            Err(error) => {
+                let error = Error::Connect(format!("no thread to connect: {error}").into());
+                self.engine.connect_failed(server, attempt, &error, now_us);
+            }
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub(super) fn arrive(&mut self, now_us: u64) -> bool {
+        let mut happened = false;
+        while let Ok(arrival) = self.arrivals.1.try_recv() {
+            self.connecting -= 1;
+            self.take_in(arrival, now_us);
+            happened = true;
+        }
+        happened
+    }
+
+    fn take_in(&mut self, arrival: Arrival, now_us: u64) {
+        let Arrival {
+            server,
+            attempt,
+            outcome,
+        } = arrival;
+        if let Err(error) = outcome.and_then(|made| self.adopt(server, attempt, made, now_us)) {
+            self.engine.connect_failed(server, attempt, &error, now_us);
+        }
+    }
+
+    fn adopt(
+        &mut self,
+        server: usize,
+        attempt: u64,
+        made: Connected,
+        now_us: u64,
+    ) -> Result<(), Error> {
+        let system = |error: std::io::Error| Error::Connect(error.to_string().into());
+        let mut grant = made.grant;
+        if let Some(port) = made.port
+            && let Err(error) = self.open(port)
+        {
+            grant = Err(error.to_string().into());
+        }
+        let line = self.tcp.adopt(made.stream).map_err(system)?;
+        let identity = Engine::identity_of_line(server, attempt);
+        self.tcp.bind(line, identity.session, identity.key);
+        let offered = grant.and_then(|grant| self.reach(&grant));
+        self.engine
+            .connected(server, attempt, line, offered, now_us);
+        Ok(())
+    }
+
+    /// Takes the client's end of the fabric.
+    fn open(&mut self, port: ClientPort) -> std::io::Result<()> {
+        if let Some(descriptor) = port.descriptor() {
+            watch(&self.events, &descriptor)?;
+        }
+        self.fabric = Some(port);
+        Ok(())
+    }
+
+    /// Begins the way to a server's port.
+    fn reach(&mut self, grant: &Grant) -> Result<Offered, Box<str>> {
+        let port = self.fabric.as_mut().ok_or("it did not open")?;
+        let peer = port
+            .connect(&grant.address)
+            .map_err(|error| error.to_string())?;
+        port.bind(peer, grant.session, grant.key);
+        Ok(Offered {
+            peer,
+            identity: crate::engine::Identity {
+                session: grant.session,
+                key: grant.key,
+            },
+            token: grant.token,
+            credits: grant.credits,
+            message_bytes_max: grant.message_bytes_max,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Joins the engine with ports, connections and the clock.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `turn` | moves everything that can be moved, once |
+//! | `arrivals` | connections that have been made, or not |
+//! | `shared` | the lock around it, and how threads wait together |
+//! | `progress` | a thread that moves operations for which nobody waits |
+//! | `bell` | wakes a sleeping thread |
+//! | `clock` | the time |
+
+mod arrivals;
+mod bell;
+mod clock;
+mod progress;
+mod shared;
+mod turn;
+
+pub(crate) use progress::ProgressThread;
+pub(crate) use shared::Shared;
+
+use crate::connect::{ClientPort, Connector};
+use crate::distribution::Placement;
+use crate::engine::{Engine, Link, Settings};
+use crate::{ClientConfig, Error, connect};
+use arrivals::Arrival;
+use bell::Bell;
+use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_fabric::tcp::TcpPort;
+use farcache_fabric::{Inbox, Port};
+use rustix::event::epoll;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+type ClientInbox = Inbox<SendBytes, ReceiveBytes>;
+
+/// Everything that one thread at a time moves.
+pub(crate) struct Driver {
+    pub(crate) engine: Engine,
+    tcp: TcpPort<SendBytes, ReceiveBytes>,
+    tcp_inbox: ClientInbox,
+    fabric: Option<ClientPort>,
+    fabric_inbox: ClientInbox,
+    connector: Arc<Connector>,
+    arrivals: (Sender<Arrival>, Receiver<Arrival>),
+    /// Attempts that have not arrived.
+    connecting: usize,
+    /// Readable when anything has happened.
+    events: Arc<OwnedFd>,
+    bell: Arc<Bell>,
+    /// When the sockets were last looked at.
+    sockets_seen_us: u64,
+    /// A thread sleeps for the ports.
+    pub(super) has_sleeper: bool,
+    /// Threads that sleep until that thread tells them.
+    pub(super) followers: usize,
+}
+
+impl Driver {
+    /// Without connections.
+    ///
+    /// # Errors
+    /// The settings cannot work, or the system has no descriptors left.
+    fn new(config: &ClientConfig, fabric: Arc<dyn connect::Fabric>) -> Result<Self, Error> {
+        let transport = config.transport_chosen()?;
+        let placement = Placement::new(config.placement.clone(), config.servers.clone());
+        let connector = Connector::new(config, placement.servers(), transport, fabric)?;
+        let demands_fabric = transport == crate::Transport::Fabric;
+        let engine = Engine::new(Settings::new(config, demands_fabric), placement);
+        Self::assemble(engine, connector)
+            .map_err(|error| Error::Configuration(error.to_string().into()))
+    }
+
+    fn assemble(engine: Engine, connector: Connector) -> io::Result<Self> {
+        let tcp: TcpPort<SendBytes, ReceiveBytes> = TcpPort::new()?;
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = Bell::new()?;
+        watch(&events, &bell)?;
+        if let Some(descriptor) = tcp.descriptor() {
+            watch(&events, &descriptor)?;
+        }
+        Ok(Driver {
+            engine,
+            tcp,
+            tcp_inbox: Inbox::default(),
+            fabric: None,
+            fabric_inbox: Inbox::default(),
+            connector: Arc::new(connector),
+            arrivals: channel(),
+            connecting: 0,
+            events: Arc::new(events),
+            bell: Arc::new(bell),
+            sockets_seen_us: 0,
+            has_sleeper: false,
+            followers: 0,
+        })
+    }
+}
+
+fn watch(events: &OwnedFd, descriptor: &impl AsFd) -> io::Result<()> {
+    let data = epoll::EventData::new_u64(0);
+    epoll::add(events, descriptor, data, epoll::EventFlags::IN)?;
+    Ok(())
+}
+
+impl Driver {
+    /// The networks in use towards a server, if the fabric is.
+    pub(crate) fn lanes(&self, server: usize) -> Option<String> {
+        match (self.engine.link(server), &self.fabric) {
+            (Some(Link::Fabric(peer)), Some(port)) if self.engine.is_on_fabric(server) => {
+                Some(port.lanes(peer))
+            }
+            _ => None,
+        }
+    }
+}

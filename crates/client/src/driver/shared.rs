@@ -1,0 +1,269 @@
+//! The lock around a driver, and how threads wait together.
+//!
+//! A thread that waits for an operation moves the driver itself, so that an answer is handled by the
+//! thread that wants it. It holds the lock while it polls, and steps aside as soon as another thread wants
+//! it: nobody sleeps for the lock while somebody polls, so there is no convoy.
+//!
+//! After its polling budget a thread sleeps: the first one for the ports, all others until that one has
+//! taken something in. Before a thread sleeps it arms the ports, as any thread may have emptied them since
+//! the sleeper did.
+
+use super::{Driver, clock};
+use crate::connect::Fabric;
+use crate::engine::{Engine, micros};
+use crate::{ClientConfig, Error};
+use rustix::event::{Timespec, epoll};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+/// Turns between two looks at the clock.
+const TURNS_PER_LOOK: u32 = 32;
+
+/// A thread that polls for longer gives way to others that want its processor.
+const YIELD_AFTER_US: u64 = 15;
+
+/// Longest sleep: a wake-up that a network has lost costs no more.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Attempts to take the lock before the processor is given up.
+const LOCK_SPINS: u32 = 200;
+
+/// A driver that threads share.
+pub(crate) struct Shared {
+    driver: Mutex<Driver>,
+    /// Threads that want the lock.
+    wanted: AtomicU32,
+    told: Condvar,
+    events: Arc<OwnedFd>,
+    bell: Arc<super::Bell>,
+    spin_us: u64,
+    /// Operations are moved by a thread of their own.
+    has_progress_thread: bool,
+}
+
+pub(crate) type Guard<'a> = MutexGuard<'a, Driver>;
+
+/// How long a thread has been polling.
+struct Spin {
+    turns: u32,
+    since_us: u64,
+    now_us: u64,
+}
+
+impl Spin {
+    fn new() -> Self {
+        Spin {
+            turns: 0,
+            since_us: 0,
+            now_us: clock::about_now_us(),
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
+        let driver = Driver::new(config, fabric)?;
+        Ok(Shared {
+            events: Arc::clone(&driver.events),
+            bell: Arc::clone(&driver.bell),
+            driver: Mutex::new(driver),
+            wanted: AtomicU32::new(0),
+            told: Condvar::new(),
+            spin_us: micros(config.spin),
+            has_progress_thread: config.progress_thread,
+        })
+    }
+
+    pub(crate) fn lock(&self) -> Guard<'_> {
+        match self.driver.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::WouldBlock) => self.insist(),
+            Err(TryLockError::Poisoned(_)) => panic!("a thread panicked inside the client"),
+        }
+    }
+
+    /// Takes the lock from a thread that has it.
+    #[cold]
+    fn insist(&self) -> Guard<'_> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let mut spins = 0;
+        let guard = loop {
+            match self.driver.try_lock() {
+                Ok(guard) => break guard,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Poisoned(_)) => panic!("a thread panicked inside the client"),
+            }
+            spins += 1;
+            if spins % LOCK_SPINS == 0 {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        };
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        guard
+    }
+
+    /// Takes the lock to submit something; what has become of the connections in the meantime is known
+    /// then, if there was a longer meantime.
+    pub(crate) fn lock_to_submit(&self) -> (Guard<'_>, u64) {
+        let mut guard = self.lock();
+        let now_us = clock::about_now_us();
+        if guard.is_stale(now_us) {
+            guard.turn_sockets(now_us);
+            guard.full_turn(now_us);
+        }
+        (guard, now_us)
+    }
+
+    /// To be called after submitting without waiting: where a thread sleeps that would otherwise send
+    /// it, it is sent now.
+    pub(crate) fn submitted(&self, mut guard: Guard<'_>, now_us: u64) {
+        if self.has_progress_thread && guard.has_sleeper {
+            guard.turn(now_us);
+            self.leave(guard);
+        }
+    }
+
+    /// Moves everything once.
+    pub(crate) fn poll(&self) -> Guard<'_> {
+        let mut guard = self.lock();
+        let now_us = clock::about_now_us();
+        guard.full_turn(now_us);
+        self.tell(&guard);
+        guard
+    }
+
+    /// Lets the lock go after moving something.
+    pub(crate) fn leave(&self, mut guard: Guard<'_>) {
+        if guard.has_sleeper && !guard.arm(clock::about_now_us()) {
+            self.bell.ring();
+        }
+        self.tell(&guard);
+    }
+
+    /// Moves the driver until `ready` has something.
+    pub(crate) fn wait_for<'a, T>(
+        &'a self,
+        mut guard: Guard<'a>,
+        mut ready: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> T {
+        let mut spin = Spin::new();
+        loop {
+            if let Some(result) = ready(&mut guard.engine) {
+                self.leave(guard);
+                return result;
+            }
+            if guard.turn(spin.now_us) {
+                spin.since_us = 0;
+                self.tell(&guard);
+                continue;
+            }
+            guard = self.pause(guard, &mut spin);
+        }
+    }
+
+    /// Moves the driver until `stop` says so, and sleeps while there is nothing to move.
+    pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
+        let mut guard = self.lock();
+        let mut spin = Spin::new();
+        while !stop() {
+            if guard.turn(spin.now_us) {
+                spin.since_us = 0;
+                self.tell(&guard);
+            }
+            guard = self.pause(guard, &mut spin);
+        }
+        self.leave(guard);
+    }
+
+    /// Steps aside, looks at the clock, yields or sleeps, as it is time to.
+    fn pause<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
+        if self.wanted.load(Ordering::Relaxed) > 0 {
+            guard = self.step_aside(guard);
+        }
+        spin.turns += 1;
+        if spin.turns % TURNS_PER_LOOK != 0 {
+            std::hint::spin_loop();
+            return guard;
+        }
+        spin.now_us = clock::now_us();
+        if guard.full_turn(spin.now_us) {
+            self.tell(&guard);
+            spin.since_us = 0;
+            return guard;
+        }
+        if spin.since_us == 0 {
+            spin.since_us = spin.now_us;
+        }
+        let spun_us = spin.now_us - spin.since_us;
+        if spun_us >= self.spin_us {
+            guard = self.sleep(guard, spin.now_us);
+            spin.now_us = clock::about_now_us().max(spin.now_us);
+            spin.since_us = 0;
+            return guard;
+        }
+        if spun_us >= YIELD_AFTER_US {
+            drop(guard);
+            rustix::thread::sched_yield();
+            guard = self.lock();
+        }
+        guard
+    }
+
+    fn step_aside<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
+        drop(guard);
+        std::hint::spin_loop();
+        std::thread::yield_now();
+        self.lock()
+    }
+
+    /// Sleeps until something has happened, or for as long as nothing is due.
+    fn sleep<'a>(&'a self, mut guard: Guard<'a>, now_us: u64) -> Guard<'a> {
+        if !guard.arm(now_us) {
+            return guard;
+        }
+        let due_us = guard.engine.deadline_us().saturating_sub(now_us);
+        // The clock that is looked at lags behind: a millisecond more makes sure that it is time.
+        let limit = SLEEP_MAX.min(Duration::from_micros(due_us.saturating_add(1000)));
+        if guard.has_sleeper {
+            guard.followers += 1;
+            let waited = self.told.wait_timeout(guard, limit);
+            guard = waited.expect("no thread panicked inside the client").0;
+            guard.followers -= 1;
+            return guard;
+        }
+        guard.has_sleeper = true;
+        drop(guard);
+        self.wait_for_ports(limit);
+        guard = self.lock();
+        guard.has_sleeper = false;
+        let now_us = clock::now_us();
+        guard.turn_sockets(now_us);
+        guard.full_turn(now_us);
+        self.tell(&guard);
+        guard
+    }
+
+    fn wait_for_ports(&self, limit: Duration) {
+        let mut found = [const { MaybeUninit::uninit() }; 4];
+        let limit = Timespec::try_from(limit).unwrap_or_default();
+        // Interrupted or not, the caller looks at everything.
+        let _ = epoll::wait(&*self.events, &mut found, Some(&limit));
+    }
+
+    /// Tells the threads that sleep behind the one that sleeps for the ports.
+    fn tell(&self, guard: &Guard<'_>) {
+        if guard.followers > 0 {
+            self.told.notify_all();
+        }
+    }
+
+    /// Wakes the thread that sleeps for the ports.
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+}

@@ -1,0 +1,44 @@
+//! An operation that is under way.
+
+use crate::driver::Shared;
+use crate::engine::Ticket;
+use std::fmt;
+use std::sync::Arc;
+
+/// An operation that has been submitted and whose result has not been fetched. Dropping it gives the
+/// result up; what the operation does at the server is not undone. It may outlive its client.
+#[must_use = "dropping a request gives its result up"]
+pub struct Request {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) ticket: Ticket,
+    pub(crate) is_fetched: bool,
+}
+
+impl Request {
+    pub(crate) fn new(shared: &Arc<Shared>, ticket: Ticket) -> Self {
+        Request {
+            shared: Arc::clone(shared),
+            ticket,
+            is_fetched: false,
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if !self.is_fetched {
+            self.shared.lock().engine.abandon(self.ticket);
+        }
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Request({:?})", self.ticket)
+    }
+}
+
+/// A multi-get that is under way; as with [`Request`].
+#[must_use = "dropping a request gives its result up"]
+#[derive(Debug)]
+pub struct GetManyRequest(pub(crate) Request);
