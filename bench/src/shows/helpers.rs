@@ -4,6 +4,7 @@
 //! servers, the transport and a number. It prints a line when it is ready.
 
 use super::Network;
+use super::programs::TRANSPORT_VARIABLE;
 use crate::ohb::items::Items;
 use crate::ohb::session::Session;
 use rustix::time::{ClockId, clock_gettime};
@@ -92,6 +93,7 @@ impl Helper {
         number: usize,
     ) -> io::Result<Helper> {
         let mut child = Command::new(std::env::current_exe()?)
+            .env_remove(TRANSPORT_VARIABLE)
             .envs(network.environment().iter().copied())
             .args([HELPER_ARGUMENT, part.name(), &server.to_string(), transport])
             .arg(number.to_string())

@@ -10,6 +10,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The variable by which the client library's user chooses the transport.
+pub(super) const TRANSPORT_VARIABLE: &str = "FARCACHE_TRANSPORT";
+
 /// Where the programs lie and on which cores they run.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -78,6 +81,8 @@ impl Programs {
     fn command(&self, name: &str, network: Network) -> Command {
         let mut command = Command::new(self.folder.join(name));
         command
+            // The variable goes before the option.
+            .env_remove(TRANSPORT_VARIABLE)
             .envs(network.environment().iter().copied())
             .arg("--json")
             .stdin(Stdio::null())
