@@ -346,7 +346,8 @@ impl Client {
         self.ask(server, Operation::Noop).map(drop)
     }
 
-    /// Sets how much every server logs: 0 to 2.
+    /// Sets how much every server logs: 0 to 2. Only for Farcache's servers, see
+    /// [`Operation::Verbosity`].
     ///
     /// # Errors
     /// The first that any server gave; the others were asked all the same.

@@ -206,7 +206,8 @@ pub enum Operation<'a> {
         /// Which: empty, or `settings`, `items`, ...
         group: &'a [u8],
     },
-    /// Set how much a server logs. Ends in [`Reply::Done`].
+    /// Set how much a server logs. Ends in [`Reply::Done`]. memcached 1.6 knows this in its text protocol
+    /// only, and takes the next request for a part of this one: do not send it there.
     Verbosity {
         /// 0 to 2.
         level: u32,

@@ -1,0 +1,6 @@
+//! Every operation against real servers.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod blocking;
