@@ -5,7 +5,9 @@ use crate::settings::FabricMode;
 use crate::shared::Shared;
 use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
+use farcache_fabric::ucx;
 use std::io;
+use std::sync::Arc;
 
 /// A network, with a port for each worker.
 pub struct Opened {
@@ -37,6 +39,20 @@ pub fn open(shared: &Shared) -> io::Result<Option<Opened>> {
     }
 }
 
-fn open_ucx(_shared: &Shared) -> Result<Opened, Error> {
-    Err(Error::Unavailable("no network has been built in".into()))
+fn open_ucx(shared: &Shared) -> Result<Opened, Error> {
+    let network = ucx::Network::open(ucx::Settings::default())?;
+    let (start, bytes) = shared.store.lend_memory();
+    if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
+        // Values are then registered piece by piece, as they are sent and received.
+        tracing::warn!(%error, "the memory cannot be registered with the network at once");
+    }
+    let port = |_| Ok(Box::new(network.port()?) as Box<ServerPort>);
+    let ports = (0..shared.settings.threads).map(port);
+    let ports = ports.collect::<Result<Vec<_>, Error>>()?;
+    let (major, minor, release) = network.version();
+    tracing::info!("clients may come over the fabric, by UCX {major}.{minor}.{release}");
+    Ok(Opened {
+        network: Network::Ucx,
+        ports,
+    })
 }

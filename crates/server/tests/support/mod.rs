@@ -27,12 +27,18 @@ impl Server {
 
     /// Starts one with these arguments only.
     pub fn start_at(place: &[&str], arguments: &[&str]) -> Server {
+        Server::start_in(place, arguments, &[])
+    }
+
+    /// The same with these environment variables.
+    pub fn start_in(place: &[&str], arguments: &[&str], environment: &[(&str, &str)]) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
         let port_file = directory.path().join("port");
         let child = command(place)
             .args(arguments)
             .args(["-u", "root", "-v", "--port-file"])
             .arg(&port_file)
+            .envs(environment.iter().copied())
             .stderr(std::fs::File::create(directory.path().join("log")).expect("a log"))
             .spawn()
             .expect("the server starts");
