@@ -80,6 +80,23 @@ impl Items {
         &self.values[index % self.values.len()]
     }
 
+    /// Carries out the operation with this number; shows the value if it fetches one.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub fn carry_out(
+        &self,
+        session: &mut impl Session,
+        number: u64,
+        stores: bool,
+        see: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<()> {
+        match stores {
+            true => session.set(self.key(number), self.value(number)),
+            false => session.get(self.key(number), see),
+        }
+    }
+
     /// Begins the operation with this number.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! by size of the value. They take their names and what they measure from the OSU HiBD benchmarks
 //! for RDMA-Memcached (Ohio State University), so that figures can be laid side by side.
 
+pub mod client;
 pub mod items;
 pub mod latency;
 pub mod report;

@@ -3,13 +3,31 @@
 use std::io;
 use std::sync::Arc;
 
-/// A client whose operations are begun, and finished in the same order.
+/// A client, with blocking calls, and with operations that are begun and finished in the same order.
 pub trait Session {
+    /// Fetches a value and shows it.
+    ///
+    /// # Errors
+    /// Where it failed; a key that is absent has failed.
+    fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> io::Result<()>;
+
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// Where it failed.
+    fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()>;
+
     /// Begins to fetch a value.
     ///
     /// # Errors
     /// Where it cannot be begun.
     fn begin_get(&mut self, key: &[u8]) -> io::Result<()>;
+
+    /// Begins to fetch several values, which are one operation.
+    ///
+    /// # Errors
+    /// Where it cannot be begun.
+    fn begin_get_many(&mut self, keys: &[&[u8]]) -> io::Result<()>;
 
     /// Begins to store a value.
     ///
@@ -23,7 +41,7 @@ pub trait Session {
     /// Where nothing can be sent any more.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Waits until the operation that was begun first is done, and shows the value that it
+    /// Waits until the operation that was begun first is done, and shows the values that it
     /// fetched, if it did.
     ///
     /// # Errors
@@ -94,7 +112,7 @@ pub mod fake {
         /// What is stored.
         pub values: HashMap<Vec<u8>, Vec<u8>>,
         /// Operations that are begun, with what they fetched.
-        begun: VecDeque<Option<Vec<u8>>>,
+        begun: VecDeque<Vec<Vec<u8>>>,
         /// Most operations begun at any time.
         pub begun_most: usize,
         /// Operations finished.
@@ -106,26 +124,46 @@ pub mod fake {
     }
 
     impl FakeSession {
-        fn begin(&mut self, fetched: Option<Vec<u8>>) {
+        fn begin(&mut self, fetched: Vec<Vec<u8>>) {
             self.begun.push_back(fetched);
             self.begun_most = self.begun_most.max(self.begun.len());
         }
-    }
 
-    impl Session for FakeSession {
-        fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {
+        fn value(&self, key: &[u8]) -> io::Result<Vec<u8>> {
             let mut value = self.values.get(key).cloned();
             if let Some(last) = value.as_mut().and_then(|value| value.last_mut()) {
                 *last ^= u8::from(self.spoils);
             }
-            let value = value.ok_or_else(|| io::Error::other("absent"))?;
-            self.begin(Some(value));
+            value.ok_or_else(|| io::Error::other("absent"))
+        }
+    }
+
+    impl Session for FakeSession {
+        fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+            self.begin_get(key)?;
+            self.finish(see)
+        }
+
+        fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+            self.begin_set(key, value)?;
+            self.finish(&mut |_| ())
+        }
+
+        fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {
+            let value = self.value(key)?;
+            self.begin(vec![value]);
+            Ok(())
+        }
+
+        fn begin_get_many(&mut self, keys: &[&[u8]]) -> io::Result<()> {
+            let values: io::Result<_> = keys.iter().map(|key| self.value(key)).collect();
+            self.begin(values?);
             Ok(())
         }
 
         fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
             self.values.insert(key.to_vec(), value.to_vec());
-            self.begin(None);
+            self.begin(Vec::new());
             Ok(())
         }
 
@@ -137,9 +175,7 @@ pub mod fake {
         fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
             let fetched = self.begun.pop_front().expect("something was begun");
             self.finished += 1;
-            if let Some(value) = fetched {
-                see(&value);
-            }
+            fetched.iter().for_each(|value| see(value));
             Ok(())
         }
     }

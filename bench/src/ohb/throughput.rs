@@ -23,6 +23,18 @@ pub struct Load {
     pub duration: Duration,
 }
 
+impl Load {
+    /// Whether a batch is one multi-get.
+    fn is_multi_get(&self) -> bool {
+        self.benchmark == Benchmark::Get && self.batch > 1
+    }
+
+    /// What is begun and finished for a batch.
+    fn operations_of_batch(&self) -> usize {
+        if self.is_multi_get() { 1 } else { self.batch }
+    }
+}
+
 /// What one client did in the time that counted.
 #[derive(Clone, Debug)]
 pub struct Done {
@@ -45,6 +57,7 @@ pub fn run(session: &mut impl Session, items: &Items, load: Load) -> io::Result<
         load,
         number: 0,
         begun_at: VecDeque::with_capacity(load.window),
+        keys: Vec::with_capacity(load.batch),
     };
     stream.turn_for(load.warmup, &mut latency_histogram())?;
     let mut batch_latencies_ns = latency_histogram();
@@ -67,6 +80,8 @@ struct Stream<'a, S> {
     load: Load,
     number: u64,
     begun_at: VecDeque<Instant>,
+    /// The keys of a multi-get, whose memory is used again.
+    keys: Vec<&'a [u8]>,
 }
 
 impl<S: Session> Stream<'_, S> {
@@ -94,10 +109,18 @@ impl<S: Session> Stream<'_, S> {
 
     fn begin_batch(&mut self) -> io::Result<()> {
         self.begun_at.push_back(Instant::now());
-        for _ in 0..self.load.batch {
-            let stores = self.load.benchmark.stores(self.number);
-            self.items.begin(self.session, self.number, stores)?;
-            self.number += 1;
+        let numbers = self.number..self.number + self.load.batch as u64;
+        self.number = numbers.end;
+        if self.load.is_multi_get() {
+            self.keys.clear();
+            self.keys
+                .extend(numbers.map(|number| self.items.key(number)));
+            self.session.begin_get_many(&self.keys)?;
+        } else {
+            for number in numbers {
+                let stores = self.load.benchmark.stores(number);
+                self.items.begin(self.session, number, stores)?;
+            }
         }
         self.session.flush()
     }
@@ -106,7 +129,7 @@ impl<S: Session> Stream<'_, S> {
     fn finish_batch(&mut self) -> io::Result<Instant> {
         let begun_at = self.begun_at.pop_front().expect("a batch under way");
         let mut right_lengths = true;
-        for _ in 0..self.load.batch {
+        for _ in 0..self.load.operations_of_batch() {
             self.session
                 .finish(&mut |value| right_lengths &= value.len() == self.items.value_bytes())?;
         }
@@ -121,6 +144,25 @@ impl<S: Session> Stream<'_, S> {
 mod tests {
     use super::super::session::fake::FakeSession;
     use super::*;
+
+    #[test]
+    fn batches_of_gets_are_multi_gets() {
+        let items = Items::new(64, 16, Some(10), true);
+        let mut session = FakeSession::default();
+        items.store(&mut session).unwrap();
+        (session.begun_most, session.flushes, session.finished) = (0, 0, 0);
+        let load = Load {
+            benchmark: Benchmark::Get,
+            window: 2,
+            batch: 16,
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(1),
+        };
+        let done = run(&mut session, &items, load).unwrap();
+        assert_eq!(session.begun_most, 2);
+        assert_eq!(session.finished, session.flushes);
+        assert_eq!(done.operations % 16, 0);
+    }
 
     #[test]
     fn the_window_is_full_and_everything_is_finished() {

@@ -1,0 +1,170 @@
+//! `farcache-fabric`: what the fabric shows, beside bare UCX, sockets and memcached.
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use farcache_bench::compare::machine::Machine;
+use farcache_bench::load::pinning::pin_to_cpu;
+use farcache_bench::ohb::client::ClientSession;
+use farcache_bench::server_process::{Launcher, stop_servers_on_signals};
+use farcache_bench::shows::helpers::{HELPER_ARGUMENT, be_helper};
+use farcache_bench::shows::programs::Programs;
+use farcache_bench::shows::table::Line;
+use farcache_bench::shows::{Bench, Scope, Section, show};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures the fabric beside bare UCX between the same cores, beside farcached over sockets, and
+/// beside memcached; and what dead clients and a dead server leave behind.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Options {
+    /// The main rows only, in about half a minute.
+    #[arg(long)]
+    short: bool,
+    /// Sections to measure; all of the version by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    sections: Vec<Section>,
+    /// How often everything is measured in turn.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds of each speed measurement.
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Clients that are killed in the middle of large values.
+    #[arg(long, default_value_t = 1000)]
+    kills: usize,
+    /// Clients that connect and leave.
+    #[arg(long, default_value_t = 1000)]
+    clients: usize,
+    /// Program of farcached; the one beside this program by default.
+    #[arg(long)]
+    farcached: Option<PathBuf>,
+    /// Program of memcached.
+    #[arg(long, default_value = "memcached")]
+    memcached: PathBuf,
+    /// Core of the server.
+    #[arg(long, default_value_t = 0)]
+    server_cpu: usize,
+    /// Core of the client.
+    #[arg(long, default_value_t = 1)]
+    client_cpu: usize,
+    /// Leave the placement of server and client to the system.
+    #[arg(long)]
+    unpinned: bool,
+    /// Write every figure to this file, as JSON.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Write the table to this file, as Markdown.
+    #[arg(long)]
+    markdown: Option<PathBuf>,
+    /// Write the picture by size to this file, as SVG.
+    #[arg(long)]
+    svg: Option<PathBuf>,
+    /// Fail where a wanted figure is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Options {
+    fn bench(&self) -> std::io::Result<Bench> {
+        let here = std::env::current_exe()?;
+        let cpu = |cpu| (!self.unpinned).then_some(cpu);
+        Ok(Bench {
+            launcher: Launcher {
+                farcached: self
+                    .farcached
+                    .clone()
+                    .unwrap_or_else(|| here.with_file_name("farcached")),
+                memcached: self.memcached.clone(),
+                cpu: cpu(self.server_cpu),
+                // Memory is shared between processes of one user only.
+                user: "root".into(),
+            },
+            programs: Programs {
+                folder: here.parent().map(PathBuf::from).unwrap_or_default(),
+                server_cpu: cpu(self.server_cpu),
+                client_cpu: cpu(self.client_cpu),
+            },
+            scope: self.scope(),
+        })
+    }
+
+    fn scope(&self) -> Scope {
+        Scope {
+            short: self.short,
+            rounds: self.rounds.unwrap_or(if self.short { 1 } else { 3 }),
+            seconds: self.seconds.unwrap_or(if self.short { 0.25 } else { 1.0 }),
+            kills: self.kills,
+            clients: self.clients,
+        }
+    }
+
+    fn sections(&self) -> &[Section] {
+        match (self.sections.is_empty(), self.short) {
+            (false, _) => &self.sections,
+            (true, true) => &Section::SHORT,
+            (true, false) => &Section::ALL,
+        }
+    }
+}
+
+/// What the JSON file holds.
+#[derive(serde::Serialize)]
+struct File {
+    machine: Machine,
+    lanes: Vec<String>,
+    rows: Vec<Line>,
+}
+
+/// Whether every wanted figure was reached.
+fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
+    stop_servers_on_signals()?;
+    let bench = options.bench()?;
+    let machine = Machine::look(&bench.launcher.memcached, &bench.launcher.farcached);
+    println!("{}", machine.line());
+    if !options.unpinned {
+        pin_to_cpu(options.client_cpu)
+            .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
+    }
+    let results = show(&bench, options.sections())?;
+    results.lanes.iter().for_each(|lane| println!("  {lane}"));
+    println!("\n{}", results.table);
+    if let Some(path) = &options.json {
+        let file = File {
+            machine,
+            lanes: results.lanes,
+            rows: results.table.lines(),
+        };
+        std::fs::write(path, serde_json::to_string_pretty(&file)?)?;
+    }
+    if let Some(path) = &options.markdown {
+        std::fs::write(path, results.table.markdown())?;
+    }
+    if let (Some(path), Some(picture)) = (&options.svg, &results.picture) {
+        std::fs::write(path, picture.svg())?;
+    }
+    Ok(results.table.all_met())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((first, rest)) if first == HELPER_ARGUMENT => {
+            let helped = be_helper(rest, ClientSession::open);
+            helped.map(|()| true).map_err(Into::into)
+        }
+        _ => {
+            let options = Options::parse();
+            let is_met = run(&options);
+            is_met.map(|met| met || !options.strict)
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("farcache-fabric: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The client library as a [`Session`].
+
+use super::session::Session;
+use farcache_client::{
+    Client, ClientConfig, Delivery, GetManyRequest, Operation, ReceiveBytes, Reply, Request, Store,
+    Value, Values,
+};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an operation may take: longer than anything that is measured.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What carries the operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Transport {
+    /// The fabric where a server offers it, sockets elsewhere.
+    Auto,
+    /// The fabric; a server without one is an error.
+    Fabric,
+    /// Sockets.
+    Tcp,
+}
+
+impl Transport {
+    /// Its name, as the client library reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Transport::Auto => "auto",
+            Transport::Fabric => "fabric",
+            Transport::Tcp => "tcp",
+        }
+    }
+}
+
+/// A client of one thread.
+pub struct ClientSession {
+    client: Client,
+    begun: VecDeque<Begun>,
+    /// The value of the last blocking fetch, whose memory is used again.
+    value: Vec<u8>,
+    /// Memory for values that will be fetched: that of values fetched before.
+    rooms: Vec<ReceiveBytes>,
+    /// The same for multi-gets.
+    many: Vec<Values>,
+    eager_bytes_max: usize,
+}
+
+/// What is under way.
+enum Begun {
+    One(Request),
+    Many(GetManyRequest),
+}
+
+impl ClientSession {
+    /// A client of these servers (`host:port`, several with commas between) by this transport; it
+    /// connects with its first operation.
+    ///
+    /// # Errors
+    /// If the servers or the transport cannot be read.
+    pub fn open(servers: &str, transport: &str) -> io::Result<Self> {
+        let mut config = ClientConfig::new(servers).map_err(io::Error::other)?;
+        config.transport = transport.parse().map_err(io::Error::other)?;
+        config.timeout = TIMEOUT;
+        Ok(ClientSession {
+            client: Client::new(&config).map_err(io::Error::other)?,
+            begun: VecDeque::new(),
+            value: Vec::new(),
+            rooms: Vec::new(),
+            many: Vec::new(),
+            eager_bytes_max: config.eager_bytes_max,
+        })
+    }
+
+    /// Connects to every server.
+    ///
+    /// # Errors
+    /// If there is none, or one cannot be reached, or not by the transport demanded.
+    pub fn connect(&mut self) -> io::Result<()> {
+        let servers = self.client.servers().len();
+        if servers == 0 {
+            return Err(io::Error::other("no servers"));
+        }
+        (0..servers).try_for_each(|server| self.client.noop(server).map_err(io::Error::other))
+    }
+
+    /// What carries the operations, for people: sockets, or the fabric with its networks.
+    pub fn carried_by(&self) -> String {
+        let mut carriers: Vec<String> = Vec::new();
+        for server in 0..self.client.servers().len() {
+            let carrier = match self.client.lanes(server) {
+                Some(lanes) => format!("the fabric ({lanes})"),
+                None => "sockets".into(),
+            };
+            if !carriers.contains(&carrier) {
+                carriers.push(carrier);
+            }
+        }
+        carriers.join(" and ")
+    }
+
+    /// Small values are copied into the message; large ones are sent from where they lie.
+    fn lend<'a>(&self, value: &'a Arc<Vec<u8>>) -> Value<'a> {
+        match value.len() > self.eager_bytes_max {
+            true => Value::from(Arc::clone(value)),
+            false => Value::Copied(value),
+        }
+    }
+
+    fn finish_one(&mut self, request: Request, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let completion = self.client.complete(request);
+        self.rooms.extend(completion.unused);
+        match completion.outcome.map_err(io::Error::other)? {
+            Reply::Value { value, .. } => {
+                see(&value);
+                self.rooms.push(value);
+                Ok(())
+            }
+            Reply::Done { .. } => Ok(()),
+            other => Err(io::Error::other(format!("an unexpected answer: {other:?}"))),
+        }
+    }
+
+    fn finish_many(
+        &mut self,
+        request: GetManyRequest,
+        see: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<()> {
+        let values = self.client.wait_get_many(request);
+        for value in values.iter() {
+            match value {
+                Ok(Some(item)) => see(item.value),
+                Ok(None) => return Err(absent()),
+                Err(error) => return Err(io::Error::other(error.clone())),
+            }
+        }
+        self.many.push(values);
+        Ok(())
+    }
+}
+
+fn absent() -> io::Error {
+    io::Error::other("a stored key is absent (is the server's memory too small?)")
+}
+
+impl Session for ClientSession {
+    fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        match self.client.get_into(key, &mut self.value) {
+            Ok(Some(_)) => {
+                see(&self.value);
+                Ok(())
+            }
+            Ok(None) => Err(absent()),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+        let stored = self.client.set(key, self.lend(value), 0);
+        stored.map(drop).map_err(io::Error::other)
+    }
+
+    fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {
+        let into = self.rooms.pop().unwrap_or_default();
+        let request = self.client.submit(Operation::Get { key, into });
+        self.begun.push_back(Begun::One(request));
+        Ok(())
+    }
+
+    fn begin_get_many(&mut self, keys: &[&[u8]]) -> io::Result<()> {
+        let values = self.many.pop().unwrap_or_default();
+        let request = self
+            .client
+            .submit_get_many(keys, values, Delivery::default());
+        self.begun.push_back(Begun::Many(request));
+        Ok(())
+    }
+
+    fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+        let store = Store::set(key, self.lend(value));
+        let request = self.client.submit(Operation::Store(store));
+        self.begun.push_back(Begun::One(request));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.client.flush();
+        Ok(())
+    }
+
+    fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        match self.begun.pop_front().expect("an operation was begun") {
+            Begun::One(request) => self.finish_one(request, see),
+            Begun::Many(request) => self.finish_many(request, see),
+        }
+    }
+}
