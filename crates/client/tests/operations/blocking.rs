@@ -130,7 +130,8 @@ fn administration(client: &Client) {
     assert_eq!(client.get("flushed"), Ok(None));
 }
 
-fn config(servers: &str, transport: Transport) -> ClientConfig {
+/// Settings for these servers.
+pub fn config(servers: &str, transport: Transport) -> ClientConfig {
     let mut config = ClientConfig::new(servers).expect("addresses");
     config.transport = transport;
     config

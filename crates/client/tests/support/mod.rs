@@ -34,6 +34,16 @@ impl Server {
 
     /// Starts one at this port, 0 for any.
     pub fn start_at(product: Product, port: u16, arguments: &[&str]) -> Server {
+        Server::start_with(product, port, arguments, &[])
+    }
+
+    /// Starts one with further variables in its environment.
+    pub fn start_with(
+        product: Product,
+        port: u16,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
         let port_file = directory.path().join("port");
         let log = std::fs::File::create(directory.path().join("log")).expect("a log");
@@ -47,6 +57,7 @@ impl Server {
             .args(["-u", "root", "-v"])
             .args(arguments)
             .env("MEMCACHED_PORT_FILENAME", &port_file)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
