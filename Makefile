@@ -11,10 +11,10 @@ FUZZ_SECONDS ?= 10
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test demo bench install fmt clean deps-build deps-test deps-bench
+.PHONY: help run build test test-fabric-2 demo bench install fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 run: build ## Build and start the server (RUN_ARGS="...")
 	exec target/release/farcached $(RUN_ARGS)
@@ -24,6 +24,9 @@ build: deps-build ## Build the release server
 
 test: deps-test ## Run every check and test; the same as continuous integration
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
+
+test-fabric-2: deps-test ## Test the fabric between two virtual machines
+	scripts/verbs-guest/test-pair
 
 demo: build deps-bench ## Compare with memcached, short version: about a minute
 	cargo build --release -p farcache-bench

@@ -5,6 +5,7 @@
 //! drive any memcached.
 
 pub mod compare;
+pub mod conformance;
 pub mod control;
 pub mod engine;
 pub mod hits;

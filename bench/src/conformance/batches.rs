@@ -5,7 +5,7 @@ use super::expect::{equal, holds, same_value};
 use super::ground::Ground;
 use super::sample::sample;
 use super::{Check, Outcome};
-use farcache_client::{Error, Operation, Request, Store, Values};
+use farcache_client::{Delivery, Error, Operation, Request, Store, Values};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::of_any_server("many_operations_are_answered_each", many_operations),
@@ -36,7 +36,7 @@ fn many_operations(ground: &Ground) -> Outcome {
     };
     let sets: Vec<Request> = (0..).zip(&keys).map(submit_set).collect();
     for request in sets {
-        done(client.wait(request).outcome?)?;
+        done(client.wait(request)?)?;
     }
     let submit_get = |key: &Vec<u8>| {
         let into = Default::default();
@@ -44,7 +44,7 @@ fn many_operations(ground: &Ground) -> Outcome {
     };
     let gets: Vec<Request> = keys.iter().map(submit_get).collect();
     for (seed, request) in (0..).zip(gets) {
-        let found = item(client.wait(request).outcome?)?.value;
+        let found = item(client.wait(request)?)?.value;
         same_value("a value", &found, &sample(seed, bytes_of(seed)))?;
     }
     Ok(())
@@ -58,8 +58,9 @@ fn multi_get(ground: &Ground) -> Outcome {
     for (seed, key) in (0..).zip(&keys).filter(|(seed, _)| is_there(*seed)) {
         client.set(key, &sample(seed, bytes_of(seed)))?;
     }
-    let mut values = Values::new();
-    client.client.get_many(&keys, &mut values)?;
+    let client = &client.client;
+    let request = client.submit_get_many(&keys, Values::new(), Delivery::default());
+    let values = client.wait_get_many(request);
     equal("keys", values.len(), keys.len())?;
     for (seed, index) in (0..).zip(0..keys.len()) {
         match values.get(index).map_err(Error::clone)? {
@@ -75,7 +76,7 @@ fn multi_get(ground: &Ground) -> Outcome {
 
 fn beyond_credits(ground: &Ground) -> Outcome {
     let (client, key) = (ground.client()?.client, ground.key("credits"));
-    done(client.wait(client.submit(Operation::Store(Store::set(&key, b"x")))).outcome?)?;
+    done(client.wait(client.submit(Operation::Store(Store::set(&key, b"x"))))?)?;
     let submit = |_| {
         let into = Default::default();
         let request = client.submit(Operation::Get { key: &key, into });
@@ -85,7 +86,7 @@ fn beyond_credits(ground: &Ground) -> Outcome {
     };
     let requests: Vec<Request> = (0..MANY).map(submit).collect();
     for request in requests {
-        equal("value", item(client.wait(request).outcome?)?.value, b"x")?;
+        equal("value", item(client.wait(request)?)?.value, b"x")?;
     }
     Ok(())
 }
@@ -93,13 +94,15 @@ fn beyond_credits(ground: &Ground) -> Outcome {
 fn large_together(ground: &Ground) -> Outcome {
     let client = ground.client()?.client;
     let keys = keys(ground, "large", 16);
-    let values: Vec<_> = (0..16).map(|seed| sample(seed, 2_000_000 + seed as usize)).collect();
+    let values: Vec<_> = (0..16)
+        .map(|seed| sample(seed, 2_000_000 + seed as usize))
+        .collect();
     let submit = |(key, value): (&Vec<u8>, &Vec<u8>)| {
         client.submit(Operation::Store(Store::set(key, value.clone())))
     };
     let sets: Vec<Request> = keys.iter().zip(&values).map(submit).collect();
     for request in sets {
-        done(client.wait(request).outcome?)?;
+        done(client.wait(request)?)?;
     }
     let submit = |key: &Vec<u8>| {
         let into = Default::default();
@@ -107,7 +110,7 @@ fn large_together(ground: &Ground) -> Outcome {
     };
     let gets: Vec<Request> = keys.iter().map(submit).collect();
     for (request, value) in gets.into_iter().zip(&values) {
-        same_value("a value", &item(client.wait(request).outcome?)?.value, value)?;
+        same_value("a value", &item(client.wait(request)?)?.value, value)?;
     }
     Ok(())
 }
@@ -116,14 +119,17 @@ fn any_order(ground: &Ground) -> Outcome {
     let client = ground.client()?.client;
     let keys = keys(ground, "order", 50);
     let submit = |(seed, key): (u64, &Vec<u8>)| {
-        client.submit(Operation::Store(Store::set(key, sample(seed, bytes_of(seed)))))
+        client.submit(Operation::Store(Store::set(
+            key,
+            sample(seed, bytes_of(seed)),
+        )))
     };
     let mut requests: Vec<Request> = (0..).zip(&keys).map(submit).collect();
     while !requests.is_empty() {
         let ended = client.wait_any(&requests);
         let request = requests.swap_remove(ended);
         holds("what has ended is tested to have", client.test(&request))?;
-        done(client.wait(request).outcome?)?;
+        done(client.wait(request)?)?;
     }
     Ok(())
 }

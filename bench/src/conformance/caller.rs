@@ -28,18 +28,18 @@ impl Caller {
     /// If the settings cannot work.
     pub fn new(config: ClientConfig) -> Result<Self, Error> {
         Ok(Caller {
-            client: Client::new(config)?,
+            client: Client::new(&config)?,
         })
     }
 
     /// Submits an operation and waits for its end.
     pub fn complete(&self, operation: Operation<'_>) -> Completion {
-        self.client.wait(self.client.submit(operation))
+        self.client.complete(self.client.submit(operation))
     }
 
     /// What an operation brings.
     pub fn run(&self, operation: Operation<'_>) -> Result<Reply, Error> {
-        self.complete(operation).outcome
+        self.client.wait(self.client.submit(operation))
     }
 
     /// What an operation brings that goes to the first server.
@@ -48,8 +48,8 @@ impl Caller {
             route: Route::Server(0),
             timeout: None,
         };
-        let request = self.client.submit_with(operation, delivery);
-        self.client.wait(request).outcome
+        let request = self.client.submit_to(operation, delivery);
+        self.client.wait(request)
     }
 
     /// Stores in any case; the CAS token.

@@ -39,7 +39,13 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Levels of `stats fabric`, which return when nobody is there any more.
-const LEVELS: &[&str] = &["sessions", "tokens", "rendezvous_in", "rendezvous_out", "endpoints"];
+const LEVELS: &[&str] = &[
+    "sessions",
+    "tokens",
+    "rendezvous_in",
+    "rendezvous_out",
+    "endpoints",
+];
 
 fn transport_name(transport: Transport) -> &'static str {
     match transport {
@@ -106,7 +112,7 @@ fn work_once(client: &Caller, keys: &[Vec<u8>], value: &[u8]) -> Result<(), Erro
         .map(|key| client.submit(Operation::Store(Store::set(key, value.to_vec()))));
     let requests: Vec<Request> = gets.chain(sets).collect();
     for request in requests {
-        client.wait(request).outcome?;
+        client.wait(request)?;
     }
     Ok(())
 }
@@ -134,7 +140,11 @@ fn killed_clients(ground: &Ground) -> Outcome {
         // A different moment of its work each time.
         thread::sleep(Duration::from_millis(number * 37 % 100));
         drop(victim);
-        equal("the other client's value", witness.get(b"witness")?, b"here")?;
+        equal(
+            "the other client's value",
+            witness.get(b"witness")?,
+            b"here",
+        )?;
     }
     eventually(SETTLED_WITHIN, || {
         let now = (levels(&servers)?, pinned(&servers)?);
@@ -163,7 +173,7 @@ fn killed_server(ground: &Ground) -> Outcome {
     let killed = Instant::now();
     let mut lost = 0;
     for request in requests {
-        lost += usize::from(client.client.wait(request).outcome.is_err());
+        lost += usize::from(client.client.wait(request).is_err());
     }
     let seconds = killed.elapsed().as_secs_f64();
     holds(
@@ -179,8 +189,7 @@ fn returning_server(ground: &Ground) -> Outcome {
     let client = client_of(&address.to_string(), ground.transport())?;
     client.set(b"key", b"before")?;
     drop(server);
-    let launcher = ground.launcher().ok_or("starts no servers")?;
-    let _server = launcher.start_again_as_self(address, Product::Farcached)?;
+    let _server = ground.start_at(Some(address.port()), Product::Farcached, &[])?;
     eventually(SETTLED_WITHIN, || {
         client.set(b"key", b"after")?;
         equal("value", client.get(b"key")?, b"after")

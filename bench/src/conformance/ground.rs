@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Memory of the servers that the checks start, in MiB.
 const MEMORY_MB: &str = "768";
 
+/// Their workers.
+const WORKERS: &str = "2";
+
 /// Limit of one operation and of connecting: an emulated machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -48,8 +51,18 @@ impl Ground {
     ///
     /// # Errors
     /// If one cannot be started.
-    pub fn on_own(launcher: Launcher, transport: Transport, large_bytes: usize) -> io::Result<Self> {
-        let server = start(&launcher, Product::Farcached, large_bytes, fabric_of(transport))?;
+    pub fn on_own(
+        launcher: Launcher,
+        transport: Transport,
+        large_bytes: usize,
+    ) -> io::Result<Self> {
+        let server = start(
+            &launcher,
+            None,
+            Product::Farcached,
+            large_bytes,
+            fabric_of(transport),
+        )?;
         Ok(Ground {
             servers: server.address().to_string(),
             transport,
@@ -60,9 +73,9 @@ impl Ground {
         })
     }
 
-    /// How it starts servers, if it does.
-    pub fn launcher(&self) -> Option<&Launcher> {
-        self.launcher.as_ref()
+    /// Whether it starts servers.
+    pub fn starts_servers(&self) -> bool {
+        self.launcher.is_some()
     }
 
     /// The transport that is tested.
@@ -75,9 +88,22 @@ impl Ground {
     /// # Errors
     /// If it cannot be started.
     pub fn start(&self, product: Product, options: &[&str]) -> io::Result<ServerProcess> {
+        self.start_at(None, product, options)
+    }
+
+    /// The same, on this port where one is named.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start_at(
+        &self,
+        port: Option<u16>,
+        product: Product,
+        options: &[&str],
+    ) -> io::Result<ServerProcess> {
         let launcher = self.launcher.as_ref();
         let launcher = launcher.ok_or_else(|| io::Error::other("starts no servers"))?;
-        start(launcher, product, self.large_bytes, options)
+        start(launcher, port, product, self.large_bytes, options)
     }
 
     /// A client over the transport that is tested.
@@ -137,18 +163,22 @@ fn fabric_of(transport: Transport) -> &'static [&'static str] {
     }
 }
 
+/// Starts a server, on a free port unless one is named.
 fn start(
     launcher: &Launcher,
+    port: Option<u16>,
     product: Product,
     large_bytes: usize,
     options: &[&str],
 ) -> io::Result<ServerProcess> {
     // An item is its key and header too.
     let item_bytes_max = (large_bytes + (1 << 20)).to_string();
-    let mut all = vec!["-m", MEMORY_MB, "-I", &item_bytes_max];
+    let mut all = vec!["-t", WORKERS, "-m", MEMORY_MB, "-I", &item_bytes_max];
     all.extend(options);
-    // As this process: shared memory is for processes of one user.
-    launcher.start_as_self(product, &all)
+    match port {
+        Some(port) => launcher.start_on(port, product, &all, &[]),
+        None => launcher.start(product, &all),
+    }
 }
 
 /// The figures of `stats` with this argument, asked over a socket in text.

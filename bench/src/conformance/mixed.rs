@@ -62,8 +62,12 @@ fn counting(ground: &Ground) -> Outcome {
         Ok(())
     };
     thread::scope(|scope| {
-        let counting = clients.each_ref().map(|client| scope.spawn(|| count(client)));
-        counting.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        let counting = clients
+            .each_ref()
+            .map(|client| scope.spawn(|| count(client)));
+        counting
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("no panic"))
     })?;
     let wanted = (ROUNDS * 2).to_string().into_bytes();
     equal("sum", clients[1].get(&key)?, wanted)
@@ -86,7 +90,10 @@ fn whole_values(ground: &Ground) -> Outcome {
         thread::scope(|scope| {
             let first = scope.spawn(|| work((1, one)));
             let second = scope.spawn(|| work((2, other)));
-            first.join().expect("no panic").and(second.join().expect("no panic"))
+            first
+                .join()
+                .expect("no panic")
+                .and(second.join().expect("no panic"))
         })?;
     }
     Ok(())

@@ -40,7 +40,11 @@ fn value_comes_back(ground: &Ground) -> Outcome {
     equal("item", client.item(&key)?, wanted)?;
     client.set(&key, b"another")?;
     let item = client.item(&key)?;
-    equal("value and flags", (&*item.value, item.flags), (&b"another"[..], 0))?;
+    equal(
+        "value and flags",
+        (&*item.value, item.flags),
+        (&b"another"[..], 0),
+    )?;
     holds("a new value has a new token", item.cas != cas)
 }
 
@@ -94,7 +98,11 @@ fn tokens(ground: &Ground) -> Outcome {
     let second = guarded(b"2", first)?;
     equal("an old token", guarded(b"3", first), Err(Error::Exists))?;
     let delete = |cas| client.run(Operation::Delete { key: &key, cas });
-    equal("delete with an old token", delete(first).err(), Some(Error::Exists))?;
+    equal(
+        "delete with an old token",
+        delete(first).err(),
+        Some(Error::Exists),
+    )?;
     equal("value", client.get(&key)?, b"2")?;
     delete(second)?;
     equal("after delete", client.get(&key), Err(Error::NotFound))
@@ -131,14 +139,22 @@ fn counting(ground: &Ground) -> Outcome {
         number: 10,
         expiry_s: 0,
     };
-    equal("first", count(Direction::Increment, 5, Some(initial)), Ok(10))?;
+    equal(
+        "first",
+        count(Direction::Increment, 5, Some(initial)),
+        Ok(10),
+    )?;
     equal("up", count(Direction::Increment, 5, Some(initial)), Ok(15))?;
     equal("down", count(Direction::Decrement, 1, None), Ok(14))?;
     equal("not below 0", count(Direction::Decrement, 100, None), Ok(0))?;
     client.set(&key, u64::MAX.to_string().as_bytes())?;
     equal("around", count(Direction::Increment, 2, None), Ok(1))?;
     client.set(&key, b"no number")?;
-    equal("no number", count(Direction::Increment, 1, None), Err(Error::NotNumeric))
+    equal(
+        "no number",
+        count(Direction::Increment, 1, None),
+        Err(Error::NotNumeric),
+    )
 }
 
 /// Waits until the item is gone.
@@ -156,7 +172,12 @@ fn expiry(ground: &Ground) -> Outcome {
     };
     client.store(short(&key))?;
     expires(&client, &key)?;
-    let touch = |expiry_s| client.run(Operation::Touch { key: &key, expiry_s });
+    let touch = |expiry_s| {
+        client.run(Operation::Touch {
+            key: &key,
+            expiry_s,
+        })
+    };
     client.set(&key, b"long")?;
     touch(1000)?;
     equal("touched", client.get(&key)?, b"long")?;
@@ -168,7 +189,11 @@ fn get_and_touch(ground: &Ground) -> Outcome {
     let (client, key) = (ground.client()?, ground.key("gat"));
     let gat = |expiry_s| {
         let into = Default::default();
-        let reply = client.run(Operation::GetAndTouch { key: &key, expiry_s, into });
+        let reply = client.run(Operation::GetAndTouch {
+            key: &key,
+            expiry_s,
+            into,
+        });
         reply.and_then(item).map(|item| item.value)
     };
     equal("absent", gat(10), Err(Error::NotFound))?;
@@ -184,7 +209,11 @@ fn keys(ground: &Ground) -> Outcome {
     longest.resize(250, b'k');
     client.set(&longest, b"x")?;
     equal("250 bytes", client.get(&longest)?, b"x")?;
-    equal("251 bytes", client.get(&[b'k'; 251]), Err(Error::InvalidKey))?;
+    equal(
+        "251 bytes",
+        client.get(&[b'k'; 251]),
+        Err(Error::InvalidKey),
+    )?;
     equal("no bytes", client.get(b""), Err(Error::InvalidKey))
 }
 

@@ -13,6 +13,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check::of_own_servers("the_fabric_is_used_where_it_is_there", used),
 ];
 
+/// The variable that names what must be among the lanes, where it is set.
+const LANE_VARIABLE: &str = "FARCACHE_TEST_LANE";
+
 /// The client works over sockets if it may, and fails if it may not.
 fn stays_on_sockets(server: &ServerProcess) -> Outcome {
     let servers = server.address().to_string();
@@ -25,7 +28,10 @@ fn stays_on_sockets(server: &ServerProcess) -> Outcome {
     let strict = client_of(&servers, Transport::Fabric)?;
     let refused = strict.get(b"key");
     let as_wanted = matches!(refused, Err(Error::FabricUnavailable(_)));
-    holds(&format!("fabric demanded of a server without: {refused:?}"), as_wanted)
+    holds(
+        &format!("fabric demanded of a server without: {refused:?}"),
+        as_wanted,
+    )
 }
 
 fn fabric_off(ground: &Ground) -> Outcome {
@@ -51,5 +57,14 @@ fn used(ground: &Ground) -> Outcome {
     let client = client_of(&servers, ground.transport())?;
     client.set(b"key", b"value")?;
     let wanted = u64::from(ground.transport() != Transport::Tcp);
-    equal("sessions of the fabric", sessions(&servers)?, wanted)
+    equal("sessions of the fabric", sessions(&servers)?, wanted)?;
+    let lanes = client.client.lanes(0);
+    equal("whether there are lanes", lanes.is_some(), wanted == 1)?;
+    match (lanes, std::env::var(LANE_VARIABLE)) {
+        (Some(lanes), Ok(wanted)) => holds(
+            &format!("the lanes are {lanes:?}, without {wanted}"),
+            lanes.contains(&wanted),
+        ),
+        _ => Ok(()),
+    }
 }

@@ -14,7 +14,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check::of_any_server("a_large_value_replaces_and_is_replaced", replaced),
     Check::of_any_server("a_large_value_is_added_only_where_absent", large_add),
     Check::of_any_server("lent_values_are_given_back", lent),
-    Check::of_any_server("a_value_comes_into_the_memory_given_for_it", into_given_memory),
+    Check::of_any_server(
+        "a_value_comes_into_the_memory_given_for_it",
+        into_given_memory,
+    ),
     Check::of_own_servers("a_value_too_large_is_refused_and_nothing_else", too_large),
 ];
 
@@ -50,7 +53,13 @@ fn largest(ground: &Ground) -> Outcome {
 
 fn replaced(ground: &Ground) -> Outcome {
     let (client, key) = (ground.client()?, ground.key("replaced"));
-    for (seed, bytes) in [(1, 100), (2, 2_000_000), (3, 100), (4, 5_000_000), (5, 300_000)] {
+    for (seed, bytes) in [
+        (1, 100),
+        (2, 2_000_000),
+        (3, 100),
+        (4, 5_000_000),
+        (5, 300_000),
+    ] {
         there_and_back(&client, &key, &sample(seed, bytes))?;
     }
     Ok(())
@@ -109,7 +118,11 @@ fn too_large(ground: &Ground) -> Outcome {
     let (client, key, other) = (ground.client()?, ground.key("huge"), ground.key("other"));
     client.set(&key, b"before")?;
     let huge = sample(1, ground.large_bytes + (2 << 20));
-    equal("the huge one", client.set(&key, &huge), Err(Error::TooLarge))?;
+    equal(
+        "the huge one",
+        client.set(&key, &huge),
+        Err(Error::TooLarge),
+    )?;
     there_and_back(&client, &other, b"still served")?;
     // memcached drops what was there, so that nobody reads an old value; or nothing has changed.
     match client.get(&key) {

@@ -186,7 +186,7 @@ impl Shared {
             guard = self.step_aside(guard);
         }
         spin.turns += 1;
-        if spin.turns % TURNS_PER_LOOK != 0 {
+        if !spin.turns.is_multiple_of(TURNS_PER_LOOK) {
             std::hint::spin_loop();
             return guard;
         }
