@@ -1,6 +1,7 @@
 //! What arrives: UCX calls these handlers while it is at work, and they only put things away.
 
 use super::endpoint::EndpointId;
+use super::process::Process;
 use super::slots::Slots;
 use super::worker::Worker;
 use crate::error::Error;
@@ -17,6 +18,9 @@ pub(super) const MESSAGE: u16 = 1;
 /// UCX's number for a greeting: header is the frame, data is the packets and behind them the sender's
 /// address.
 pub(super) const GREETING: u16 = 2;
+
+/// UCX's number for a message that a port sends itself: it has neither header nor data.
+pub(super) const PROBE: u16 = 3;
 
 /// Longest address that a greeting may bring, in bytes. A worker with dozens of devices has less.
 const ADDRESS_BYTES_MAX: usize = 16 << 10;
@@ -63,6 +67,9 @@ pub(super) struct Greeting {
     pub event: usize,
     /// The endpoint that it came by.
     pub endpoint: EndpointId,
+    /// Where it comes from.
+    pub process: Process,
+    /// UCX's address of the sender.
     pub address: Vec<u8>,
 }
 
@@ -72,6 +79,8 @@ pub(super) struct Arrived<S, R> {
     pub inbox: Inbox<S, R>,
     pub greetings: Vec<Greeting>,
     pub offers: Slots<Offered>,
+    /// Probes that have come.
+    pub probes: u64,
 }
 
 /// The same, at a place that UCX knows: to be dropped after the worker.
@@ -91,16 +100,24 @@ impl<S, R> Arrivals<S, R> {
             inbox: Inbox::default(),
             greetings: Vec::new(),
             offers: Slots::default(),
+            probes: 0,
         });
         let arrived = NonNull::from(Box::leak(arrived));
-        let argument = arrived.as_ptr().cast();
-        // SAFETY: what the argument points at is dropped after the worker. Where the second call
-        // fails, the caller drops the worker before anything can arrive.
+        let arrivals = Arrivals { arrived };
+        arrivals.attach(worker)?;
+        Ok(arrivals)
+    }
+
+    /// The same for another worker, beside those before.
+    pub fn attach(&self, worker: &mut Worker) -> Result<(), Error> {
+        let argument = self.arrived.as_ptr().cast();
+        // SAFETY: what the argument points at is dropped after the worker; where a call fails, the
+        // caller drops the worker before anything can arrive.
         unsafe {
             worker.on_message(MESSAGE, Some(on_message::<S, R>), argument)?;
             worker.on_message(GREETING, Some(on_greeting::<S, R>), argument)?;
+            worker.on_message(PROBE, Some(on_probe::<S, R>), argument)
         }
-        Ok(Arrivals { arrived })
     }
 
     /// What has arrived. Not to be held during a call into UCX, which the borrow of the port sees to:
@@ -159,14 +176,15 @@ impl<S, R> Arrived<S, R> {
     }
 
     fn take_greeting(&mut self, header: &[u8], data: &[u8], endpoint: EndpointId) -> ucs_status_t {
-        let (frame, packets, address) = match decode_greeting(header, data) {
+        let (frame, packets, sender) = match decode_greeting(header, data) {
             Ok(parts) => parts,
             Err(error) => return self.garbage(error),
         };
         self.greetings.push(Greeting {
             event: self.inbox.events.len(),
             endpoint,
-            address: address.to_vec(),
+            process: sender.process,
+            address: sender.address.to_vec(),
         });
         let packets = self.inbox.keep(packets, &[]);
         let sender = None;
@@ -179,11 +197,17 @@ impl<S, R> Arrived<S, R> {
     }
 }
 
-/// Splits a greeting into frame, packets and address.
+/// What a greeting says of its sender.
+struct Sender<'a> {
+    process: Process,
+    address: &'a [u8],
+}
+
+/// Splits a greeting into frame, packets and sender.
 fn decode_greeting<'a>(
     header: &[u8],
     data: &'a [u8],
-) -> Result<(Frame, &'a [u8], &'a [u8]), Error> {
+) -> Result<(Frame, &'a [u8], Sender<'a>), Error> {
     let said: &[u8; FRAME_BYTES] = header
         .try_into()
         .map_err(|_| Error::Malformed("a greeting with a head"))?;
@@ -195,10 +219,10 @@ fn decode_greeting<'a>(
     if frame.kind != Kind::Hello {
         return Err(Error::Malformed("a greeting that is none"));
     }
-    if address.is_empty() || address.len() > ADDRESS_BYTES_MAX {
-        return Err(Error::Malformed("an address that cannot be one"));
-    }
-    Ok((frame, packets, address))
+    let (process, address) = Process::decode(address)
+        .filter(|(_, address)| (1..=ADDRESS_BYTES_MAX).contains(&address.len()))
+        .ok_or(Error::Malformed("an address that cannot be one"))?;
+    Ok((frame, packets, Sender { process, address }))
 }
 
 /// Called by UCX for each ordinary message.
@@ -257,6 +281,20 @@ unsafe extern "C" fn on_greeting<S, R>(
     arrived.take_greeting(header, data, EndpointId::of(endpoint))
 }
 
+/// Called by UCX for each probe.
+unsafe extern "C" fn on_probe<S, R>(
+    arrived: *mut c_void,
+    _header: *const c_void,
+    _header_bytes: usize,
+    _data: *mut c_void,
+    _data_bytes: usize,
+    _param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_message`.
+    unsafe { (*arrived.cast::<Arrived<S, R>>()).probes += 1 };
+    UCS_OK
+}
+
 /// The endpoint that a message came by, if its sender wanted that told.
 fn reply_endpoint(param: &ucp_am_recv_param_t) -> ucp_ep_h {
     if param.recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP == 0 {
@@ -279,6 +317,7 @@ unsafe fn bytes_at<'a>(place: *const c_void, bytes: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::PROCESS_BYTES;
     use super::*;
 
     fn frame(kind: Kind, body_bytes: u32) -> [u8; FRAME_BYTES] {
@@ -296,8 +335,10 @@ mod tests {
     #[test]
     fn a_greeting_is_its_packets_and_an_address() {
         let header = frame(Kind::Hello, 5);
-        let (_, packets, address) = decode_greeting(&header, b"tokenaddress").unwrap();
-        assert_eq!((packets, address), (&b"token"[..], &b"address"[..]));
+        let data = [&b"token"[..], &Process::this().encode(), b"address"].concat();
+        let (_, packets, sender) = decode_greeting(&header, &data).unwrap();
+        assert_eq!((packets, sender.address), (&b"token"[..], &b"address"[..]));
+        assert_eq!(sender.process, Process::this());
     }
 
     #[test]
@@ -305,9 +346,14 @@ mod tests {
         let hello = frame(Kind::Hello, 5);
         assert!(decode_greeting(&hello, b"toke").is_err());
         assert!(decode_greeting(&hello, b"token").is_err());
-        assert!(decode_greeting(&hello, &[0; ADDRESS_BYTES_MAX + 6]).is_err());
-        assert!(decode_greeting(&hello[..20], b"tokenaddress").is_err());
-        assert!(decode_greeting(&[&hello[..], b"x"].concat(), b"tokenaddress").is_err());
-        assert!(decode_greeting(&frame(Kind::Packets, 5), b"tokenaddress").is_err());
+        let without_address = 5 + PROCESS_BYTES;
+        let good = &[0; 5 + PROCESS_BYTES + 1];
+        assert!(decode_greeting(&hello, good).is_ok());
+        assert!(decode_greeting(&hello, &good[..without_address]).is_err());
+        let long = vec![0; without_address + ADDRESS_BYTES_MAX + 1];
+        assert!(decode_greeting(&hello, &long).is_err());
+        assert!(decode_greeting(&hello[..20], good).is_err());
+        assert!(decode_greeting(&[&hello[..], b"x"].concat(), good).is_err());
+        assert!(decode_greeting(&frame(Kind::Packets, 5), good).is_err());
     }
 }

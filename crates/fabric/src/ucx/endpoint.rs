@@ -98,6 +98,22 @@ impl Endpoint {
         self.handle
     }
 
+    /// Sends a message without header and data.
+    pub fn send_empty(&self, worker: &mut Worker, number: u16) {
+        let functions = worker.functions();
+        let param = ucp_request_param_t::NONE;
+        let (nothing, none) = (ptr::null(), ptr::null());
+        // SAFETY: the endpoint is open and its worker not in progress; no memory is read. UCX frees a
+        // request that comes back when it is complete.
+        unsafe {
+            let send = functions.ucp_am_send_nbx;
+            let request = send(self.handle, number.into(), nothing, 0, none, 0, &param);
+            if UCS_PTR_IS_PTR(request) {
+                (functions.ucp_request_free)(request);
+            }
+        }
+    }
+
     /// Closes it at once. What is under way is cancelled, here or during progress.
     pub fn close(self, worker: &mut Worker) {
         let param = ucp_request_param_t {

@@ -1,6 +1,8 @@
 //! The connections of a port.
 
+use super::arrivals::Greeting;
 use super::endpoint::{Endpoint, EndpointId};
+use super::process::Process;
 use super::slots::Slots;
 use crate::error::Error;
 use crate::port::Peer;
@@ -29,6 +31,12 @@ pub(super) struct Link {
     pub key: u64,
     /// Messages that UCX holds on to.
     pub unsent: usize,
+    /// Bodies that UCX is receiving.
+    pub receiving: usize,
+    /// The process at the other end.
+    pub process: Process,
+    /// The turn in which that process was found to be gone.
+    pub gone_since: Option<u32>,
 }
 
 /// All of them.
@@ -39,27 +47,35 @@ pub(super) struct Links {
 
 impl Links {
     /// A new connection.
-    pub fn add(&mut self, stage: Stage) -> Peer {
+    pub fn add(&mut self, stage: Stage, process: Process) -> Peer {
         let link = Link {
             stage,
             session: 0,
             key: 0,
             unsent: 0,
+            receiving: 0,
+            process,
+            gone_since: None,
         };
         Peer(self.slots.insert(link))
     }
 
     /// Who has greeted by this endpoint.
-    pub fn greeted(&mut self, endpoint: EndpointId, address: Vec<u8>) -> Peer {
-        let Some(peer) = self.find(endpoint) else {
-            return self.add(Stage::Greeted { endpoint, address });
-        };
-        if let Some(Link {
-            stage: Stage::Greeted { address: known, .. },
+    pub fn greeted(&mut self, greeting: Greeting) -> Peer {
+        let Greeting {
+            endpoint,
+            process,
+            address,
             ..
-        }) = self.get_mut(peer)
+        } = greeting;
+        let Some(peer) = self.find(endpoint) else {
+            return self.add(Stage::Greeted { endpoint, address }, process);
+        };
+        if let Some(link) = self.get_mut(peer)
+            && let Stage::Greeted { address: known, .. } = &mut link.stage
         {
             *known = address;
+            link.process = process;
         }
         peer
     }
@@ -72,8 +88,8 @@ impl Links {
         self.slots.get_mut(peer.0)
     }
 
-    pub fn remove(&mut self, peer: Peer) {
-        self.slots.remove(peer.0);
+    pub fn remove(&mut self, peer: Peer) -> Option<Link> {
+        self.slots.remove(peer.0)
     }
 
     /// Who is at the other end of an endpoint.
@@ -92,6 +108,21 @@ impl Links {
 }
 
 impl Link {
+    /// Whether messages can be sent.
+    pub fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    /// Whether it has been closed.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.stage, Stage::Closing(_))
+    }
+
+    /// Whether UCX has something of it.
+    pub fn is_busy(&self) -> bool {
+        self.unsent + self.receiving > 0
+    }
+
     fn endpoint(&self) -> Option<EndpointId> {
         match &self.stage {
             Stage::Open(endpoint) | Stage::Lost(Some(endpoint), _) => Some(endpoint.id()),

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | [`Network`] | opens UCX, registers memory, makes ports |
 //! | [`UcxPort`] | one end, a [`Port`](crate::Port): composition of the rest |
+//! | `settle`, `closing` | parts of it: notes turned into events; ends of connections |
 //! | `worker`, `endpoint`, `region` | what UCX hands out, given back when dropped |
 //! | `arrivals` | handlers: what comes in is put away |
 //! | `finished` | callbacks: what has ended is noted |
 //! | `sending`, `receiving` | the memory that UCX reads from and writes to, and its owners |
 //! | `links` | the connections of a port |
+//! | `process` | whether a peer can still be at work |
+//! | `probe`, `renewal` | whether peers can still reach the port; starting anew where they cannot |
 //!
 //! # Calls into UCX, and back
 //! UCX calls handlers and callbacks only from within calls that the port makes. They reach two
@@ -25,6 +28,7 @@
 //! not for memory registered by [`Network::register`]. See docs/ownership.md.
 
 mod arrivals;
+mod closing;
 mod endpoint;
 mod errors;
 mod finished;
@@ -32,10 +36,14 @@ mod lanes;
 mod links;
 mod network;
 mod port;
+mod probe;
+mod process;
 mod receiving;
 mod region;
+mod renewal;
 mod sending;
 mod settings;
+mod settle;
 mod slots;
 mod worker;
 

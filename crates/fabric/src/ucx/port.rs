@@ -1,14 +1,16 @@
 //! One thread's end of UCX.
 
-use super::arrivals::{Arrivals, GREETING, Greeting, MESSAGE, Offered};
-use super::endpoint::{Endpoint, EndpointId};
-use super::errors::error_of;
+use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered};
+use super::endpoint::Endpoint;
 use super::finished::Finished;
 use super::lanes::lanes_of;
 use super::links::{Link, Links, Stage};
-use super::receiving::{self, Receives, Receiving};
+use super::probe::Prober;
+use super::process::Process;
+use super::receiving::{self, Receives};
 use super::region::Regions;
-use super::sending::{self, Outgoing, Returned, Sends};
+use super::renewal::Probing;
+use super::sending::{self, Outgoing, Sends};
 use super::worker::{Armed, Worker};
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
@@ -16,11 +18,8 @@ use crate::inbox::{Event, Inbox, Offer};
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
 use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::ucs_status_t;
-use std::os::fd::BorrowedFd;
-
-/// Turns that a port that ends gives UCX to let go of everything, before it ends the worker, which
-/// lets go of the rest.
-const LAST_TURNS_MAX: usize = 1000;
+use rustix::event::epoll;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A port of a [`Network`](super::Network).
 ///
@@ -28,17 +27,29 @@ const LAST_TURNS_MAX: usize = 1000;
 #[derive(Debug)]
 pub struct UcxPort<S, R> {
     // UCX points at what the later fields own, so the worker is dropped first.
-    worker: Worker,
-    arrivals: Arrivals<S, R>,
-    sends: Sends<S>,
-    receives: Receives<R>,
-    finished: Finished,
+    pub(super) worker: Worker,
+    pub(super) arrivals: Arrivals<S, R>,
+    pub(super) sends: Sends<S>,
+    pub(super) receives: Receives<R>,
+    pub(super) finished: Finished,
     regions: Regions,
-    links: Links,
+    pub(super) links: Links,
+    /// Closed connections of which UCX has not let go.
+    pub(super) closing: Vec<Peer>,
     /// What the next progress tells.
-    completed: Vec<Event<S, R>>,
+    pub(super) completed: Vec<Event<S, R>>,
     /// For lists of what has ended, whose capacity is kept.
-    ended: Vec<(u32, ucs_status_t)>,
+    pub(super) ended: Vec<(u32, ucs_status_t)>,
+    /// Counted to do rare things rarely.
+    pub(super) turns: u32,
+    pub(super) process: Process,
+    /// The process, then UCX's address.
+    address: Vec<u8>,
+    pub(super) context: Context,
+    pub(super) prober: Option<Prober>,
+    pub(super) probing: Probing,
+    /// Readable when the worker's descriptor is. It stays when the worker changes.
+    wake: OwnedFd,
 }
 
 impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
@@ -52,7 +63,9 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
         let finished = Finished::new(worker.library());
         let arrivals = Arrivals::new(&mut worker)?;
-        Ok(UcxPort {
+        let process = Process::this();
+        let wake = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
+        let mut port = UcxPort {
             worker,
             arrivals,
             sends: Sends::default(),
@@ -60,117 +73,36 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             finished,
             regions,
             links: Links::default(),
+            closing: Vec::new(),
             completed: Vec::new(),
             ended: Vec::new(),
-        })
-    }
-
-    /// Gives the senders of greetings their numbers.
-    fn settle_greetings(&mut self) {
-        let arrived = self.arrivals.get();
-        for greeting in arrived.greetings.drain(..) {
-            let Greeting {
-                event,
-                endpoint,
-                address,
-            } = greeting;
-            let peer = self.links.greeted(endpoint, address);
-            if let Event::Message { sender, .. } = &mut arrived.inbox.events[event] {
-                *sender = Some(peer);
-            }
-        }
-    }
-
-    /// Moves what arrived outside of progress behind what is in the inbox.
-    fn move_early(&mut self, inbox: &mut Inbox<S, R>) {
-        let early = &mut self.arrivals.get().inbox;
-        if !early.is_empty() {
-            inbox.append(early);
-        }
-    }
-
-    fn settle_finished(&mut self, inbox: &mut Inbox<S, R>) {
-        let mut ended = std::mem::take(&mut self.ended);
-        self.finished.take_sends(&mut ended);
-        for (index, status) in ended.drain(..) {
-            let (peer, returned) = self.sends.free(index);
-            self.settle_send(peer, status, returned, &mut inbox.events);
-            self.count_sent(peer);
-        }
-        self.finished.take_receives(&mut ended);
-        for (index, status) in ended.drain(..) {
-            let receiving = self.receives.free(index);
-            inbox.events.push(self.received(status, receiving));
-        }
-        self.ended = ended;
-        for (endpoint, status) in self.finished.take_failures() {
-            if let Some(peer) = self.links.find(endpoint) {
-                let error = error_of(self.worker.library(), "the connection failed", status);
-                self.lose(peer, error, &mut inbox.events);
-            }
-        }
-    }
-
-    /// Tells what became of a send, when that is worth telling.
-    fn settle_send(
-        &mut self,
-        peer: Peer,
-        status: ucs_status_t,
-        returned: Option<Returned<S>>,
-        events: &mut Vec<Event<S, R>>,
-    ) {
-        let mut outcome = Ok(());
-        if status.is_error() {
-            let error = error_of(self.worker.library(), "sending", status);
-            self.lose(peer, error.clone(), events);
-            outcome = Err(self.links.get(peer).map_or(error, Link::error));
-        }
-        if let Some(Returned { body, tag }) = returned {
-            events.push(Event::Sent { tag, body, outcome });
-        }
-    }
-
-    /// One message less is on its way; the last one of a closed connection ends it.
-    fn count_sent(&mut self, peer: Peer) {
-        let Some(link) = self.links.get_mut(peer) else {
-            return;
+            turns: 0,
+            process,
+            address: Vec::new(),
+            context: context.clone(),
+            prober: None,
+            probing: Probing::No,
+            wake,
         };
-        link.unsent -= 1;
-        if link.unsent == 0 && matches!(link.stage, Stage::Closing(_)) {
-            self.links.remove(peer);
-        }
+        port.set_address();
+        port.watch_worker()?;
+        Ok(port)
     }
 
-    fn lose(&mut self, peer: Peer, error: Error, events: &mut Vec<Event<S, R>>) {
-        if let Some(link) = self.links.get_mut(peer)
-            && link.lose(error.clone())
-        {
-            events.push(Event::Lost { peer, error });
-        }
+    pub(super) fn set_address(&mut self) {
+        self.address = [&self.process.encode(), self.worker.address()].concat();
     }
 
-    fn received(&self, status: ucs_status_t, receiving: Receiving<R>) -> Event<S, R> {
-        let Receiving {
-            endpoint,
-            into,
-            tag,
-        } = receiving;
-        let outcome = if status.is_error() {
-            let peer = self
-                .links
-                .find(endpoint)
-                .and_then(|peer| self.links.get(peer));
-            Err(match peer {
-                Some(Link {
-                    stage: Stage::Lost(_, error),
-                    ..
-                }) => error.clone(),
-                _ => error_of(self.worker.library(), "receiving", status),
-            })
-        } else {
-            Ok(())
-        };
-        Event::Received { tag, into, outcome }
+    /// Has the port's descriptor follow the worker's.
+    pub(super) fn watch_worker(&self) -> Result<(), Error> {
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(
+            &self.wake,
+            self.worker.descriptor(),
+            data,
+            epoll::EventFlags::IN,
+        )
+        .map_err(system)
     }
 
     /// Makes the connection over which a greeting came ours.
@@ -204,6 +136,10 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     }
 }
 
+fn system(error: rustix::io::Errno) -> Error {
+    Error::System(format!("epoll: {error}"))
+}
+
 /// What goes in front of a message.
 fn frame<S: SendBody>(
     kind: Kind,
@@ -228,12 +164,14 @@ fn frame<S: SendBody>(
 
 impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     fn address(&self) -> &[u8] {
-        self.worker.address()
+        &self.address
     }
 
     fn connect(&mut self, address: &[u8]) -> Result<Peer, Error> {
+        let (process, address) = Process::decode(address)
+            .ok_or_else(|| Error::Unreachable("the address is too short".into()))?;
         let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address)?;
-        Ok(self.links.add(Stage::Open(endpoint)))
+        Ok(self.links.add(Stage::Open(endpoint), process))
     }
 
     fn bind(&mut self, peer: Peer, session: u32, key: u64) {
@@ -245,12 +183,12 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
 
     fn send(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>) {
         let is_greeting = kind == Kind::Hello;
-        let address = is_greeting.then(|| self.worker.address().to_vec());
         let Some(Link {
             stage: Stage::Open(endpoint),
             session,
             key,
             unsent,
+            ..
         }) = self.links.get_mut(peer)
         else {
             return self.give_back(peer, payload);
@@ -260,7 +198,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
             number: if is_greeting { GREETING } else { MESSAGE },
             frame: frame(kind, (*session, *key), credits, &payload),
             payload,
-            trailer: address.as_deref().unwrap_or_default(),
+            trailer: if is_greeting { &self.address } else { &[] },
         };
         let started = self.sends.start(
             &mut self.worker,
@@ -294,12 +232,20 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
             let outcome = Err(Error::PeerLost("the offer is void".into()));
             return self.completed.push(Event::Received { tag, into, outcome });
         };
-        let started = self
-            .receives
-            .start(&mut self.worker, &self.finished, offered, into, tag);
-        if let receiving::Started::Over(status, receiving) = started {
-            let event = self.received(status, receiving);
-            self.completed.push(event);
+        let peer = self.links.find(offered.endpoint());
+        let started =
+            self.receives
+                .start(&mut self.worker, &self.finished, offered, peer, into, tag);
+        match started {
+            receiving::Started::Over(status, receiving) => {
+                let event = self.received(status, receiving);
+                self.completed.push(event);
+            }
+            receiving::Started::Pending => {
+                if let Some(link) = peer.and_then(|peer| self.links.get_mut(peer)) {
+                    link.receiving += 1;
+                }
+            }
         }
     }
 
@@ -318,7 +264,13 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         self.settle_greetings();
         std::mem::swap(inbox, &mut self.arrivals.get().inbox);
         if !self.finished.is_empty() {
-            self.settle_finished(inbox);
+            self.settle_finished(&mut inbox.events);
+        }
+        if self.is_time_to_reap() {
+            self.reap();
+        }
+        if self.probing != Probing::No {
+            self.probe();
         }
         any || inbox.events.len() > before
     }
@@ -328,7 +280,8 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn arm(&mut self) -> Arming {
-        if !self.completed.is_empty() || !self.arrivals.get().inbox.is_empty() {
+        let is_probing = self.probing != Probing::No;
+        if is_probing || !self.completed.is_empty() || !self.arrivals.get().inbox.is_empty() {
             return Arming::Busy;
         }
         if self.worker.arm() == Armed::No {
@@ -336,15 +289,22 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         }
         // Once more after UCX is armed: over Soft-RoCE wake-ups are lost otherwise.
         let any = self.worker.progress();
+        if !self.closing.is_empty() {
+            self.reap();
+        }
         self.settle_greetings();
-        if any || !self.finished.is_empty() || !self.arrivals.get().inbox.is_empty() {
+        if any
+            || !self.finished.is_empty()
+            || !self.completed.is_empty()
+            || !self.arrivals.get().inbox.is_empty()
+        {
             return Arming::Busy;
         }
         Arming::Armed
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.worker.descriptor())
+        Some(self.wake.as_fd())
     }
 
     fn lanes(&self, peer: Peer) -> String {
@@ -357,53 +317,5 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         };
         let description = endpoint.describe(&self.worker);
         description.map_or_else(|error| error.to_string(), |text| lanes_of(&text))
-    }
-}
-
-impl<S, R> UcxPort<S, R> {
-    /// Offers that came by this endpoint, or all.
-    fn release_offers(&mut self, endpoint: Option<EndpointId>) {
-        let offers = &mut self.arrivals.get().offers;
-        let is_meant = |came_by: EndpointId| endpoint.is_none_or(|endpoint| endpoint == came_by);
-        let numbers: Vec<u32> = offers
-            .iter()
-            .filter_map(|(number, offered)| is_meant(offered.endpoint()).then_some(number))
-            .collect();
-        for number in numbers {
-            if let Some(offered) = self.arrivals.get().offers.remove(number) {
-                offered.release(&mut self.worker);
-            }
-        }
-    }
-
-    fn close_link(&mut self, peer: Peer) {
-        let Some(link) = self.links.get_mut(peer) else {
-            return;
-        };
-        let error = link.error();
-        let stage = std::mem::replace(&mut link.stage, Stage::Closing(error));
-        let is_over = link.unsent == 0;
-        if let Stage::Open(endpoint) | Stage::Lost(Some(endpoint), _) = stage {
-            let id = endpoint.id();
-            endpoint.close(&mut self.worker);
-            self.release_offers(Some(id));
-        }
-        if is_over {
-            self.links.remove(peer);
-        }
-    }
-}
-
-impl<S, R> Drop for UcxPort<S, R> {
-    fn drop(&mut self) {
-        for peer in self.links.peers() {
-            self.close_link(peer);
-        }
-        self.release_offers(None);
-        let mut turns = 0;
-        while self.sends.pending() + self.receives.pending() > 0 && turns < LAST_TURNS_MAX {
-            self.worker.progress();
-            turns += 1;
-        }
     }
 }

@@ -1,10 +1,9 @@
 //! Offered bodies on their way in.
 
 use super::arrivals::Offered;
-use super::endpoint::EndpointId;
 use super::finished::{Finished, Ticket, note_receive};
 use super::worker::Worker;
-use crate::port::ReceiveBody;
+use crate::port::{Peer, ReceiveBody};
 use farcache_ucx_sys::raw::*;
 
 /// Everything that UCX writes to, until it says that it is done.
@@ -23,8 +22,8 @@ struct Slot<R> {
 /// A body that is being received.
 #[derive(Debug)]
 pub(super) struct Receiving<R> {
-    /// The endpoint that it comes by.
-    pub endpoint: EndpointId,
+    /// Who sends it, if that is known.
+    pub peer: Option<Peer>,
     pub into: R,
     pub tag: u64,
 }
@@ -47,9 +46,20 @@ impl<R> Default for Receives<R> {
 }
 
 impl<R> Receives<R> {
-    /// How many bodies are being received.
-    pub fn pending(&self) -> usize {
-        self.slots.len() - self.free.len()
+    /// Whether bodies are being received.
+    pub fn is_pending(&self) -> bool {
+        self.slots.iter().any(|slot| slot.receiving.is_some())
+    }
+
+    /// Gives up what is under way from a peer whose process is gone and of which everything has been
+    /// read: UCX will not write to it any more, even where it never says so. The slots are not used
+    /// again before it does.
+    pub fn give_up(&mut self, peer: Peer) -> Vec<Receiving<R>> {
+        let is_from = |receiving: &mut Receiving<R>| receiving.peer == Some(peer);
+        let slots = self.slots.iter_mut();
+        slots
+            .filter_map(|slot| slot.receiving.take_if(is_from))
+            .collect()
     }
 }
 
@@ -60,6 +70,7 @@ impl<R: ReceiveBody> Receives<R> {
         worker: &mut Worker,
         finished: &Finished,
         offered: Offered,
+        peer: Option<Peer>,
         mut into: R,
         tag: u64,
     ) -> Started<R> {
@@ -69,12 +80,7 @@ impl<R: ReceiveBody> Receives<R> {
         let room = into.as_mut_ptr();
         let index = self.free.pop().unwrap_or_else(|| self.add_slot(finished));
         let slot = &mut self.slots[index as usize];
-        let endpoint = offered.endpoint();
-        slot.receiving = Some(Receiving {
-            endpoint,
-            into,
-            tag,
-        });
+        slot.receiving = Some(Receiving { peer, into, tag });
         let param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
             cb: ucp_request_cb_t {
@@ -100,14 +106,14 @@ impl<R: ReceiveBody> Receives<R> {
         if UCS_PTR_IS_PTR(request) {
             return Started::Pending;
         }
-        Started::Over(UCS_PTR_STATUS(request), self.free(index))
+        let receiving = self.free(index).expect("just begun");
+        Started::Over(UCS_PTR_STATUS(request), receiving)
     }
 
-    /// Frees the slot of a reception that has ended.
-    pub fn free(&mut self, index: u32) -> Receiving<R> {
+    /// Frees the slot of a reception that has ended; nothing where it was given up.
+    pub fn free(&mut self, index: u32) -> Option<Receiving<R>> {
         self.free.push(index);
-        let receiving = self.slots[index as usize].receiving.take();
-        receiving.expect("an operation ends once")
+        self.slots[index as usize].receiving.take()
     }
 
     fn add_slot(&mut self, finished: &Finished) -> u32 {

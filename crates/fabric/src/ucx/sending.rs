@@ -27,7 +27,8 @@ struct Slot<S> {
     /// Header and small body.
     bytes: Vec<u8>,
     large: Option<(S, u64)>,
-    peer: Peer,
+    /// For whom it is; nobody where it is free, or was given up while UCX still knows of it.
+    peer: Option<Peer>,
 }
 
 /// What is to be sent.
@@ -67,9 +68,22 @@ impl<S> Default for Sends<S> {
 }
 
 impl<S> Sends<S> {
-    /// How many messages UCX holds on to.
-    pub fn pending(&self) -> usize {
-        self.slots.len() - self.free.len()
+    /// Whether UCX holds on to messages.
+    pub fn is_pending(&self) -> bool {
+        self.slots.iter().any(|slot| slot.peer.is_some())
+    }
+
+    /// Gives up what is under way for a peer whose process is gone: UCX will not read it any more, even
+    /// where it never says so. The slots are not used again before it does.
+    pub fn give_up(&mut self, peer: Peer) -> Vec<Returned<S>> {
+        let given_up = self.slots.iter_mut().filter(|slot| slot.peer == Some(peer));
+        given_up
+            .filter_map(|slot| {
+                slot.peer = None;
+                let (body, tag) = slot.large.take()?;
+                Some(Returned { body, tag })
+            })
+            .collect()
     }
 }
 
@@ -85,7 +99,7 @@ impl<S: SendBody> Sends<S> {
     ) -> Started<S> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot(finished));
         let slot = &mut self.slots[index as usize];
-        slot.peer = outgoing.peer;
+        slot.peer = Some(outgoing.peer);
         let header_bytes = slot.fill(&outgoing.frame, outgoing.payload, outgoing.trailer);
         let (header, small) = slot.bytes.split_at(header_bytes);
         let body: &[u8] = slot.large.as_ref().map_or(small, |(body, _)| body);
@@ -131,8 +145,9 @@ impl<S: SendBody> Sends<S> {
         Started::Over(UCS_PTR_STATUS(request), self.free(index).1)
     }
 
-    /// Frees the slot of a send that has ended; whose it was, and its large body.
-    pub fn free(&mut self, index: u32) -> (Peer, Option<Returned<S>>) {
+    /// Frees the slot of a send that has ended; whose it was, unless it was given up, and its large
+    /// body.
+    pub fn free(&mut self, index: u32) -> (Option<Peer>, Option<Returned<S>>) {
         let slot = &mut self.slots[index as usize];
         if index as usize >= KEPT_BUFFERS || slot.bytes.capacity() > KEPT_BUFFER_BYTES {
             slot.bytes = Vec::new();
@@ -140,7 +155,7 @@ impl<S: SendBody> Sends<S> {
         self.free.push(index);
         let returned = slot.large.take();
         (
-            slot.peer,
+            slot.peer.take(),
             returned.map(|(body, tag)| Returned { body, tag }),
         )
     }
@@ -151,7 +166,7 @@ impl<S: SendBody> Sends<S> {
             ticket: finished.ticket(index),
             bytes: Vec::new(),
             large: None,
-            peer: Peer(0),
+            peer: None,
         });
         index
     }

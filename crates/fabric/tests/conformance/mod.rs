@@ -1,5 +1,10 @@
 //! What every network must do, as functions over ports that its test file makes.
-#![allow(dead_code, reason = "each network's test file uses a part of it")]
+#![allow(
+    dead_code,
+    unused_macros,
+    unused_imports,
+    reason = "each test file uses a part of it"
+)]
 
 pub mod closing;
 pub mod exchange;

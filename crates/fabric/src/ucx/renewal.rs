@@ -1,0 +1,142 @@
+//! A port whose way in is blocked starts anew: see [`super::probe`].
+
+use super::links::Stage;
+use super::port::UcxPort;
+use super::probe::{Finding, Prober};
+use super::receiving::Receiving;
+use super::sending::Returned;
+use super::worker::Worker;
+use crate::error::Error;
+use crate::inbox::Event;
+use crate::port::{Peer, ReceiveBody, SendBody};
+
+/// How far the looking after is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probing {
+    /// Nothing speaks against the way in.
+    No,
+    /// A probe is to be sent.
+    Wanted,
+    /// A probe is on its way.
+    Sent,
+    /// As before, and another one is to follow.
+    SentAndWanted,
+}
+
+impl Probing {
+    /// Something has happened after which the way in may be blocked.
+    pub fn want(&mut self) {
+        *self = match self {
+            Probing::No | Probing::Wanted => Probing::Wanted,
+            Probing::Sent | Probing::SentAndWanted => Probing::SentAndWanted,
+        };
+    }
+}
+
+impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
+    /// Sends the probe that is wanted, and looks after the one that is on its way.
+    pub(super) fn probe(&mut self) {
+        match self.probing {
+            Probing::No => {}
+            Probing::Wanted => self.send_probe(),
+            Probing::Sent | Probing::SentAndWanted => self.look_after_probe(),
+        }
+    }
+
+    fn send_probe(&mut self) {
+        self.probing = Probing::No;
+        if self.prober.is_none() {
+            self.prober = Prober::new(&self.context, self.worker.address()).ok();
+            self.arrivals.get().probes = 0;
+        }
+        // Without one (no memory, no descriptors) the port goes on as it is.
+        if let Some(prober) = &mut self.prober {
+            prober.send();
+            self.probing = Probing::Sent;
+        }
+    }
+
+    fn look_after_probe(&mut self) {
+        let arrived = self.arrivals.get().probes;
+        let Some(prober) = &mut self.prober else {
+            return;
+        };
+        match prober.look(arrived) {
+            Finding::Open if self.probing == Probing::SentAndWanted => self.send_probe(),
+            Finding::Open => self.probing = Probing::No,
+            Finding::Blocked => self.renew(),
+            Finding::Unknown => {}
+        }
+    }
+
+    /// Loses everyone, and starts again with a new worker.
+    fn renew(&mut self) {
+        self.prober = None;
+        self.probing = Probing::Wanted;
+        let Ok(mut worker) = Worker::new(&self.context) else {
+            return;
+        };
+        if self.arrivals.attach(&mut worker).is_err() {
+            return;
+        }
+        self.release_offers(None);
+        let old = std::mem::replace(&mut self.worker, worker);
+        for peer in self.links.peers() {
+            self.lose_for_good(peer);
+        }
+        // With its worker UCX lets go of everything, whether it says so or not.
+        drop(old);
+        self.give_back_everything();
+        self.set_address();
+        // An error means that the thread does not wake before its time limit.
+        let _ = self.watch_worker();
+        self.probing = Probing::No;
+    }
+
+    fn lose_for_good(&mut self, peer: Peer) {
+        let error = Error::PeerLost("a process of this host died and blocked the way".into());
+        let Some(link) = self.links.get_mut(peer) else {
+            return;
+        };
+        if link.lose(error.clone()) {
+            let error = error.clone();
+            self.completed.push(Event::Lost { peer, error });
+        }
+        // The endpoint ends with the worker.
+        if matches!(link.stage, Stage::Lost(..)) {
+            link.stage = Stage::Lost(None, error);
+        }
+    }
+
+    fn give_back_everything(&mut self) {
+        let mut events = std::mem::take(&mut self.completed);
+        self.settle_finished(&mut events);
+        self.completed = events;
+        for peer in self.links.peers() {
+            let Some(link) = self.links.get_mut(peer) else {
+                continue;
+            };
+            (link.unsent, link.receiving) = (0, 0);
+            let error = link.error();
+            if link.is_closed() {
+                self.links.remove(peer);
+            }
+            self.give_back_all_of(peer, &error);
+        }
+        self.closing.clear();
+    }
+}
+
+impl<S, R> UcxPort<S, R> {
+    /// Gives back all that is under way for a peer, after which UCX will touch none of it.
+    pub(super) fn give_back_all_of(&mut self, peer: Peer, error: &Error) {
+        for Returned { body, tag } in self.sends.give_up(peer) {
+            let outcome = Err(error.clone());
+            self.completed.push(Event::Sent { tag, body, outcome });
+        }
+        for Receiving { into, tag, .. } in self.receives.give_up(peer) {
+            let outcome = Err(error.clone());
+            self.completed.push(Event::Received { tag, into, outcome });
+        }
+    }
+}
