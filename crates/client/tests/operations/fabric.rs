@@ -30,7 +30,10 @@ fn everything_works_over_every_network() {
 fn a_fabric_that_is_demanded_and_not_there_is_an_error() {
     let server = Server::start(Product::Memcached, &[]);
     let refused = client(&server, Transport::Fabric).get("key");
-    assert!(matches!(refused, Err(Error::FabricUnavailable(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::FabricUnavailable(_))),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -48,7 +51,9 @@ fn clients_of_both_kinds_see_the_same_items() {
         client(&server, Transport::Fabric),
         client(&server, Transport::Tcp),
     );
-    over_fabric.set("one", "from the fabric", 0).expect("stored");
+    over_fabric
+        .set("one", "from the fabric", 0)
+        .expect("stored");
     over_tcp.set("two", "from a socket", 0).expect("stored");
     let value = |client: &Client, key| client.get(key).expect("an answer").expect("an item").value;
     assert_eq!(value(&over_tcp, "one"), b"from the fabric");

@@ -1,0 +1,9 @@
+//! The request engine with simulated servers and simulated time.
+
+mod chaos;
+mod credits;
+mod failures;
+mod large;
+mod limits;
+mod malformed;
+mod world;
