@@ -8,6 +8,7 @@ use crate::item::RawItem;
 use crate::options::StoreConfig;
 use crate::reclaim::Reclaimer;
 use crate::segment::{Arena, SegmentState};
+use crate::tier::{Found, Tier, TierConfig};
 use farcache_base::time::{START, Seconds};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +31,10 @@ pub(crate) struct Core {
     pub epochs: Epochs,
     pub flush: Flush,
     pub reclaimer: Reclaimer,
-    /// One set for each handle and, last, one for the reclaimer.
+    /// Where items go that leave memory.
+    pub tier: Option<Tier>,
+    participants: Participants,
+    /// One set for each participant and, last, one for the reclaimer.
     pub events: Box<[Events]>,
     /// Entries of the index, to within a few per handle.
     entries: AtomicI64,
@@ -38,17 +42,43 @@ pub(crate) struct Core {
     clock: AtomicU32,
 }
 
+/// Places in the epochs for the store's own threads, which look at what lies on devices.
+struct Participants {
+    reclaimer: usize,
+    sweeper: usize,
+    flusher: usize,
+}
+
+/// How many those are.
+const OWN_PARTICIPANTS: usize = 3;
+/// Bytes of a device for which the index has address space for an entry.
+const DEVICE_BYTES_PER_ENTRY: u64 = 64;
+
 /// An index entry for a key, found with its chain locked.
 pub(crate) struct Entry<'c> {
     pub slot: SlotPlace<'c>,
     pub location: Location,
-    pub item: RawItem,
+    /// None for an item on a device that is not at hand.
+    pub item: Option<RawItem>,
+    /// The copy on a device of an item in memory.
+    pub shadow: Option<Location>,
     /// Neither expired nor flushed.
     pub is_visible: bool,
 }
 
 impl Core {
-    pub fn new(config: StoreConfig) -> io::Result<Core> {
+    /// The parts of a store; with the tier's, if it has one.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a configuration that cannot be, else the system's.
+    pub fn new(config: StoreConfig, tier: Option<(TierConfig, &Found)>) -> io::Result<Core> {
+        let seed = match &tier {
+            Some((_, found)) => found.index_seed(),
+            None => RandomState::new().hash_one("farcache index"),
+        };
+        let tier = tier
+            .map(|(tier, found)| Tier::new(tier, found, config.memory_bytes))
+            .transpose()?;
         let arena = Arena::new(&config)?;
         let buckets = config.memory_bytes / MEMORY_PER_INITIAL_BUCKET;
         let level = buckets
@@ -56,18 +86,29 @@ impl Core {
             .ilog2()
             .clamp(INITIAL_LEVEL_RANGE.0, INITIAL_LEVEL_RANGE.1);
         let memory_max = u64::from(arena.segment_count()) * arena.segment_bytes() as u64;
-        let capacity = memory_max / ITEM_BYTES_MIN / 6;
+        let device_max = tier.as_ref().map_or(0, Tier::bytes);
+        let capacity = (memory_max / ITEM_BYTES_MIN + device_max / DEVICE_BYTES_PER_ENTRY) / 6;
+        let epochs = Epochs::new(config.handles_max + OWN_PARTICIPANTS);
+        let mut own = (0..OWN_PARTICIPANTS).filter_map(|_| epochs.join());
+        let mut join = || own.next().expect("nobody has joined yet");
+        let participants = Participants {
+            reclaimer: join(),
+            sweeper: join(),
+            flusher: join(),
+        };
         Ok(Core {
             index: Index::new(level, capacity, config.huge_pages)?,
-            epochs: Epochs::new(config.handles_max),
-            secrets: RapidSecrets::seed(RandomState::new().hash_one("farcache index")),
+            epochs,
+            participants,
+            secrets: RapidSecrets::seed(seed),
             flush: Flush::default(),
             reclaimer: Reclaimer::default(),
-            events: (0..=config.handles_max)
+            events: (0..=config.handles_max + OWN_PARTICIPANTS)
                 .map(|_| Events::default())
                 .collect(),
             entries: AtomicI64::new(0),
             clock: AtomicU32::new(START),
+            tier,
             arena,
             config,
         })
@@ -96,27 +137,33 @@ impl Core {
         !self.flush.is_sweeping() || self.arena.meta_of(location).sequence() > self.flush.floor()
     }
 
+    /// The copy on a device of an item in memory whose chain is locked.
+    #[inline]
+    pub fn shadow_of(&self, chain: &LockedChain<'_>, key: &[u8]) -> Option<Location> {
+        let tier = self.tier.as_ref()?;
+        let mut fingerprint = None;
+        let is_shadow = |location: Location| {
+            location.is_on_device()
+                && tier.has_fingerprint(
+                    location,
+                    *fingerprint.get_or_insert_with(|| tier.fingerprint(key)),
+                )
+        };
+        chain.find(is_shadow).map(|(_, location)| location)
+    }
+
+    /// Takes a copy on a device out of its locked chain, for good.
+    pub fn kill_shadow(&self, chain: &LockedChain<'_>, shadow: Location) {
+        if let (Some(tier), Some(slot)) = (&self.tier, chain.place_of(shadow)) {
+            chain.remove(slot);
+            tier.kill(shadow);
+        }
+    }
+
     /// Whether readers may see an item.
     #[inline]
     pub fn is_visible(&self, location: Location, item: RawItem, now: Seconds) -> bool {
         !item.is_expired(now) && self.survives_flush(location)
-    }
-
-    /// The entry of a key in its locked chain, visible or not.
-    pub fn entry<'c>(
-        &self,
-        chain: &LockedChain<'c>,
-        key: &[u8],
-        now: Seconds,
-    ) -> Option<Entry<'c>> {
-        let (slot, location) = chain.find(|location| self.arena.item(location).has_key(key))?;
-        let item = self.arena.item(location);
-        Some(Entry {
-            slot,
-            location,
-            item,
-            is_visible: self.is_visible(location, item, now),
-        })
     }
 
     /// An item's token: the one stored with it, or the one that its place gives it.
@@ -125,10 +172,49 @@ impl Core {
             .unwrap_or_else(|| self.arena.derived_cas(location))
     }
 
-    /// Takes an entry out of the index.
-    pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) {
+    /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries those
+    /// were.
+    pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
         chain.remove(entry.slot);
-        self.note_dead(entry.location, entry.item);
+        self.note_replaced(entry);
+        self.bury(chain, entry)
+    }
+
+    /// Accounts for what lies in memory of an item whose entry was removed or replaced.
+    pub fn note_replaced(&self, entry: &Entry<'_>) {
+        if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
+            self.note_dead(entry.location, item);
+        }
+    }
+
+    /// Whether marks and expiries of the item at a location may change where it lies: not on a device,
+    /// nor where every change must reach one.
+    pub fn changes_in_place(&self, location: Location) -> bool {
+        !location.is_on_device() && !self.tier.as_ref().is_some_and(Tier::is_sync)
+    }
+
+    /// Notes an item in memory that is to be made durable.
+    #[inline]
+    pub fn note_dirty(&self, hash: u64, location: Location) {
+        if let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_sync()) {
+            tier.dirty.note(hash, location);
+        }
+    }
+
+    /// Accounts for what lies on a device of an item whose entry in its locked chain was removed or
+    /// replaced. Returns how many entries the item had.
+    pub fn bury(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
+        if entry.location.is_on_device() {
+            if let Some(tier) = &self.tier {
+                tier.kill(entry.location);
+            }
+            return 1;
+        }
+        if let Some(shadow) = entry.shadow {
+            self.kill_shadow(chain, shadow);
+            return 2;
+        }
+        1
     }
 
     /// Accounts for an item that the index no longer points at. A segment that this leaves with
@@ -152,6 +238,49 @@ impl Core {
                 self.reclaimer.wake();
             }
             growth_max -= 1;
+        }
+    }
+
+    /// The flusher's counters.
+    pub fn flusher_events(&self) -> &Events {
+        &self.events[self.participants.flusher]
+    }
+
+    /// The flusher is about to look at items in memory.
+    pub fn resume_flusher(&self) {
+        self.epochs.resume(self.participants.flusher);
+    }
+
+    /// The flusher looks at nothing in memory.
+    pub fn suspend_flusher(&self) {
+        self.epochs.suspend(self.participants.flusher);
+    }
+
+    /// The holder of the reclaimer's state is about to look at what lies on devices.
+    pub fn resume_reclaimer(&self) {
+        if self.tier.is_some() {
+            self.epochs.resume(self.participants.reclaimer);
+        }
+    }
+
+    /// The holder of the reclaimer's state looks at nothing on devices.
+    pub fn suspend_reclaimer(&self) {
+        if self.tier.is_some() {
+            self.epochs.suspend(self.participants.reclaimer);
+        }
+    }
+
+    /// The sweep is about to look at what lies on devices.
+    pub fn resume_sweeper(&self) {
+        if self.tier.is_some() {
+            self.epochs.resume(self.participants.sweeper);
+        }
+    }
+
+    /// The sweep looks at nothing on devices.
+    pub fn suspend_sweeper(&self) {
+        if self.tier.is_some() {
+            self.epochs.suspend(self.participants.sweeper);
         }
     }
 

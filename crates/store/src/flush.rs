@@ -43,6 +43,11 @@ impl Flush {
         self.state.fetch_max(floor << 1 | SWEEPING, SeqCst);
     }
 
+    /// Goes on with the floor of an earlier life of the store, of which nothing is left in the index.
+    pub fn restore(&self, floor: u64) {
+        self.state.store(floor << 1, SeqCst);
+    }
+
     /// A sweep against this floor is over, and no reader holds anything it removed. Readers go on
     /// looking if a later flush needs another sweep.
     pub fn end(&self, floor: u64) {

@@ -1,13 +1,15 @@
 //! Items as readers see them.
 
 use crate::core::Core;
+use crate::device::Buffer;
 use crate::handle::StoreHandle;
 use crate::index::Location;
-use crate::item::{RawItem, State};
+use crate::item::{Fields, RawItem, State};
 use farcache_base::time::Seconds;
 use stable_deref_trait::StableDeref;
 use std::fmt;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// An item as it was found; borrowed until the handle's next quiescent point.
@@ -42,6 +44,13 @@ impl<'h> Item<'h> {
 
     pub(crate) fn raw(&self) -> RawItem {
         self.raw
+    }
+
+    /// What its header says, with the marks that are kept elsewhere while it is on a device.
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = self.raw.fields();
+        fields.win_sent = self.is_win_sent();
+        fields
     }
 
     /// Its key, decoded.
@@ -115,18 +124,33 @@ impl<'h> Item<'h> {
 
     /// Whether some client has been told to recache it.
     pub fn is_win_sent(&self) -> bool {
-        self.raw.is_win_sent()
+        let is_marked_elsewhere = || {
+            let tier = self.handle.core.tier.as_ref();
+            tier.is_some_and(|tier| tier.is_win_sent(self.location))
+        };
+        self.raw.is_win_sent() || self.location.is_on_device() && is_marked_elsewhere()
     }
 
     /// Claims the right to recache it; true for exactly one caller until it is stored anew.
     pub fn claim_win(&self) -> bool {
         let core = &self.handle.core;
         let chain = core.index.lock(core.hash(self.raw.key()));
-        let Some(entry) = core.entry(&chain, self.raw.key(), self.handle.now()) else {
+        let Some(entry) = self.handle.entry(&chain, self.raw.key()) else {
             return !self.raw.is_win_sent();
         };
-        let is_first = !entry.item.is_win_sent();
-        entry.item.set_win_sent();
+        let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) else {
+            let tier = core.tier.as_ref();
+            let is_first = tier.is_some_and(|tier| tier.claim_win(entry.location));
+            return is_first && !self.raw.is_win_sent();
+        };
+        let is_first = !item.is_win_sent();
+        item.set_win_sent();
+        if let Some(shadow) = entry.shadow.filter(|_| is_first) {
+            core.kill_shadow(&chain, shadow);
+            drop(chain);
+            self.handle.note_entries(-1);
+            core.note_dirty(core.hash(self.raw.key()), entry.location);
+        }
         is_first
     }
 
@@ -137,13 +161,35 @@ impl<'h> Item<'h> {
 
     /// Keeps the value in place beyond the quiescent point.
     pub fn pin(&self) -> PinnedValue {
+        if self.location.is_on_device() {
+            return self.pin_from_device();
+        }
         let core = Arc::clone(&self.handle.core);
         let head = core.arena.head_of(self.location);
         core.arena.meta(head).pin();
         PinnedValue {
-            core,
-            head,
-            raw: self.raw,
+            value: self.raw.value().into(),
+            _keeper: Keeper::Segment {
+                _pin: SegmentPin { core, head },
+            },
+        }
+    }
+
+    #[cold]
+    fn pin_from_device(&self) -> PinnedValue {
+        match self.handle.reads.buffer_of(self.location, self.raw) {
+            Some(buffer) => PinnedValue {
+                value: self.raw.value().into(),
+                _keeper: Keeper::Buffer { _buffer: buffer },
+            },
+            // Its segment is just being written.
+            None => {
+                let copy: Box<[u8]> = self.raw.value().into();
+                PinnedValue {
+                    value: NonNull::from(&*copy),
+                    _keeper: Keeper::Copy { _copy: copy },
+                }
+            }
         }
     }
 }
@@ -163,21 +209,46 @@ impl Drop for Item<'_> {
 
 /// A value kept in place beyond the quiescent point, until dropped.
 pub struct PinnedValue {
-    core: Arc<Core>,
-    head: u32,
-    /// Stays readable: the pin was taken while the item was borrowed, and a pinned segment is not
-    /// reused.
-    raw: RawItem,
+    /// Stays readable: the pin was taken while the item was borrowed, and the keeper keeps it.
+    value: NonNull<[u8]>,
+    _keeper: Keeper,
 }
 
-// SAFETY: the item is only read, its segment stays in place until the pin is dropped, and the pin
-// itself is an atomic counter.
+/// What keeps a pinned value in place.
+enum Keeper {
+    Segment {
+        _pin: SegmentPin,
+    },
+    /// Into which it was read from a device.
+    Buffer {
+        _buffer: Arc<Buffer>,
+    },
+    Copy {
+        _copy: Box<[u8]>,
+    },
+}
+
+/// Keeps a segment from being reused.
+struct SegmentPin {
+    core: Arc<Core>,
+    head: u32,
+}
+
+impl Drop for SegmentPin {
+    fn drop(&mut self) {
+        self.core.arena.meta(self.head).unpin();
+    }
+}
+
+// SAFETY: the value is only read and stays in place as long as its keeper, each of which may be dropped
+// by any thread.
 unsafe impl Send for PinnedValue {}
 
 impl PinnedValue {
     /// The value.
     pub fn value(&self) -> &[u8] {
-        self.raw.value()
+        // SAFETY: the keeper keeps the value in place and unchanged.
+        unsafe { self.value.as_ref() }
     }
 }
 
@@ -189,18 +260,12 @@ impl Deref for PinnedValue {
     }
 }
 
-// SAFETY: the value lies in the arena, not in the pin, and neither moves nor changes while the pin
+// SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the pin
 // exists, wherever the pin itself is moved.
 unsafe impl StableDeref for PinnedValue {}
 
 impl fmt::Debug for PinnedValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "PinnedValue of {} bytes", self.len())
-    }
-}
-
-impl Drop for PinnedValue {
-    fn drop(&mut self) {
-        self.core.arena.meta(self.head).unpin();
     }
 }

@@ -1,16 +1,17 @@
 //! One thread's access to the store.
 
 use crate::BATCH_MAX;
-use crate::core::Core;
+use crate::core::{Core, Entry};
 use crate::events::Events;
 use crate::found::Item;
-use crate::index::{Hint, Location};
+use crate::index::{Hint, Location, LockedChain};
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
 use crate::prefetch::prefetch_line;
 use crate::reclaim::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
+use crate::tier::Reads;
 use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
 use std::cell::{Cell, RefCell};
@@ -36,6 +37,7 @@ pub struct StoreHandle {
     pub(crate) borrowed: Cell<usize>,
     pub(crate) writer: RefCell<Writer>,
     entries: Cell<i64>,
+    pub(crate) reads: Reads,
 }
 
 impl StoreHandle {
@@ -50,6 +52,7 @@ impl StoreHandle {
             borrowed: Cell::new(0),
             writer: RefCell::new(Writer::new(Queue::Probation, RECLAIMER_SEGMENTS)),
             entries: Cell::new(0),
+            reads: Reads::default(),
         }
     }
 
@@ -74,6 +77,7 @@ impl StoreHandle {
 
     /// The thread holds no item: what others deleted may be reused.
     pub fn quiescent(&mut self) {
+        self.reads.quiescent();
         if self.is_online.get() {
             self.core.epochs.pass(self.participant);
         }
@@ -81,6 +85,7 @@ impl StoreHandle {
 
     /// The thread will not touch the store until its next operation; call it before sleeping.
     pub fn park(&mut self) {
+        self.reads.quiescent();
         self.go_offline();
     }
 
@@ -112,14 +117,23 @@ impl StoreHandle {
 
     #[inline]
     pub(crate) fn get_hashed(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
-        self.core
-            .index
-            .find(hash, |location| self.accept(location, key, access))
+        let mut met_device = false;
+        let found = self.core.index.find(hash, |location| {
+            met_device |= location.is_on_device();
+            self.accept(location, key, access)
+        });
+        if found.is_none() && met_device {
+            return self.get_on_device(hash, key, access);
+        }
+        found
     }
 
-    /// The item at a location, if it has this key and may be seen.
+    /// The item at a location in memory, if it has this key and may be seen.
     #[inline]
     fn accept(&self, location: Location, key: &[u8], access: Access) -> Option<Item<'_>> {
+        if location.is_on_device() {
+            return None;
+        }
         let item = self.core.arena.item(location);
         if !item.has_key(key) {
             return None;
@@ -131,10 +145,141 @@ impl StoreHandle {
         Some(self.found(location, item, access))
     }
 
+    /// Looks a key up of which memory has nothing but a device may.
+    #[cold]
+    fn get_on_device(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
+        enum Met<'h> {
+            InMemory(Item<'h>),
+            OnDevice(Location),
+        }
+        let tier = self.core.tier.as_ref()?;
+        let fingerprint = tier.fingerprint(key);
+        let met = self.core.index.find(hash, |location| {
+            if !location.is_on_device() {
+                return self.accept(location, key, access).map(Met::InMemory);
+            }
+            let is_it = tier.has_fingerprint(location, fingerprint);
+            is_it.then_some(Met::OnDevice(location))
+        })?;
+        let location = match met {
+            Met::InMemory(item) => return Some(item),
+            Met::OnDevice(location) => location,
+        };
+        if !tier.is_visible(&self.core, location, self.now()) {
+            self.note_invisible_if(tier.is_expired(location, self.now()));
+            return None;
+        }
+        if !tier.slots.is_in_service(location.slot()) {
+            self.lose(hash, location);
+            return None;
+        }
+        let Some(item) = self.at_hand(location) else {
+            self.want(hash, location);
+            return None;
+        };
+        if !item.has_key(key) {
+            return None;
+        }
+        if access == Access::Use && tier.note_read(location) {
+            let promoted = self.promote(hash, location, item);
+            if promoted.is_some() {
+                return promoted;
+            }
+        }
+        Some(Item::new(self, location, item, item.state()))
+    }
+
+    /// Copies an item on a device that is at hand to memory, if there is room at once.
+    fn promote(&self, hash: u64, location: Location, item: RawItem) -> Option<Item<'_>> {
+        if self.core.is_low() {
+            return None;
+        }
+        let tier = self.core.tier.as_ref()?;
+        let mut fields = item.fields();
+        fields.win_sent |= tier.is_win_sent(location);
+        let layout = fields.layout(item.key().len(), item.value().len());
+        if !self.has_room(layout.size(), fields.expiry) {
+            return None;
+        }
+        let placed = self.place(&layout, fields.expiry)?;
+        let copy = self.write_copy(&placed, layout, &fields, item);
+        copy.inherit_state(item.state(), 0);
+        _ = copy.note_use(self.now());
+        let chain = self.core.index.lock(hash);
+        let is_wanted = chain.place_of(location).is_some()
+            && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(location))
+            && tier.is_visible(&self.core, location, self.now())
+            && self.in_memory(&chain, item.key()).is_none();
+        if !is_wanted || !chain.insert(placed.location()) {
+            drop(chain);
+            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
+            return None;
+        }
+        let meta = self.core.arena.meta(placed.head);
+        meta.add_live(layout.size());
+        drop(chain);
+        self.note_entries(1);
+        tier.counters.promoted.add(1);
+        Some(Item::new(self, placed.location(), copy, item.state()))
+    }
+
+    /// Where a key's item lies in memory.
+    fn in_memory(&self, chain: &LockedChain<'_>, key: &[u8]) -> Option<Location> {
+        let is_it = |location: Location| {
+            !location.is_on_device() && self.core.arena.item(location).has_key(key)
+        };
+        chain.find(is_it).map(|(_, location)| location)
+    }
+
+    /// The entry of a key in its locked chain, visible or not.
+    pub(crate) fn entry<'c>(&self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
+        let core = &self.core;
+        let mut met_device = false;
+        let found = chain.find(|location| {
+            met_device |= location.is_on_device();
+            !location.is_on_device() && core.arena.item(location).has_key(key)
+        });
+        let Some((slot, location)) = found else {
+            return met_device
+                .then(|| self.entry_on_device(chain, key))
+                .flatten();
+        };
+        let item = core.arena.item(location);
+        Some(Entry {
+            slot,
+            location,
+            item: Some(item),
+            shadow: core.shadow_of(chain, key),
+            is_visible: core.is_visible(location, item, self.now()),
+        })
+    }
+
+    #[cold]
+    fn entry_on_device<'c>(&self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
+        let tier = self.core.tier.as_ref()?;
+        let fingerprint = tier.fingerprint(key);
+        let (slot, location) = chain.find(|location| {
+            location.is_on_device() && tier.has_fingerprint(location, fingerprint)
+        })?;
+        let is_visible = tier.slots.is_in_service(location.slot())
+            && tier.is_visible(&self.core, location, self.now());
+        Some(Entry {
+            slot,
+            location,
+            item: self.at_hand(location),
+            shadow: None,
+            is_visible,
+        })
+    }
+
     #[cold]
     fn note_invisible(&self, item: RawItem) {
+        self.note_invisible_if(item.is_expired(self.now()));
+    }
+
+    fn note_invisible_if(&self, is_expired: bool) {
         let events = self.events();
-        if item.is_expired(self.now()) {
+        if is_expired {
             events.reads_expired.add(1);
         } else {
             events.reads_flushed.add(1);
@@ -228,6 +373,9 @@ impl StoreHandle {
     /// the next.
     #[inline]
     fn prefetch_item(&self, location: Location) {
+        if location.is_on_device() {
+            return;
+        }
         let address = self.core.arena.address_of(location).cast_const();
         prefetch_line(address);
         prefetch_line(address.wrapping_add(64));
@@ -240,6 +388,9 @@ impl StoreHandle {
             _ => {
                 self.core.flush.begin(|| self.core.arena.last_sequence());
                 self.core.reclaimer.wake();
+                if let Some(tier) = &self.core.tier {
+                    tier.flusher.wake();
+                }
             }
         }
     }

@@ -37,7 +37,7 @@ mod sync;
 mod tier;
 
 pub use {
-    device::Device,
+    device::{Device, Fault, FaultyDevice, FileDevice},
     found::{Item, PinnedValue},
     handle::StoreHandle,
     operations::Reservation,
@@ -48,7 +48,10 @@ pub use {
     scan::ScanCursor,
     stats::StoreStats,
     store::Store,
-    tier::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats},
+    tier::{
+        Durability, DurableMark, EngineChoice, ReadId, TierConfig, TierEvent, TierEventKind,
+        TierStats,
+    },
 };
 
 /// Most keys that [`StoreHandle::get_batch`] takes at once.

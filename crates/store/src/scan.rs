@@ -15,7 +15,7 @@ pub struct ScanCursor {
 impl StoreHandle {
     /// Visits about `most` items from the cursor on; false when the end is reached. Items stored
     /// or deleted meanwhile may or may not be seen; each other one is seen once. Expired items are
-    /// left out.
+    /// left out, and so are those that lie on a device only.
     pub fn scan(
         &self,
         cursor: &mut ScanCursor,
@@ -31,7 +31,11 @@ impl StoreHandle {
         while cursor.class < 1 << level && locations.len() < most {
             self.core
                 .index
-                .visit_class(cursor.class, level, |location| locations.push(location));
+                .visit_class(cursor.class, level, |location| {
+                    if !location.is_on_device() {
+                        locations.push(location);
+                    }
+                });
             cursor.class += 1;
         }
         for location in locations {

@@ -4,15 +4,19 @@ use crate::core::Core;
 use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
+use crate::tier::{FlusherThread, Found, TierConfig, recover};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A store, shared by all threads; each opens a [`StoreHandle`].
 pub struct Store {
     pub(crate) core: Arc<Core>,
     /// Ends with the store.
     _reclaimer: ReclaimThread,
+    /// Ends after the reclaimer, which may be waiting for it.
+    _flusher: Option<FlusherThread>,
 }
 
 impl Store {
@@ -22,9 +26,52 @@ impl Store {
     /// `InvalidInput` for a configuration that cannot be (a segment size that is no power of two,
     /// memory for fewer than eight segments or for more than 1 TiB), else the system's.
     pub fn new(config: StoreConfig) -> io::Result<Arc<Store>> {
-        let core = Arc::new(Core::new(config)?);
+        let core = Arc::new(Core::new(config, None)?);
         let _reclaimer = ReclaimThread::start(Arc::clone(&core))?;
-        Ok(Arc::new(Store { core, _reclaimer }))
+        Ok(Arc::new(Store {
+            core,
+            _reclaimer,
+            _flusher: None,
+        }))
+    }
+
+    /// Makes a store with a tier: what lies on the devices is there again, and what leaves memory goes there.
+    ///
+    /// # Errors
+    /// As [`Store::new`]; also `InvalidInput` for devices that are too small or hold data of different stores, and
+    /// those of the devices, where they cannot be read or written at all.
+    pub fn open(config: StoreConfig, tier: TierConfig) -> io::Result<Arc<Store>> {
+        let found = Found::look(&tier)?;
+        let core = Core::new(config, Some((tier, &found)))?;
+        let (physical, last) = recover(&core, &found)?;
+        let core = Arc::new(core);
+        let flusher = FlusherThread::start(&core, physical, last)?;
+        let _reclaimer = ReclaimThread::start(Arc::clone(&core))?;
+        Ok(Arc::new(Store {
+            core,
+            _reclaimer,
+            _flusher: Some(flusher),
+        }))
+    }
+
+    /// Writes out what is in memory, as far as the devices have room, and returns when it is durable; without a tier
+    /// it does nothing. Items that open handles have stored last stay behind: drop the handles first. False if not
+    /// everything became durable within `time`.
+    pub fn shutdown(&self, time: Duration) -> bool {
+        let Some(tier) = &self.core.tier else {
+            return true;
+        };
+        let deadline = Instant::now() + time;
+        let all = self.core.write_out(deadline);
+        let rest = deadline.saturating_duration_since(Instant::now());
+        tier.flusher.drain(rest.max(Duration::from_millis(1))) && all && tier.is_in_service()
+    }
+
+    /// Waits until everything that has left memory so far is durable, and every deletion; false if that takes longer
+    /// than `time`. True without a tier.
+    pub fn sync_tier(&self, time: Duration) -> bool {
+        let tier = self.core.tier.as_ref();
+        tier.is_none_or(|tier| tier.flusher.drain(time))
     }
 
     /// Opens a handle for the calling thread.

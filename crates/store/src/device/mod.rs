@@ -1,5 +1,17 @@
 //! Where the tier's data lies, apart from how it is read and written.
 
+mod buffer;
+mod engine;
+mod faulty;
+mod file;
+mod threads;
+mod uring;
+
+pub(crate) use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool};
+pub(crate) use engine::{Devices, Direction, Engine, Memory, Outcome, Transfer, Uring};
+pub use faulty::{Fault, FaultyDevice};
+pub use file::FileDevice;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 

@@ -9,8 +9,7 @@
 //! |---|---|
 //! | 44 to 63 | tag: 20 bits of the key's hash |
 //! | 43 | set in every occupied slot |
-//! | 40 to 42 | unused |
-//! | 0 to 39 | location |
+//! | 0 to 42 | location |
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -22,7 +21,7 @@ const TAG_SHIFT: u32 = 44;
 const OCCUPIED: u64 = 1 << 43;
 const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
 /// Bits of a location.
-pub(crate) const LOCATION_BITS: u32 = 40;
+pub(crate) const LOCATION_BITS: u32 = 43;
 
 const LOCKED: u64 = 1;
 const VERSION_ONE: u64 = 1 << 1;

@@ -255,6 +255,17 @@ impl RawItem {
         has_field || expiry == NEVER
     }
 
+    /// Tells its times in another process's seconds: the expiry is given, the rest is shifted. Only before
+    /// the item can be found.
+    pub fn rebase(&self, expiry: Seconds, shift: i64) {
+        _ = self.set_expiry(expiry);
+        let state = self.state();
+        let last_access = i64::from(state.last_access()) - shift;
+        let last_access = last_access.clamp(0, i64::from(STATE_ACCESS_MASK)) as u32;
+        self.state_word()
+            .store(state.0 & !STATE_ACCESS_MASK | last_access, Relaxed);
+    }
+
     /// Everything in its header but the token, for a copy.
     pub fn fields(&self) -> Fields {
         Fields {

@@ -18,13 +18,16 @@ impl StoreHandle {
         key: &[u8],
         options: &ArithmeticOptions,
     ) -> Result<ArithmeticOutcome, StoreError> {
+        if self.needs_reads() {
+            return Ok(ArithmeticOutcome::NotFound);
+        }
         self.enter();
         let hash = self.core.hash(key);
         loop {
             let mut value = 0;
             let end = self.rewrite(hash, key, Access::Use, |item| {
                 value = new_value(item, options)?;
-                let mut fields = item.raw().fields();
+                let mut fields = item.fields();
                 fields.cas = options.new_cas;
                 fields.cas_told = options.cas_wanted;
                 fields.expiry = options.expiry.unwrap_or(fields.expiry);
@@ -47,6 +50,7 @@ impl StoreHandle {
                     })
                 }
                 (RewriteEnd::Refused(outcome), _) => Ok(outcome),
+                (RewriteEnd::Absent, _) if self.needs_reads() => Ok(ArithmeticOutcome::NotFound),
                 (RewriteEnd::Absent, None) => Ok(ArithmeticOutcome::NotFound),
                 (RewriteEnd::Absent, Some((value, expiry))) => {
                     match self.create_number(key, value, expiry, options)? {

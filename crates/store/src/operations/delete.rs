@@ -9,6 +9,9 @@ impl StoreHandle {
     /// Removes an item, or invalidates or clears it. Where there is no memory to write down that an
     /// item is stale, it is removed: no reader may take it for fresh.
     pub fn delete(&self, key: &[u8], options: &DeleteOptions) -> DeleteOutcome {
+        if self.needs_reads() {
+            return DeleteOutcome::NotFound;
+        }
         self.enter();
         let hash = self.core.hash(key);
         if !options.invalidate && !options.clear_value {
@@ -25,17 +28,20 @@ impl StoreHandle {
 
     fn remove(&self, hash: u64, key: &[u8], compare_cas: Option<u64>) -> DeleteOutcome {
         let chain = self.core.index.lock(hash);
-        let Some(entry) = self.core.entry(&chain, key, self.now()) else {
+        let Some(entry) = self.entry(&chain, key) else {
             return DeleteOutcome::NotFound;
         };
-        let cas = || self.core.cas_of(entry.location, entry.item);
-        if entry.is_visible && compare_cas.is_some_and(|wanted| wanted != cas()) {
-            return DeleteOutcome::Exists;
+        if let Some(wanted) = compare_cas.filter(|_| entry.is_visible) {
+            match self.cas_of_entry(hash, &entry) {
+                Some(cas) if cas == wanted => {}
+                Some(_) => return DeleteOutcome::Exists,
+                None => return DeleteOutcome::NotFound,
+            }
         }
-        self.core.unlink(&chain, &entry);
+        let entries = self.core.unlink(&chain, &entry);
         drop(chain);
         self.events().removed.add(1);
-        self.note_entries(-1);
+        self.note_entries(-entries);
         if entry.is_visible {
             DeleteOutcome::Deleted
         } else {
@@ -52,7 +58,7 @@ fn kept_item(item: &Item<'_>, options: &DeleteOptions) -> Result<Rewrite<'static
     {
         return Err(DeleteOutcome::Exists);
     }
-    let mut fields = item.raw().fields();
+    let mut fields = item.fields();
     fields.cas = options.new_cas;
     if options.invalidate {
         fields.stale = true;

@@ -123,6 +123,41 @@ impl StoreHandle {
             Arc::ptr_eq(&reservation.core, &self.core),
             "a reservation of this store"
         );
+        self.commit_kept(&reservation, options)
+    }
+
+    /// Stores a value that has arrived whole, as [`StoreHandle::commit`] does, or gives the reservation back
+    /// where a device must be read first ([`StoreHandle::needs_reads`]).
+    ///
+    /// # Errors
+    /// The reservation, which is to be committed again when the reads are done.
+    ///
+    /// # Panics
+    /// With a reservation of another store.
+    pub fn try_commit(
+        &self,
+        reservation: Reservation,
+        options: &SetOptions,
+    ) -> Result<Result<SetOutcome, StoreError>, Reservation> {
+        assert!(
+            Arc::ptr_eq(&reservation.core, &self.core),
+            "a reservation of this store"
+        );
+        let outcome = self.commit_kept(&reservation, options);
+        if self.needs_reads() {
+            return Err(reservation);
+        }
+        Ok(outcome)
+    }
+
+    fn commit_kept(
+        &self,
+        reservation: &Reservation,
+        options: &SetOptions,
+    ) -> Result<SetOutcome, StoreError> {
+        if self.needs_reads() {
+            return Ok(SetOutcome::NotStored);
+        }
         let item = reservation.item;
         let was_flushed =
             self.core.arena.meta(reservation.placed.head).sequence() <= self.core.flush.floor();

@@ -116,18 +116,18 @@ impl StoreHandle {
         layout: Layout,
         parts: [&[u8]; 3],
     ) -> Option<Item<'_>> {
-        let header_read = item.raw().fields();
+        let header_read = item.fields();
         let placed = self.place(&layout, fields.expiry)?;
         // SAFETY: the room was just placed for this thread alone, for exactly this layout.
         let successor = unsafe { self.write(&placed, layout, fields, key, parts) };
         successor.inherit_state(item.raw().state(), item.raw().state().frequency());
         let chain = self.core.index.lock(hash);
-        let entry = self.core.entry(&chain, key, self.now()).filter(|entry| {
+        let entry = self.entry(&chain, key).filter(|entry| {
             let is_same = entry.location == item.location() && entry.is_visible;
-            is_same && entry.item.fields() == header_read
+            is_same && item.fields() == header_read
         });
         let was_published =
-            entry.is_some() && self.publish(chain, entry.as_ref(), &placed, successor);
+            entry.is_some() && self.publish(hash, chain, entry.as_ref(), &placed, successor);
         if !was_published {
             self.writer.borrow_mut().unplace(&self.core.arena, &placed);
             return None;

@@ -52,6 +52,9 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Result<SetOutcome, StoreError> {
         self.check_size(key, value.len(), options.flags)?;
+        if self.needs_reads() {
+            return Ok(SetOutcome::NotStored);
+        }
         self.enter();
         let hash = self.core.hash(key);
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
@@ -143,6 +146,24 @@ impl StoreHandle {
         }
     }
 
+    /// Writes a copy of an item.
+    ///
+    /// # Panics
+    /// Where the layout is not that of the fields and the item's key and value.
+    pub(crate) fn write_copy(
+        &self,
+        placed: &Placed,
+        layout: Layout,
+        fields: &Fields,
+        item: RawItem,
+    ) -> RawItem {
+        let (key, value) = (item.key(), item.value());
+        assert_eq!(layout, fields.layout(key.len(), value.len()));
+        assert_eq!(layout.size(), placed.size());
+        // SAFETY: just asserted; the place was given to the caller alone.
+        unsafe { self.write(placed, layout, fields, key, [value, &[], &[]]) }
+    }
+
     /// Puts a written item under its key, if the present one allows it.
     pub(super) fn commit_placed(
         &self,
@@ -153,13 +174,14 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Commit {
         let chain = self.core.index.lock(hash);
-        let entry = self.core.entry(&chain, key, self.now());
-        match self.judge(options, entry.as_ref().filter(|entry| entry.is_visible)) {
+        let entry = self.entry(&chain, key);
+        let present = entry.as_ref().filter(|entry| entry.is_visible);
+        match self.judge(hash, options, present) {
             Verdict::Store => {}
             Verdict::Refuse(outcome) => return Commit::Ended(outcome),
             Verdict::StoreStale => return Commit::MustBeStale,
         }
-        if !self.publish(chain, entry.as_ref(), placed, item) {
+        if !self.publish(hash, chain, entry.as_ref(), placed, item) {
             return Commit::Ended(SetOutcome::NotStored);
         }
         let cas = self.cas_told_of(placed, item);
@@ -167,13 +189,15 @@ impl StoreHandle {
     }
 
     /// Whether an item may take the place of the present one.
-    fn judge(&self, options: &SetOptions, present: Option<&Entry<'_>>) -> Verdict {
+    fn judge(&self, hash: u64, options: &SetOptions, present: Option<&Entry<'_>>) -> Verdict {
         let refused = match (options.mode, options.compare_cas, present) {
             (SetMode::Add, _, Some(_)) => SetOutcome::NotStored,
             (_, Some(_), None) => SetOutcome::NotFound,
             (SetMode::Replace, _, None) => SetOutcome::NotStored,
             (_, Some(wanted), Some(present)) => {
-                let cas = self.core.cas_of(present.location, present.item);
+                let Some(cas) = self.cas_of_entry(hash, present) else {
+                    return Verdict::Refuse(SetOutcome::NotStored);
+                };
                 match compare(options, wanted, cas) {
                     Comparison::Same => return Verdict::Store,
                     Comparison::Outdated => return Verdict::StoreStale,
@@ -224,6 +248,7 @@ impl StoreHandle {
     /// the chain. False where the index is full.
     pub(super) fn publish(
         &self,
+        hash: u64,
         chain: LockedChain<'_>,
         entry: Option<&Entry<'_>>,
         placed: &Placed,
@@ -237,8 +262,12 @@ impl StoreHandle {
         match entry {
             Some(entry) => {
                 chain.replace(entry.slot, placed.location());
+                let entries = self.core.bury(&chain, entry);
                 drop(chain);
-                self.core.note_dead(entry.location, entry.item);
+                self.core.note_replaced(entry);
+                if entries > 1 {
+                    self.note_entries(1 - entries);
+                }
             }
             None if chain.insert(placed.location()) => {
                 // Unlocked first: accounting may split this very chain.
@@ -252,7 +281,17 @@ impl StoreHandle {
             }
         }
         self.events().stored.add(1);
+        self.core.note_dirty(hash, placed.location());
         true
+    }
+
+    /// The token of an item found with its chain locked; none where a device must be read for it first.
+    pub(super) fn cas_of_entry(&self, hash: u64, entry: &Entry<'_>) -> Option<u64> {
+        let Some(item) = entry.item else {
+            self.want(hash, entry.location);
+            return None;
+        };
+        Some(self.core.cas_of(entry.location, item))
     }
 
     /// The token of an item just stored, as the client is told it.
@@ -280,7 +319,7 @@ impl StoreHandle {
                 {
                     return Err(SetOutcome::Exists);
                 }
-                let mut fields = item.raw().fields();
+                let mut fields = item.fields();
                 fields.cas = options.new_cas;
                 fields.cas_told = options.cas_wanted;
                 (fields.stale, fields.win_sent) = (false, false);
@@ -305,6 +344,7 @@ impl StoreHandle {
                     cas: item.told_cas(),
                 }),
                 RewriteEnd::Refused(outcome) => Ok(outcome),
+                RewriteEnd::Absent if self.needs_reads() => Ok(SetOutcome::NotStored),
                 RewriteEnd::Absent if options.compare_cas.is_some() => Ok(SetOutcome::NotFound),
                 RewriteEnd::Absent if options.vivify.is_none() => Ok(SetOutcome::NotStored),
                 RewriteEnd::Absent => match self.set(key, value, &created)? {

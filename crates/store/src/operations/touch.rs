@@ -18,6 +18,9 @@ impl StoreHandle {
         expiry: Seconds,
         access: Access,
     ) -> Result<Option<Item<'_>>, StoreError> {
+        if self.needs_reads() {
+            return Ok(None);
+        }
         self.enter();
         let hash = self.core.hash(key);
         match self.touch_in_place(hash, key, expiry, access) {
@@ -27,6 +30,7 @@ impl StoreHandle {
         }
         let end = self.rewrite(hash, key, access, |item| {
             let mut fields = self.core.fields_for_copy(item.location(), item.raw());
+            fields.win_sent |= item.is_win_sent();
             fields.expiry = expiry;
             let (before, after) = (Part::EMPTY, Part::EMPTY);
             Ok::<_, Infallible>(Rewrite {
@@ -51,15 +55,26 @@ impl StoreHandle {
         access: Access,
     ) -> Touched<'_> {
         let chain = self.core.index.lock(hash);
-        let entry = self.core.entry(&chain, key, self.now());
+        let entry = self.entry(&chain, key);
         let Some(entry) = entry.filter(|entry| entry.is_visible) else {
             return Touched::Absent;
         };
+        let Some(item) = entry
+            .item
+            .filter(|_| self.core.changes_in_place(entry.location))
+        else {
+            return Touched::NoRoom;
+        };
         self.core.arena.meta_of(entry.location).note_expiry(expiry);
-        if !entry.item.set_expiry(expiry) {
+        if !item.set_expiry(expiry) {
             return Touched::NoRoom;
         }
-        Touched::Done(self.found(entry.location, entry.item, access))
+        if let Some(shadow) = entry.shadow {
+            self.core.kill_shadow(&chain, shadow);
+            drop(chain);
+            self.note_entries(-1);
+        }
+        Touched::Done(self.found(entry.location, item, access))
     }
 }
 
@@ -67,6 +82,6 @@ impl StoreHandle {
 enum Touched<'h> {
     Done(Item<'h>),
     Absent,
-    /// The item has no field for an expiry.
+    /// The item has no field for an expiry, or lies where it cannot be changed.
     NoRoom,
 }

@@ -6,9 +6,14 @@ use crate::core::Core;
 use crate::index::Location;
 use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
 use crate::segment::{Placed, Queue, Writer};
+use crate::tier::{PROGRESS_WAIT, Spilled};
+use std::time::{Duration, Instant};
 
 /// Items whose index buckets are fetched together.
 const BATCH: usize = 16;
+
+/// How long emptying a segment waits for a device before it gives up.
+const DEVICE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// One item of the segment being emptied.
 #[derive(Clone, Copy)]
@@ -28,7 +33,10 @@ impl Core {
     /// retires it. False if an item that must stay had nowhere to go: the segment is back in
     /// service with what is left in it.
     pub(super) fn empty(&self, state: &mut State, head: u32, fate: Fate) -> bool {
-        if !self.move_or_drop_all(state, head, fate) {
+        self.resume_reclaimer();
+        let was_emptied = self.move_or_drop_all(state, head, fate);
+        self.suspend_reclaimer();
+        if !was_emptied {
             self.arena.cancel_emptying(head);
             return false;
         }
@@ -95,17 +103,51 @@ impl Core {
             return true;
         }
         match fate.of(item.state(), home) {
-            Verdict::Drop => {
-                self.drop_item(candidate, item, false);
-                true
-            }
+            Verdict::Drop => self.spill_or_drop(state, candidate, item),
             Verdict::Move { queue, frequency } => {
                 self.move_item(state, candidate, item, queue, frequency)
-                    || (self.config.evict && {
-                        self.drop_item(candidate, item, false);
-                        true
-                    })
+                    || self.spill_or_drop(state, candidate, item)
             }
+        }
+    }
+
+    /// An item that memory has no room for: it goes to a device, if it is not there already. False if it
+    /// must stay and there is no room for it anywhere.
+    fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem) -> bool {
+        if self.tier.is_none() || self.is_shadowed(candidate, item) {
+            self.drop_item(candidate, item, false);
+            return self.tier.is_some() || self.config.evict;
+        }
+        let deadline = Instant::now() + DEVICE_WAIT_MAX;
+        loop {
+            match self.spill(candidate.hash, candidate.location, item) {
+                Spilled::Done => return true,
+                Spilled::Changed => {
+                    let home = self.arena.meta_of(candidate.location).queue();
+                    return self.move_or_drop(state, candidate, Fate::Drop, home);
+                }
+                Spilled::Busy if Instant::now() < deadline => self.wait_for_device(),
+                Spilled::Busy | Spilled::Refused => break,
+            }
+        }
+        if self.config.evict {
+            self.drop_item(candidate, item, false);
+        }
+        self.config.evict
+    }
+
+    fn is_shadowed(&self, candidate: Candidate, item: RawItem) -> bool {
+        let chain = self.index.lock(candidate.hash);
+        self.shadow_of(&chain, item.key()).is_some()
+    }
+
+    /// The device works on what it was given. The caller is emptying a segment, whose items stay.
+    fn wait_for_device(&self) {
+        if let Some(tier) = &self.tier {
+            tier.counters.waits.add(1);
+            self.suspend_reclaimer();
+            tier.flusher.wait_for_progress(PROGRESS_WAIT);
+            self.resume_reclaimer();
         }
     }
 
@@ -115,9 +157,17 @@ impl Core {
             return;
         };
         chain.remove(slot);
+        let shadow = self.shadow_of(&chain, item.key());
+        if let Some(shadow) = shadow.filter(|_| is_expired) {
+            self.kill_shadow(&chain, shadow);
+        }
         drop(chain);
         self.note_dead(candidate.location, item);
-        self.note_entries(-1);
+        self.note_entries(-1 - i64::from(is_expired && shadow.is_some()));
+        if shadow.is_some() && !is_expired {
+            // It stays on its device.
+            return;
+        }
         let events = self.reclaimer_events();
         events.removed.add(1);
         let was_fetched = item.state().was_fetched();

@@ -11,6 +11,7 @@ mod thread;
 
 use crate::core::Core;
 use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
+use crate::tier::Tier;
 use policy::Fate;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -24,6 +25,9 @@ const GRACE_POLL: Duration = Duration::from_micros(20);
 const STOCK_PART: u32 = 128;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 32;
+/// The same with a tier: emptying takes as long as the device does, so there is more in stock for a burst.
+const TIER_STOCK_PART: u32 = 16;
+const TIER_STOCK_MAX: u32 = 512;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
 /// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
@@ -103,7 +107,11 @@ impl Core {
     /// Free segments that are kept ready for writers.
     fn low_water(&self) -> u32 {
         let counts = self.arena.counts();
-        (counts.allowed / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX) + RECLAIMER_SEGMENTS
+        let (part, most) = match self.tier {
+            Some(_) => (TIER_STOCK_PART, TIER_STOCK_MAX),
+            None => (STOCK_PART, STOCK_MAX),
+        };
+        (counts.allowed / part).clamp(STOCK_MIN, most) + RECLAIMER_SEGMENTS
     }
 
     /// Whether writers are close to finding no free segment.
@@ -152,6 +160,26 @@ impl Core {
         made.map_or(Room::None, Room::Run)
     }
 
+    /// Moves everything in sealed segments to the tier's devices, the oldest first; false if something had
+    /// to stay.
+    pub fn write_out(&self, deadline: Instant) -> bool {
+        let mut state = self.reclaimer.state();
+        state.probation.seal_all(&self.arena);
+        state.main.seal_all(&self.arena);
+        let is_sealed = |head: &u32| self.arena.meta(*head).state() == SegmentState::Sealed;
+        let mut heads: Vec<u32> = (0..self.arena.segment_count()).filter(is_sealed).collect();
+        heads.sort_by_key(|&head| self.arena.meta(head).sequence());
+        let mut all = true;
+        for head in heads {
+            let is_in_time = Instant::now() < deadline && self.can_spill();
+            let was_emptied = is_in_time
+                && self.arena.begin_emptying(head)
+                && self.empty(&mut state, head, Fate::Drop);
+            all &= was_emptied || self.arena.meta(head).live_items() == 0;
+        }
+        all
+    }
+
     /// Whether items that stay have nowhere to go until readers leave the retired segments.
     fn must_wait(&self) -> bool {
         let counts = self.arena.counts();
@@ -185,11 +213,16 @@ impl Core {
         if let Some(head) = self.cheapest_in_window(state) {
             return Some((head, Fate::Keep));
         }
-        if !self.config.evict {
+        if !self.config.evict && !self.can_spill() {
             return self.sparsest().map(|head| (head, Fate::Keep));
         }
         self.oldest()
             .map(|(head, queue)| (head, Fate::ByUse { queue, round }))
+    }
+
+    /// Whether items may leave memory for a device.
+    fn can_spill(&self) -> bool {
+        self.tier.as_ref().is_some_and(Tier::takes_items)
     }
 
     /// A segment in the next window with little or nothing alive in it.

@@ -15,7 +15,7 @@ impl Core {
     /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
     /// now.
     pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
-        let fate = if self.config.evict {
+        let fate = if self.config.evict || self.can_spill() {
             Fate::Drop
         } else {
             Fate::Keep

@@ -36,7 +36,17 @@ impl Core {
     }
 
     fn remove_flushed_of_class(&self, class: u64, level: u32, floor: u64) {
+        self.resume_sweeper();
         self.index.remove_class(class, level, |location| {
+            if let Some(tier) = self.tier.as_ref().filter(|_| location.is_on_device()) {
+                let is_flushed = tier.is_flushed(location, floor);
+                if is_flushed {
+                    tier.remove_live(location);
+                    self.reclaimer_events().removed.add(1);
+                    self.note_entries(-1);
+                }
+                return is_flushed;
+            }
             let is_flushed = self.arena.meta_of(location).sequence() <= floor;
             if is_flushed {
                 self.note_dead(location, self.arena.item(location));
@@ -45,6 +55,7 @@ impl Core {
             }
             is_flushed
         });
+        self.suspend_sweeper();
     }
 
     /// Frees segments in which nothing is alive any longer, or everything has expired.

@@ -4,7 +4,7 @@ use super::free_map::FreeMap;
 use super::meta::{SegmentMeta, SegmentState};
 use super::queues::{Queued, Queues};
 use crate::epoch::Epochs;
-use crate::index::{LOCATION_BITS, Location};
+use crate::index::Location;
 use crate::item::{ITEM_ALIGNMENT, RawItem};
 use crate::options::StoreConfig;
 use crate::region::Region;
@@ -21,6 +21,8 @@ pub(crate) const RECLAIMER_SEGMENTS: u32 = 2;
 /// How far `cache_memlimit` can raise the limit set at start: address space is reserved for this
 /// many times as much.
 const GROWTH_MAX: u64 = 4;
+/// Bits of a location in memory; one above them says that a location is on a device.
+const MEMORY_LOCATION_BITS: u32 = 40;
 /// A derived CAS token is the filling's sequence number above this many bits of the item's place.
 const CAS_PLACE_BITS: u32 = 28;
 
@@ -81,7 +83,7 @@ impl Arena {
         let segment = u64::from(config.segment_bytes);
         let allowed = config.memory_bytes / segment;
         let total = allowed * GROWTH_MAX;
-        let location_limit = (ITEM_ALIGNMENT as u64) << LOCATION_BITS;
+        let location_limit = (ITEM_ALIGNMENT as u64) << MEMORY_LOCATION_BITS;
         if !segment.is_power_of_two() || allowed < 8 || total * segment > location_limit {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -164,6 +166,16 @@ impl Arena {
     /// The last sequence number given to a filling.
     pub fn last_sequence(&self) -> u64 {
         self.sequence.load(SeqCst)
+    }
+
+    /// A sequence number for a segment that is assembled for a device.
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, SeqCst) + 1
+    }
+
+    /// Has sequence numbers go on above those of an earlier life of the store.
+    pub fn raise_sequence(&self, last: u64) {
+        self.sequence.fetch_max(last, SeqCst);
     }
 
     pub fn meta(&self, segment: u32) -> &SegmentMeta {

@@ -1,7 +1,7 @@
 //! Which segments hold nothing: a bit each. Single segments are taken from below and runs from
 //! above, so that runs find room.
 
-pub(super) struct FreeMap {
+pub(crate) struct FreeMap {
     words: Vec<u64>,
     free: u32,
     /// No word below this one has a bit set.

@@ -7,6 +7,7 @@ mod queues;
 mod writer;
 
 pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};
+pub(crate) use free_map::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use queues::Queues;
 pub(crate) use writer::{Placed, Writer, least_run};

@@ -46,6 +46,11 @@ impl Placed {
     pub fn location(&self) -> Location {
         self.place.location()
     }
+
+    /// Bytes of the room.
+    pub fn size(&self) -> usize {
+        self.size
+    }
 }
 
 /// One thread's open segments, by size and lifetime.

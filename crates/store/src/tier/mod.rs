@@ -2,6 +2,263 @@
 //!
 //! `docs/design/tier.md` says how it works and what it guarantees.
 
+mod assembler;
+mod cleaner;
+mod counters;
+mod deaths;
+mod dirty;
+mod flusher;
+mod format;
+mod location;
 mod options;
+mod persist;
+mod reads;
+mod recovery;
+mod scan;
+mod slots;
+mod spill;
+mod stats;
+mod table;
 
+pub use dirty::DurableMark;
+pub(crate) use flusher::FlusherThread;
 pub use options::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats};
+pub use reads::ReadId;
+pub(crate) use reads::Reads;
+pub(crate) use recovery::{Found, recover};
+pub(crate) use spill::{PROGRESS_WAIT, Spilled};
+
+use crate::core::Core;
+use crate::device::{Buffer, BufferPool, Devices, Uring};
+use crate::index::Location;
+use crate::item::RawItem;
+use assembler::{Appended, Assembler};
+use counters::{Counters, EventList};
+use deaths::Deaths;
+use dirty::Dirty;
+use farcache_base::time::{Seconds, is_expired};
+use flusher::FlusherDoor;
+use format::Death;
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use slots::Slots;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The tier of one store.
+pub(crate) struct Tier {
+    pub config: TierConfig,
+    pub devices: Devices,
+    pub slots: Slots,
+    pub deaths: Deaths,
+    pub dirty: Dirty,
+    pub flusher: FlusherDoor,
+    pub counters: Counters,
+    pub events: EventList,
+    pub read_pool: BufferPool,
+    write_pool: BufferPool,
+    /// Stands where a buffer was.
+    no_buffer: Arc<Buffer>,
+    store_id: [u8; 16],
+    secrets: RapidSecrets,
+    assembler: Mutex<Assembler>,
+    /// Held while a mark is made on an item of a segment that may just be changing its table.
+    marks: Mutex<()>,
+    /// Slots whose segments were dropped when the store was opened.
+    dropped: Mutex<Vec<(u32, u32)>>,
+    durable_through: AtomicU64,
+    is_full: AtomicBool,
+    /// Bytes read from the devices in one window.
+    window_bytes: u64,
+    /// Reads that failed since the last that did not, by device.
+    read_failures: Box<[AtomicU32]>,
+}
+
+/// Reads that fail one after the other before a device is taken out of service.
+const READ_FAILURES_MAX: u32 = 16;
+
+impl EngineChoice {
+    fn uring(self) -> Uring {
+        match self {
+            EngineChoice::Auto => Uring::IfPossible,
+            EngineChoice::Uring => Uring::Required,
+            EngineChoice::Threads => Uring::Never,
+        }
+    }
+}
+
+impl Tier {
+    /// A tier whose devices have been looked at.
+    ///
+    /// # Errors
+    /// The kernel's, where it has no memory to give.
+    pub fn new(config: TierConfig, found: &Found, memory_bytes: u64) -> io::Result<Tier> {
+        let devices: Devices = config.devices.clone().into();
+        let segment_bytes = u64::from(found.superblock.segment_bytes);
+        let write_bytes = segment_bytes * (u64::from(config.write_buffers) + 4);
+        Ok(Tier {
+            slots: Slots::new(&devices, segment_bytes),
+            deaths: Deaths::default(),
+            dirty: Dirty::default(),
+            flusher: FlusherDoor::default(),
+            counters: Counters::default(),
+            events: EventList::default(),
+            read_pool: BufferPool::new(config.read_buffer_bytes)?,
+            write_pool: BufferPool::new(write_bytes as usize)?,
+            no_buffer: Arc::new(Buffer::new(1)),
+            store_id: found.superblock.store_id,
+            secrets: RapidSecrets::seed(found.superblock.fingerprint_seed),
+            assembler: Mutex::new(Assembler::after(0)),
+            marks: Mutex::new(()),
+            dropped: Mutex::default(),
+            durable_through: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+            window_bytes: memory_bytes.max(1),
+            read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
+            devices,
+            config,
+        })
+    }
+
+    fn assembler(&self) -> MutexGuard<'_, Assembler> {
+        self.assembler.lock().expect("no holder panics")
+    }
+
+    /// Tells keys apart whose tags are alike.
+    pub fn fingerprint(&self, key: &[u8]) -> u64 {
+        rapidhash_v3_seeded(key, &self.secrets)
+    }
+
+    /// Whether a location holds, for all that is known without reading it, the key of this fingerprint.
+    pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
+        let table = self.slots.table(location.slot());
+        table.is_some_and(|table| table.fingerprint(location.item()) == fingerprint)
+    }
+
+    /// Whether readers may see the item at a location.
+    pub fn is_visible(&self, core: &Core, location: Location, now: Seconds) -> bool {
+        let table = self.slots.table(location.slot());
+        let is_alive = table.is_some_and(|table| !is_expired(table.expiry(location.item()), now));
+        is_alive && self.slots.slot(location.slot()).sequence() > core.flush.floor()
+    }
+
+    /// Whether the item at a location has expired.
+    pub fn is_expired(&self, location: Location, now: Seconds) -> bool {
+        let table = self.slots.table(location.slot());
+        table.is_some_and(|table| is_expired(table.expiry(location.item()), now))
+    }
+
+    /// Whether a flush with this floor has voided the item at a location.
+    pub fn is_flushed(&self, location: Location, floor: u64) -> bool {
+        self.slots.slot(location.slot()).sequence() <= floor
+    }
+
+    /// Size of all devices, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.devices.iter().map(|device| device.bytes()).sum()
+    }
+
+    /// Whether items may leave memory for a device, now or when it has caught up.
+    pub fn takes_items(&self) -> bool {
+        self.is_in_service() && !self.is_full.load(Acquire)
+    }
+
+    /// The item at a location, if its segment is still in its buffer.
+    pub fn in_buffer(&self, location: Location) -> Option<RawItem> {
+        let table = self.slots.table(location.slot())?;
+        let address = table.address_in_buffer(location.item())?;
+        // SAFETY: the record was complete before its location was published, is never changed, and stays
+        // as long as the table, which stays until the caller's next quiescent point.
+        Some(unsafe { RawItem::at(address) })
+    }
+
+    /// Notes a read; true if it is the second one of late.
+    pub fn note_read(&self, location: Location) -> bool {
+        let table = self.slots.table(location.slot());
+        table.is_some_and(|table| table.note_read(location.item(), self.window()))
+    }
+
+    fn window(&self) -> u64 {
+        self.counters.bytes_read.get() / self.window_bytes
+    }
+
+    /// Whether a client has been told to recache the item.
+    pub fn is_win_sent(&self, location: Location) -> bool {
+        let table = self.slots.table(location.slot());
+        table.is_some_and(|table| table.is_win_sent(location.item()))
+    }
+
+    /// Notes that a client is told to recache the item; true for the first. With its chain locked.
+    pub fn claim_win(&self, location: Location) -> bool {
+        let _marks = self.marks.lock().expect("no holder panics");
+        let table = self.slots.table(location.slot());
+        table.is_some_and(|table| table.set_win_sent(location.item()))
+    }
+
+    /// Accounts for an item to which the index no longer points. With its chain locked.
+    pub fn remove_live(&self, location: Location) {
+        let Some(table) = self.slots.table(location.slot()) else {
+            return;
+        };
+        let record = table.record(location.item());
+        let slot = self.slots.slot(location.slot());
+        if slot.remove_live(record.end - record.start) && self.is_full.load(Relaxed) {
+            self.flusher.wake();
+        }
+    }
+
+    /// The copy at a location was overwritten or deleted: it must never be found again. With its chain locked.
+    pub fn kill(&self, location: Location) {
+        let Some(table) = self.slots.table(location.slot()) else {
+            return;
+        };
+        let death = Death {
+            write_number: table.write_number,
+            item: location.item(),
+        };
+        self.remove_live(location);
+        self.deaths.note(death);
+    }
+
+    /// Whether anything can be written at all.
+    pub fn is_in_service(&self) -> bool {
+        self.slots.devices_in_service() > 0
+    }
+
+    pub fn is_sync(&self) -> bool {
+        self.config.durability == Durability::Sync
+    }
+
+    fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Release);
+    }
+
+    /// There is no slot to open: will there be one?
+    fn no_slot(&self) -> Appended {
+        if !self.is_in_service() {
+            return Appended::Full;
+        }
+        self.flusher.wake();
+        if self.is_full.load(Acquire) {
+            Appended::Full
+        } else {
+            Appended::Busy
+        }
+    }
+
+    /// Notes how a read of a device went; enough failures in a row take it out of service.
+    pub fn note_read_result(&self, device: usize, is_ok: bool) {
+        let failures = &self.read_failures[device];
+        if is_ok {
+            if failures.load(Relaxed) > 0 {
+                failures.store(0, Relaxed);
+            }
+        } else if failures.fetch_add(1, Relaxed) + 1 == READ_FAILURES_MAX {
+            self.flusher.wake();
+        }
+    }
+
+    fn has_failed_reads(&self, device: usize) -> bool {
+        self.read_failures[device].load(Relaxed) >= READ_FAILURES_MAX
+    }
+}

@@ -1,0 +1,324 @@
+//! The segment that is written next: items and deaths are gathered in its buffer.
+
+use super::Tier;
+use super::flusher::Job;
+use super::format::*;
+use super::location::ITEMS_MAX;
+use super::table::Table;
+use crate::core::Core;
+use crate::device::{BUFFER_ALIGNMENT, Buffer};
+use crate::index::Location;
+use crate::item::{Fields, Layout, RawItem, State};
+use std::sync::Arc;
+
+/// Least size of a record: header, an item with a token and a key of one byte.
+const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
+/// Room is kept for waiting deaths up to one part in this many of a segment.
+const DEATH_PART_MAX: usize = 4;
+/// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
+pub(crate) const CLEANER_SLOTS: u32 = 2;
+
+/// An item on its way to the device.
+pub(crate) struct Incoming<'a> {
+    pub hash: u64,
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+    /// With its token written down.
+    pub fields: Fields,
+    pub state: State,
+}
+
+/// Who brings an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Memory,
+    Cleaner,
+}
+
+/// How bringing an item ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// The index points at the new place.
+    Done,
+    /// It was not wanted any more.
+    Gone,
+    /// There will be room when the device has caught up.
+    Busy,
+    /// There is no room.
+    Full,
+}
+
+/// The segment being assembled.
+struct Open {
+    slot: u32,
+    run: u32,
+    write_number: u64,
+    sequence: u64,
+    buffer: Arc<Buffer>,
+    capacity: usize,
+    used: usize,
+    items: Vec<TableEntry>,
+    item_room: usize,
+}
+
+impl Open {
+    /// Whether a record fits beside the table and these deaths.
+    fn fits(&self, bytes: usize, deaths: usize) -> bool {
+        // Many deaths at once go with several segments.
+        let death_bytes = (2 * deaths * DEATH_BYTES).min(self.capacity / DEATH_PART_MAX);
+        let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes;
+        self.items.len() < self.item_room && self.used + bytes + table <= self.capacity
+    }
+
+    /// Copies bytes to a place in the buffer that no reader looks at.
+    fn put(&self, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.capacity);
+        // SAFETY: in bounds; only the holder of the assembler writes to the buffer, and readers look
+        // only at records whose places have been published, which is never written again.
+        unsafe {
+            let place = self.buffer.address().add(offset);
+            place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    /// Writes a record behind the last one; returns its size.
+    fn write_record(&self, incoming: &Incoming<'_>, layout: Layout) -> usize {
+        let (item_bytes, number) = (layout.size(), self.items.len() as u32);
+        assert!(self.used + RECORD_HEADER_BYTES + item_bytes <= self.capacity);
+        self.put(self.used + 4, &(item_bytes as u32).to_le_bytes());
+        // SAFETY: the bytes asserted above are nobody's until the record is published.
+        let rest = unsafe {
+            let record = self.buffer.address().add(self.used);
+            let address = record.add(RECORD_HEADER_BYTES);
+            address.add(item_bytes - 4).cast::<u32>().write_unaligned(0);
+            let item = RawItem::write_header(address, layout, &incoming.fields, incoming.key, 0);
+            item.inherit_state(incoming.state, 0);
+            address
+                .add(layout.value_offset())
+                .copy_from_nonoverlapping(incoming.value.as_ptr(), incoming.value.len());
+            std::slice::from_raw_parts(record.add(4), 4 + item_bytes)
+        };
+        let checksum = record_checksum(self.write_number, number, rest);
+        self.put(self.used, &checksum.to_le_bytes());
+        RECORD_HEADER_BYTES + item_bytes
+    }
+}
+
+/// Assembles one segment at a time.
+pub(crate) struct Assembler {
+    open: Option<Open>,
+    next_write_number: u64,
+    /// Deaths that the segment before told of.
+    told_last: Box<[Death]>,
+}
+
+impl Assembler {
+    /// An assembler that goes on behind this write number.
+    pub fn after(write_number: u64) -> Assembler {
+        Assembler {
+            open: None,
+            next_write_number: write_number + 1,
+            told_last: Box::default(),
+        }
+    }
+}
+
+/// Bytes that a record takes.
+pub(crate) fn record_bytes(incoming: &Incoming<'_>) -> usize {
+    let layout = incoming
+        .fields
+        .layout(incoming.key.len(), incoming.value.len());
+    RECORD_HEADER_BYTES + layout.size()
+}
+
+impl Tier {
+    /// Appends an item to the segment being assembled. `publish` is told its place and says whether the item is
+    /// still wanted; if so it has made the index point there.
+    pub fn append(
+        &self,
+        core: &Core,
+        incoming: &Incoming<'_>,
+        source: Source,
+        publish: impl FnOnce(Location) -> bool,
+    ) -> Appended {
+        let layout = incoming
+            .fields
+            .layout(incoming.key.len(), incoming.value.len());
+        let bytes = RECORD_HEADER_BYTES + layout.size();
+        let mut assembler = self.assembler();
+        if !self.has_room(&assembler, core, bytes) {
+            self.seal(&mut assembler);
+            if let Err(refusal) = self.open(&mut assembler, core, bytes, source) {
+                return refusal;
+            }
+        }
+        let open = assembler.open.as_mut().expect("it has room");
+        let (number, start) = (open.items.len() as u32, open.used);
+        let size = open.write_record(incoming, layout);
+        let fingerprint = self.fingerprint(incoming.key);
+        let record = start as u64..(start + size) as u64;
+        let expiry = incoming.fields.expiry;
+        let table = self.slots.table(open.slot).expect("an open slot has one");
+        table.set(number, fingerprint, record, expiry);
+        open.items.push(TableEntry {
+            hash: incoming.hash,
+            fingerprint,
+            offset: start as u64,
+            expiry,
+        });
+        open.used += size;
+        self.slots.slot(open.slot).add_live(size as u64, expiry);
+        if !publish(Location::on_device(open.slot, number)) {
+            _ = self.slots.slot(open.slot).remove_live(size as u64);
+            open.items.pop();
+            open.used = start;
+            return Appended::Gone;
+        }
+        self.count_appended(source, size as u64);
+        if open.run > 1 {
+            self.seal(&mut assembler);
+        }
+        Appended::Done
+    }
+
+    fn count_appended(&self, source: Source, bytes: u64) {
+        let (items, all_bytes) = match source {
+            Source::Memory => (
+                &self.counters.items_written,
+                &self.counters.bytes_from_memory,
+            ),
+            Source::Cleaner => (&self.counters.items_moved, &self.counters.bytes_moved),
+        };
+        items.add(1);
+        all_bytes.add(bytes);
+    }
+
+    fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
+        let is_young = |open: &&Open| open.sequence > core.flush.floor();
+        let open = assembler.open.as_ref().filter(is_young);
+        open.is_some_and(|open| open.fits(bytes, self.deaths.pending()))
+    }
+
+    /// Opens a segment in which a record of this size fits.
+    fn open(
+        &self,
+        assembler: &mut Assembler,
+        core: &Core,
+        bytes: usize,
+        source: Source,
+    ) -> Result<(), Appended> {
+        let segment_bytes = self.slots.segment_bytes() as usize;
+        let needed = HEADER_BYTES + bytes + ENTRY_BYTES;
+        let run = needed.div_ceil(segment_bytes) as u32;
+        let keep = match source {
+            Source::Memory => CLEANER_SLOTS,
+            Source::Cleaner => 0,
+        };
+        if self.counters.buffers.get() >= u64::from(self.config.write_buffers) {
+            return Err(Appended::Busy);
+        }
+        let capacity = run as usize * segment_bytes;
+        let item_room = if run > 1 {
+            1
+        } else {
+            (capacity / RECORD_BYTES_MIN).min(ITEMS_MAX as usize)
+        };
+        let buffer = Arc::new(self.write_pool.take(capacity));
+        let (write_number, sequence) = (assembler.next_write_number, core.arena.next_sequence());
+        let table = Table::with_room(item_room, write_number, Some(Arc::clone(&buffer)));
+        let Some(slot) = self.slots.open(run, keep, sequence, table) else {
+            return Err(self.no_slot());
+        };
+        assembler.next_write_number += 1;
+        self.counters.buffers.add(1);
+        assembler.open = Some(Open {
+            slot,
+            run,
+            write_number,
+            sequence,
+            buffer,
+            capacity,
+            used: HEADER_BYTES,
+            items: Vec::new(),
+            item_room,
+        });
+        Ok(())
+    }
+
+    /// Opens a segment for deaths alone, unless one is open. False where there is no room.
+    pub fn open_for_deaths(&self, core: &Core) -> bool {
+        let mut assembler = self.assembler();
+        let is_open = assembler.open.is_some();
+        is_open || self.open(&mut assembler, core, 0, Source::Cleaner).is_ok()
+    }
+
+    /// Finishes the segment being assembled, if there is anything in it, and hands it to the flusher.
+    pub fn seal_open(&self) {
+        self.seal(&mut self.assembler());
+    }
+
+    fn seal(&self, assembler: &mut Assembler) {
+        let Some(open) = assembler.open.take() else {
+            return;
+        };
+        let table_bytes = open.items.len() * ENTRY_BYTES;
+        let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
+        let (deaths, deaths_through) = self.deaths.take(death_room);
+        let mut echoes = std::mem::replace(&mut assembler.told_last, deaths.clone()).into_vec();
+        echoes.truncate(death_room - deaths.len());
+        let tail = encode_tail(&open.items, deaths.iter().chain(&echoes));
+        open.put(open.used, &tail);
+        let header = SegmentHeader {
+            slots: open.run,
+            store_id: self.store_id,
+            write_number: open.write_number,
+            sequence: open.sequence,
+            flush_floor: 0,
+            watermark: 0,
+            epoch_unix: self.config.epoch_unix,
+            items: open.items.len() as u32,
+            deaths: deaths.len() as u32,
+            table_offset: open.used as u64,
+            table_checksum: crc32c::crc32c(&tail),
+            echoes: echoes.len() as u32,
+        };
+        let bytes = (open.used + tail.len()).next_multiple_of(BUFFER_ALIGNMENT);
+        self.flusher.push(Job {
+            slot: open.slot,
+            run: open.run,
+            header,
+            deaths,
+            deaths_through,
+            bytes,
+            buffer: open.buffer,
+            has_failed: false,
+        });
+    }
+}
+
+/// The item table, and the deaths that follow it.
+fn encode_tail<'a>(items: &[TableEntry], deaths: impl Iterator<Item = &'a Death>) -> Vec<u8> {
+    let deaths: Vec<&Death> = deaths.collect();
+    let table_bytes = items.len() * ENTRY_BYTES;
+    let mut tail = vec![0; table_bytes + deaths.len() * DEATH_BYTES];
+    let (table, rest) = tail.split_at_mut(table_bytes);
+    let entries = table.chunks_exact_mut(ENTRY_BYTES);
+    entries.zip(items).for_each(|(at, item)| item.encode(at));
+    let places = rest.chunks_exact_mut(DEATH_BYTES);
+    places.zip(deaths).for_each(|(at, death)| death.encode(at));
+    tail
+}
+
+/// Puts the header in its place, in a buffer that is about to be written.
+pub(crate) fn put_header(buffer: &Buffer, header: &SegmentHeader) {
+    let mut bytes = [0; HEADER_BYTES];
+    header.encode(&mut bytes);
+    assert!(buffer.len() >= HEADER_BYTES);
+    // SAFETY: in bounds; the header's place belongs to the flusher from the sealing on, and readers look
+    // only at records.
+    unsafe {
+        buffer
+            .address()
+            .copy_from_nonoverlapping(bytes.as_ptr(), HEADER_BYTES);
+    }
+}

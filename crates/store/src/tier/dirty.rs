@@ -1,0 +1,79 @@
+//! What `Durability::Sync` has yet to make durable, and who waits for it.
+
+use crate::index::Location;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, Weak};
+
+/// A point in the life of the store; everything done before it is durable once [`crate::StoreHandle::is_durable`]
+/// says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DurableMark(pub(crate) u64);
+
+#[derive(Default)]
+struct State {
+    items: Vec<(u64, Location)>,
+    /// The last mark given out.
+    marked: u64,
+}
+
+/// Items stored and not yet durable.
+#[derive(Default)]
+pub(crate) struct Dirty {
+    state: Mutex<State>,
+    durable: AtomicU64,
+    waiters: Mutex<Vec<Weak<OwnedFd>>>,
+}
+
+impl Dirty {
+    /// Notes an item in memory, by hash and place.
+    pub fn note(&self, hash: u64, location: Location) {
+        let mut state = self.state.lock().expect("no holder panics");
+        state.items.push((hash, location));
+        state.marked += 1;
+    }
+
+    /// A mark behind everything noted so far.
+    pub fn mark(&self) -> DurableMark {
+        let mut state = self.state.lock().expect("no holder panics");
+        state.marked += 1;
+        DurableMark(state.marked)
+    }
+
+    /// What was noted, and the mark up to which it reaches.
+    pub fn take(&self) -> (Vec<(u64, Location)>, u64) {
+        let mut state = self.state.lock().expect("no holder panics");
+        (std::mem::take(&mut state.items), state.marked)
+    }
+
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Acquire)
+    }
+
+    /// Everything up to a mark is durable: wakes those who wait.
+    pub fn set_durable(&self, mark: u64) {
+        self.durable.store(mark, Release);
+        let mut waiters = self.waiters.lock().expect("no holder panics");
+        waiters.retain(|waiter| {
+            let event = waiter.upgrade();
+            if let Some(event) = &event {
+                // It cannot fail but by overflow, and then it is readable anyway.
+                let _ = rustix::io::write(event.as_ref(), &1u64.to_ne_bytes());
+            }
+            event.is_some()
+        });
+    }
+
+    /// An event that becomes readable whenever something has become durable.
+    ///
+    /// # Errors
+    /// The system's, where it has no descriptors left.
+    pub fn subscribe(&self) -> io::Result<Arc<OwnedFd>> {
+        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let mut waiters = self.waiters.lock().expect("no holder panics");
+        waiters.push(Arc::downgrade(&event));
+        Ok(event)
+    }
+}

@@ -1,0 +1,160 @@
+//! What a segment is, at its beginning.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic, `FARCSEG` and 0 |
+//! | 8 | 4 | format version |
+//! | 12 | 4 | slots that it takes |
+//! | 16 | 16 | store |
+//! | 32 | 8 | write number: 1 for the first segment that the store ever wrote, then without gaps |
+//! | 40 | 8 | sequence number, from the same counter as those of the fillings of memory |
+//! | 48 | 8 | flush floor: what has a sequence number up to it is void |
+//! | 56 | 8 | watermark: segments with write numbers up to it were durable |
+//! | 64 | 8 | Unix time, in seconds, of the instant 0 of expiries |
+//! | 72 | 4 | items |
+//! | 76 | 4 | deaths |
+//! | 80 | 8 | where the item table begins, in bytes from the segment's start |
+//! | 88 | 4 | checksum of item table, deaths and echoes |
+//! | 92 | 4 | echoes: deaths of the segment written before, told once more, so that no single damage revives the dead |
+//! | 96 | 28 | 0 |
+//! | 124 | 4 | checksum of bytes 0 to 123 |
+
+use super::{DEATH_BYTES, ENTRY_BYTES, FORMAT_VERSION, Reader, Writer};
+
+const MAGIC: [u8; 8] = *b"FARCSEG\0";
+/// Size of a header; the first record follows.
+pub(crate) const HEADER_BYTES: usize = 128;
+const CHECKSUM: usize = 124;
+
+/// What a segment is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub slots: u32,
+    pub store_id: [u8; 16],
+    pub write_number: u64,
+    pub sequence: u64,
+    pub flush_floor: u64,
+    pub watermark: u64,
+    pub epoch_unix: i64,
+    pub items: u32,
+    pub deaths: u32,
+    pub table_offset: u64,
+    pub table_checksum: u32,
+    pub echoes: u32,
+}
+
+const _: () = assert!(CHECKSUM + 4 == HEADER_BYTES);
+
+impl SegmentHeader {
+    pub fn encode(&self, out: &mut [u8]) {
+        let out = &mut out[..HEADER_BYTES];
+        out.fill(0);
+        let mut writer = Writer(out);
+        writer.bytes(0, &MAGIC);
+        writer.u32(8, FORMAT_VERSION);
+        writer.u32(12, self.slots);
+        writer.bytes(16, &self.store_id);
+        writer.u64(32, self.write_number);
+        writer.u64(40, self.sequence);
+        writer.u64(48, self.flush_floor);
+        writer.u64(56, self.watermark);
+        writer.u64(64, self.epoch_unix as u64);
+        writer.u32(72, self.items);
+        writer.u32(76, self.deaths);
+        writer.u64(80, self.table_offset);
+        writer.u32(88, self.table_checksum);
+        writer.u32(92, self.echoes);
+        let checksum = crc32c::crc32c(&writer.0[..CHECKSUM]);
+        writer.u32(CHECKSUM, checksum);
+    }
+
+    /// None for anything that is not a whole header of this version.
+    pub fn decode(bytes: &[u8]) -> Option<SegmentHeader> {
+        let reader = Reader(bytes.get(..HEADER_BYTES)?);
+        let is_whole = reader.array(0) == MAGIC
+            && reader.u32(8) == FORMAT_VERSION
+            && reader.u32(CHECKSUM) == crc32c::crc32c(&bytes[..CHECKSUM]);
+        is_whole.then(|| SegmentHeader {
+            slots: reader.u32(12),
+            store_id: reader.array(16),
+            write_number: reader.u64(32),
+            sequence: reader.u64(40),
+            flush_floor: reader.u64(48),
+            watermark: reader.u64(56),
+            epoch_unix: reader.u64(64) as i64,
+            items: reader.u32(72),
+            deaths: reader.u32(76),
+            table_offset: reader.u64(80),
+            table_checksum: reader.u32(88),
+            echoes: reader.u32(92),
+        })
+    }
+
+    /// Bytes of the item table, the deaths and the echoes.
+    pub fn table_bytes(&self) -> usize {
+        let deaths = self.deaths as usize + self.echoes as usize;
+        self.items as usize * ENTRY_BYTES + deaths * DEATH_BYTES
+    }
+
+    /// Bytes of the whole segment.
+    pub fn segment_bytes(&self) -> u64 {
+        self.table_offset + self.table_bytes() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: SegmentHeader = SegmentHeader {
+        slots: 1,
+        store_id: [7; 16],
+        write_number: 0x0201,
+        sequence: 9,
+        flush_floor: 8,
+        watermark: 0x0200,
+        epoch_unix: -2,
+        items: 3,
+        deaths: 2,
+        table_offset: 4096,
+        table_checksum: 0xdead_beef,
+        echoes: 1,
+    };
+
+    #[test]
+    fn its_bytes_are_these() {
+        let mut bytes = [0xff; 128];
+        EXAMPLE.encode(&mut bytes);
+        let mut expected = [0u8; 128];
+        expected[..7].copy_from_slice(b"FARCSEG");
+        expected[8] = 1; // version
+        expected[12] = 1; // slots
+        expected[16..32].fill(7);
+        expected[32..34].copy_from_slice(&[1, 2]); // 0x0201, low byte first
+        expected[40] = 9;
+        expected[48] = 8;
+        expected[57] = 2; // 0x0200
+        expected[64] = 0xfe; // -2 in two's complement
+        expected[65..72].fill(0xff);
+        expected[72] = 3;
+        expected[76] = 2;
+        expected[81] = 0x10; // 4096 = 0x1000
+        expected[88..92].copy_from_slice(&[0xef, 0xbe, 0xad, 0xde]);
+        expected[92] = 1; // echoes
+        assert_eq!(bytes[..124], expected[..124]);
+        assert_eq!(SegmentHeader::decode(&bytes), Some(EXAMPLE));
+        // Three entries of 24 bytes, two deaths and an echo of 16.
+        assert_eq!(EXAMPLE.segment_bytes(), 4096 + 72 + 48);
+    }
+
+    #[test]
+    fn no_flipped_bit_goes_unnoticed() {
+        let mut bytes = [0; 128];
+        EXAMPLE.encode(&mut bytes);
+        for bit in 0..128 * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(SegmentHeader::decode(&bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Locations on a device.
+//!
+//! | bits of a location | content |
+//! |---|---|
+//! | 42 | 1: on a device |
+//! | 17 to 41 | slot |
+//! | 0 to 16 | number of the item in the slot's segment |
+
+use crate::index::Location;
+
+const ON_DEVICE: u64 = 1 << 42;
+const ITEM_BITS: u32 = 17;
+/// Slots that can be told apart: with 1 MiB each, 35,184 GB.
+pub(crate) const SLOTS_MAX: u64 = 1 << 25;
+/// Items of one segment that can be told apart.
+pub(crate) const ITEMS_MAX: u32 = 1 << ITEM_BITS;
+
+impl Location {
+    /// The place of an item on a device.
+    pub fn on_device(slot: u32, item: u32) -> Location {
+        debug_assert!(u64::from(slot) < SLOTS_MAX && item < ITEMS_MAX);
+        Location(ON_DEVICE | u64::from(slot) << ITEM_BITS | u64::from(item))
+    }
+
+    /// Whether it is on a device; else it is in memory.
+    #[inline]
+    pub fn is_on_device(self) -> bool {
+        self.0 & ON_DEVICE != 0
+    }
+
+    /// The slot, of a location on a device.
+    pub fn slot(self) -> u32 {
+        ((self.0 & !ON_DEVICE) >> ITEM_BITS) as u32
+    }
+
+    /// The item's number in its segment, of a location on a device.
+    pub fn item(self) -> u32 {
+        self.0 as u32 & (ITEMS_MAX - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::LOCATION_BITS;
+
+    #[test]
+    fn the_largest_location_fits_and_comes_apart_again() {
+        let location = Location::on_device(SLOTS_MAX as u32 - 1, ITEMS_MAX - 1);
+        assert!(location.0 < 1 << LOCATION_BITS && location.is_on_device());
+        assert_eq!(location.slot(), SLOTS_MAX as u32 - 1);
+        assert_eq!(location.item(), ITEMS_MAX - 1);
+        assert!(!Location((1 << 40) - 1).is_on_device());
+    }
+}

@@ -1,0 +1,219 @@
+//! Reading the headers and tables of all segments.
+
+use super::Tier;
+use super::format::*;
+use super::location::ITEMS_MAX;
+use crate::device::{BUFFER_ALIGNMENT, Buffer, Direction, Engine, Memory, Transfer};
+use std::collections::BTreeMap;
+use std::io;
+
+/// Reads at the devices at once.
+const DEPTH: usize = 64;
+
+/// A segment whose header is whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub slot: u32,
+    pub header: SegmentHeader,
+}
+
+/// All segments on the devices.
+pub(super) struct Scan {
+    /// By write number, oldest first.
+    pub segments: Vec<Segment>,
+}
+
+/// A range of blocks to be read.
+struct Part {
+    device: usize,
+    offset: u64,
+    bytes: usize,
+}
+
+/// Reads many parts, and shows each in their order; a part that cannot be read is shown as none.
+fn read_in_order(
+    tier: &Tier,
+    parts: impl Iterator<Item = Part>,
+    mut show: impl FnMut(usize, Option<&[u8]>),
+) -> io::Result<()> {
+    let mut engine = Engine::new(&tier.devices, DEPTH as u32, tier.config.engine.uring())?;
+    let mut parts = parts.enumerate();
+    let mut arrived: BTreeMap<u64, Option<Buffer>> = BTreeMap::new();
+    let (mut next, mut ended) = (0, Vec::new());
+    loop {
+        while engine.in_flight() + arrived.len() < 2 * DEPTH
+            && let Some((number, part)) = parts.next()
+        {
+            engine.submit(Transfer {
+                direction: Direction::Read,
+                device: part.device,
+                offset: part.offset,
+                buffer: Memory::Own(tier.read_pool.take(part.bytes)),
+                bytes: part.bytes,
+                token: number as u64,
+            });
+        }
+        engine.start();
+        if engine.in_flight() == 0 {
+            return Ok(());
+        }
+        engine.wait();
+        engine.poll(&mut ended);
+        for outcome in ended.drain(..) {
+            let buffer = match (outcome.result, outcome.transfer.buffer) {
+                (Ok(()), Memory::Own(buffer)) => Some(buffer),
+                _ => None,
+            };
+            arrived.insert(outcome.transfer.token, buffer);
+        }
+        while let Some(buffer) = arrived.remove(&next) {
+            show(next as usize, buffer.as_deref());
+            next += 1;
+        }
+    }
+}
+
+impl Scan {
+    /// Reads the headers on these devices.
+    ///
+    /// # Errors
+    /// The system's, where there is no engine to be had.
+    pub fn headers(tier: &Tier, devices: &[usize]) -> io::Result<Scan> {
+        let slots: Vec<u32> = devices
+            .iter()
+            .flat_map(|&device| tier.slots.of_device(device).skip(1))
+            .collect();
+        let parts = slots.iter().map(|&slot| Part {
+            device: tier.slots.device_of(slot),
+            offset: tier.slots.offset_of(slot),
+            bytes: BUFFER_ALIGNMENT,
+        });
+        let mut segments = Vec::new();
+        read_in_order(tier, parts, |number, bytes| {
+            let header = bytes.and_then(SegmentHeader::decode);
+            let slot = slots[number];
+            if let Some(header) = header.filter(|header| is_possible(tier, slot, header)) {
+                segments.push(Segment { slot, header });
+            }
+        })?;
+        drop_overlapped(&mut segments);
+        segments.sort_by_key(|segment| segment.header.write_number);
+        segments.dedup_by_key(|segment| segment.header.write_number);
+        Ok(Scan { segments })
+    }
+
+    /// Up to which write number everything was durable.
+    pub fn watermark(&self) -> u64 {
+        let watermarks = self.segments.iter().map(|segment| segment.header.watermark);
+        watermarks.max().unwrap_or(0)
+    }
+
+    /// Reads the item tables and deaths of some segments and shows them in order; none for a damaged one.
+    ///
+    /// # Errors
+    /// The system's, where there is no engine to be had.
+    pub fn tables(
+        &self,
+        tier: &Tier,
+        positions: &[usize],
+        mut show: impl FnMut(usize, Option<&[u8]>),
+    ) -> io::Result<()> {
+        let span = |header: &SegmentHeader| {
+            let start = header.table_offset / BUFFER_ALIGNMENT as u64 * BUFFER_ALIGNMENT as u64;
+            let end = header
+                .segment_bytes()
+                .next_multiple_of(BUFFER_ALIGNMENT as u64);
+            (start, end.max(start + BUFFER_ALIGNMENT as u64))
+        };
+        let parts = positions.iter().map(|&position| {
+            let segment = &self.segments[position];
+            let (start, end) = span(&segment.header);
+            Part {
+                device: tier.slots.device_of(segment.slot),
+                offset: tier.slots.offset_of(segment.slot) + start,
+                bytes: (end - start) as usize,
+            }
+        });
+        read_in_order(tier, parts, |number, bytes| {
+            let header = &self.segments[positions[number]].header;
+            let lead = (header.table_offset - span(header).0) as usize;
+            let tail = bytes.map(|bytes| &bytes[lead..lead + header.table_bytes()]);
+            show(
+                positions[number],
+                tail.filter(|tail| is_table(header, tail)),
+            );
+        })
+    }
+}
+
+/// Whether a header can be that of a segment in this slot.
+fn is_possible(tier: &Tier, slot: u32, header: &SegmentHeader) -> bool {
+    let end = tier.slots.of_device(tier.slots.device_of(slot)).end;
+    let room = u64::from(header.slots) * tier.slots.segment_bytes();
+    header.store_id == tier.store_id
+        && header.slots >= 1
+        && header.slots <= end - slot
+        && header.items <= ITEMS_MAX
+        && header.table_offset >= HEADER_BYTES as u64
+        && header.table_offset <= room
+        && header.table_bytes() as u64 <= room - header.table_offset
+}
+
+/// Of two segments that claim the same slots, only the newer can be whole.
+fn drop_overlapped(segments: &mut Vec<Segment>) {
+    segments.sort_by_key(|segment| segment.slot);
+    let mut kept: Vec<Segment> = Vec::with_capacity(segments.len());
+    for &segment in segments.iter() {
+        while let Some(last) = kept.last()
+            && last.slot + last.header.slots > segment.slot
+            && last.header.write_number < segment.header.write_number
+        {
+            kept.pop();
+        }
+        let is_covered = kept
+            .last()
+            .is_some_and(|last| last.slot + last.header.slots > segment.slot);
+        if !is_covered {
+            kept.push(segment);
+        }
+    }
+    *segments = kept;
+}
+
+/// Whether an item table is whole and can be one.
+fn is_table(header: &SegmentHeader, tail: &[u8]) -> bool {
+    if crc32c::crc32c(tail) != header.table_checksum {
+        return false;
+    }
+    let mut end = HEADER_BYTES as u64;
+    let in_order = parse_entries(&tail[..header.items as usize * ENTRY_BYTES]).all(|entry| {
+        let fits = entry.offset >= end;
+        end = entry.offset + RECORD_HEADER_BYTES as u64;
+        fits
+    });
+    in_order && end <= header.table_offset.max(HEADER_BYTES as u64)
+}
+
+/// Whether a segment has arrived whole, every record of it.
+pub(super) fn verify_whole(tier: &Tier, segment: &Segment) -> bool {
+    let header = &segment.header;
+    let bytes = (header.segment_bytes() as usize).next_multiple_of(BUFFER_ALIGNMENT);
+    let mut buffer = Buffer::new(bytes);
+    let device = &tier.devices[tier.slots.device_of(segment.slot)];
+    if device
+        .read_at(&mut buffer[..bytes], tier.slots.offset_of(segment.slot))
+        .is_err()
+    {
+        return false;
+    }
+    let start = header.table_offset as usize;
+    let tail = &buffer[start..start + header.table_bytes()];
+    if !is_table(header, tail) {
+        return false;
+    }
+    let table = &tail[..header.items as usize * ENTRY_BYTES];
+    parse_entries(table).enumerate().all(|(number, entry)| {
+        let record = &buffer[entry.offset as usize..start];
+        record_item(record, header.write_number, number as u32).is_some()
+    })
+}

@@ -1,0 +1,370 @@
+//! The slots of all devices: what each holds, and which can be written.
+
+use super::table::Table;
+use crate::device::Devices;
+use crate::epoch::Epochs;
+use crate::segment::FreeMap;
+use farcache_base::time::{NEVER, Seconds};
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Mutex, MutexGuard};
+
+/// What a slot is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum SlotState {
+    /// Can be written.
+    Free = 0,
+    /// Its segment is being assembled or written.
+    Filling = 1,
+    /// Its segment is on the device.
+    Written = 2,
+    /// Its segment holds nothing any more, but may not be overwritten yet.
+    Waiting = 3,
+    /// A further slot of the run that an earlier one heads.
+    Tail = 4,
+    /// Never used: it holds superblocks, or could not be written.
+    Closed = 5,
+}
+
+impl SlotState {
+    fn from_u8(value: u8) -> SlotState {
+        use SlotState::*;
+        [Free, Filling, Written, Waiting, Tail, Closed][usize::from(value)]
+    }
+}
+
+/// What is known of one slot.
+pub(crate) struct Slot {
+    table: AtomicPtr<Table>,
+    sequence: AtomicU64,
+    live_bytes: AtomicU64,
+    live_items: AtomicU32,
+    expiry_max: AtomicU32,
+    run: AtomicU32,
+    state: AtomicU8,
+}
+
+impl Slot {
+    fn new(state: SlotState) -> Slot {
+        Slot {
+            table: AtomicPtr::new(null_mut()),
+            sequence: AtomicU64::new(0),
+            live_bytes: AtomicU64::new(0),
+            live_items: AtomicU32::new(0),
+            expiry_max: AtomicU32::new(NEVER),
+            run: AtomicU32::new(1),
+            state: AtomicU8::new(state as u8),
+        }
+    }
+
+    pub fn state(&self) -> SlotState {
+        SlotState::from_u8(self.state.load(Acquire))
+    }
+
+    pub fn set_state(&self, state: SlotState) {
+        self.state.store(state as u8, Release);
+    }
+
+    pub fn sequence(&self) -> u64 {
+        self.sequence.load(Acquire)
+    }
+
+    pub fn run(&self) -> u32 {
+        self.run.load(Acquire)
+    }
+
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes.load(Relaxed)
+    }
+
+    pub fn live_items(&self) -> u32 {
+        self.live_items.load(Acquire)
+    }
+
+    pub fn add_live(&self, bytes: u64, expiry: Seconds) {
+        self.live_bytes.fetch_add(bytes, Relaxed);
+        self.live_items.fetch_add(1, Relaxed);
+        let expiry = if expiry == NEVER {
+            Seconds::MAX
+        } else {
+            expiry
+        };
+        self.expiry_max.fetch_max(expiry, Relaxed);
+    }
+
+    /// True if it was the last one.
+    pub fn remove_live(&self, bytes: u64) -> bool {
+        self.live_bytes.fetch_sub(bytes, Relaxed);
+        self.live_items.fetch_sub(1, AcqRel) == 1
+    }
+
+    /// Whether everything in it has expired.
+    pub fn is_expired(&self, now: Seconds) -> bool {
+        self.expiry_max.load(Relaxed) <= now
+    }
+}
+
+struct Free {
+    map: FreeMap,
+    /// Tables taken out of their slots, and the epochs that must pass before they are freed.
+    retired: Vec<(u64, Box<Table>)>,
+    waiting: u32,
+}
+
+/// All slots, numbered through the devices.
+pub(crate) struct Slots {
+    slots: Box<[Slot]>,
+    spans: Box<[Range<u32>]>,
+    failed: Box<[std::sync::atomic::AtomicBool]>,
+    segment_bytes: u64,
+    free: Mutex<Free>,
+    table_bytes: AtomicU64,
+}
+
+impl Slots {
+    /// The slots that fit the devices, all but each device's first one free.
+    pub fn new(devices: &Devices, segment_bytes: u64) -> Slots {
+        let mut spans = Vec::new();
+        let mut end = 0;
+        for device in devices.iter() {
+            let room = super::location::SLOTS_MAX - u64::from(end);
+            let count = (device.bytes() / segment_bytes).min(room) as u32;
+            spans.push(end..end + count);
+            end += count;
+        }
+        let is_first = |slot| spans.iter().any(|span: &Range<u32>| span.start == slot);
+        let mut map = FreeMap::new(end);
+        let state = |slot| match is_first(slot) {
+            true => SlotState::Closed,
+            false => SlotState::Free,
+        };
+        let slots: Box<[Slot]> = (0..end).map(|slot| Slot::new(state(slot))).collect();
+        (0..end)
+            .filter(|&slot| !is_first(slot))
+            .for_each(|slot| map.give(slot));
+        Slots {
+            slots,
+            failed: spans.iter().map(|_| false.into()).collect(),
+            spans: spans.into(),
+            segment_bytes,
+            free: Mutex::new(Free {
+                map,
+                retired: Vec::new(),
+                waiting: 0,
+            }),
+            table_bytes: AtomicU64::new(0),
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().expect("no holder panics")
+    }
+
+    pub fn count(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    pub fn slot(&self, number: u32) -> &Slot {
+        &self.slots[number as usize]
+    }
+
+    /// Number of the device that a slot is on.
+    pub fn device_of(&self, slot: u32) -> usize {
+        self.spans.partition_point(|span| span.end <= slot)
+    }
+
+    /// The slots of a device.
+    pub fn of_device(&self, device: usize) -> Range<u32> {
+        self.spans[device].clone()
+    }
+
+    /// Where a slot begins on its device, in bytes.
+    pub fn offset_of(&self, slot: u32) -> u64 {
+        let first = self.spans[self.device_of(slot)].start;
+        u64::from(slot - first) * self.segment_bytes
+    }
+
+    /// Whether the device of a slot is in service.
+    pub fn is_in_service(&self, slot: u32) -> bool {
+        !self.failed[self.device_of(slot)].load(Acquire)
+    }
+
+    /// Takes a device out of service: nothing of it is read or written any more. True for the first call.
+    pub fn fail_device(&self, device: usize) -> bool {
+        let is_first = !self.failed[device].swap(true, AcqRel);
+        let mut free = self.free();
+        for slot in self.of_device(device) {
+            if free.map.take_this(slot) {
+                self.slot(slot).set_state(SlotState::Closed);
+            }
+        }
+        is_first
+    }
+
+    /// Devices in service.
+    pub fn devices_in_service(&self) -> usize {
+        let in_service = self.failed.iter().filter(|failed| !failed.load(Acquire));
+        in_service.count()
+    }
+
+    /// Slots free, and slots waiting to become so.
+    pub fn counts(&self) -> (u32, u32) {
+        let free = self.free();
+        (free.map.free(), free.waiting)
+    }
+
+    /// Takes `run` slots in a row and makes them the place of a segment; `keep` free ones are left.
+    pub fn open(&self, run: u32, keep: u32, sequence: u64, table: Table) -> Option<u32> {
+        let mut free = self.free();
+        if free.map.free() < run.checked_add(keep)? {
+            return None;
+        }
+        let head = if run == 1 {
+            free.map.take_one()
+        } else {
+            free.map.take_run(run)
+        }?;
+        drop(free);
+        self.fill(head, run, sequence, table);
+        self.slot(head).set_state(SlotState::Filling);
+        Some(head)
+    }
+
+    /// Gives a slot, or run, that was found on a device its table.
+    pub fn adopt(&self, head: u32, run: u32, sequence: u64, table: Table) {
+        let mut free = self.free();
+        for slot in head..head + run {
+            free.map.take_this(slot);
+        }
+        drop(free);
+        self.fill(head, run, sequence, table);
+        self.slot(head).set_state(SlotState::Written);
+    }
+
+    fn fill(&self, head: u32, run: u32, sequence: u64, table: Table) {
+        for tail in head + 1..head + run {
+            self.slot(tail).set_state(SlotState::Tail);
+        }
+        let slot = self.slot(head);
+        slot.live_bytes.store(0, Relaxed);
+        slot.live_items.store(0, Relaxed);
+        slot.expiry_max.store(NEVER, Relaxed);
+        slot.run.store(run, Relaxed);
+        slot.sequence.store(sequence, Release);
+        self.table_bytes
+            .fetch_add(table.memory_bytes() as u64, Relaxed);
+        let before = slot.table.swap(Box::into_raw(Box::new(table)), AcqRel);
+        debug_assert!(before.is_null());
+    }
+
+    /// The table of a slot.
+    ///
+    /// The caller either took a location in this slot from the index after its last quiescent point, holds the lock
+    /// of a chain that has one while it is a participant, or is the one that retires tables.
+    #[inline]
+    pub fn table(&self, slot: u32) -> Option<&Table> {
+        let table = self.slots[slot as usize].table.load(Acquire);
+        // SAFETY: a table stays in place until every participant has passed a quiescent point since it
+        // was taken out of its slot, and by this function's contract the caller is one, or is the
+        // thread that frees tables.
+        unsafe { table.as_ref() }
+    }
+
+    /// Puts another table, of the same items, in place of a slot's table.
+    pub fn replace_table(&self, slot: u32, table: Table, epoch: impl FnOnce() -> u64) {
+        self.table_bytes
+            .fetch_add(table.memory_bytes() as u64, Relaxed);
+        let new = Box::into_raw(Box::new(table));
+        self.swap_out(slot, new, epoch);
+    }
+
+    fn swap_out(&self, slot: u32, new: *mut Table, epoch: impl FnOnce() -> u64) {
+        let old = self.slot(slot).table.swap(new, AcqRel);
+        if old.is_null() {
+            return;
+        }
+        // SAFETY: the pointer came from `Box::into_raw`, and the swap made it this thread's alone, but
+        // for readers, for whom it is kept until the epoch has passed.
+        let old = unsafe { Box::from_raw(old) };
+        self.table_bytes
+            .fetch_sub(old.memory_bytes() as u64, Relaxed);
+        self.free().retired.push((epoch(), old));
+    }
+
+    /// The segment of a slot holds nothing any more; its slots may not be overwritten yet.
+    pub fn empty(&self, head: u32, epoch: impl FnOnce() -> u64) {
+        self.swap_out(head, null_mut(), epoch);
+        let run = self.slot(head).run();
+        let mut free = self.free();
+        free.waiting += run;
+        (head..head + run).for_each(|slot| self.slot(slot).set_state(SlotState::Waiting));
+    }
+
+    /// Keeps free slots from being used until they are released; false if they are not free.
+    pub fn hold(&self, head: u32, run: u32) -> bool {
+        let mut free = self.free();
+        if !(head..head + run).all(|slot| free.map.is_free(slot)) {
+            return false;
+        }
+        for slot in head..head + run {
+            free.map.take_this(slot);
+            self.slot(slot).set_state(SlotState::Waiting);
+        }
+        free.waiting += run;
+        true
+    }
+
+    /// Waiting slots may be overwritten now.
+    pub fn release(&self, head: u32, run: u32) {
+        let mut free = self.free();
+        free.waiting -= run;
+        for slot in head..head + run {
+            if self.is_in_service(slot) {
+                self.slot(slot).set_state(SlotState::Free);
+                free.map.give(slot);
+            } else {
+                self.slot(slot).set_state(SlotState::Closed);
+            }
+        }
+    }
+
+    /// Waiting slots that are to be used no more.
+    pub fn close(&self, head: u32, run: u32) {
+        let mut free = self.free();
+        free.waiting -= run;
+        (head..head + run).for_each(|slot| self.slot(slot).set_state(SlotState::Closed));
+    }
+
+    /// Frees the tables that no reader can hold any longer; for the thread that retires them.
+    pub fn free_tables(&self, epochs: &Epochs) {
+        let passed: Vec<_> = self
+            .free()
+            .retired
+            .extract_if(.., |(epoch, _)| epochs.has_passed(*epoch))
+            .collect();
+        drop(passed);
+    }
+
+    /// Memory of all tables, in bytes.
+    pub fn table_bytes(&self) -> u64 {
+        self.table_bytes.load(Relaxed)
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            let table = slot.table.swap(null_mut(), AcqRel);
+            if !table.is_null() {
+                // SAFETY: it came from `Box::into_raw`, and nobody uses the slots any more.
+                drop(unsafe { Box::from_raw(table) });
+            }
+        }
+    }
+}

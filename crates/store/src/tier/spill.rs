@@ -1,0 +1,115 @@
+//! From memory to the device.
+
+use super::assembler::{Appended, Incoming, Source, record_bytes};
+use super::options::Durability;
+use crate::core::Core;
+use crate::index::Location;
+use crate::item::RawItem;
+use std::time::Duration;
+
+/// How often a thread that waits for the device looks whether it may go on.
+pub(crate) const PROGRESS_WAIT: Duration = Duration::from_millis(10);
+
+/// How moving an item from memory to the device ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spilled {
+    /// It is in memory no longer.
+    Done,
+    /// It has changed meanwhile: look at it again.
+    Changed,
+    /// There will be room when the device has caught up.
+    Busy,
+    /// There is no room, or items are not to wait for the device.
+    Refused,
+}
+
+impl Core {
+    /// Moves an item of a segment that is being emptied to the device.
+    pub fn spill(&self, hash: u64, location: Location, item: RawItem) -> Spilled {
+        let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_in_service()) else {
+            return Spilled::Refused;
+        };
+        let mut fields = item.fields();
+        fields.cas = Some(self.cas_of(location, item));
+        let incoming = Incoming {
+            hash,
+            key: item.key(),
+            value: item.value(),
+            fields,
+            state: item.state(),
+        };
+        let publish = |to| {
+            let chain = self.index.lock(hash);
+            let Some(slot) = chain.place_of(location) else {
+                return false;
+            };
+            let mut fields_now = item.fields();
+            fields_now.cas = fields.cas;
+            // Marks and expiry change only under this lock; a flush may have begun since, too.
+            if fields_now != fields || !self.survives_flush(location) {
+                return false;
+            }
+            chain.replace(slot, to);
+            true
+        };
+        match tier.append(self, &incoming, Source::Memory, publish) {
+            Appended::Done => {
+                let head = self.arena.head_of(location);
+                _ = self.arena.meta(head).remove_live(item.layout().size());
+                Spilled::Done
+            }
+            Appended::Gone => Spilled::Changed,
+            Appended::Full => Spilled::Refused,
+            Appended::Busy if tier.config.durability == Durability::Cache => {
+                tier.counters.evictions_device_slow.add(1);
+                Spilled::Refused
+            }
+            Appended::Busy => Spilled::Busy,
+        }
+    }
+
+    /// Makes a copy of an item in memory on the device, its shadow; the item stays. False while there is no
+    /// room.
+    pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> bool {
+        let tier = self.tier.as_ref().expect("a store with a tier");
+        let is_live = self
+            .index
+            .find(hash, |found| (found == location).then_some(()))
+            .is_some();
+        if !is_live {
+            return true;
+        }
+        let item = self.arena.item(location);
+        let mut fields = item.fields();
+        fields.cas = Some(self.cas_of(location, item));
+        let incoming = Incoming {
+            hash,
+            key: item.key(),
+            value: item.value(),
+            fields,
+            state: item.state(),
+        };
+        debug_assert!(record_bytes(&incoming) > 0);
+        let mut was_changed = false;
+        let publish = |to| {
+            let chain = self.index.lock(hash);
+            if chain.place_of(location).is_none() || !self.survives_flush(location) {
+                return false;
+            }
+            let mut fields_now = item.fields();
+            fields_now.cas = fields.cas;
+            was_changed = fields_now != fields;
+            let was_added = !was_changed && chain.insert(to);
+            drop(chain);
+            if was_added {
+                self.note_entries(1);
+            }
+            was_added
+        };
+        match tier.append(self, &incoming, Source::Memory, publish) {
+            Appended::Done => true,
+            Appended::Gone => !was_changed,
+            Appended::Busy | Appended::Full => false,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The store with a tier: what leaves memory stays a hit, comes back after a restart, and is never wrong.
+
+mod common;
+mod operations;
+mod restart;
+mod spill;

@@ -1,0 +1,121 @@
+//! From memory to the device and back.
+
+use crate::common::*;
+use farcache_store::*;
+
+#[test]
+fn more_than_memory_holds_stays_a_hit() {
+    let device = device(16 << 20);
+    let store = open(&device);
+    let mut handle = store.handle();
+    for number in 0..1500 {
+        set(&mut handle, number, 0, 4000);
+    }
+    for number in 0..1500 {
+        let found = get(&mut handle, number);
+        assert_eq!(found, Some(value(number, 0, 4000)), "{number}");
+    }
+    let (tier, all) = (stats(&store), store.stats());
+    assert_eq!((all.evictions, all.items, all.out_of_memory), (0, 1500, 0));
+    assert!(tier.reads > 0 && tier.items > 500, "{tier:?}");
+    assert_eq!(tier.checksum_errors + tier.read_errors + tier.items_lost, 0);
+}
+
+#[test]
+fn what_is_read_twice_comes_back_and_a_scan_moves_nothing() {
+    let device = device(16 << 20);
+    let store = open(&device);
+    let mut handle = store.handle();
+    for number in 0..1500 {
+        set(&mut handle, number, 0, 4000);
+    }
+    for number in 0..1500 {
+        assert!(get_with(&mut handle, number, Access::Use).is_some());
+    }
+    assert_eq!(stats(&store).promoted, 0, "a scan");
+    for _ in 0..3 {
+        assert!(get_with(&mut handle, 3, Access::Use).is_some());
+    }
+    eventually("memory has room", || {
+        get_with(&mut handle, 3, Access::Use);
+        stats(&store).promoted > 0
+    });
+    let reads = stats(&store).reads;
+    assert_eq!(get(&mut handle, 3), Some(value(3, 0, 4000)));
+    assert_eq!(stats(&store).reads, reads, "it is in memory");
+}
+
+#[test]
+fn values_larger_than_a_segment_go_to_the_device_and_come_back() {
+    let device = device(32 << 20);
+    let store = Store::open(config(4 << 20), tier(&device)).unwrap();
+    let mut handle = store.handle();
+    for number in 0..30 {
+        set(&mut handle, number, 0, 300_000);
+    }
+    for number in 0..30 {
+        assert_eq!(get(&mut handle, number), Some(value(number, 0, 300_000)));
+    }
+    assert_eq!(store.stats().evictions, 0);
+    assert!(stats(&store).reads > 0);
+}
+
+#[test]
+fn a_value_read_from_the_device_can_be_pinned() {
+    let device = device(16 << 20);
+    let store = open(&device);
+    let mut handle = store.handle();
+    for number in 0..1000 {
+        set(&mut handle, number, 0, 4000);
+    }
+    let pin = |handle: &StoreHandle| handle.get(&key(1), Access::Peek).map(|item| item.pin());
+    let pinned = handle.run_blocking(pin).unwrap().expect("it is there");
+    handle.quiescent();
+    for number in 0..1000 {
+        set(&mut handle, number, 1, 4000);
+    }
+    assert_eq!(pinned.value(), value(1, 0, 4000));
+}
+
+#[test]
+fn space_of_what_was_overwritten_is_used_again() {
+    let device = device(8 << 20);
+    let store = Store::open(
+        StoreConfig {
+            evict: false,
+            ..config(1 << 20)
+        },
+        tier(&device),
+    )
+    .unwrap();
+    let mut handle = store.handle();
+    // Five times what the device holds.
+    for round in 0..10 {
+        for number in 0..1000 {
+            set(&mut handle, number, round, 4000);
+        }
+    }
+    for number in 0..1000 {
+        assert_eq!(get(&mut handle, number), Some(value(number, 9, 4000)));
+    }
+    let tier = stats(&store);
+    assert!(tier.bytes_written > 3 * tier.device_bytes, "{tier:?}");
+    assert_eq!(tier.evictions + tier.items_lost, 0);
+}
+
+#[test]
+fn a_full_device_evicts_the_oldest_or_refuses() {
+    let device = device(4 << 20);
+    let store = open(&device);
+    let mut handle = store.handle();
+    for number in 0..4000 {
+        set(&mut handle, number, 0, 4000);
+    }
+    assert_eq!(get(&mut handle, 3999), Some(value(3999, 0, 4000)));
+    assert_eq!(get(&mut handle, 0), None);
+    assert!(stats(&store).evictions > 0);
+    for number in 0..4000 {
+        let found = get(&mut handle, number);
+        assert!(found.is_none_or(|found| found == value(number, 0, 4000)));
+    }
+}
