@@ -27,7 +27,8 @@ impl Network {
     pub fn open(settings: Settings) -> Result<Arc<Network>, Error> {
         let unavailable = |reason: String| Error::Unavailable(reason);
         let library = Library::load().map_err(|error| unavailable(error.to_string()))?;
-        let chosen = settings.list(defaults(library.version()));
+        let own = defaults(library.version(), &settings);
+        let chosen = settings.list(own);
         let chosen: Vec<_> = chosen
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))

@@ -33,54 +33,121 @@ impl Settings {
     }
 }
 
-/// How dead peers are noticed unless somebody says otherwise, by UCX's version.
-pub(super) fn defaults(version: (u32, u32, u32)) -> Vec<(&'static str, &'static str)> {
-    let has_verbs = Path::new(VERBS_DEVICES)
-        .read_dir()
-        .is_ok_and(|mut devices| devices.next().is_some());
-    defaults_for(version, has_verbs)
+/// How dead peers are noticed and survived unless somebody says otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Situation<'a> {
+    /// UCX's version.
+    version: (u32, u32, u32),
+    /// Whether the machine has devices that speak verbs.
+    has_verbs: bool,
+    /// The transports chosen; all where there is no choice.
+    transports: Option<&'a str>,
+}
+
+/// Our own choice for UCX of this version, beside the program's.
+pub(super) fn defaults(
+    version: (u32, u32, u32),
+    chosen: &Settings,
+) -> Vec<(&'static str, &'static str)> {
+    let by_user = std::env::var("UCX_TLS").ok();
+    let by_program = chosen.ucx.iter().find(|(name, _)| name == "TLS");
+    let by_program = by_program.map(|(_, value)| value.as_str());
+    defaults_in(Situation {
+        version,
+        has_verbs: Path::new(VERBS_DEVICES)
+            .read_dir()
+            .is_ok_and(|mut devices| devices.next().is_some()),
+        transports: by_user.as_deref().or(by_program),
+    })
 }
 
 /// Keeping endpoints alive costs a message a second each, and notices an idle peer's death in about
 /// two. Over verbs UCX before 1.14 aborts when such an endpoint is closed before it is wired up
 /// (docs/journal/2026-11-22-closing-before-wire-up.md); there the life line must do. UCX's own limits for
 /// unanswered verbs are tens of seconds; these come to about two.
-fn defaults_for(version: (u32, u32, u32), has_verbs: bool) -> Vec<(&'static str, &'static str)> {
-    let keeps_alive = !has_verbs || (version.0, version.1) >= (1, 14);
+///
+/// Without verbs, what sends without a copy is TCP alone, and UCX aborts now and then when a peer
+/// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies.
+///
+/// UCX warns of settings for transports that are not in use.
+fn defaults_in(situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {
+    let (major, minor, _) = situation.version;
+    let verbs = situation.has_verbs && situation.may_use(&["rc", "ud", "ib"]);
+    let keeps_alive = !verbs || (major, minor) >= (1, 14);
     let mut settings = vec![("KEEPALIVE_INTERVAL", if keeps_alive { "1s" } else { "inf" })];
-    if has_verbs {
-        settings.push(("RC_TIMEOUT", "100ms"));
-        settings.push(("RC_RETRY_COUNT", "3"));
+    if verbs {
+        settings.extend([("RC_TIMEOUT", "100ms"), ("RC_RETRY_COUNT", "3")]);
         settings.push(("UD_TIMEOUT", "4s"));
+    } else if situation.may_use(&["tcp"]) {
+        settings.extend([("ZCOPY_THRESH", "inf"), ("PUT_ENABLE", "n")]);
     }
     settings
+}
+
+impl Situation<'_> {
+    /// Whether a transport whose name begins like this may be used.
+    fn may_use(&self, names: &[&str]) -> bool {
+        let Some(transports) = self.transports else {
+            return true;
+        };
+        if let Some(excluded) = transports.strip_prefix('^') {
+            return !excluded.split(',').any(|name| names.contains(&name.trim()));
+        }
+        let is_one = |word: &str| word == "all" || names.iter().any(|name| word.starts_with(name));
+        transports.split(',').any(|word| is_one(word.trim()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn situation(minor: u32, has_verbs: bool, transports: Option<&str>) -> Situation<'_> {
+        Situation {
+            version: (1, minor, 0),
+            has_verbs,
+            transports,
+        }
+    }
+
     #[test]
     fn what_is_said_goes_before_defaults() {
-        let settings = Settings::new(&[("RC_TIMEOUT", "7s"), ("TLS", "tcp")]);
-        let list = settings.list(defaults_for((1, 13, 1), true));
+        let settings = Settings::new(&[("RC_TIMEOUT", "7s"), ("TLS", "rc")]);
+        let list = settings.list(defaults_in(situation(13, true, None)));
         let value = |name| {
             let found = list.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.as_str())
         };
         assert_eq!(value("RC_TIMEOUT"), Some("7s"));
-        assert_eq!(value("TLS"), Some("tcp"));
+        assert_eq!(value("TLS"), Some("rc"));
         assert_eq!(value("KEEPALIVE_INTERVAL"), Some("inf"));
-        assert_eq!(list.len(), 5);
+        assert_eq!((list.len(), value("ZCOPY_THRESH")), (5, None));
     }
 
     #[test]
     fn endpoints_are_kept_alive_where_that_does_not_abort() {
+        let is_kept = |situation| defaults_in(situation).contains(&("KEEPALIVE_INTERVAL", "1s"));
+        assert!(is_kept(situation(13, false, None)));
+        assert!(is_kept(situation(14, true, None)));
+        assert!(!is_kept(situation(13, true, None)));
+        assert!(is_kept(situation(13, true, Some("posix,self"))));
+    }
+
+    #[test]
+    fn nothing_is_said_of_transports_that_are_not_used() {
+        let names = |situation| {
+            let names = defaults_in(situation).into_iter().map(|(name, _)| name);
+            names.collect::<Vec<_>>()
+        };
+        let alone = ["KEEPALIVE_INTERVAL"];
+        assert_eq!(names(situation(13, false, Some("self,posix"))), alone);
+        assert_eq!(names(situation(13, false, Some("^tcp,sysv"))), alone);
+        assert_eq!(names(situation(13, false, Some("^sysv"))).len(), 3);
+        assert_eq!(names(situation(13, false, Some("self, tcp"))).len(), 3);
         assert_eq!(
-            defaults_for((1, 13, 1), false),
-            [("KEEPALIVE_INTERVAL", "1s")]
+            names(situation(13, true, Some("rc_verbs,ud_verbs"))).len(),
+            4
         );
-        assert!(defaults_for((1, 14, 0), true).contains(&("KEEPALIVE_INTERVAL", "1s")));
-        assert!(defaults_for((1, 13, 9), true).contains(&("KEEPALIVE_INTERVAL", "inf")));
+        assert_eq!(names(situation(13, true, Some("all"))).len(), 4);
     }
 }

@@ -1,0 +1,109 @@
+//! What a port over UCX makes of messages that no port would send.
+
+mod conformance;
+mod ucx_common;
+
+use conformance::harness::{Body, KEY, Node, SESSION, introduce};
+use farcache_fabric::ucx::UcxPort;
+use farcache_fabric::{Frame, Kind, Port};
+use farcache_ucx_sys::{Address, Context, Endpoint, Library, Worker};
+use std::time::{Duration, Instant};
+use ucx_common::{SHARED_MEMORY, TCP, ports};
+
+/// UCX's numbers for messages and greetings, and what precedes UCX's address in a port's.
+const MESSAGE: u16 = 1;
+const GREETING: u16 = 2;
+const PROCESS_BYTES: usize = 36;
+
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// A sender that knows no rules.
+struct Stranger {
+    worker: Worker,
+    endpoint: Endpoint,
+}
+
+impl Stranger {
+    fn new(settings: &[(&str, &str)], address: &[u8]) -> Stranger {
+        let library = Library::load().expect("UCX, as the port has it");
+        let worker = Worker::new(&Context::new(library, settings).expect("a context"));
+        let worker = worker.expect("a worker");
+        let ucx = address[PROCESS_BYTES..].to_vec();
+        // SAFETY: a port's address, whole and unaltered.
+        let address = unsafe { Address::from_bytes(ucx) };
+        let endpoint = worker.connect(&address).expect("an endpoint");
+        Stranger { worker, endpoint }
+    }
+
+    fn send(&self, number: u16, header: &[u8], body: &[u8]) {
+        self.endpoint
+            .send(number, header.to_vec(), body.to_vec(), drop);
+    }
+}
+
+fn frame(kind: Kind, head_bytes: u16, body_bytes: u32) -> [u8; 24] {
+    let frame = Frame {
+        kind,
+        session: SESSION,
+        key: KEY,
+        credits: 0,
+        head_bytes,
+        body_bytes,
+    };
+    frame.encode()
+}
+
+/// Sends everything that is wrong, and one message that is not.
+fn send_garbage(stranger: &Stranger) -> usize {
+    let mut wrong_version = frame(Kind::Packets, 0, 3);
+    wrong_version[0] = 77;
+    let large = vec![1; 1 << 20];
+    let cases: [(u16, &[u8], &[u8]); 11] = [
+        (MESSAGE, b"", b""),
+        (MESSAGE, b"too short", b"abc"),
+        (MESSAGE, &wrong_version, b"abc"),
+        (MESSAGE, &frame(Kind::Packets, 0, 2), b"abc"),
+        (MESSAGE, &frame(Kind::Packets, 0, 4), b"abc"),
+        (MESSAGE, &frame(Kind::Packets, 1, 3), b"abc"),
+        (MESSAGE, &frame(Kind::Hello, 0, 3), b"abc"),
+        (MESSAGE, &frame(Kind::Packets, 0, 7), &large),
+        (GREETING, &frame(Kind::Hello, 0, 3), b"abc and no address"),
+        (GREETING, &frame(Kind::Hello, 0, u32::MAX), b"abc"),
+        (GREETING, b"", b""),
+    ];
+    for (number, header, body) in cases {
+        stranger.send(number, header, body);
+    }
+    stranger.send(MESSAGE, &frame(Kind::Packets, 0, 3), b"yes");
+    cases.len()
+}
+
+fn garbage_is_counted_and_disturbs_nobody(settings: &[(&str, &str)]) {
+    let Some(make) = ports(settings) else { return };
+    let mut server: Node<UcxPort<Body, Body>> = Node::new(make());
+    let mut client = Node::new(make());
+    introduce(&mut client, &mut server);
+    let stranger = Stranger::new(settings, server.port.address());
+    let garbage = send_garbage(&stranger);
+    let deadline = Instant::now() + WAIT_MAX;
+    while server.garbage < garbage || server.messages.is_empty() {
+        assert!(Instant::now() < deadline, "{} of {garbage}", server.garbage);
+        stranger.worker.progress();
+        server.turn();
+    }
+    assert_eq!(server.garbage, garbage);
+    assert_eq!(server.take_message().bytes, b"yes");
+    assert!(server.offers.is_empty());
+    let mut other = Node::new(make());
+    introduce(&mut other, &mut server);
+}
+
+#[test]
+fn garbage_is_counted_over_shared_memory() {
+    garbage_is_counted_and_disturbs_nobody(SHARED_MEMORY);
+}
+
+#[test]
+fn garbage_is_counted_over_tcp() {
+    garbage_is_counted_and_disturbs_nobody(TCP);
+}
