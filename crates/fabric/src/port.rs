@@ -53,6 +53,10 @@ pub enum Payload<'a, S> {
 pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Where others find this port; to be carried to them by other means. Empty where a port cannot
     /// be found (TCP: its server is an ordinary memcached).
+    ///
+    /// It may be another one after a peer was lost: a port whose way in was blocked by a process that
+    /// died loses everyone and starts anew (over UCX within a host). So whoever hands it on looks
+    /// again after [`crate::Event::Lost`].
     fn address(&self) -> &[u8];
 
     /// Begins a connection to the port with this address. The address must come from a server that
