@@ -213,7 +213,8 @@ impl StoreHandle {
         self.reads.wanted.borrow_mut().clear();
     }
 
-    /// Starts all reads that the last request needs.
+    /// Starts all reads that the last request needs. What is staged now belongs to them as well: a request that needs
+    /// more than it first met gets everything together.
     ///
     /// # Errors
     /// The system's, where it has no ring or threads left; the reads stay needed.
@@ -224,10 +225,13 @@ impl StoreHandle {
         let engine = engine.as_mut().expect("just made");
         let id = ReadId(self.reads.next());
         let wanted = std::mem::take(&mut *self.reads.wanted.borrow_mut());
+        let staged = self.reads.staged.borrow();
         let set = Set {
             outstanding: wanted.len(),
-            ..Set::default()
+            arrived: staged.values().cloned().collect(),
+            is_cancelled: false,
         };
+        drop(staged);
         self.reads.sets.borrow_mut().insert(id, set);
         for ticket in wanted {
             let token = self.reads.next();
