@@ -76,7 +76,7 @@ counters! {
     /// Gets that did not.
     get_misses,
     /// Requests that waited for the SSD tier.
-    get_extstore,
+    device_waits,
     /// Requests given up while they waited for it.
     get_aborted_extstore,
     /// Deletes of absent keys.

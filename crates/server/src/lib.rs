@@ -17,6 +17,7 @@ pub mod settings;
 pub mod shared;
 pub mod signals;
 pub mod start;
+pub mod tier;
 pub mod watch;
 pub mod worker;
 

@@ -21,6 +21,30 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// `MAX_VERBOSITY_LEVEL`.
 const VERBOSITY_MAX: u32 = 2;
 
+/// Where a server's seconds begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    /// The instant of [`START`].
+    pub started: Instant,
+    /// Unix time of the instant 0, in seconds.
+    pub unix: i64,
+}
+
+impl Epoch {
+    /// The seconds begin now.
+    pub fn now() -> Epoch {
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        // The server's seconds begin when Unix time's do, so that an expiry in Unix time is exact.
+        let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
+        Epoch {
+            started: Instant::now() - since_second_began,
+            unix: unix.as_secs() as i64 - i64::from(START),
+        }
+    }
+}
+
 /// The state that every session and worker of a server sees.
 pub struct Shared {
     /// The data.
@@ -64,12 +88,12 @@ pub struct Shared {
 impl Shared {
     /// The state of a server that starts now.
     pub fn new(store: Arc<Store>, settings: Settings) -> Self {
+        Shared::since(Epoch::now(), store, settings)
+    }
+
+    /// The state of a server whose seconds begin at `epoch`.
+    pub fn since(epoch: Epoch, store: Arc<Store>, settings: Settings) -> Self {
         let workers = (0..=settings.threads).map(|_| Arc::default()).collect();
-        let unix = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        // The server's seconds begin when Unix time's do, so that an expiry in Unix time is exact.
-        let since_second_began = Duration::from_nanos(u64::from(unix.subsec_nanos()));
         Shared {
             auth: Auth::new(&settings),
             arriving: ArrivingLimit::new(store.config()),
@@ -86,8 +110,8 @@ impl Shared {
             connections: Connections::default(),
             tls: None,
             latencies: Vec::new(),
-            started: Instant::now() - since_second_began,
-            epoch_unix: unix.as_secs() as i64 - i64::from(START),
+            started: epoch.started,
+            epoch_unix: epoch.unix,
             fabric: OnceLock::new(),
         }
     }

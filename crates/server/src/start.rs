@@ -11,9 +11,10 @@ use crate::process::{self, Identity, OwnedFile};
 use crate::server::Server;
 use crate::session::auth::Auth;
 use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
-use farcache_store::{Store, StoreConfig};
+use crate::tier::{self, Devices, EventLog};
+use farcache_store::StoreConfig;
 use socket2::Socket;
 use std::fmt::Write;
 use std::io;
@@ -63,6 +64,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     }
     let unix_file = bind_unix(&plan, &mut sockets).map_err(fail)?;
     load_users(&plan.settings).map_err(fail)?;
+    let devices = tier::open_devices(&plan.settings).map_err(fail)?;
     let tls = plan
         .settings
         .tls
@@ -73,19 +75,31 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     if options.daemon {
         process::daemonize(options.verbose > 0).map_err(fail)?;
     }
-    let served = serve(options, plan, sockets, tls).map_err(fail);
+    let served = serve(options, plan, sockets, Opened { tls, devices }).map_err(fail);
     drop(unix_file);
     served
 }
 
-fn serve(options: &Options, plan: Plan, sockets: Sockets, tls: Option<Tls>) -> io::Result<()> {
+/// What was opened while somebody still saw the messages.
+struct Opened {
+    tls: Option<Tls>,
+    devices: Devices,
+}
+
+fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io::Result<()> {
     let _pid_file = options
         .pid_file
         .as_deref()
         .map(OwnedFile::with_process_number)
         .transpose()?;
     let signals = Signals::take_over()?;
-    let store = Store::new(store_config(&plan))?;
+    let epoch = Epoch::now();
+    let store = tier::open_store(
+        store_config(&plan),
+        opened.devices,
+        &plan.settings,
+        epoch.unix,
+    )?;
     if options.lock_memory
         && let Err(error) = process::lock_memory()
     {
@@ -97,9 +111,9 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, tls: Option<Tls>) -> i
         .map_or(0, |_| plan.settings.threads);
     let latencies = (0..measured).map(|_| Arc::default()).collect();
     let shared = Arc::new(Shared {
-        tls,
+        tls: opened.tls,
         latencies,
-        ..Shared::new(store, plan.settings)
+        ..Shared::since(epoch, Arc::clone(&store), plan.settings)
     });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
@@ -110,10 +124,15 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, tls: Option<Tls>) -> i
         .metrics
         .map(|listener| Endpoint::start(listener, shared))
         .transpose()?;
+    let event_log = EventLog::start(&store)?;
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
         endpoint.stop();
     }
+    if let Some(event_log) = event_log {
+        event_log.stop();
+    }
+    tier::write_out(&store);
     served
 }
 

@@ -2,6 +2,7 @@
 
 use super::ServerPort;
 use super::conversation::Conversation;
+use super::device::{Held, Parked};
 use super::ending::Closing;
 use super::figures::Figures;
 use super::registry::{Place, Registry};
@@ -11,9 +12,9 @@ use crate::shared::Shared;
 use crate::worker::resources::Resources;
 use farcache_base::time::Seconds;
 use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Peer};
-use farcache_store::{PinnedValue, Reservation};
+use farcache_store::{DurableMark, PinnedValue, ReadId, Reservation};
 use slab::Slab;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -26,6 +27,11 @@ pub(super) struct Arriving {
     pub session: u32,
     pub key: u64,
     pub expected: Expected,
+}
+
+/// Room for answers.
+pub(super) fn no_replies() -> Replies {
+    Replies::copying(MESSAGE_COPY_BYTES_MAX)
 }
 
 /// One worker's part of the fabric.
@@ -52,6 +58,12 @@ pub struct Engine {
     pub(super) replies: Replies,
     /// Whose they are.
     pub(super) gathering: Option<u32>,
+    /// Those answers tell of changes up to this mark, and wait until it is durable.
+    pub(super) hold: Option<DurableMark>,
+    /// Answers that wait, in the order of their marks.
+    pub(super) held: VecDeque<Held>,
+    /// Work that waits for reads from devices.
+    pub(super) parked: HashMap<ReadId, Parked>,
     /// Large values on their way out.
     pub(super) departing: usize,
     inbox: Inbox<PinnedValue, Reservation>,
@@ -75,8 +87,11 @@ impl Engine {
             queue: Vec::new(),
             has_ready: false,
             closing: Vec::new(),
-            replies: Replies::copying(MESSAGE_COPY_BYTES_MAX),
+            replies: no_replies(),
             gathering: None,
+            hold: None,
+            held: VecDeque::new(),
+            parked: HashMap::new(),
             departing: 0,
             inbox: Inbox::default(),
             used_at: 0,

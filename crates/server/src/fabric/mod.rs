@@ -18,6 +18,7 @@
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
 
 mod conversation;
+mod device;
 mod ending;
 pub mod engine;
 pub mod figures;

@@ -87,10 +87,27 @@ impl Engine {
             return self.end_with(number, "a value did not arrive", resources);
         }
         self.count_in(room.len());
+        self.store_value(number, room, arriving, resources);
+    }
+
+    /// Stores a value that is in its place.
+    pub(super) fn store_value(
+        &mut self,
+        number: u32,
+        room: Reservation,
+        arriving: Arriving,
+        resources: &mut Resources,
+    ) {
         self.gather(number);
         let context = context!(resources, None);
-        session::received(room, &arriving.expected, &context, &mut self.replies);
+        let received = session::received(room, &arriving.expected, &context, &mut self.replies);
+        if let Err(room) = received {
+            return self.park_value(number, room, arriving, resources);
+        }
         self.conversation_mut(number).give_credit();
+        if resources.holds_replies {
+            self.hold_replies(resources);
+        }
     }
 
     fn count_arriving(&self) {

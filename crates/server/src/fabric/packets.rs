@@ -17,6 +17,8 @@ enum Outcome {
     Done,
     /// So many bytes are done with; the rest comes after others had their turn.
     Again(usize),
+    /// So many bytes are done with; the rest waits for a device.
+    Wait(usize),
     /// The session is over.
     Over,
     /// It was not what it seemed.
@@ -83,13 +85,20 @@ impl Engine {
     }
 
     /// Handles a message from `used` on, and keeps what cannot be handled now.
-    fn execute(&mut self, number: u32, message: &[u8], used: usize, resources: &mut Resources) {
+    pub(super) fn execute(
+        &mut self,
+        number: u32,
+        message: &[u8],
+        used: usize,
+        resources: &mut Resources,
+    ) {
         match self.advance(number, &message[used..], resources) {
             Outcome::Done => {}
             Outcome::Again(bytes) => {
                 self.keep(number, message, used + bytes, true);
                 self.has_ready = true;
             }
+            Outcome::Wait(bytes) => self.park_message(number, &message[used + bytes..], resources),
             Outcome::Over => self.end_after_replies(number, resources),
             Outcome::Malformed => self.cut_off(number, "a packet that makes no sense", resources),
         }
@@ -109,11 +118,17 @@ impl Engine {
             Status::NeedInput | Status::ValueWanted => Outcome::Malformed,
             Status::Yield if used == input.len() => Outcome::Done,
             Status::Yield => Outcome::Again(used),
+            Status::AwaitDevice => Outcome::Wait(used),
             Status::Close => Outcome::Over,
         };
+        let has_changed = conversation.session.take_changed();
         match outcome {
+            Outcome::Wait(_) => {}
             Outcome::Again(_) => resources.counters.conn_yields.bump(),
             _ => conversation.give_credit(),
+        }
+        if resources.holds_replies && has_changed {
+            self.hold_replies(resources);
         }
         let is_full = self.replies.len() >= GATHER_BYTES_MAX;
         if is_full || matches!(outcome, Outcome::Again(_)) {

@@ -20,6 +20,9 @@ impl Engine {
         let Some(number) = self.gathering.take() else {
             return;
         };
+        if let Some(mark) = self.hold.take() {
+            return self.keep_replies(number, mark);
+        }
         let Some(conversation) = &mut self.conversations[number as usize] else {
             self.replies.clear();
             return;

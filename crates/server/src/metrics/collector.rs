@@ -3,8 +3,9 @@
 use super::latency::{Command, Latencies};
 use crate::fabric::figures::{Figures, Nature};
 use crate::fabric::registry::Registry;
+use crate::session::stats::tier;
 use crate::shared::Shared;
-use farcache_store::StoreStats;
+use farcache_store::{StoreStats, TierStats};
 use histogram::Histogram;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
@@ -18,6 +19,23 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Smallest and largest bound of a latency bucket: powers of two, in nanoseconds (1 us to 8.6 s).
 const BOUND_POWERS: std::ops::RangeInclusive<u32> = 10..=33;
+
+/// Figures of the tier that tell how things are now; the others count events.
+const TIER_GAUGES: [&str; 13] = [
+    "tier_device_bytes",
+    "tier_devices_failed",
+    "tier_segment_bytes",
+    "tier_segments",
+    "tier_segments_free",
+    "tier_segments_waiting",
+    "tier_items",
+    "tier_items_recovered",
+    "tier_bytes_live",
+    "tier_write_queue",
+    "tier_table_bytes",
+    "tier_buffer_bytes",
+    "tier_recovery_us",
+];
 
 /// Reads the server's figures whenever they are asked for.
 pub(super) struct ServerCollector(pub Arc<Shared>);
@@ -53,6 +71,9 @@ impl Collector for ServerCollector {
             .fabric
             .get()
             .map_or(Ok(()), |fabric| page.fabric(fabric))?;
+        if let Some(stats) = shared.store.tier_stats() {
+            page.tier(&stats)?;
+        }
         Command::ALL
             .into_iter()
             .try_for_each(|command| page.latency(shared, command))
@@ -165,6 +186,18 @@ impl Page<'_> {
                 Nature::Count => self.counter(&name, figure.meaning, figure.value),
             }
         })
+    }
+
+    fn tier(&mut self, stats: &TierStats) -> fmt::Result {
+        for (name, value) in tier::named(stats) {
+            let help = format!("{name} of `stats tier`");
+            let name = format!("tier_{name}");
+            match TIER_GAUGES.contains(&name.as_str()) {
+                true => self.gauge(&name, &help, value)?,
+                false => self.counter(&name, &help, value)?,
+            }
+        }
+        Ok(())
     }
 
     fn latency(&mut self, shared: &Shared, command: Command) -> fmt::Result {

@@ -179,7 +179,7 @@ impl Options {
     fn devices(&self) -> Vec<DeviceSettings> {
         let memory_file = self.memory_file.iter().map(|path| DeviceSettings {
             path: path.clone(),
-            bytes: Some(self.memory_bytes / 2 * 3),
+            bytes: Some((self.memory_bytes / 2 * 3).max(DEVICE_BYTES_MIN)),
         });
         self.ssd.iter().cloned().chain(memory_file).collect()
     }

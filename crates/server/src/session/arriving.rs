@@ -1,7 +1,7 @@
 //! A value that is still arriving, read straight into the place where it will live.
 
 use super::Context;
-use farcache_store::{Reservation, SetOptions, StoreConfig, StoreError};
+use farcache_store::{Reservation, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -115,9 +115,26 @@ impl Arriving {
         self.buffer().is_empty()
     }
 
-    /// The place and the options to commit it with.
-    pub(crate) fn into_parts(self) -> (Reservation, SetOptions) {
-        (self.reservation, self.options)
+    /// Stores it, or gives it back where a device must be read first.
+    pub(crate) fn commit(self, context: &Context<'_>) -> Result<Committed, Self> {
+        let Arriving {
+            reservation,
+            options,
+            received_bytes,
+            _admitted,
+        } = self;
+        match context.store.try_commit(reservation, &options) {
+            Ok(outcome) => Ok(Committed {
+                outcome,
+                mode: options.mode,
+            }),
+            Err(reservation) => Err(Arriving {
+                reservation,
+                options,
+                received_bytes,
+                _admitted,
+            }),
+        }
     }
 
     /// The place, for whoever fills it elsewhere, and what is needed when that is done.
@@ -128,6 +145,14 @@ impl Arriving {
         };
         (self.reservation, promise)
     }
+}
+
+/// How storing a value that has arrived ended.
+pub(crate) struct Committed {
+    /// What the store says.
+    pub(crate) outcome: Result<SetOutcome, StoreError>,
+    /// How it was to be stored.
+    pub(crate) mode: SetMode,
 }
 
 /// What is left of an arriving value while its place is away to be filled; it counts as arriving as

@@ -51,6 +51,10 @@ pub enum Status {
     /// The replies have reached the high-water mark, or the request quota of one event is used up:
     /// send them, then call again with the unconsumed input.
     Yield,
+    /// The next request needs what lies on a device ([`StoreHandle::needs_reads`]): send the replies,
+    /// start the reads, and when they are complete call again, with what was read staged and the
+    /// unconsumed input, which may have grown. The request has left no trace.
+    AwaitDevice,
     /// Send the replies, then close the connection.
     Close,
 }
@@ -151,6 +155,15 @@ impl Session {
         }
     }
 
+    /// Whether anything may have been changed since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        match &mut self.conversation {
+            Conversation::Text(text) => text.take_changed(),
+            Conversation::Binary(binary) => binary.take_changed(),
+            Conversation::Undecided => false,
+        }
+    }
+
     /// What this connection watches, once it has become a watcher: it makes no more requests, its
     /// input is to be thrown away, and it is sent events.
     pub fn watching(&self) -> Option<WatchFlags> {
@@ -162,11 +175,14 @@ impl Session {
 }
 
 /// Stores a value that [`Session::offered`] wanted, now that its room is filled, and answers.
+///
+/// # Errors
+/// The room, where a device must be read first: as after [`Status::AwaitDevice`].
 pub fn received(
     room: Reservation,
     expected: &Expected,
     context: &Context<'_>,
     replies: &mut Replies,
-) {
-    binary::received(room, expected, context, replies);
+) -> Result<(), Reservation> {
+    binary::received(room, expected, context, replies)
 }

@@ -32,6 +32,13 @@ struct Pinned {
     value: PinnedValue,
 }
 
+/// A place between replies.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    bytes: usize,
+    pinned: usize,
+}
+
 /// Replies not yet sent, in order.
 pub struct Replies {
     /// Values up to so many bytes are copied.
@@ -88,6 +95,22 @@ impl Replies {
             after: self.bytes.len(),
             value: item.pin(),
         });
+    }
+
+    /// The end of the replies so far.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            bytes: self.bytes.len(),
+            pinned: self.pinned.len(),
+        }
+    }
+
+    /// Takes back what was appended since the mark was made; nothing may have been sent since.
+    pub(super) fn roll_back(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        for pinned in self.pinned.drain(mark.pinned..) {
+            self.pinned_bytes -= pinned.value.value().len();
+        }
     }
 
     /// Bytes waiting.
@@ -250,6 +273,21 @@ mod tests {
         replies.push_value(&handle.get(b"1", Access::Peek).expect("stored"));
         assert_eq!(replies.contiguous(), None);
         assert_eq!(replies.len(), 10 + COPY_BYTES_MAX + 1);
+    }
+
+    #[test]
+    fn what_was_appended_can_be_taken_back() {
+        let handle = store_with(&[vec![b'l'; COPY_BYTES_MAX + 1]]);
+        let item = handle.get(b"0", Access::Peek).expect("stored");
+        let mut replies = Replies::default();
+        replies.push_value(&item);
+        replies.buffer().extend_from_slice(b"kept");
+        let (mark, kept) = (replies.mark(), replies.len());
+        replies.buffer().extend_from_slice(b"lost");
+        replies.push_value(&item);
+        replies.roll_back(mark);
+        assert_eq!(replies.len(), kept);
+        assert!(drain(&mut replies, usize::MAX).ends_with(b"kept"));
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Worker {
         tracing::debug!(fd = connection.info.fd, "connection closed");
         self.resources.shared.connections.remove(&connection.info);
         connection.transport.say_goodbye();
+        self.stop_waiting(&connection);
         if let Some(watcher) = connection.watcher.take() {
             self.resources.shared.watch.unsubscribe(&watcher);
             self.watching.retain(|other| *other != slot);

@@ -1,5 +1,6 @@
 //! One client's connection, as its worker keeps it.
 
+use super::device::Reads;
 use crate::connections::{ConnectionInfo, State};
 use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
@@ -42,6 +43,12 @@ pub(super) struct Connection {
     pub closing: bool,
     /// Whether epoll reports when the socket takes bytes, instead of when it has some.
     pub awaits_room: bool,
+    /// Reads that its next request waits for.
+    pub reads: Reads,
+    /// Its replies wait until what they tell of is durable.
+    pub is_held: bool,
+    /// epoll tells nothing of its input while it waits.
+    pub is_muted: bool,
     /// What it is shown, once it watches.
     pub watcher: Option<Arc<Watcher>>,
     /// What other threads see of it.
@@ -70,6 +77,9 @@ impl Connection {
             is_queued: false,
             closing: false,
             awaits_room: false,
+            reads: Reads::None,
+            is_held: false,
+            is_muted: false,
             watcher: None,
             info,
             life_line: RefCell::default(),
@@ -80,6 +90,11 @@ impl Connection {
     /// Whether replies wait for the socket to take them.
     pub fn has_unsent(&self) -> bool {
         self.unsent.is_some() || self.transport.has_unsent()
+    }
+
+    /// Whether it waits for a device, so that its input must wait too.
+    pub fn awaits_device(&self) -> bool {
+        self.is_held || matches!(self.reads, Reads::UnderWay(_))
     }
 
     /// Takes the waiting input away, without what is done with.

@@ -5,8 +5,10 @@
 //! Source: memcached `doc/protocol.txt`, "UDP protocol".
 
 use super::Worker;
+use super::device::Place;
 use super::resources::{Resources, context};
 use crate::session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status};
+use farcache_store::ReadId;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use socket2::Socket;
 use std::io::IoSlice;
@@ -26,8 +28,35 @@ const DATAGRAMS_PER_TURN: usize = 32;
 /// Longest reply: as many datagrams as the header can count.
 const REPLY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX * u16::MAX as usize;
 
+/// Datagrams that may wait for devices; further ones that need one are lost, as datagrams are.
+const WAITING_MAX: usize = 1024;
+
 const MULTI_PACKET_REQUEST: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
 const REPLY_TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
+
+/// A datagram whose requests wait for a device.
+pub(super) struct Waiting {
+    /// Number of the socket.
+    socket: usize,
+    client: SocketAddrAny,
+    id: [u8; 2],
+    session: Session,
+    /// Requests not yet handled.
+    input: Vec<u8>,
+    /// Replies to those that were.
+    replies: Replies,
+}
+
+/// How far the requests of a datagram have come.
+enum Progress {
+    /// All have been handled.
+    Done,
+    /// Answer this instead of all replies, where they are more than one value and what a connection would get at
+    /// once: the client's address may be another's, who asked for none of it.
+    Refused(&'static [u8]),
+    /// A device is needed; so many bytes are done with.
+    Waits(usize),
+}
 
 impl Worker {
     /// Answers the datagrams that have arrived at socket number `index`.
@@ -41,52 +70,99 @@ impl Worker {
                 break;
             };
             self.resources.counters.bytes_read.add(count as u64);
-            answer(socket, &client, &buffer[..count], &mut self.resources);
+            self.handle_datagram(index, client, &buffer[..count]);
         }
         self.resources.buffer = buffer;
     }
-}
 
-/// Handles one datagram; one that is too short for a header is not answered.
-fn answer(socket: &Socket, client: &SocketAddrAny, datagram: &[u8], resources: &mut Resources) {
-    let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
-        return;
-    };
-    let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
-    resources.counters.udp_requests.bump();
-    let refusal = match [count_high, count_low] {
-        [0, 1] => execute(input, resources).err(),
-        _ => Some(MULTI_PACKET_REQUEST),
-    };
-    if let Some(refusal) = refusal {
-        resources.replies.clear();
-        resources.replies.buffer().extend_from_slice(refusal);
+    /// Handles one datagram; one that is too short for a header is not answered.
+    fn handle_datagram(&mut self, socket: usize, client: SocketAddrAny, datagram: &[u8]) {
+        let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
+            return;
+        };
+        let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
+        self.resources.counters.udp_requests.bump();
+        let mut session = Session::new(self.resources.shared.settings.protocol);
+        let progress = match [count_high, count_low] {
+            [0, 1] => execute(&mut session, input, &mut self.resources),
+            _ => Progress::Refused(MULTI_PACKET_REQUEST),
+        };
+        let waiting = Waiting {
+            socket,
+            client,
+            id: [id_high, id_low],
+            session,
+            input: Vec::new(),
+            replies: Replies::default(),
+        };
+        self.finish_datagram(waiting, input, progress);
     }
-    let sent = send(socket, client, [id_high, id_low], &mut resources.replies);
-    resources.counters.bytes_written.add(sent as u64);
-    resources.replies.clear();
+
+    /// Answers a datagram, or lets it wait.
+    fn finish_datagram(&mut self, mut datagram: Waiting, input: &[u8], progress: Progress) {
+        let resources = &mut self.resources;
+        match progress {
+            Progress::Waits(used) if self.datagrams.len() < WAITING_MAX => {
+                datagram.input = input[used..].to_vec();
+                datagram.replies = std::mem::take(&mut resources.replies);
+                if let Some(id) = resources.start_reads(Place::Datagram) {
+                    self.datagrams.insert(id, datagram);
+                }
+                return;
+            }
+            // Lost, as datagrams are.
+            Progress::Waits(_) => {
+                resources.store.forget_reads();
+                return resources.replies.clear();
+            }
+            Progress::Refused(refusal) => {
+                resources.replies.clear();
+                resources.replies.buffer().extend_from_slice(refusal);
+            }
+            Progress::Done => {}
+        }
+        let socket = &self.datagram_sockets[datagram.socket];
+        let sent = send(
+            socket,
+            &datagram.client,
+            datagram.id,
+            &mut resources.replies,
+        );
+        resources.counters.bytes_written.add(sent as u64);
+        resources.replies.clear();
+    }
+
+    /// Goes on with a datagram whose reads have ended.
+    pub(super) fn resume_datagram(&mut self, id: ReadId) {
+        let Some(mut datagram) = self.datagrams.remove(&id) else {
+            return self.resources.store.cancel_reads(id);
+        };
+        let input = std::mem::take(&mut datagram.input);
+        self.resources.replies = std::mem::take(&mut datagram.replies);
+        self.resources.store.stage(id);
+        let progress = execute(&mut datagram.session, &input, &mut self.resources);
+        self.finish_datagram(datagram, &input, progress);
+        self.resources.store.unstage();
+    }
 }
 
 /// Carries the requests out.
-///
-/// # Errors
-/// What to answer instead of all replies, where they are more than one value and what a connection
-/// would get at once: the client's address may be another's, who asked for none of it.
-fn execute(mut input: &[u8], resources: &mut Resources) -> Result<(), &'static [u8]> {
+fn execute(session: &mut Session, input: &[u8], resources: &mut Resources) -> Progress {
     let settings = &resources.shared.settings;
     let bytes_max = (settings.item_bytes_max + HIGH_WATER_BYTES).min(REPLY_BYTES_MAX);
-    let mut session = Session::new(settings.protocol);
     let context = context!(resources, None);
+    let mut done = 0;
     loop {
-        let (used, status) = session.advance(input, &context, &mut resources.replies);
-        input = &input[used..];
+        let (used, status) = session.advance(&input[done..], &context, &mut resources.replies);
+        done += used;
         let bytes = resources.replies.len();
         match status {
+            Status::AwaitDevice => return Progress::Waits(done),
             Status::Yield if used > 0 && bytes < HIGH_WATER_BYTES => {}
             // The replies are full, or this is a dump of the store, which goes on without input.
-            Status::Yield => return Err(REPLY_TOO_LARGE),
-            _ if bytes > bytes_max => return Err(REPLY_TOO_LARGE),
-            _ => return Ok(()),
+            Status::Yield => return Progress::Refused(REPLY_TOO_LARGE),
+            _ if bytes > bytes_max => return Progress::Refused(REPLY_TOO_LARGE),
+            _ => return Progress::Done,
         }
     }
 }

@@ -22,6 +22,7 @@ impl Worker {
                 self.dispatch(event);
             }
             self.events = events;
+            self.poll_devices();
             self.resume_unfinished();
             self.resources.store.quiescent();
             self.close_all_but_unsent();
@@ -42,7 +43,9 @@ impl Worker {
         let done: Vec<usize> = self
             .connections
             .iter()
-            .filter(|(_, connection)| !connection.has_unsent() && !connection.is_queued)
+            .filter(|(_, connection)| {
+                !connection.has_unsent() && !connection.is_queued && !connection.awaits_device()
+            })
             .map(|(slot, _)| slot)
             .collect();
         done.into_iter().for_each(|slot| self.close(slot));

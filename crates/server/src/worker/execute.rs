@@ -1,6 +1,7 @@
 //! Executing: lets a session handle input, and sends what it replies.
 
 use super::connection::{Connection, Outcome};
+use super::device;
 use super::reply;
 use super::resources::{Resources, context};
 use crate::fabric::life_line::Caller;
@@ -13,6 +14,7 @@ pub(super) fn execute(
     input: &[u8],
 ) -> (usize, Outcome) {
     let before = resources.before_batch();
+    let is_staged = device::stage(connection, resources);
     let caller = Caller {
         slot: connection.slot,
         info: &connection.info,
@@ -25,6 +27,12 @@ pub(super) fn execute(
         .advance(input, &context, &mut resources.replies);
     connection.unfinished = status == Status::Yield;
     connection.closing = status == Status::Close;
+    if status == Status::AwaitDevice {
+        device::await_reads(connection, resources);
+    }
+    if is_staged {
+        resources.store.unstage();
+    }
     if connection.unfinished {
         resources.counters.conn_yields.bump();
     }
@@ -35,7 +43,12 @@ pub(super) fn execute(
         let mailbox = std::sync::Arc::clone(&resources.mailbox);
         connection.watcher = Some(resources.shared.watch.subscribe(flags, mailbox));
     }
-    let outcome = reply::send(connection, resources);
+    let has_changed = connection.session.take_changed();
+    let is_held = resources.holds_replies && has_changed && device::hold(connection, resources);
+    let outcome = match is_held {
+        true => Outcome::Blocked,
+        false => reply::send(connection, resources),
+    };
     resources.after_batch(before);
     (consumed, outcome)
 }

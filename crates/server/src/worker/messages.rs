@@ -131,13 +131,30 @@ impl Worker {
         }
     }
 
+    /// Answers what has come over the fabric, as far as that waits for devices too.
+    fn finish_messages(&mut self) {
+        self.on_port();
+        let deadline = std::time::Instant::now() + FINISH_TIME_MAX;
+        while self
+            .messages
+            .as_ref()
+            .is_some_and(|messages| messages.engine.has_parked())
+            && std::time::Instant::now() < deadline
+        {
+            self.poll_devices();
+            self.on_durable();
+            self.resources.store.quiescent();
+            rustix::thread::sched_yield();
+        }
+    }
+
     /// Answers what has come over the fabric, and ends its sessions.
     pub(super) fn drain_messages(&mut self) {
+        self.finish_messages();
         let Some(mut messages) = self.messages.take() else {
             return;
         };
         let engine = &mut messages.engine;
-        engine.turn(&mut self.resources);
         engine.end_all(&mut self.resources);
         let deadline = std::time::Instant::now() + FINISH_TIME_MAX;
         let mut is_closed = false;

@@ -4,6 +4,7 @@
 mod accept;
 mod connection;
 mod datagram;
+pub mod device;
 mod drain;
 mod execute;
 mod idle;
@@ -20,6 +21,7 @@ use crate::fabric::ServerPort;
 use crate::fabric::engine::Engine;
 use crate::shared::Shared;
 use connection::{Connection, Outcome};
+use farcache_store::ReadId;
 use mailbox::Mailbox;
 use messages::Messages;
 use polling::Polling;
@@ -28,6 +30,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::Socket;
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -61,6 +64,8 @@ pub struct Worker {
     watching: Vec<usize>,
     /// Sockets for UDP, which all workers share.
     datagram_sockets: Vec<Arc<Socket>>,
+    /// Datagrams that wait for devices.
+    datagrams: HashMap<ReadId, datagram::Waiting>,
     /// Its part of the fabric, where there is one.
     messages: Option<Messages>,
 }
@@ -98,6 +103,8 @@ impl Worker {
         let messages = engine
             .map(|engine| Messages::new(engine, &epoll))
             .transpose()?;
+        let resources = Resources::new(Arc::clone(&shared), index, Arc::clone(&mailbox));
+        device::register(&resources.store, &epoll)?;
         Ok(Worker {
             messages,
             epoll,
@@ -106,11 +113,12 @@ impl Worker {
             unfinished: Vec::new(),
             polling: Polling::new(Duration::from_micros(shared.settings.poll_us.into())),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
-            resources: Resources::new(shared, index, Arc::clone(&mailbox)),
+            resources,
             events: Vec::with_capacity(EVENTS_MAX),
             mailbox,
             watching: Vec::new(),
             datagram_sockets,
+            datagrams: HashMap::new(),
         })
     }
 
@@ -126,6 +134,7 @@ impl Worker {
 
     /// Waits for something to do and does it.
     fn turn(&mut self) {
+        self.poll_devices();
         if self.serve_messages() {
             return;
         }
@@ -134,6 +143,7 @@ impl Worker {
             self.dispatch(event);
         }
         self.events = events;
+        self.poll_devices();
         self.resume_unfinished();
         self.resources.store.quiescent();
         self.close_silent();
@@ -189,6 +199,9 @@ impl Worker {
                 self.collect_messages_mail();
             }
             PORT => self.on_port(),
+            // Looked at in every turn.
+            device::READS => {}
+            device::DURABLE => self.on_durable(),
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
             slot => self.serve(slot as usize, event.flags),
         }
@@ -203,12 +216,32 @@ impl Worker {
             // Its turn comes anyway; until then its buffers are in use.
             return;
         }
+        if connection.awaits_device() && (connection.is_held || !connection.awaits_room) {
+            return self.serve_waiting(slot, flags);
+        }
         let outcome = if connection.awaits_room || flags.contains(EventFlags::OUT) {
             read::on_writable(connection, &mut self.resources)
         } else {
             read::on_readable(connection, &mut self.resources)
         };
         self.settle(slot, outcome);
+    }
+
+    /// A connection that waits for a device has input, or its client has gone.
+    fn serve_waiting(&mut self, slot: usize, flags: EventFlags) {
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            return self.close(slot);
+        }
+        let connection = &mut self.connections[slot];
+        connection.is_muted = true;
+        let data = EventData::new_u64(slot as u64);
+        epoll::modify(
+            &self.epoll,
+            &connection.transport,
+            data,
+            EventFlags::empty(),
+        )
+        .expect("the socket is registered");
     }
 
     fn resume_unfinished(&mut self) {
@@ -230,7 +263,11 @@ impl Worker {
         let connection = &mut self.connections[slot];
         let outcome = match outcome {
             // epoll will not tell of it.
-            Outcome::Idle if connection.transport.has_buffered_input() => Outcome::Again,
+            Outcome::Idle
+                if connection.transport.has_buffered_input() && !connection.awaits_device() =>
+            {
+                Outcome::Again
+            }
             outcome => outcome,
         };
         if outcome == Outcome::Again {
@@ -240,9 +277,11 @@ impl Worker {
         if connection.watcher.is_some() && !self.watching.contains(&slot) {
             self.watching.push(slot);
         }
-        let awaits_room = connection.has_unsent();
-        if connection.awaits_room != awaits_room {
+        let awaits_room = connection.has_unsent() && !connection.is_held;
+        let unmutes = connection.is_muted && !connection.awaits_device();
+        if connection.awaits_room != awaits_room || unmutes {
             connection.awaits_room = awaits_room;
+            connection.is_muted = false;
             if !awaits_room && connection.watcher.is_some() {
                 // Lines may have gathered meanwhile.
                 self.mailbox.waker.wake();

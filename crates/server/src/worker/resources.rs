@@ -1,5 +1,6 @@
 //! What all connections of one worker share.
 
+use super::device::{self, Waits};
 use super::mailbox::Mailbox;
 use crate::counters::Counters;
 use crate::metrics::latency::{Counted, Latencies};
@@ -33,6 +34,10 @@ pub struct Resources {
     pub mailbox: Arc<Mailbox>,
     /// When the worker learned of what it is doing.
     pub turn_began: Instant,
+    /// Who waits for devices.
+    pub waits: Waits,
+    /// Replies to changes wait until these are durable.
+    pub holds_replies: bool,
     /// The time, read once per turn of the loop.
     pub clock: Clock,
 }
@@ -49,6 +54,11 @@ impl Resources {
             latencies: shared.latencies.get(index).cloned(),
             turn_began: Instant::now(),
             mailbox,
+            waits: Waits::default(),
+            holds_replies: device::holds_replies(
+                shared.settings.durability,
+                !shared.settings.devices.is_empty(),
+            ),
             counters: Arc::clone(&shared.workers[index]),
             clock,
             shared,

@@ -8,15 +8,17 @@ use farcache_store::{DeleteOptions, DeleteOutcome};
 /// Removes the item, if it has the token asked for.
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let (key, context) = (request.head.key, request.context);
-    context.shared.detail.delete(key);
     let compare_cas = reply::wanted_cas(&request.head.header, context);
-    match context.store.delete(
-        key,
-        &DeleteOptions {
-            compare_cas,
-            ..DeleteOptions::default()
-        },
-    ) {
+    let options = DeleteOptions {
+        compare_cas,
+        ..DeleteOptions::default()
+    };
+    let outcome = context.store.delete(key, &options);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
+    context.shared.detail.delete(key);
+    match outcome {
         DeleteOutcome::Deleted => {
             context.counters.delete_hits.bump();
             context.shared.watch.deleted(key);

@@ -43,9 +43,20 @@ pub(super) fn next(
         replies,
     };
     match Opcode::from_byte(header.opcode) {
-        Some(opcode) => request.execute(opcode, state, requests_max),
+        Some(opcode) => {
+            state.has_changed |= may_change(opcode.loud());
+            request.execute(opcode, state, requests_max)
+        }
         None => request.unknown(state),
     }
+}
+
+/// Whether a command may change an item.
+fn may_change(opcode: Opcode) -> bool {
+    !matches!(
+        opcode,
+        Opcode::Get | Opcode::GetK | Opcode::Noop | Opcode::Version | Opcode::Stat | Opcode::Quit
+    )
 }
 
 /// Why a request is answered with an error and the connection closed, as far as its header tells.

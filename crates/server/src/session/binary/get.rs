@@ -19,6 +19,9 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
     let is_alone = requests_max == 1 || next_get(&input[head.head_len()..]).is_none();
     if is_alone {
         let item = context.store.get(head.key, Access::Use);
+        if context.store.needs_reads() {
+            return Flow::NeedInput;
+        }
         answer(&head.header, head.key, item.as_ref(), context, replies);
         return Flow::one(head.head_len());
     }
@@ -72,6 +75,9 @@ impl<'a> Batch<'a> {
         context
             .store
             .get_batch(&self.keys[..self.count], Access::Use, &mut found);
+        if context.store.needs_reads() {
+            return;
+        }
         for ((header, key), item) in self.headers.iter().zip(self.keys).zip(&found) {
             answer(header, key, item.as_ref(), context, replies);
         }

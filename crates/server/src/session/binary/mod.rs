@@ -28,6 +28,7 @@ pub(super) const FIRST_BYTE: u8 = MAGIC_REQUEST;
 #[derive(Default)]
 pub(super) struct State {
     is_authenticated: bool,
+    has_changed: bool,
     /// Bytes of a refused request still to be thrown away.
     swallow_bytes: usize,
     /// The large value that is arriving, and whose it is.
@@ -60,6 +61,11 @@ impl State {
         if let Some(pending) = &mut self.pending {
             pending.value.received(bytes);
         }
+    }
+
+    /// Whether anything may have been changed since the last call.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
     }
 
     /// Throws bytes of a refused request away; returns how many.
@@ -105,6 +111,9 @@ pub(super) fn advance(
     loop {
         used += state.swallow(&input[used..]);
         used += store::take_value(state, &input[used..], context, replies);
+        if context.store.needs_reads() {
+            return (used, Status::AwaitDevice);
+        }
         if state.pending.is_some() {
             return (used, Status::ValueWanted);
         }
@@ -114,7 +123,13 @@ pub(super) fn advance(
         if requests_left == 0 || replies.len() >= super::replies::HIGH_WATER_BYTES {
             return (used, Status::Yield);
         }
-        match dispatch::next(state, &input[used..], requests_left, context, replies) {
+        let mark = replies.mark();
+        let flow = dispatch::next(state, &input[used..], requests_left, context, replies);
+        if context.store.needs_reads() {
+            replies.roll_back(mark);
+            return (used, Status::AwaitDevice);
+        }
+        match flow {
             Flow::Done { bytes, requests } => {
                 used += bytes;
                 requests_left = requests_left.saturating_sub(requests);

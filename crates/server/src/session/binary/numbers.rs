@@ -9,7 +9,11 @@ use farcache_store::{ArithmeticOptions, ArithmeticOutcome, StoreError};
 pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let context = request.context;
     let options = options(&request, opcode);
-    match context.store.arithmetic(request.head.key, &options) {
+    let outcome = context.store.arithmetic(request.head.key, &options);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
+    match outcome {
         Ok(ArithmeticOutcome::Done {
             value,
             cas,

@@ -66,12 +66,13 @@ fn storing(bytes: &[u8], value_bytes: usize) -> Option<(Opcode, Head<'_>)> {
     (is_whole && stores && is_request).then_some((opcode, head))
 }
 
-/// Stores a value that has arrived in its room, and answers.
+/// Stores a value that has arrived in its room, and answers; gives the room back where a device must be
+/// read first.
 pub fn received(
     room: Reservation,
     expected: &Expected,
     context: &Context<'_>,
     replies: &mut Replies,
-) {
-    store::commit(&expected.header, room, &expected.promise, context, replies);
+) -> Result<(), Reservation> {
+    store::commit(&expected.header, room, &expected.promise, context, replies)
 }

@@ -4,7 +4,7 @@ use super::dispatch::Request;
 use super::{Context, Flow, Pending, State, reply};
 use crate::session::Replies;
 use crate::session::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
-use farcache_proto::binary::{Header, Opcode, SetExtras, Status};
+use farcache_proto::binary::{Head, Header, Opcode, SetExtras, Status};
 use farcache_store::{
     Access, DeleteOptions, Reservation, SetMode, SetOptions, SetOutcome, StoreError,
 };
@@ -16,31 +16,39 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
     if request.value().is_none() && !is_long {
         return Flow::NeedInput;
     }
-    request.context.shared.detail.set(head.key);
     let options = options(&request, opcode);
-    match request.value() {
-        Some(value) => {
-            let outcome = request.context.store.set(head.key, value, &options);
-            let bytes = head.head_len() + head.value_len;
-            request
-                .context
-                .shared
-                .watch
-                .stored(head.key, outcome, head.value_len);
-            finish(
-                &head.header,
-                Some(head.key),
-                outcome,
-                request.context,
-                request.replies,
-            );
-            Flow::one_with_copy(bytes, joined_bytes(head.key, &options, request.context))
-        }
+    match request.input[head.head_len()..].get(..head.value_len) {
+        Some(value) => store(&head, value, &options, request.context, request.replies),
         None => begin(request, options, state),
     }
 }
 
-/// Length of the value that appending or prepending has made.
+/// Stores a value that is there whole.
+fn store(
+    head: &Head<'_>,
+    value: &[u8],
+    options: &SetOptions,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Flow {
+    let joined_bytes = joined_bytes(head.key, options, context);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
+    let outcome = context.store.set(head.key, value, options);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
+    context.shared.detail.set(head.key);
+    context
+        .shared
+        .watch
+        .stored(head.key, outcome, head.value_len);
+    finish(&head.header, Some(head.key), outcome, context, replies);
+    Flow::one_with_copy(head.head_len() + head.value_len, joined_bytes + value.len())
+}
+
+/// Length of the value that appending or prepending will copy.
 fn joined_bytes(key: &[u8], options: &SetOptions, context: &Context<'_>) -> usize {
     match options.mode {
         SetMode::Append | SetMode::Prepend => context
@@ -59,6 +67,7 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
         replies,
         ..
     } = request;
+    context.shared.detail.set(head.key);
     match Arriving::begin(head.key, head.value_len, options, context) {
         Ok(value) => {
             state.pending = Some(Box::new(Pending {
@@ -94,16 +103,17 @@ pub(super) fn expect(request: Request<'_, '_>, opcode: Opcode) -> Option<(Reserv
     }
 }
 
-/// Stores a value whose place has been filled.
+/// Stores a value whose place has been filled; gives the place back where a device must be read first.
 pub(super) fn commit(
     header: &Header,
     reservation: Reservation,
     promise: &Promise,
     context: &Context<'_>,
     replies: &mut Replies,
-) {
-    let outcome = context.store.commit(reservation, &promise.options);
+) -> Result<(), Reservation> {
+    let outcome = context.store.try_commit(reservation, &promise.options)?;
     finish(header, None, outcome, context, replies);
+    Ok(())
 }
 
 /// Takes what has come of an arriving value, and stores it when it is complete; returns how many
@@ -122,14 +132,13 @@ pub(super) fn take_value(
         && let Some(pending) = state.pending.take()
     {
         let Pending { header, value } = *pending;
-        let (reservation, options) = value.into_parts();
-        finish(
-            &header,
-            None,
-            context.store.commit(reservation, &options),
-            context,
-            replies,
-        );
+        match value.commit(context) {
+            Ok(committed) => {
+                state.has_changed = true;
+                finish(&header, None, committed.outcome, context, replies);
+            }
+            Err(value) => state.pending = Some(Box::new(Pending { header, value })),
+        }
     }
     bytes
 }

@@ -12,6 +12,9 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode) -> Flow {
         decode_u32(request.head.extras).unwrap_or_default(),
     ));
     let found = context.store.touch(key, expiry, Access::Use);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
     let Ok(found) = found else {
         return request.error(Status::OutOfMemory);
     };

@@ -3,6 +3,7 @@
 use super::Context;
 use super::report::Report;
 use super::since_reset::store_stats;
+use super::tier;
 use crate::connections::State;
 use crate::counters::Totals;
 use farcache_base::time::START;
@@ -16,10 +17,12 @@ pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     let stats = store_stats(context.shared);
     process(context, report);
     connections(&totals, context, report);
-    commands(&totals, &stats, report);
+    commands(&totals, &stats, context, report);
     limits(&totals, &stats, context, report);
     index(&stats, report);
     background(&stats, context, report);
+    tier::storage(context, report);
+    threads(report);
     items(&stats, report);
     segments(&stats, &totals, report);
 }
@@ -76,7 +79,7 @@ fn connections(totals: &Totals, context: &Context<'_>, report: &mut Report<'_>) 
     ]);
 }
 
-fn commands(totals: &Totals, stats: &StoreStats, report: &mut Report<'_>) {
+fn commands(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>) {
     report.stats(&[
         ("cmd_get", totals.cmd_get),
         ("cmd_set", totals.cmd_set),
@@ -87,6 +90,9 @@ fn commands(totals: &Totals, stats: &StoreStats, report: &mut Report<'_>) {
         ("get_misses", totals.get_misses),
         ("get_expired", stats.reads_expired),
         ("get_flushed", stats.reads_flushed),
+    ]);
+    tier::commands(totals, context, report);
+    report.stats(&[
         ("delete_misses", totals.delete_misses),
         ("delete_hits", totals.delete_hits),
         ("incr_misses", totals.incr_misses),
@@ -160,9 +166,12 @@ fn background(stats: &StoreStats, context: &Context<'_>, report: &mut Report<'_>
         ("log_watcher_skipped", skipped),
         ("log_watcher_sent", sent),
         ("log_watchers", count(context, State::Watching)),
-        ("unexpected_napi_ids", 0),
-        ("round_robin_fallback", 0),
     ]);
+}
+
+/// How memcached hands connections to threads.
+fn threads(report: &mut Report<'_>) {
+    report.stats(&[("unexpected_napi_ids", 0), ("round_robin_fallback", 0)]);
 }
 
 fn items(stats: &StoreStats, report: &mut Report<'_>) {

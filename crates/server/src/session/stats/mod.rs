@@ -11,6 +11,7 @@ mod report;
 mod settings;
 mod since_reset;
 mod sizes;
+pub(crate) mod tier;
 
 pub use detail::Detail;
 
@@ -30,8 +31,9 @@ enum Topic {
     SizesDisable,
     Connections,
     Fabric,
-    /// memcached's second tier, which is not built into every one of them.
+    /// memcached's second tier, page by page: here pages are many and have no numbers.
     ExternalStore,
+    Tier,
 }
 
 impl Topic {
@@ -47,6 +49,7 @@ impl Topic {
             b"conns" => Topic::Connections,
             b"fabric" => Topic::Fabric,
             b"extstore" => Topic::ExternalStore,
+            b"tier" => Topic::Tier,
             _ => return None,
         })
     }
@@ -112,6 +115,7 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
         Topic::Connections => connections::collect(context, &mut report),
         Topic::Fabric => fabric::collect(context, &mut report),
         Topic::ExternalStore => {}
+        Topic::Tier => tier::collect(context, &mut report),
     }
     // memcached does not end these two with `END` in the text protocol.
     let is_unended =

@@ -1,7 +1,7 @@
 //! Reads that are looked up together, which overlaps their cache misses.
 
 use super::meta_get::push_plain;
-use super::{Context, Replies, Retrieval};
+use super::{Context, Replies, Retrieval, State};
 use arrayvec::ArrayVec;
 use farcache_proto::meta::PlainRead;
 use farcache_proto::number;
@@ -18,10 +18,27 @@ enum Answer<'i> {
     Meta(PlainRead<'i>),
 }
 
+/// Where the requests of a batch begin.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Start {
+    /// Position in the input.
+    pub(super) position: usize,
+    /// The retrieval command within whose keys that is; none at the start of a command.
+    retrieval: Option<Retrieval>,
+}
+
+impl Start {
+    /// The state in which the batch can be gathered anew.
+    pub(super) fn state(self) -> State {
+        self.retrieval.map_or(State::Command, State::Keys)
+    }
+}
+
 /// Reads waiting to be looked up, in the order of their requests.
 pub(super) struct Batch<'i, 'h> {
     keys: ArrayVec<&'i [u8], BATCH_MAX>,
     answers: ArrayVec<Answer<'i>, BATCH_MAX>,
+    start: Start,
     /// Kept from one lookup to the next for its memory.
     found: Vec<Option<Item<'h>>>,
 }
@@ -31,6 +48,7 @@ impl<'i, 'h> Batch<'i, 'h> {
         Batch {
             keys: ArrayVec::new(),
             answers: ArrayVec::new(),
+            start: Start::default(),
             found: Vec::new(),
         }
     }
@@ -39,16 +57,32 @@ impl<'i, 'h> Batch<'i, 'h> {
         self.keys.is_full()
     }
 
-    /// Adds a key of a `get`. The batch must not be full.
-    pub(super) fn push_key(&mut self, key: &'i [u8], retrieval: Retrieval) {
+    /// Where the first of its requests begins.
+    pub(super) fn start(&self) -> Start {
+        self.start
+    }
+
+    fn begin(&mut self, position: usize, retrieval: Option<Retrieval>) {
+        if self.keys.is_empty() {
+            self.start = Start {
+                position,
+                retrieval,
+            };
+        }
+    }
+
+    /// Adds a key of a `get` that stands at this position. The batch must not be full.
+    pub(super) fn push_key(&mut self, key: &'i [u8], retrieval: Retrieval, position: usize) {
+        self.begin(position, Some(retrieval));
         self.keys.push(key);
         self.answers.push(Answer::Value {
             with_cas: retrieval.with_cas,
         });
     }
 
-    /// Adds an `mg`. The batch must not be full.
-    pub(super) fn push_meta(&mut self, read: PlainRead<'i>) {
+    /// Adds an `mg` that begins at this position. The batch must not be full.
+    pub(super) fn push_meta(&mut self, read: PlainRead<'i>, position: usize) {
+        self.begin(position, None);
         self.keys.push(read.key);
         self.answers.push(Answer::Meta(read));
     }
@@ -67,12 +101,15 @@ impl<'i, 'h> Batch<'i, 'h> {
         }
     }
 
-    /// Looks the keys up and answers them.
-    pub(super) fn flush(&mut self, context: &'h Context<'h>, replies: &mut Replies) {
+    /// Looks the keys up and answers them; false, and nothing has been done, if some need a device.
+    pub(super) fn flush(&mut self, context: &'h Context<'h>, replies: &mut Replies) -> bool {
         match self.keys.len() {
-            0 => return,
+            0 => return true,
             1 => {
                 let item = context.store.get(self.keys[0], Access::Use);
+                if context.store.needs_reads() {
+                    return false;
+                }
                 record(&self.answers[0], self.keys[0], item.as_ref(), context);
                 answer(
                     &self.answers[0],
@@ -83,16 +120,22 @@ impl<'i, 'h> Batch<'i, 'h> {
                 );
                 count(context, 1, usize::from(item.is_some()));
             }
-            _ => self.flush_many(context, replies),
+            _ if !self.flush_many(context, replies) => return false,
+            _ => {}
         }
         self.keys.clear();
         self.answers.clear();
+        true
     }
 
-    fn flush_many(&mut self, context: &'h Context<'h>, replies: &mut Replies) {
+    fn flush_many(&mut self, context: &'h Context<'h>, replies: &mut Replies) -> bool {
         context
             .store
             .get_batch(&self.keys, Access::Use, &mut self.found);
+        if context.store.needs_reads() {
+            self.found.clear();
+            return false;
+        }
         let mut hits = 0;
         for ((item, key), how) in self.found.iter().zip(&self.keys).zip(&self.answers) {
             record(how, key, item.as_ref(), context);
@@ -101,6 +144,7 @@ impl<'i, 'h> Batch<'i, 'h> {
         }
         count(context, self.keys.len(), hits);
         self.found.clear();
+        true
     }
 }
 

@@ -1,11 +1,23 @@
 //! Takes commands off the input and hands them to the stage that carries them out.
 
 use super::run::{Flow, Run};
-use super::{Retrieval, Status};
+use super::{Retrieval, State, Status};
 use crate::session::stats;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::meta::PlainRead;
 use farcache_proto::text::{Reject, Request, parse, split_line};
+
+/// Whether a command may change an item.
+fn may_change(request: &Request<'_>) -> bool {
+    !matches!(
+        request,
+        Request::MetaNoop
+            | Request::MetaDebug { .. }
+            | Request::Stats(_)
+            | Request::Version
+            | Request::Quit
+    )
+}
 
 impl<'i> Run<'_, 'i> {
     /// Carries out the commands at the start of the input. Reads are put off until there are
@@ -13,8 +25,7 @@ impl<'i> Run<'_, 'i> {
     pub(super) fn commands(&mut self) -> Flow {
         while let Some((line, bytes)) = split_line(self.rest()) {
             if !self.take_quota() || self.is_full() {
-                self.flush();
-                return Flow::Stop(Status::Yield);
+                return self.flush().unwrap_or(Flow::Stop(Status::Yield));
             }
             let flow = match parse(line) {
                 Ok(Request::PlainRead(read)) => self.plain_read(read, bytes),
@@ -27,16 +38,14 @@ impl<'i> Run<'_, 'i> {
                     line.len(),
                     bytes,
                 ),
-                Ok(request) => {
-                    self.flush();
-                    self.execute(request, line, bytes)
-                }
-                Err(reject) => {
-                    self.flush();
+                Ok(request) => self
+                    .flush()
+                    .or_else(|| self.try_execute(request, line, bytes)),
+                Err(reject) => self.flush().or_else(|| {
                     self.position += bytes;
                     self.reject(reject);
                     None
-                }
+                }),
             };
             if let Some(flow) = flow {
                 return flow;
@@ -46,17 +55,32 @@ impl<'i> Run<'_, 'i> {
     }
 
     fn plain_read(&mut self, read: PlainRead<'i>, bytes: usize) -> Option<Flow> {
+        let is_bad = read.key.len() > KEY_BYTES_MAX;
+        if (is_bad || self.batch.is_full())
+            && let Some(wait) = self.flush()
+        {
+            return Some(wait);
+        }
+        let position = self.position;
         self.position += bytes;
-        if read.key.len() > KEY_BYTES_MAX {
-            self.flush();
-            self.reject(Reject::BAD_FORMAT);
-            return None;
+        match is_bad {
+            true => self.reject(Reject::BAD_FORMAT),
+            false => self.batch.push_meta(read, position),
         }
-        if self.batch.is_full() {
-            self.flush();
-        }
-        self.batch.push_meta(read);
         None
+    }
+
+    /// Carries a command out, or leaves no trace of it if it needs a device first.
+    fn try_execute(&mut self, request: Request<'i>, line: &'i [u8], bytes: usize) -> Option<Flow> {
+        let (position, mark) = (self.position, self.replies.mark());
+        self.has_changed |= may_change(&request);
+        let flow = self.execute(request, line, bytes);
+        if !self.must_wait() || matches!(flow, Some(Flow::Wait(_))) {
+            return flow;
+        }
+        self.position = position;
+        self.replies.roll_back(mark);
+        Some(Flow::Wait(State::Command))
     }
 
     /// Carries out any command but the plain reads. `bytes` is what its line takes.

@@ -3,10 +3,11 @@
 use super::batch::push_value;
 use super::run::{Flow, Run};
 use super::{Retrieval, State, Status};
+use arrayvec::ArrayVec;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::Seconds;
 use farcache_proto::text::{Reject, Tokens, split_line};
-use farcache_store::Access;
+use farcache_store::{Access, BATCH_MAX};
 
 /// Most spaces before a `get` whose line is longer than [`farcache_proto::text::LINE_BYTES_MAX`].
 /// Source: memcached `proto_text.c`, `try_read_command_ascii`.
@@ -39,6 +40,8 @@ enum Keys<'i> {
     Left(&'i [u8]),
     /// One is too long.
     TooLong,
+    /// A device is needed first.
+    Wait(Flow),
 }
 
 impl<'i> Run<'_, 'i> {
@@ -53,20 +56,21 @@ impl<'i> Run<'_, 'i> {
     ) -> Option<Flow> {
         let is_suspect = line_bytes > KEY_BYTES_MAX;
         if is_suspect && keys.clone().any(|key| key.len() > KEY_BYTES_MAX) {
-            self.position += line_and_end_bytes;
-            self.flush();
-            self.reject(Reject::BAD_FORMAT);
-            return None;
+            return self.flush().or_else(|| {
+                self.position += line_and_end_bytes;
+                self.reject(Reject::BAD_FORMAT);
+                None
+            });
         }
-        match self.take_keys(keys, retrieval) {
+        match self.take_keys(keys, retrieval, line_bytes) {
             Keys::Left(left) => {
                 self.position = Run::position_of(self.position, line_bytes, left);
                 Some(Flow::Enter(State::Keys(retrieval)))
             }
-            _ => {
+            Keys::Wait(wait) => Some(wait),
+            Keys::Taken | Keys::TooLong => {
                 self.position += line_and_end_bytes;
-                self.end_retrieval();
-                None
+                self.end_retrieval()
             }
         }
     }
@@ -80,17 +84,17 @@ impl<'i> Run<'_, 'i> {
         let Some((line, bytes)) = split_line(rest) else {
             return self.keys_without_end(retrieval);
         };
-        match self.take_keys(Tokens::new(line), retrieval) {
+        match self.take_keys(Tokens::new(line), retrieval, line.len()) {
             Keys::Left(left) => {
                 self.position = Run::position_of(self.position, line.len(), left);
                 Flow::Stop(Status::Yield)
             }
             Keys::Taken => {
                 self.position += bytes;
-                self.end_retrieval();
-                Flow::Enter(State::Command)
+                self.end_retrieval().unwrap_or(Flow::Enter(State::Command))
             }
             Keys::TooLong => self.reject_keys(),
+            Keys::Wait(wait) => wait,
         }
     }
 
@@ -101,65 +105,93 @@ impl<'i> Run<'_, 'i> {
         if rest.len() - whole_bytes > KEY_BYTES_MAX + 1 {
             return self.reject_keys();
         }
-        match self.take_keys(Tokens::new(&rest[..whole_bytes]), retrieval) {
+        match self.take_keys(Tokens::new(&rest[..whole_bytes]), retrieval, whole_bytes) {
             Keys::Left(left) => {
                 self.position = Run::position_of(self.position, whole_bytes, left);
                 Flow::Stop(Status::Yield)
             }
-            Keys::Taken => {
-                self.flush();
+            Keys::Taken => self.flush().unwrap_or_else(|| {
                 self.position += whole_bytes;
                 Flow::Stop(Status::NeedInput)
-            }
+            }),
             Keys::TooLong => self.reject_keys(),
+            Keys::Wait(wait) => wait,
         }
     }
 
     /// A key too long has come after others were answered: the line ends in an error.
     fn reject_keys(&mut self) -> Flow {
-        self.flush();
-        self.reject(Reject::BAD_FORMAT);
-        Flow::Enter(State::SkipLine)
+        self.flush().unwrap_or_else(|| {
+            self.reject(Reject::BAD_FORMAT);
+            Flow::Enter(State::SkipLine)
+        })
     }
 
-    fn end_retrieval(&mut self) {
-        if !self.batch.end_retrieval() {
-            self.flush();
-            self.push(b"END\r\n");
+    fn end_retrieval(&mut self) -> Option<Flow> {
+        if self.batch.end_retrieval() {
+            return None;
         }
+        self.flush().or_else(|| {
+            self.push(b"END\r\n");
+            None
+        })
     }
 
-    fn take_keys(&mut self, mut keys: Tokens<'i>, retrieval: Retrieval) -> Keys<'i> {
+    /// Takes keys of the line of `line_bytes` at the present position.
+    fn take_keys(
+        &mut self,
+        mut keys: Tokens<'i>,
+        retrieval: Retrieval,
+        line_bytes: usize,
+    ) -> Keys<'i> {
+        let mut left = keys.rest();
         while let Some(key) = keys.next() {
+            let position = Run::position_of(self.position, line_bytes, left);
+            left = keys.rest();
             if key.len() > KEY_BYTES_MAX {
                 return Keys::TooLong;
             }
-            if self.batch.is_full() {
-                self.flush();
+            if self.batch.is_full()
+                && let Some(wait) = self.flush()
+            {
+                return Keys::Wait(wait);
             }
             match retrieval.touch {
-                None => self.batch.push_key(key, retrieval),
-                Some(expiry) => self.get_and_touch(key, expiry, retrieval.with_cas),
+                None => self.batch.push_key(key, retrieval, position),
+                Some(expiry) => {
+                    if !self.get_and_touch(key, left, expiry, retrieval.with_cas) {
+                        self.position = position;
+                        return Keys::Wait(Flow::Wait(State::Keys(retrieval)));
+                    }
+                }
             }
-            if (self.batch.is_full() || retrieval.touch.is_some()) && !keys.rest().is_empty() {
-                self.flush();
+            if (self.batch.is_full() || retrieval.touch.is_some()) && !left.is_empty() {
+                if let Some(wait) = self.flush() {
+                    return Keys::Wait(wait);
+                }
                 if self.is_full() {
-                    return Keys::Left(keys.rest());
+                    return Keys::Left(left);
                 }
             }
         }
         Keys::Taken
     }
 
-    fn get_and_touch(&mut self, key: &[u8], expiry: Seconds, with_cas: bool) {
-        let counters = self.context.counters;
-        counters.cmd_touch.bump();
+    /// Answers a key that the keys `left` follow; false, and nothing has been done, if it needs a device.
+    fn get_and_touch(&mut self, key: &[u8], left: &[u8], expiry: Seconds, with_cas: bool) -> bool {
         let item = self
             .context
             .store
             .touch(key, expiry, Access::Use)
             .ok()
             .flatten();
+        if self.must_wait() {
+            drop(item);
+            self.look_ahead(left);
+            return false;
+        }
+        let counters = self.context.counters;
+        counters.cmd_touch.bump();
         self.context.shared.detail.get(key, item.is_some());
         self.context.shared.watch.fetched(key, item.as_ref());
         match &item {
@@ -167,5 +199,19 @@ impl<'i> Run<'_, 'i> {
             None => counters.touch_misses.bump(),
         }
         push_value(key, with_cas, item.as_ref(), self.replies);
+        true
+    }
+
+    /// A key needs a device: lets the reads of those that follow it start with its own.
+    #[cold]
+    fn look_ahead(&self, left: &[u8]) {
+        let keys: ArrayVec<&[u8], BATCH_MAX> = Tokens::new(left)
+            .filter(|key| key.len() <= KEY_BYTES_MAX)
+            .take(BATCH_MAX)
+            .collect();
+        let mut found = Vec::new();
+        self.context
+            .store
+            .get_batch(&keys, Access::Peek, &mut found);
     }
 }

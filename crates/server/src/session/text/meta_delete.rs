@@ -26,9 +26,15 @@ impl Run<'_, '_> {
             expiry: (flags.has(b'I') && flags.has(b'T')).then(|| self.expiry(flags.ttl)),
             clear_value: flags.has(b'x'),
         };
-        let outcome = self.context.store.delete(key.bytes(), &options);
         if options.invalidate || options.clear_value {
             self.charge_change(key.bytes());
+            if self.must_wait() {
+                return;
+            }
+        }
+        let outcome = self.context.store.delete(key.bytes(), &options);
+        if self.must_wait() {
+            return;
         }
         let counters = self.context.counters;
         let code = match outcome {
@@ -80,6 +86,9 @@ impl Run<'_, '_> {
             key_is_binary: key.is_binary(),
         };
         let outcome = self.context.store.arithmetic(key.bytes(), &options);
+        if self.must_wait() {
+            return;
+        }
         self.count_arithmetic(outcome.as_ref().ok(), decrement);
         let code = match outcome {
             // Who asked for quiet still hears of a creation.

@@ -138,7 +138,13 @@ impl Run<'_, '_> {
     }
 
     fn meta_get_checked(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>) {
-        let is_hit = self.read(key, flags) || (flags.has(b'N') && self.vivify(key, flags));
+        let mut is_hit = self.read(key, flags);
+        if !is_hit && flags.has(b'N') && !self.must_wait() {
+            is_hit = self.vivify(key, flags);
+        }
+        if self.must_wait() {
+            return;
+        }
         self.count_meta_get(is_hit, flags.has(b'T'));
         if !is_hit && !flags.has(b'q') {
             push_miss(key, flags.tokens(), self.replies);
@@ -158,6 +164,9 @@ impl Run<'_, '_> {
             .has(b'T')
             .then(|| store.get(key.bytes(), Access::Peek))
             .flatten();
+        if self.must_wait() {
+            return false;
+        }
         let old_expiry = old.as_ref().map(Item::expiry);
         let item = match flags.has(b'T') {
             true => store
@@ -166,6 +175,9 @@ impl Run<'_, '_> {
                 .flatten(),
             false => store.get(key.bytes(), access),
         };
+        if self.must_wait() {
+            return false;
+        }
         self.context
             .shared
             .watch
@@ -283,8 +295,12 @@ impl Run<'_, '_> {
             Some(Some(decoded)) => decoded.as_bytes(),
             Some(None) => return self.bad_format(),
         };
+        let item = self.context.store.get(key, Access::Peek);
+        if self.must_wait() {
+            return;
+        }
         self.context.counters.cmd_meta.bump();
-        match self.context.store.get(key, Access::Peek) {
+        match item {
             Some(item) => push_debug(&item, self.context, self.replies.buffer()),
             None => self.push_line("EN"),
         }

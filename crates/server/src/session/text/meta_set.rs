@@ -27,6 +27,7 @@ impl<'i> Run<'_, 'i> {
             Ok((flags, decoded, options)) => {
                 match self.take_value(decoded.bytes(), value_bytes, &options, line, line_bytes) {
                     Step::Flow(flow) => Some(flow),
+                    Step::Done(..) if self.must_wait() => None,
                     Step::Done(stored, skip_bytes) => {
                         self.answer_checked(&decoded, &flags, stored, value_bytes);
                         skip(skip_bytes)
@@ -108,21 +109,33 @@ impl<'i> Run<'_, 'i> {
             }
         };
         self.push(code);
-        self.end_meta_set(key, flags, cas);
+        let was_stored = matches!(stored, Stored::Outcome(SetOutcome::Stored { .. }));
+        self.end_meta_set(key, flags, cas, was_stored);
     }
 
-    fn end_meta_set(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>, cas: u64) {
-        let context = self.context;
+    /// Length of the value that the key has now.
+    fn size_of(&self, key: &[u8], was_stored: bool) -> usize {
+        let store = self.context.store;
+        let item = store.get(key, Access::Peek);
+        if was_stored && store.needs_reads() {
+            // It has left memory in this very moment: what is done must not be done again for its size.
+            store.forget_reads();
+        }
+        item.map_or(0, |item| item.value().len())
+    }
+
+    fn end_meta_set(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>, cas: u64, was_stored: bool) {
+        let size = match flags.has(b's') {
+            true => self.size_of(key.bytes(), was_stored),
+            false => 0,
+        };
         let buffer = self.replies.buffer();
         for token in flags.tokens() {
             match token[0] {
                 b'O' => push_token(buffer, token),
                 b'k' => push_key(buffer, key.bytes(), key.is_binary()),
                 b'c' => push_number(buffer, b'c', cas),
-                b's' => {
-                    let item = context.store.get(key.bytes(), Access::Peek);
-                    push_number(buffer, b's', item.map_or(0, |item| item.value().len()));
-                }
+                b's' => push_number(buffer, b's', size),
                 _ => {}
             }
         }

@@ -32,6 +32,7 @@ use value::ArrivingValue;
 pub(super) struct TextSession {
     state: State,
     is_authenticated: bool,
+    has_changed: bool,
 }
 
 #[derive(Default)]
@@ -86,9 +87,22 @@ impl TextSession {
             };
             match flow {
                 Flow::Enter(state) => self.state = state,
-                Flow::Stop(status) => return (run.position, status),
+                Flow::Wait(state) => {
+                    self.state = state;
+                    self.has_changed |= run.has_changed;
+                    return (run.position, Status::AwaitDevice);
+                }
+                Flow::Stop(status) => {
+                    self.has_changed |= run.has_changed;
+                    return (run.position, status);
+                }
             }
         }
+    }
+
+    /// Whether anything may have been changed since the last call.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
     }
 
     fn authenticate(&mut self, run: &mut Run<'_, '_>) -> Flow {

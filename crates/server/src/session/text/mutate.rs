@@ -7,8 +7,12 @@ use farcache_store::{Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions
 impl Run<'_, '_> {
     pub(super) fn delete(&mut self, key: &[u8], quiet: bool) {
         let counters = self.context.counters;
+        let outcome = self.context.store.delete(key, &DeleteOptions::default());
+        if self.must_wait() {
+            return;
+        }
         self.context.shared.detail.delete(key);
-        match self.context.store.delete(key, &DeleteOptions::default()) {
+        match outcome {
             DeleteOutcome::Deleted => {
                 counters.delete_hits.bump();
                 self.context.shared.watch.deleted(key);
@@ -24,8 +28,12 @@ impl Run<'_, '_> {
     pub(super) fn touch(&mut self, key: &[u8], exptime: i64, quiet: bool) {
         let expiry = self.context.clock.expiry(exptime);
         let counters = self.context.counters;
+        let touched = self.context.store.touch(key, expiry, Access::Use);
+        if self.must_wait() {
+            return;
+        }
         counters.cmd_touch.bump();
-        match self.context.store.touch(key, expiry, Access::Use) {
+        match touched {
             Ok(Some(item)) => {
                 counters.touch_hits.bump();
                 self.charge_copy(item.value().len());
@@ -46,6 +54,9 @@ impl Run<'_, '_> {
             ..ArithmeticOptions::default()
         };
         let outcome = self.context.store.arithmetic(key, &options);
+        if self.must_wait() {
+            return;
+        }
         self.count_arithmetic(outcome.as_ref().ok(), decrement);
         match outcome {
             Ok(ArithmeticOutcome::Done { value, .. }) if !quiet => {

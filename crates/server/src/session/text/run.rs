@@ -12,6 +12,9 @@ pub(super) enum Flow {
     Enter(State),
     /// Return to the driver, staying in the present state.
     Stop(Status),
+    /// Return to the driver until what was read from a device is there, then go on in this state. The
+    /// position has gone back to where that begins.
+    Wait(State),
 }
 
 /// The work of one call of `advance`.
@@ -26,6 +29,8 @@ pub(super) struct Run<'r, 'i> {
     requests_left: usize,
     /// Storage commands before this position have been prefetched.
     pub(super) prefetched: usize,
+    /// Some command may have changed something.
+    pub(super) has_changed: bool,
 }
 
 impl<'r, 'i> Run<'r, 'i> {
@@ -45,6 +50,7 @@ impl<'r, 'i> Run<'r, 'i> {
             batch: Batch::new(),
             requests_left,
             prefetched: 0,
+            has_changed: false,
         }
     }
 
@@ -71,15 +77,29 @@ impl<'r, 'i> Run<'r, 'i> {
         self.requests_left = self.requests_left.saturating_sub(requests);
     }
 
-    /// Counts a change to the item of this key, which has copied its value.
+    /// Counts a change to the item of this key, which will copy its value. Comes before the change, which
+    /// must not be made twice should the look at the item need a device.
     pub(super) fn charge_change(&mut self, key: &[u8]) {
         let item = self.context.store.get(key, Access::Peek);
         self.charge_copy(item.map_or(0, |item| item.value().len()));
     }
 
-    /// Looks up the reads that wait and answers them.
-    pub(super) fn flush(&mut self) {
-        self.batch.flush(self.context, self.replies);
+    /// Looks up the reads that wait and answers them, unless some of them need a device.
+    #[must_use]
+    pub(super) fn flush(&mut self) -> Option<Flow> {
+        if self.batch.flush(self.context, self.replies) {
+            return None;
+        }
+        let start = self.batch.start();
+        self.position = start.position;
+        Some(Flow::Wait(start.state()))
+    }
+
+    /// Whether what was just asked of the store needs a device first: it has changed nothing, and its
+    /// outcome means nothing. Every command looks before it counts, shows or answers anything.
+    #[inline]
+    pub(super) fn must_wait(&self) -> bool {
+        self.context.store.needs_reads()
     }
 
     /// Whether the replies should be sent before more are made.
@@ -143,7 +163,9 @@ impl<'r, 'i> Run<'r, 'i> {
 
     /// What to do about a command whose line has not ended.
     pub(super) fn incomplete_line(&mut self) -> Flow {
-        self.flush();
+        if let Some(wait) = self.flush() {
+            return wait;
+        }
         if self.rest().len() <= LINE_BYTES_MAX {
             return Flow::Stop(Status::NeedInput);
         }

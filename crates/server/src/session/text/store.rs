@@ -24,6 +24,7 @@ impl<'i> Run<'_, 'i> {
         };
         match self.take_value(store.key, store.value_bytes, &options, line, line_bytes) {
             Step::Flow(flow) => Some(flow),
+            Step::Done(..) if self.must_wait() => None,
             Step::Done(stored, skip_bytes) => {
                 self.answer_store(store, stored);
                 skip(skip_bytes)

@@ -77,10 +77,14 @@ impl Run<'_, '_> {
         if let Some(value) = self.rest()[line_bytes..].get(..value_and_end_bytes) {
             self.prefetch_stores();
             self.position += line_bytes + value_and_end_bytes;
-            let stored = self.store_value(key, value, options);
             if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
                 self.charge_change(key);
+                self.charge_copy(value_bytes);
+                if self.must_wait() {
+                    return Step::Flow(Flow::Stop(Status::AwaitDevice));
+                }
             }
+            let stored = self.store_value(key, value, options);
             return Step::Done(stored, 0);
         }
         if value_bytes <= WAIT_IN_INPUT_BYTES_MAX {
@@ -125,17 +129,18 @@ impl Run<'_, '_> {
         let Some(end) = self.rest().get(..VALUE_END.len()) else {
             return Flow::Stop(Status::NeedInput);
         };
-        self.position += VALUE_END.len();
         let stored = match value.arriving.take() {
-            Some(arriving) if end == VALUE_END => {
-                let (reservation, options) = arriving.into_parts();
-                Stored::from_result(
-                    self.context.store.commit(reservation, &options),
-                    options.mode,
-                )
-            }
+            Some(arriving) if end == VALUE_END => match arriving.commit(self.context) {
+                Ok(committed) => Stored::from_result(committed.outcome, committed.mode),
+                Err(arriving) => {
+                    value.arriving = Some(arriving);
+                    return Flow::Stop(Status::AwaitDevice);
+                }
+            },
             _ => Stored::BadChunk,
         };
+        self.position += VALUE_END.len();
+        self.has_changed = true;
         self.answer_line(&value.line, stored);
         Flow::Enter(State::Command)
     }

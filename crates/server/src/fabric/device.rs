@@ -1,0 +1,121 @@
+//! Messages that wait for devices. Each message stands for itself, so one that waits holds up no other.
+
+use super::engine::{Arriving, Engine};
+use crate::session::Replies;
+use crate::worker::device::Place;
+use crate::worker::resources::Resources;
+use farcache_store::{DurableMark, ReadId, Reservation};
+
+/// What waits.
+enum Work {
+    /// The part of a message that has not been handled.
+    Message(Vec<u8>),
+    /// A large value in its place, to be committed.
+    Value(Reservation, Arriving),
+}
+
+/// Work that waits for reads, and whose it is.
+pub(super) struct Parked {
+    session: u32,
+    key: u64,
+    work: Work,
+}
+
+/// Replies that wait until what they tell of is durable, and whose they are.
+pub(super) struct Held {
+    mark: DurableMark,
+    session: u32,
+    key: u64,
+    replies: Replies,
+}
+
+impl Engine {
+    /// A message cannot go on before a device has been read.
+    pub(super) fn park_message(&mut self, number: u32, rest: &[u8], resources: &mut Resources) {
+        self.park(number, Work::Message(rest.to_vec()), resources);
+    }
+
+    /// A value that has arrived cannot be stored before a device has been read.
+    pub(super) fn park_value(
+        &mut self,
+        number: u32,
+        room: Reservation,
+        arriving: Arriving,
+        resources: &mut Resources,
+    ) {
+        self.park(number, Work::Value(room, arriving), resources);
+    }
+
+    fn park(&mut self, number: u32, work: Work, resources: &mut Resources) {
+        let key = self.conversation(number).key;
+        let session = number;
+        match resources.start_reads(Place::Message) {
+            Some(id) => {
+                self.parked.insert(id, Parked { session, key, work });
+            }
+            None => self.end_with(number, "the SSD tier cannot be read", resources),
+        }
+    }
+
+    /// Whether any message waits for a device.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty() || !self.held.is_empty()
+    }
+
+    /// The reads that some work has waited for have ended.
+    pub fn on_reads_ended(&mut self, id: ReadId, resources: &mut Resources) {
+        let Some(parked) = self.parked.remove(&id) else {
+            return resources.store.cancel_reads(id);
+        };
+        let Some(number) = self.find_key(parked.session, parked.key) else {
+            // The session has ended meanwhile.
+            return resources.store.cancel_reads(id);
+        };
+        resources.store.stage(id);
+        match parked.work {
+            Work::Message(message) => self.execute(number, &message, 0, resources),
+            Work::Value(room, arriving) => self.store_value(number, room, arriving, resources),
+        }
+        resources.store.unstage();
+        self.flush();
+    }
+
+    /// The messages whose answers are being gathered have changed something: the answers wait until that is
+    /// durable.
+    pub(super) fn hold_replies(&mut self, resources: &Resources) {
+        let mark = resources.store.durable_mark();
+        if !resources.store.is_durable(mark) {
+            self.hold = Some(mark);
+        }
+    }
+
+    /// Keeps the gathered answers of a session until `mark` is durable.
+    pub(super) fn keep_replies(&mut self, number: u32, mark: DurableMark) {
+        let Some(conversation) = &self.conversations[number as usize] else {
+            return self.replies.clear();
+        };
+        let key = conversation.key;
+        let replies = std::mem::replace(&mut self.replies, super::engine::no_replies());
+        self.held.push_back(Held {
+            mark,
+            session: number,
+            key,
+            replies,
+        });
+    }
+
+    /// Something has become durable: sends the answers that waited for it.
+    pub fn on_durable(&mut self, resources: &Resources) {
+        self.flush();
+        while let Some(held) = self
+            .held
+            .pop_front_if(|held| resources.store.is_durable(held.mark))
+        {
+            if self.find_key(held.session, held.key).is_some() {
+                self.replies = held.replies;
+                self.gathering = Some(held.session);
+                self.flush();
+            }
+        }
+    }
+}

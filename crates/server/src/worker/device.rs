@@ -1,0 +1,207 @@
+//! Waiting for devices: whose request waits for which reads, and whose replies until what was stored is
+//! durable.
+//!
+//! A connection that waits keeps its input, and nothing more is read from it, so its order is kept; the
+//! others go on.
+
+use super::Worker;
+use super::connection::Connection;
+use super::read;
+use super::resources::Resources;
+use farcache_store::{Durability, DurableMark, ReadId, StoreHandle};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Names the descriptor of the reads in epoll.
+pub(super) const READS: u64 = u64::MAX - 2;
+
+/// Names the descriptor that tells of what is durable.
+pub(super) const DURABLE: u64 = u64::MAX - 3;
+
+/// Whose request waits for reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// That of the connection in this slot.
+    Connection(usize),
+    /// A datagram's.
+    Datagram,
+    /// A message's, on the fabric.
+    Message,
+}
+
+/// Everyone who waits at one worker.
+#[derive(Default)]
+pub struct Waits {
+    places: HashMap<ReadId, Place>,
+    /// Reads that have ended; kept for its memory.
+    done: Vec<ReadId>,
+    /// Connections whose replies are held back, in the order of their marks.
+    held: VecDeque<(DurableMark, usize)>,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// Nothing.
+    #[default]
+    None,
+    /// These are under way.
+    UnderWay(ReadId),
+    /// These have ended: its request can run again.
+    Ended(ReadId),
+}
+
+/// Has epoll know what a handle's devices tell.
+///
+/// # Errors
+/// When descriptors, rings or watches are exhausted.
+pub(super) fn register(store: &StoreHandle, epoll: &impl AsFd) -> io::Result<()> {
+    store.open_reader()?;
+    store
+        .with_read_descriptor(|descriptor| watch(epoll, READS, descriptor))
+        .transpose()?;
+    store
+        .with_durable_descriptor(|descriptor| watch(epoll, DURABLE, descriptor))?
+        .transpose()?;
+    Ok(())
+}
+
+fn watch(epoll: &impl AsFd, name: u64, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let data = EventData::new_u64(name);
+    Ok(epoll::add(epoll, descriptor, data, EventFlags::IN)?)
+}
+
+/// Whether replies to changes wait until these are durable.
+pub(super) fn holds_replies(durability: Durability, has_tier: bool) -> bool {
+    has_tier && durability == Durability::Sync
+}
+
+impl Resources {
+    /// Starts the reads that the last request needs; none if the system refuses them, which is logged.
+    pub fn start_reads(&mut self, place: Place) -> Option<ReadId> {
+        self.counters.device_waits.bump();
+        match self.store.start_reads() {
+            Ok(id) => {
+                self.waits.places.insert(id, place);
+                Some(id)
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot read from the SSD tier");
+                self.store.forget_reads();
+                None
+            }
+        }
+    }
+
+    /// Gives up reads whose request has gone.
+    pub fn give_up_reads(&mut self, id: ReadId) {
+        self.counters.get_aborted_extstore.bump();
+        self.waits.places.remove(&id);
+        self.store.cancel_reads(id);
+    }
+}
+
+/// Lets the next request of a connection find what was read for it; false if nothing was.
+pub(super) fn stage(connection: &mut Connection, resources: &Resources) -> bool {
+    let Reads::Ended(id) = connection.reads else {
+        return false;
+    };
+    connection.reads = Reads::None;
+    resources.store.stage(id);
+    true
+}
+
+/// The next request of a connection needs a device.
+pub(super) fn await_reads(connection: &mut Connection, resources: &mut Resources) {
+    match resources.start_reads(Place::Connection(connection.slot)) {
+        Some(id) => connection.reads = Reads::UnderWay(id),
+        None => connection.closing = true,
+    }
+}
+
+/// Keeps the replies until what they tell of is durable; false if it is already.
+pub(super) fn hold(connection: &mut Connection, resources: &mut Resources) -> bool {
+    let mark = resources.store.durable_mark();
+    if resources.store.is_durable(mark) || resources.replies.is_empty() {
+        return false;
+    }
+    connection.unsent = Some(Box::new(std::mem::take(&mut resources.replies)));
+    connection.is_held = true;
+    resources.waits.held.push_back((mark, connection.slot));
+    true
+}
+
+impl Worker {
+    /// Lets those go on whose reads have ended.
+    pub(super) fn poll_devices(&mut self) {
+        if self.resources.waits.places.is_empty() {
+            return;
+        }
+        let mut done = std::mem::take(&mut self.resources.waits.done);
+        self.resources.store.poll_reads(&mut done);
+        for id in done.drain(..) {
+            match self.resources.waits.places.remove(&id) {
+                Some(Place::Connection(slot)) => self.on_reads_ended(slot, id),
+                Some(Place::Datagram) => self.resume_datagram(id),
+                Some(Place::Message) => self.resume_message(id),
+                // Given up in this very turn.
+                None => self.resources.store.cancel_reads(id),
+            }
+        }
+        self.resources.waits.done = done;
+    }
+
+    fn on_reads_ended(&mut self, slot: usize, id: ReadId) {
+        let connection = &mut self.connections[slot];
+        connection.reads = Reads::Ended(id);
+        connection.unfinished = true;
+        if !connection.is_queued {
+            connection.is_queued = true;
+            self.unfinished.push(slot);
+        }
+    }
+
+    /// Something has become durable: sends the replies that waited for it.
+    pub(super) fn on_durable(&mut self) {
+        let mut count = [0; 8];
+        // It is readable; and if it were not, the next change would make it so.
+        let _ = self
+            .resources
+            .store
+            .with_durable_descriptor(|descriptor| rustix::io::read(descriptor, &mut count[..]));
+        if let Some(messages) = &mut self.messages {
+            messages.engine.on_durable(&self.resources);
+        }
+        while let Some(&(mark, slot)) = self.resources.waits.held.front()
+            && self.resources.store.is_durable(mark)
+        {
+            self.resources.waits.held.pop_front();
+            let connection = &mut self.connections[slot];
+            connection.is_held = false;
+            let outcome = read::on_writable(connection, &mut self.resources);
+            self.settle(slot, outcome);
+        }
+    }
+
+    /// A connection that waits closes.
+    pub(super) fn stop_waiting(&mut self, connection: &Connection) {
+        match connection.reads {
+            Reads::UnderWay(id) | Reads::Ended(id) => self.resources.give_up_reads(id),
+            Reads::None => {}
+        }
+        if connection.is_held {
+            self.resources
+                .waits
+                .held
+                .retain(|(_, slot)| *slot != connection.slot);
+        }
+    }
+
+    fn resume_message(&mut self, id: ReadId) {
+        if let Some(messages) = &mut self.messages {
+            messages.engine.on_reads_ended(id, &mut self.resources);
+        }
+    }
+}
