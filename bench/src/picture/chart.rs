@@ -32,6 +32,8 @@ const COLOURS: [&str; 6] = [
 pub enum XAxis {
     /// Sizes in bytes.
     SizeBytes,
+    /// How rare something is: one in so many.
+    SlowerOneIn,
 }
 
 /// One line of a chart.
@@ -124,7 +126,7 @@ impl Chart {
         let (top, bottom) = (HEAD_HEIGHT + ABOVE, HEAD_HEIGHT + CHART_HEIGHT - BELOW);
         svg.text((left + LEFT, top - 12.0), Anchor::Start, 13.0, &self.title);
         let points = || self.series.iter().flat_map(|series| &series.points);
-        let x_marks = powers_around(points().map(|point| point.0), SIZE_BASE);
+        let x_marks = powers_around(points().map(|point| point.0), self.x.base());
         let y_marks = powers_around(points().map(|point| point.1), 10.0);
         let (Some(x_marks), Some(y_marks)) = (x_marks, y_marks) else {
             return svg.text((left + LEFT, bottom), Anchor::Start, 12.0, "not measured");
@@ -159,12 +161,22 @@ impl XAxis {
     fn title(self) -> &'static str {
         match self {
             XAxis::SizeBytes => "size of the value",
+            XAxis::SlowerOneIn => "one in so many takes longer",
         }
     }
 
     fn mark_text(self, mark: f64) -> String {
         match self {
             XAxis::SizeBytes => size_text(mark.round() as usize),
+            XAxis::SlowerOneIn => figure_text(mark),
+        }
+    }
+
+    /// Base of the powers that are marked.
+    fn base(self) -> f64 {
+        match self {
+            XAxis::SizeBytes => SIZE_BASE,
+            XAxis::SlowerOneIn => 10.0,
         }
     }
 }
