@@ -14,8 +14,9 @@ mod statistics;
 
 pub use behavior::{Behavior, Callback, Distribution};
 pub use handle::{
-    Allocators, CallbackList, Configure, Handle, Ketama, ResultStructure, Sasl, StringStructure,
-    flags, state,
+    Allocators, CallbackList, CleanupFunction, CloneFunction, Configure, DeleteFunction,
+    ExecuteFunction, Handle, Ketama, MissFunction, ResultStructure, Sasl, StringStructure, flags,
+    state,
 };
 pub use hash::{HashAlgorithm, HashFunction, HashReturn, Hashkit, HashkitFunction};
 pub use returns::Return;

@@ -1,0 +1,74 @@
+//! A handle and all that is kept for it.
+
+use crate::errors::Record;
+use crate::placement::Buckets;
+use crate::server::Instance;
+use farcache_client::distribution::Placement;
+use farcache_libmemcached_abi::{Handle, flags};
+use std::ffi::CString;
+
+/// What belongs to a handle and is not shown to C. The handle owns it through `ketama.continuum`.
+#[derive(Default)]
+pub(crate) struct State {
+    /// The servers, each at a place of its own: C keeps pointers to them.
+    #[expect(clippy::vec_box)] // A server must not move when others come.
+    pub(crate) servers: Vec<Box<Instance>>,
+    /// The server that was lost last.
+    pub(crate) last_disconnected: Option<Box<Instance>>,
+    /// The ring of a consistent distribution.
+    pub(crate) ring: Option<Placement>,
+    /// Of the distribution by virtual buckets.
+    pub(crate) buckets: Option<Buckets>,
+    /// Goes before every key.
+    pub(crate) namespace: Option<CString>,
+    /// The errors of the last query that failed, the newest last.
+    pub(crate) errors: Vec<Record>,
+    /// The file that `--CONFIGURE-FILE` named.
+    pub(crate) file: Option<CString>,
+    /// The connections, from the first operation on.
+    pub(crate) client: Option<farcache_client::Client>,
+    /// Operations that were sent, or will be, without waiting for how they end.
+    pub(crate) pending: Vec<farcache_client::Request>,
+    /// Values that wait to be fetched.
+    pub(crate) batches: std::collections::VecDeque<crate::get::Batch>,
+    /// What `--FABRIC` said.
+    pub(crate) transport: farcache_client::Transport,
+}
+
+/// A handle in use.
+pub(crate) struct Context<'a> {
+    pub(crate) handle: &'a mut Handle,
+    pub(crate) state: &'a mut State,
+}
+
+impl<'a> Context<'a> {
+    /// The handle with its state; `None` of null.
+    ///
+    /// # Safety
+    /// The handle was created by this library and nobody else uses it now, unless it is null.
+    pub(crate) unsafe fn new(handle: *mut Handle) -> Option<Self> {
+        // SAFETY: as the caller promises. A created handle has a state until it is freed, and the state is
+        // reached through its handle only.
+        unsafe {
+            let handle = handle.as_mut()?;
+            let state = handle.ketama.continuum.cast::<State>().as_mut()?;
+            Some(Context { handle, state })
+        }
+    }
+
+    /// The handle as C knows it, for its callbacks.
+    pub(crate) fn raw(&mut self) -> *mut Handle {
+        std::ptr::from_mut(self.handle)
+    }
+
+    pub(crate) fn is_binary(&self) -> bool {
+        self.handle.has(flags::BINARY_PROTOCOL)
+    }
+
+    pub(crate) fn namespace(&self) -> &[u8] {
+        self.state
+            .namespace
+            .as_ref()
+            .map_or(&[], |namespace| namespace.as_bytes())
+    }
+}

@@ -1,0 +1,156 @@
+//! What went wrong: kept with the handle, and with the server where it was one.
+
+use crate::arguments::context;
+use crate::context::Context;
+use crate::server::Instance;
+use farcache_libmemcached_abi::{Handle, Return};
+use std::ffi::{CStr, CString, c_char, c_int};
+
+/// Where libmemcached names its source file and line.
+const AT: &str = "farcache";
+
+/// An error that is remembered.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) code: Return,
+    /// The system's error number, or 0.
+    pub(crate) errno: c_int,
+    pub(crate) message: CString,
+    /// The query that failed.
+    query: u64,
+}
+
+impl Context<'_> {
+    /// Remembers a failure, unless it is a server's ordinary answer; returns its code.
+    pub(crate) fn fail(&mut self, code: Return, what: &str) -> Return {
+        self.remember(code, 0, what);
+        code
+    }
+
+    /// Remembers a failure of a server; returns its code.
+    pub(crate) fn fail_at(&mut self, server: usize, code: Return, what: &str) -> Return {
+        let what = match what {
+            "" => format!(" {}", self.state.servers[server].address_text()),
+            what => format!("{what},  {}", self.state.servers[server].address_text()),
+        };
+        if self.remember(code, 0, &what) {
+            self.state.servers[server].error = self.state.errors.last().cloned();
+        }
+        code
+    }
+
+    /// Remembers a failure of the system.
+    pub(crate) fn fail_with(&mut self, code: Return, error: &std::io::Error, what: &str) -> Return {
+        self.remember(code, error.raw_os_error().unwrap_or(0), what);
+        code
+    }
+
+    fn remember(&mut self, code: Return, errno: c_int, what: &str) -> bool {
+        if !code.is_fatal() && code != Return::CLIENT_ERROR {
+            return false;
+        }
+        let query = self.handle.query_id;
+        if self
+            .state
+            .errors
+            .last()
+            .is_some_and(|last| last.query != query)
+        {
+            self.state.errors.clear();
+        }
+        let message = message(self.raw(), code, errno, what);
+        self.state.errors.push(Record {
+            code,
+            errno,
+            message,
+            query,
+        });
+        true
+    }
+}
+
+/// The text that `memcached_last_error_message` returns, in libmemcached's form.
+fn message(handle: *const Handle, code: Return, errno: c_int, what: &str) -> CString {
+    let name = code.text().to_string_lossy();
+    let text = match (code, errno, what) {
+        (Return::CLIENT_ERROR, _, what) => format!("({handle:p}) {what}"),
+        (Return::PARSE_ERROR, 0, what) if !what.is_empty() => {
+            format!("({handle:p}) {what} -> {AT}")
+        }
+        (_, 0, "") => format!("({handle:p}) {name} -> {AT}"),
+        (_, 0, what) => format!("({handle:p}) {name}, {what} -> {AT}"),
+        (_, errno, what) => {
+            let system = std::io::Error::from_raw_os_error(errno);
+            format!("({handle:p}) {name}({system}), {what} -> {AT}")
+        }
+    };
+    let mut bytes = text.into_bytes();
+    bytes.retain(|&byte| byte != 0);
+    CString::new(bytes).unwrap_or_default()
+}
+
+fn last_message(context: Option<Context<'_>>) -> *const c_char {
+    let Some(context) = context else {
+        return Return::INVALID_ARGUMENTS.text().as_ptr();
+    };
+    let last = context.state.errors.last();
+    last.map_or(Return::SUCCESS.text().as_ptr(), |last| {
+        last.message.as_ptr()
+    })
+}
+
+export! {
+    /// The last error as a text; valid until the next call.
+    fn memcached_error(handle: *const Handle) -> *const c_char {
+        last_message(context(handle))
+    }
+
+    /// As `memcached_error`.
+    fn memcached_last_error_message(handle: *const Handle) -> *const c_char {
+        last_message(context(handle))
+    }
+
+    /// Prints all errors that are remembered to standard error.
+    fn memcached_error_print(handle: *const Handle) {
+        let Some(context) = context(handle) else { return };
+        let of_servers = context.state.servers.iter().filter_map(|server| server.error.as_ref());
+        for record in context.state.errors.iter().rev().chain(of_servers) {
+            let name = record.code.text().to_string_lossy();
+            eprintln!("\t{name} {}", record.message.to_string_lossy());
+        }
+    }
+
+    /// The code of the last error.
+    fn memcached_last_error(handle: *const Handle) -> Return {
+        let Some(context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        context.state.errors.last().map_or(Return::SUCCESS, |last| last.code)
+    }
+
+    /// The system's error number of the last error, or 0.
+    fn memcached_last_error_errno(handle: *const Handle) -> c_int {
+        let last = context(handle).and_then(|context| context.state.errors.last().cloned());
+        last.map_or(0, |last| last.errno)
+    }
+
+    /// A server's last error as a text.
+    fn memcached_server_error(server: *const Instance) -> *const c_char {
+        let Some(server) = server.as_ref() else {
+            return std::ptr::null();
+        };
+        let text: &CStr = match &server.error {
+            Some(error) => &error.message,
+            None => Return::SUCCESS.text(),
+        };
+        text.as_ptr()
+    }
+
+    /// The code of a server's last error.
+    fn memcached_server_error_return(server: *const Instance) -> Return {
+        let Some(server) = server.as_ref() else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        server.error.as_ref().map_or(Return::SUCCESS, |error| error.code)
+    }
+}

@@ -1,0 +1,611 @@
+//! Getting: one value at once, or many to be fetched one by one.
+
+use crate::arguments::{bytes, code, context, tell};
+use crate::connection::{code_of, delivery};
+use crate::context::Context;
+use crate::store::{Item, Verb};
+use crate::{memory, result};
+use farcache_client::{GetManyRequest, Operation, ReceiveBytes, Reply, Values};
+use farcache_libmemcached_abi::{
+    Behavior, ExecuteFunction, Handle, ResultStructure, Return, flags,
+};
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Most keys that the client takes at once.
+const BATCH_KEYS_MAX: usize = 1 << 16;
+
+/// Values of one server that wait to be fetched.
+pub(crate) struct Batch {
+    keys: Vec<Vec<u8>>,
+    values: Values,
+    next: usize,
+}
+
+/// A value that was got.
+pub(crate) struct Got {
+    pub(crate) value: Vec<u8>,
+    pub(crate) flags: u32,
+}
+
+impl Context<'_> {
+    fn begin_get(&mut self) -> Result<(), Return> {
+        self.begin()?;
+        match self.handle.has(flags::USE_UDP) {
+            true => Err(self.fail(Return::NOT_SUPPORTED, "")),
+            false => Ok(()),
+        }
+    }
+
+    /// Gets a value; `NOTFOUND` where the key is absent.
+    pub(crate) fn get(&mut self, group: &[u8], key: &[u8]) -> Result<Got, Return> {
+        self.begin_get()?;
+        self.check_key(key)?;
+        self.rebuild_when_due();
+        self.state.batches.clear();
+        let server = self.server_of_key(if group.is_empty() { key } else { group });
+        let key = self.full_key(key).into_owned();
+        let (count, replicas) = (self.state.servers.len(), self.replicas());
+        let mut outcome = Err(Return::NOTFOUND);
+        for replica in 0..=replicas {
+            outcome = self.get_at((server + replica) % count, &key);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn get_at(&mut self, server: usize, key: &[u8]) -> Result<Got, Return> {
+        let into = ReceiveBytes::default();
+        match self.carry_out(Operation::Get { key, into }, server)? {
+            Ok(Reply::Value { value, flags, .. }) => {
+                let value = self.readable(value.into_vec())?;
+                Ok(Got { value, flags })
+            }
+            Ok(_) => Err(self.fail(Return::PROTOCOL_ERROR, "")),
+            Err(error) => Err(self.refused(server, code_of(&error), &error)),
+        }
+    }
+
+    /// The value as the application stored it.
+    fn readable(&mut self, value: Vec<u8>) -> Result<Vec<u8>, Return> {
+        if !self.is_encrypted() || value.is_empty() {
+            return Ok(value);
+        }
+        match self.decrypt(&value) {
+            Some(plain) => Ok(plain),
+            None => Err(self.fail(Return::FAILURE, "hashkit_decrypt() failed")),
+        }
+    }
+
+    /// A copy of a value in memory for the application; null where there is none.
+    fn handed_out(&mut self, value: &[u8]) -> *mut c_char {
+        // SAFETY: the handle is created; the memory has room for the value and a zero byte behind it.
+        unsafe {
+            let memory: *mut u8 = memory::allocate(self.raw(), value.len() + 1).cast();
+            if !memory.is_null() {
+                std::ptr::copy_nonoverlapping(value.as_ptr(), memory, value.len());
+                memory.add(value.len()).write(0);
+            }
+            memory.cast()
+        }
+    }
+
+    /// Lets the application make a value for a key that no server has, stores it, and hands it out.
+    fn made_up(
+        &mut self,
+        key: &[u8],
+        length: *mut usize,
+        flags: *mut u32,
+    ) -> Option<(*mut c_char, Return)> {
+        let make = self.handle.get_key_failure?;
+        let mut made = MaybeUninit::<ResultStructure>::uninit();
+        // SAFETY: the result is filled before it is used; the application's function takes its own handle, the key as
+        // it gave it, and a result.
+        let (made, outcome) = unsafe {
+            result::initialize(made.as_mut_ptr(), self.raw(), 0);
+            let made = made.assume_init_mut();
+            let outcome = make(self.raw(), key.as_ptr().cast(), key.len(), made);
+            (made, outcome)
+        };
+        let stored = match outcome {
+            Return::SUCCESS => self.store_made(key, made),
+            Return::BUFFERED => self.store_buffered(key, made),
+            outcome => outcome,
+        };
+        if !matches!(stored, Return::SUCCESS | Return::BUFFERED) {
+            result::clear(made);
+            return None;
+        }
+        // SAFETY: the places are the application's.
+        unsafe {
+            tell(length, result::length(&made.value));
+            tell(flags, made.item_flags);
+        }
+        Some((result::take(made), stored))
+    }
+
+    fn store_made(&mut self, key: &[u8], made: &ResultStructure) -> Return {
+        // SAFETY: the string has as many bytes as it says.
+        let value = unsafe { bytes(made.value.string, result::length(&made.value)) };
+        let item = Item {
+            group: key,
+            key,
+            value,
+            expiration: 0,
+            flags: made.item_flags,
+            cas: 0,
+        };
+        let query = self.handle.query_id;
+        let outcome = code(self.store(&item, Verb::Set));
+        self.handle.query_id = query;
+        outcome
+    }
+
+    fn store_buffered(&mut self, key: &[u8], made: &ResultStructure) -> Return {
+        let was_buffering = self.behavior(Behavior::BUFFER_REQUESTS) != 0;
+        let _ = self.set_behavior(Behavior::BUFFER_REQUESTS, 1);
+        let outcome = self.store_made(key, made);
+        if outcome == Return::BUFFERED && !was_buffering {
+            let _ = self.set_behavior(Behavior::BUFFER_REQUESTS, 0);
+        }
+        outcome
+    }
+
+    /// Asks for many values, which are fetched afterwards.
+    fn get_many(&mut self, group: &[u8], keys: &[&[u8]]) -> Result<(), Return> {
+        self.begin_get()?;
+        if keys.is_empty() {
+            let what = "Numbers of keys provided was zero";
+            return Err(self.fail(Return::INVALID_ARGUMENTS, what));
+        }
+        keys.iter().try_for_each(|key| self.check_key(key))?;
+        self.rebuild_when_due();
+        self.state.batches.clear();
+        let _ = self.settle();
+        let mut of_servers = BTreeMap::<usize, Vec<Vec<u8>>>::new();
+        for key in keys {
+            let server = self.server_of_key(if group.is_empty() { key } else { group });
+            of_servers
+                .entry(server)
+                .or_default()
+                .push(self.full_key(key).into_owned());
+        }
+        let count = self.state.servers.len();
+        let mut outcome = Err(Return::FAILURE);
+        for replica in 0..=self.replicas() {
+            let asked = self.ask(std::mem::take(&mut of_servers))?;
+            for (server, missing) in self.gather(asked, &mut outcome) {
+                of_servers
+                    .entry((server + 1) % count)
+                    .or_default()
+                    .extend(missing);
+            }
+            if of_servers.is_empty() || replica == self.replicas() {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Sends all questions before any answer is waited for.
+    fn ask(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<Vec<Asked>, Return> {
+        let client = self.client()?;
+        let mut asked = Vec::new();
+        for (server, keys) in of_servers {
+            for keys in keys.chunks(BATCH_KEYS_MAX) {
+                let request = client.submit_get_many(keys, Values::new(), delivery(server));
+                asked.push((server, keys.to_vec(), request));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Waits for the answers; returns the keys that a server did not have. The outcome is good where any server
+    /// answered.
+    fn gather(
+        &mut self,
+        asked: Vec<Asked>,
+        outcome: &mut Result<(), Return>,
+    ) -> Vec<(usize, Vec<Vec<u8>>)> {
+        let mut absent = Vec::new();
+        for (server, keys, request) in asked {
+            let Ok(client) = self.client() else { continue };
+            let values = client.wait_get_many(request);
+            let missing = |index: &usize| matches!(values.get(*index), Ok(None) | Err(_));
+            let missing: Vec<_> = (0..keys.len())
+                .filter(missing)
+                .map(|index| keys[index].clone())
+                .collect();
+            match values
+                .error()
+                .filter(|error| error.is_connection())
+                .cloned()
+            {
+                None => {
+                    self.state.servers[server].failures = 0;
+                    *outcome = Ok(());
+                }
+                Some(error) => {
+                    let code = self.server_failed(server, &error);
+                    *outcome = outcome.map_err(|_| code);
+                }
+            }
+            if !missing.is_empty() {
+                absent.push((server, missing));
+            }
+            self.state.batches.push_back(Batch {
+                keys,
+                values,
+                next: 0,
+            });
+        }
+        absent
+    }
+
+    /// Fills a result with the next value that waits; false where none does.
+    fn fetch_next(&mut self, into: &mut ResultStructure) -> Result<bool, Return> {
+        let prefix = self.namespace().len();
+        let tells_cas = self.is_binary() || self.handle.has(flags::SUPPORT_CAS);
+        while let Some(batch) = self.state.batches.front_mut() {
+            let index = batch.next;
+            if index == batch.keys.len() {
+                self.state.batches.pop_front();
+                continue;
+            }
+            batch.next += 1;
+            let Ok(Some(item)) = batch.values.get(index) else {
+                continue;
+            };
+            let (flags, cas) = (item.flags, item.cas);
+            let (key, value) = (batch.keys[index].clone(), item.value.to_vec());
+            let value = self.readable(value)?;
+            result::fill(into, key.get(prefix..).unwrap_or(&key), &value)?;
+            into.item_flags = flags;
+            into.item_cas = if tells_cas { cas } else { 0 };
+            into.count += 1;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The next value; null, and what is told says why, where there is none.
+    ///
+    /// # Safety
+    /// The result is null or one of this library, and belongs to nobody else.
+    unsafe fn fetch(
+        &mut self,
+        into: *mut ResultStructure,
+        error: &mut Return,
+    ) -> *mut ResultStructure {
+        // SAFETY: as the caller promises; a result that is made is this function's own.
+        unsafe {
+            let into = if into.is_null() {
+                result::create(self.raw())
+            } else {
+                into
+            };
+            let Some(given) = into.as_mut() else {
+                *error = Return::MEMORY_ALLOCATION_FAILURE;
+                return null_mut();
+            };
+            match self.fetch_next(given) {
+                Ok(true) => {
+                    *error = Return::SUCCESS;
+                    return into;
+                }
+                Ok(false) => {
+                    *error = if given.count > 0 {
+                        Return::END
+                    } else {
+                        Return::NOTFOUND
+                    }
+                }
+                Err(code) => *error = code,
+            }
+            if result::is_allocated(given) {
+                result::clear(given);
+                memory::release(self.raw(), into.cast());
+            } else {
+                given.count = 0;
+                result::reset(given);
+            }
+            null_mut()
+        }
+    }
+
+    /// Calls the functions with each value that waits.
+    ///
+    /// # Safety
+    /// There are `count` functions, which take the argument.
+    unsafe fn fetch_execute(
+        &mut self,
+        functions: *const ExecuteFunction,
+        argument: *mut c_void,
+        count: u32,
+    ) -> Return {
+        let mut failed = false;
+        let mut error = Return::SUCCESS;
+        let raw = self.raw();
+        // SAFETY: the handle's own result is nobody else's while the handle is in use; the rest is as the caller
+        // promises.
+        unsafe {
+            loop {
+                let into = self.fetch(&raw mut (*raw).result, &mut error);
+                if into.is_null() {
+                    break;
+                }
+                for index in 0..count as usize {
+                    let function = functions.add(index).read();
+                    let outcome = function(raw, into, argument);
+                    if outcome.is_failure() {
+                        failed = true;
+                        self.fail(outcome, "");
+                        break;
+                    }
+                }
+            }
+        }
+        match (failed, error.is_success()) {
+            (true, _) => Return::SOME_ERRORS,
+            (false, true) => Return::SUCCESS,
+            (false, false) => error,
+        }
+    }
+}
+
+/// A server, the keys it was asked for, and the answer to come.
+type Asked = (usize, Vec<Vec<u8>>, GetManyRequest);
+
+/// The application's keys.
+///
+/// # Safety
+/// There are `count` keys with their lengths, unless one of the arrays is null.
+unsafe fn keys<'a>(
+    keys: *const *const c_char,
+    lengths: *const usize,
+    count: usize,
+) -> Option<Vec<&'a [u8]>> {
+    if keys.is_null() || lengths.is_null() {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    Some(
+        (0..count)
+            .map(|index| unsafe { bytes(*keys.add(index), *lengths.add(index)) })
+            .collect(),
+    )
+}
+
+/// # Safety
+/// As C's contract says of `memcached_mget_by_key`.
+unsafe fn get_many(
+    handle: *mut Handle,
+    group: &[u8],
+    given: *const *const c_char,
+    lengths: *const usize,
+    count: usize,
+) -> Return {
+    // SAFETY: as the caller promises.
+    let (context, keys) = unsafe { (context(handle), keys(given, lengths, count)) };
+    let Some(mut context) = context else {
+        return Return::INVALID_ARGUMENTS;
+    };
+    match keys {
+        Some(keys) => code(context.get_many(group, &keys)),
+        None if count == 0 => code(context.get_many(group, &[])),
+        None => match context.begin_get() {
+            Ok(()) => {
+                let what = "Key was NULL or length of key was zero.";
+                context.fail(Return::BAD_KEY_PROVIDED, what)
+            }
+            Err(why) => why,
+        },
+    }
+}
+
+/// # Safety
+/// As C's contract says of `memcached_get_by_key`.
+unsafe fn get(
+    handle: *mut Handle,
+    group: &[u8],
+    key: &[u8],
+    length: *mut usize,
+    flags: *mut u32,
+    error: *mut Return,
+) -> *mut c_char {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Some(mut context) = context(handle) else {
+            tell(length, 0);
+            tell(error, Return::INVALID_ARGUMENTS);
+            return null_mut();
+        };
+        match context.get(group, key) {
+            Ok(got) => {
+                tell(length, got.value.len());
+                tell(flags, got.flags);
+                tell(error, Return::SUCCESS);
+                context.handed_out(&got.value)
+            }
+            Err(why) => {
+                tell(length, 0);
+                if why == Return::NOTFOUND {
+                    tell(flags, 0);
+                    if let Some((value, stored)) = context.made_up(key, length, flags) {
+                        tell(error, stored);
+                        return value;
+                    }
+                }
+                tell(error, why);
+                null_mut()
+            }
+        }
+    }
+}
+
+export! {
+    /// Gets a value, which the caller frees.
+    fn memcached_get(
+        handle: *mut Handle,
+        key: *const c_char,
+        key_length: usize,
+        length: *mut usize,
+        flags: *mut u32,
+        error: *mut Return,
+    ) -> *mut c_char {
+        get(handle, &[], bytes(key, key_length), length, flags, error)
+    }
+
+    /// Gets a value, which the caller frees. The group's key chooses the server.
+    fn memcached_get_by_key(
+        handle: *mut Handle,
+        group: *const c_char,
+        group_length: usize,
+        key: *const c_char,
+        key_length: usize,
+        length: *mut usize,
+        flags: *mut u32,
+        error: *mut Return,
+    ) -> *mut c_char {
+        get(handle, bytes(group, group_length), bytes(key, key_length), length, flags, error)
+    }
+
+    /// Asks for many values, which are fetched afterwards.
+    fn memcached_mget(
+        handle: *mut Handle,
+        keys: *const *const c_char,
+        lengths: *const usize,
+        count: usize,
+    ) -> Return {
+        get_many(handle, &[], keys, lengths, count)
+    }
+
+    /// Asks for many values, which are fetched afterwards. The group's key chooses the server.
+    fn memcached_mget_by_key(
+        handle: *mut Handle,
+        group: *const c_char,
+        group_length: usize,
+        keys: *const *const c_char,
+        lengths: *const usize,
+        count: usize,
+    ) -> Return {
+        get_many(handle, bytes(group, group_length), keys, lengths, count)
+    }
+
+    /// Asks for many values, which are fetched afterwards; needs the binary protocol. The functions are kept for
+    /// libmemcached's sake: all values wait until they are fetched, so that none has to be dealt with before.
+    fn memcached_mget_execute(
+        handle: *mut Handle,
+        keys: *const *const c_char,
+        lengths: *const usize,
+        count: usize,
+        functions: *mut ExecuteFunction,
+        argument: *mut c_void,
+        function_count: u32,
+    ) -> Return {
+        memcached_mget_execute_by_key(
+            handle, std::ptr::null(), 0, keys, lengths, count, functions, argument, function_count,
+        )
+    }
+
+    /// As `memcached_mget_execute`. The group's key chooses the server.
+    fn memcached_mget_execute_by_key(
+        handle: *mut Handle,
+        group: *const c_char,
+        group_length: usize,
+        keys: *const *const c_char,
+        lengths: *const usize,
+        count: usize,
+        _functions: *mut ExecuteFunction,
+        _argument: *mut c_void,
+        _function_count: u32,
+    ) -> Return {
+        {
+            let Some(mut context) = context(handle) else {
+                return Return::INVALID_ARGUMENTS;
+            };
+            if let Err(why) = context.check_servers() {
+                return why;
+            }
+            if context.handle.has(flags::USE_UDP) {
+                return context.fail(Return::NOT_SUPPORTED, "");
+            }
+            if !context.is_binary() {
+                let what = "ASCII protocol is not supported for memcached_mget_execute_by_key()";
+                return context.fail(Return::NOT_SUPPORTED, what);
+            }
+        }
+        get_many(handle, bytes(group, group_length), keys, lengths, count)
+    }
+
+    /// The next value, which the caller frees, with its key: room for 250 bytes, no zero byte behind it.
+    fn memcached_fetch(
+        handle: *mut Handle,
+        key: *mut c_char,
+        key_length: *mut usize,
+        length: *mut usize,
+        flags: *mut u32,
+        error: *mut Return,
+    ) -> *mut c_char {
+        let mut why = Return::INVALID_ARGUMENTS;
+        let result = match context(handle) {
+            Some(context) if context.handle.has(flags::USE_UDP) => {
+                why = Return::NOT_SUPPORTED;
+                null_mut()
+            }
+            Some(mut context) => context.fetch(&raw mut (*handle).result, &mut why),
+            None => null_mut(),
+        };
+        tell(error, why);
+        let Some(result) = result.as_mut() else {
+            tell(length, 0);
+            tell(key_length, 0);
+            tell(flags, 0);
+            tell(key, 0);
+            return null_mut();
+        };
+        tell(length, result::length(&result.value));
+        tell(flags, result.item_flags);
+        if !key.is_null() {
+            std::ptr::copy_nonoverlapping(result.item_key.as_ptr(), key, result.key_length);
+            tell(key_length, result.key_length);
+        }
+        result::take(result)
+    }
+
+    /// The next value in a result: the one that is given, or a new one, which the caller frees.
+    fn memcached_fetch_result(
+        handle: *mut Handle,
+        result: *mut ResultStructure,
+        error: *mut Return,
+    ) -> *mut ResultStructure {
+        let mut why = Return::INVALID_ARGUMENTS;
+        let fetched = match context(handle) {
+            Some(context) if context.handle.has(flags::USE_UDP) => {
+                why = Return::NOT_SUPPORTED;
+                null_mut()
+            }
+            Some(mut context) => context.fetch(result, &mut why),
+            None => null_mut(),
+        };
+        tell(error, why);
+        fetched
+    }
+
+    /// Calls the functions with each value that waits.
+    fn memcached_fetch_execute(
+        handle: *mut Handle,
+        functions: *mut ExecuteFunction,
+        argument: *mut c_void,
+        count: u32,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        context.fetch_execute(functions, argument, count)
+    }
+}

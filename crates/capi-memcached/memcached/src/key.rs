@@ -1,0 +1,55 @@
+//! What every operation looks at first: that there are servers, and that the key can be one.
+
+use crate::context::Context;
+use farcache_libmemcached_abi::{KEY_ROOM_BYTES, Return, flags};
+use std::borrow::Cow;
+
+impl Context<'_> {
+    /// Begins a query: counts it, and wants servers.
+    pub(crate) fn begin(&mut self) -> Result<(), Return> {
+        self.handle.query_id += 1;
+        self.check_servers()
+    }
+
+    /// That there are servers.
+    pub(crate) fn check_servers(&mut self) -> Result<(), Return> {
+        match self.state.servers.is_empty() {
+            true => Err(self.fail(Return::NO_SERVERS, "")),
+            false => Ok(()),
+        }
+    }
+
+    /// That the key can be one, by its length and, if that is wished, its characters.
+    pub(crate) fn check_key(&mut self, key: &[u8]) -> Result<(), Return> {
+        self.check_key_length(key)?;
+        if self.handle.has(flags::VERIFY_KEY) && !self.is_binary() {
+            self.check_key_characters(key)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_key_length(&mut self, key: &[u8]) -> Result<(), Return> {
+        match key.len() {
+            1..KEY_ROOM_BYTES => Ok(()),
+            _ => Err(self.fail(Return::BAD_KEY_PROVIDED, "Key provided was too long.")),
+        }
+    }
+
+    pub(crate) fn check_key_characters(&mut self, key: &[u8]) -> Result<(), Return> {
+        match key.iter().all(u8::is_ascii_graphic) {
+            true => Ok(()),
+            false => Err(self.fail(
+                Return::BAD_KEY_PROVIDED,
+                "Key provided had invalid character.",
+            )),
+        }
+    }
+
+    /// The key as the servers know it: behind the namespace.
+    pub(crate) fn full_key<'a>(&self, key: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.namespace() {
+            [] => Cow::Borrowed(key),
+            namespace => Cow::Owned([namespace, key].concat()),
+        }
+    }
+}

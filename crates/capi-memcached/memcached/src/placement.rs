@@ -1,0 +1,226 @@
+//! On which server a key lives.
+
+use crate::arguments::{bytes, code, context};
+use crate::context::Context;
+use crate::hash;
+use farcache_client::distribution::{Distribution as Ring, Placement, PlacementSettings, Server};
+use farcache_client::hash::HashAlgorithm as Algorithm;
+use farcache_libmemcached_abi::{Distribution, Handle, HashAlgorithm, Return, flags};
+use std::ffi::c_char;
+
+/// Longest key that is hashed together with the namespace.
+const HASHED_BYTES_MAX: usize = 250;
+
+/// The servers of virtual buckets.
+pub(crate) struct Buckets(Box<[u32]>);
+
+fn algorithm(number: HashAlgorithm) -> Algorithm {
+    match number {
+        HashAlgorithm::MD5 => Algorithm::Md5,
+        HashAlgorithm::CRC => Algorithm::Crc,
+        HashAlgorithm::FNV1_64 => Algorithm::Fnv1_64,
+        HashAlgorithm::FNV1A_64 => Algorithm::Fnv1a64,
+        HashAlgorithm::FNV1_32 => Algorithm::Fnv1_32,
+        HashAlgorithm::FNV1A_32 => Algorithm::Fnv1a32,
+        HashAlgorithm::MURMUR => Algorithm::Murmur,
+        HashAlgorithm::JENKINS => Algorithm::Jenkins,
+        HashAlgorithm::MURMUR3 => Algorithm::Murmur3,
+        _ => Algorithm::Default,
+    }
+}
+
+pub(crate) fn is_consistent(distribution: Distribution) -> bool {
+    matches!(
+        distribution,
+        Distribution::CONSISTENT
+            | Distribution::CONSISTENT_KETAMA
+            | Distribution::CONSISTENT_KETAMA_SPY
+            | Distribution::CONSISTENT_WEIGHTED
+    )
+}
+
+impl Context<'_> {
+    /// Does what libmemcached does whenever servers or distribution change: sorts the servers if that is wished, and
+    /// makes the ring anew.
+    pub(crate) fn run_distribution(&mut self) {
+        if self.handle.has(flags::USE_SORT_HOSTS) {
+            let servers = &mut self.state.servers;
+            servers.sort_by(|one, other| {
+                (&one.hostname, one.port).cmp(&(&other.hostname, other.port))
+            });
+        }
+        if is_consistent(self.handle.distribution) {
+            self.make_ring();
+        }
+        self.servers_changed();
+    }
+
+    /// Makes the ring anew, of the servers that are not ejected.
+    pub(crate) fn make_ring(&mut self) {
+        let weighted = self.handle.ketama.weighted;
+        let is_spy = self.handle.distribution == Distribution::CONSISTENT_KETAMA_SPY;
+        let distribution = match (is_spy, weighted) {
+            (true, true) => Ring::KetamaSpyWeighted,
+            (true, false) => Ring::KetamaSpy,
+            (false, true) => Ring::KetamaWeighted,
+            (false, false) => Ring::Ketama,
+        };
+        let settings = PlacementSettings {
+            distribution,
+            key_hash: algorithm(hash::key_hash(&self.handle.hashkit)),
+            hashed_namespace: None,
+            sort_servers: false,
+        };
+        let servers = self.state.servers.iter().map(|server| {
+            let host = server.hostname.to_string_lossy();
+            Server::new(host, server.port).with_weight(server.weight)
+        });
+        let mut ring = Placement::new(settings, servers.collect());
+        self.handle.ketama.next_distribution_rebuild = 0;
+        if self.handle.has(flags::AUTO_EJECT_HOSTS) {
+            let now = crate::server::now_s();
+            let retries = || {
+                self.state
+                    .servers
+                    .iter()
+                    .map(|server| server.next_retry.get())
+            };
+            let until = retries().filter(|&retry| retry > now).min();
+            self.handle.ketama.next_distribution_rebuild = until.unwrap_or(0);
+            let ejected: Vec<bool> = retries().map(|retry| retry > now).collect();
+            ring.rebuild(|server| !ejected[server]);
+        }
+        self.state.ring = Some(ring);
+    }
+
+    /// Lets servers back that were ejected for a time, when that is over.
+    pub(crate) fn rebuild_when_due(&mut self) {
+        let due = self.handle.ketama.next_distribution_rebuild;
+        let is_ejecting = self.handle.has(flags::AUTO_EJECT_HOSTS);
+        if is_ejecting && due != 0 && crate::server::now_s() > due {
+            self.make_ring();
+        }
+    }
+
+    /// The index of the key's server; 0 where there are no servers.
+    pub(crate) fn server_of_key(&self, key: &[u8]) -> usize {
+        self.server_of_hash(self.hash_of_key(key))
+    }
+
+    fn hash_of_key(&self, key: &[u8]) -> u32 {
+        if self.state.servers.len() == 1 {
+            return 0;
+        }
+        if !self.handle.has(flags::HASH_WITH_NAMESPACE) {
+            return hash::digest(&self.handle.hashkit, key);
+        }
+        // libmemcached copies the key like a C string, and takes too long a one for hash 0.
+        let mut whole = self.namespace().to_vec();
+        let room = whole.len() + key.len();
+        if room > HASHED_BYTES_MAX {
+            return 0;
+        }
+        let text_length = key.iter().position(|&byte| byte == 0).unwrap_or(key.len());
+        whole.extend_from_slice(&key[..text_length]);
+        whole.resize(room, 0);
+        hash::digest(&self.handle.hashkit, &whole)
+    }
+
+    fn server_of_hash(&self, hash: u32) -> usize {
+        let count = self.state.servers.len();
+        if count == 0 {
+            return 0;
+        }
+        let hash = hash as usize;
+        match self.handle.distribution {
+            Distribution::VIRTUAL_BUCKET => match &self.state.buckets {
+                Some(Buckets(masters)) => masters[hash & (masters.len() - 1)] as usize,
+                None => hash & (count - 1),
+            },
+            Distribution::RANDOM => {
+                // SAFETY: rand has no conditions. Of glibc it is the same as `random`, which the application may seed.
+                let number = unsafe { libc::rand() };
+                number.unsigned_abs() as usize % count
+            }
+            distribution if is_consistent(distribution) => {
+                let ring = self.state.ring.as_ref();
+                ring.and_then(|ring| ring.server_of_hash(hash as u32))
+                    .unwrap_or(0)
+            }
+            _ => hash % count,
+        }
+    }
+
+    pub(crate) fn set_distribution(&mut self, distribution: Distribution) -> Result<(), Return> {
+        match distribution {
+            Distribution::CONSISTENT | Distribution::CONSISTENT_KETAMA => {
+                self.handle.ketama.weighted = false;
+            }
+            Distribution::CONSISTENT_WEIGHTED => self.handle.ketama.weighted = true,
+            Distribution::MODULA
+            | Distribution::RANDOM
+            | Distribution::CONSISTENT_KETAMA_SPY
+            | Distribution::VIRTUAL_BUCKET => {}
+            _ => {
+                let what = "Invalid memcached_server_distribution_t";
+                return Err(self.fail(Return::INVALID_ARGUMENTS, what));
+            }
+        }
+        self.handle.distribution = distribution;
+        self.run_distribution();
+        Ok(())
+    }
+}
+
+export! {
+    /// The index of the server on which a key lives.
+    fn memcached_generate_hash(handle: *const Handle, key: *const c_char, key_length: usize) -> u32 {
+        let Some(context) = context(handle) else {
+            return u32::MAX;
+        };
+        context.server_of_key(bytes(key, key_length)) as u32
+    }
+
+    /// Lets servers back that were ejected for a time, when that is over.
+    fn memcached_autoeject(handle: *mut Handle) {
+        if let Some(mut context) = context(handle) {
+            context.rebuild_when_due();
+        }
+    }
+
+    /// Chooses how keys are given to servers.
+    fn memcached_behavior_set_distribution(handle: *mut Handle, distribution: Distribution) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        code(context.set_distribution(distribution))
+    }
+
+    /// How keys are given to servers.
+    fn memcached_behavior_get_distribution(handle: *mut Handle) -> Distribution {
+        handle.as_ref().map_or(Distribution::CONSISTENT_MAX, |handle| handle.distribution)
+    }
+
+    /// Gives keys to servers by virtual buckets: of each bucket the index of its server. The buckets must be a power
+    /// of two; forward map and replicas are kept by libmemcached and used by nobody.
+    fn memcached_bucket_set(
+        handle: *mut Handle,
+        host_map: *const u32,
+        _forward_map: *const u32,
+        buckets: u32,
+        _replicas: u32,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        if host_map.is_null() {
+            return Return::INVALID_ARGUMENTS;
+        }
+        if buckets == 0 {
+            return Return::INVALID_ARGUMENTS;
+        }
+        let masters = std::slice::from_raw_parts(host_map, buckets as usize);
+        context.state.buckets = Some(Buckets(masters.into()));
+        code(context.set_distribution(Distribution::VIRTUAL_BUCKET))
+    }
+}

@@ -1,0 +1,382 @@
+//! A handle's servers.
+
+use crate::arguments::{bytes, code, context, tell, text};
+use crate::context::Context;
+use crate::errors::Record;
+use farcache_libmemcached_abi::{Connection, DEFAULT_PORT, HOST_ROOM_BYTES, Handle, Return};
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_void};
+
+/// `memcached_server_fn`: called with each server.
+type ServerFunction =
+    unsafe extern "C" fn(*const Handle, *const Instance, context: *mut c_void) -> Return;
+
+/// `memcached_instance_st`: a server of a handle. C only passes pointers to it around.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub(crate) hostname: CString,
+    pub(crate) port: u16,
+    pub(crate) kind: Connection,
+    pub(crate) weight: u32,
+    /// Counts the servers that the handle has had.
+    pub(crate) version: u32,
+    /// Major, minor, micro; 255 while they are unknown.
+    pub(crate) program: [u8; 3],
+    /// Seconds since 1970 before which the server is not used. C may set it through a pointer to `const`.
+    pub(crate) next_retry: Cell<libc::time_t>,
+    /// Failures in a row.
+    pub(crate) failures: u32,
+    pub(crate) error: Option<Record>,
+}
+
+pub(crate) const PROGRAM_UNKNOWN: [u8; 3] = [u8::MAX; 3];
+
+impl Instance {
+    /// As error messages name it.
+    pub(crate) fn address_text(&self) -> String {
+        let host = self.hostname.to_string_lossy();
+        match self.kind {
+            Connection::UNIX_SOCKET => format!("socket: {host}"),
+            _ => format!("host: {host}:{}", self.port),
+        }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_s() -> libc::time_t {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as libc::time_t)
+}
+
+/// Whether a host's name can be one.
+pub(crate) fn is_valid_name(name: &CStr) -> bool {
+    name.count_bytes() < HOST_ROOM_BYTES
+}
+
+impl Context<'_> {
+    fn push(&mut self, hostname: &CStr, port: u16, weight: u32, kind: Connection) {
+        self.handle.server_version = self.handle.server_version.wrapping_add(1);
+        self.state.servers.push(Box::new(Instance {
+            hostname: hostname.into(),
+            port,
+            kind,
+            weight: weight.max(1),
+            version: self.handle.server_version,
+            program: PROGRAM_UNKNOWN,
+            next_retry: Cell::new(0),
+            failures: 0,
+            error: None,
+        }));
+    }
+
+    /// Makes the handle's public fields say how many servers there are; they are connected to anew.
+    pub(crate) fn servers_changed(&mut self) {
+        self.handle.number_of_hosts = self.state.servers.len() as u32;
+        let first = self.state.servers.first_mut();
+        let first = first.map_or(std::ptr::null_mut(), |first| {
+            std::ptr::from_mut(&mut **first)
+        });
+        self.handle.servers = first.cast();
+        self.disconnect();
+    }
+
+    /// Adds a server of a list or of another handle: without a look at the distribution.
+    pub(crate) fn push_weighted(
+        &mut self,
+        hostname: &CStr,
+        port: u16,
+        weight: u32,
+        kind: Connection,
+    ) {
+        self.push(hostname, port, weight, kind);
+        if weight > 1 {
+            self.handle.ketama.weighted = true;
+        }
+    }
+
+    pub(crate) fn push_servers_of(&mut self, other: &Context<'_>) {
+        for server in &other.state.servers {
+            self.push_weighted(&server.hostname, server.port, server.weight, server.kind);
+        }
+    }
+
+    pub(crate) fn add_host(
+        &mut self,
+        host: Option<&CStr>,
+        port: u16,
+        weight: u32,
+    ) -> Result<(), Return> {
+        let host = host.filter(|host| !host.is_empty()).unwrap_or(c"localhost");
+        if !is_valid_name(host) {
+            return Err(self.fail(Return::INVALID_ARGUMENTS, "Invalid hostname provided"));
+        }
+        let port = if port == 0 { DEFAULT_PORT } else { port };
+        let kind = match host.to_bytes()[0] {
+            b'/' => Connection::UNIX_SOCKET,
+            _ => Connection::TCP,
+        };
+        self.add(host, port, weight, kind);
+        Ok(())
+    }
+
+    pub(crate) fn add_socket(&mut self, path: Option<&CStr>, weight: u32) -> Result<(), Return> {
+        let Some(path) = path.filter(|path| !path.is_empty() && is_valid_name(path)) else {
+            let what = "Invalid filename for socket provided";
+            return Err(self.fail(Return::INVALID_ARGUMENTS, what));
+        };
+        self.add(path, 0, weight, Connection::UNIX_SOCKET);
+        Ok(())
+    }
+
+    fn add(&mut self, name: &CStr, port: u16, weight: u32, kind: Connection) {
+        self.push(name, port, weight, kind);
+        if weight > 1 && crate::placement::is_consistent(self.handle.distribution) {
+            self.handle.ketama.weighted = true;
+        }
+        self.run_distribution();
+    }
+
+    pub(crate) fn remove_servers(&mut self) {
+        self.state.servers.clear();
+        self.state.ring = None;
+        self.state.last_disconnected = None;
+        self.handle.last_disconnected_server = std::ptr::null_mut();
+        self.servers_changed();
+    }
+
+    /// Remembers which server was lost last.
+    pub(crate) fn lost(&mut self, server: usize) {
+        let lost = self.state.servers[server].clone();
+        let is_known = |last: &Instance| last.version == lost.version;
+        if !self
+            .state
+            .last_disconnected
+            .as_deref()
+            .is_some_and(is_known)
+        {
+            let mut kept = lost;
+            self.handle.last_disconnected_server = std::ptr::from_mut(&mut *kept).cast();
+            self.state.last_disconnected = Some(kept);
+        }
+    }
+}
+
+fn known(server: *const Instance) -> Option<&'static Instance> {
+    // SAFETY: the exported functions that call this have it from C, which has it from this library.
+    unsafe { server.as_ref() }
+}
+
+export! {
+    /// Adds a server.
+    fn memcached_server_add(handle: *mut Handle, host: *const c_char, port: u16) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        code(context.add_host(text(host), port, 0))
+    }
+
+    /// Adds a server with a weight.
+    fn memcached_server_add_with_weight(
+        handle: *mut Handle,
+        host: *const c_char,
+        port: u16,
+        weight: u32,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        code(context.add_host(text(host), port, weight))
+    }
+
+    /// Adds a server at a unix socket.
+    fn memcached_server_add_unix_socket(handle: *mut Handle, path: *const c_char) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::FAILURE;
+        };
+        code(context.add_socket(text(path), 0))
+    }
+
+    /// Adds a server at a unix socket with a weight.
+    fn memcached_server_add_unix_socket_with_weight(
+        handle: *mut Handle,
+        path: *const c_char,
+        weight: u32,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::FAILURE;
+        };
+        code(context.add_socket(text(path), weight))
+    }
+
+    /// libmemcached has given UDP up: MEMCACHED_DEPRECATED.
+    fn memcached_server_add_udp(handle: *mut Handle, _host: *const c_char, _port: u16) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        context.fail(Return::DEPRECATED, "")
+    }
+
+    /// libmemcached has given UDP up: MEMCACHED_DEPRECATED.
+    fn memcached_server_add_udp_with_weight(
+        handle: *mut Handle,
+        _host: *const c_char,
+        _port: u16,
+        _weight: u32,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        context.fail(Return::DEPRECATED, "")
+    }
+
+    /// Adds the servers of another handle.
+    fn memcached_push(to: *mut Handle, from: *const Handle) -> Return {
+        let Some(from) = context(from) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        let Some(mut to) = context(to) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        if !from.state.servers.is_empty() {
+            to.push_servers_of(&from);
+            to.run_distribution();
+        }
+        Return::SUCCESS
+    }
+
+    /// Removes all servers.
+    fn memcached_servers_reset(handle: *mut Handle) {
+        if let Some(mut context) = context(handle) {
+            context.remove_servers();
+        }
+    }
+
+    /// Forgets which server was lost last.
+    fn memcached_reset_last_disconnected_server(handle: *mut Handle) {
+        if let Some(context) = context(handle) {
+            context.handle.last_disconnected_server = std::ptr::null_mut();
+            context.state.last_disconnected = None;
+        }
+    }
+
+    /// The server that was lost last, or null.
+    fn memcached_server_get_last_disconnect(handle: *const Handle) -> *const Instance {
+        let last = handle.as_ref().map(|handle| handle.last_disconnected_server);
+        last.map_or(std::ptr::null(), |last| last.cast_const().cast())
+    }
+
+    /// How many servers there are.
+    fn memcached_server_count(handle: *const Handle) -> u32 {
+        handle.as_ref().map_or(0, |handle| handle.number_of_hosts)
+    }
+
+    /// The server with this index; null where there is none.
+    fn memcached_server_instance_by_position(handle: *const Handle, index: u32) -> *const Instance {
+        let Some(context) = context(handle) else {
+            return std::ptr::null();
+        };
+        let server = context.state.servers.get(index as usize);
+        server.map_or(std::ptr::null(), |server| &raw const **server)
+    }
+
+    /// The server on which a key lives.
+    fn memcached_server_by_key(
+        handle: *mut Handle,
+        key: *const c_char,
+        key_length: usize,
+        error: *mut Return,
+    ) -> *const Instance {
+        let Some(mut context) = context(handle) else {
+            tell(error, Return::INVALID_ARGUMENTS);
+            return std::ptr::null();
+        };
+        let key = bytes(key, key_length);
+        let is_empty = context.state.servers.is_empty();
+        let checked = if is_empty { Err(Return::NO_SERVERS) } else { context.check_key(key) };
+        if let Err(why) = checked {
+            tell(error, why);
+            return std::ptr::null();
+        }
+        let server = context.server_of_key(key);
+        context.state.servers.get(server).map_or(std::ptr::null(), |server| &raw const **server)
+    }
+
+    /// Calls the functions with each server.
+    fn memcached_server_cursor(
+        handle: *const Handle,
+        functions: *const ServerFunction,
+        argument: *mut c_void,
+        count: u32,
+    ) -> Return {
+        let Some(context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        if context.state.servers.is_empty() {
+            return Return::NO_SERVERS;
+        }
+        let servers: Vec<*const Instance> =
+            context.state.servers.iter().map(|server| &raw const **server).collect();
+        let mut failed = false;
+        for server in servers {
+            for index in 0..count as usize {
+                let function = functions.add(index).read();
+                failed |= function(handle, server, argument).is_failure();
+            }
+        }
+        if failed { Return::SOME_ERRORS } else { Return::SUCCESS }
+    }
+
+    /// Answers of this server that are due: none between two calls.
+    fn memcached_server_response_count(_server: *const Instance) -> u32 {
+        0
+    }
+
+    /// The server's name, or the path of its socket.
+    fn memcached_server_name(server: *const Instance) -> *const c_char {
+        known(server).map_or(std::ptr::null(), |server| server.hostname.as_ptr())
+    }
+
+    /// The server's port.
+    fn memcached_server_port(server: *const Instance) -> u16 {
+        known(server).map_or(0, |server| server.port)
+    }
+
+    /// The port of this end of the connection, which this library does not tell: 0, as without a connection.
+    fn memcached_server_srcport(_server: *const Instance) -> u16 {
+        0
+    }
+
+    /// Does not use the server before this time.
+    fn memcached_instance_next_retry(server: *const Instance, time: libc::time_t) {
+        if let Some(server) = known(server) {
+            server.next_retry.set(time);
+        }
+    }
+
+    /// TCP, UDP or SOCKET.
+    fn memcached_server_type(server: *const Instance) -> *const c_char {
+        let kind = known(server).map(|server| server.kind);
+        match kind {
+            Some(Connection::TCP) => c"TCP",
+            Some(Connection::UDP) => c"UDP",
+            Some(Connection::UNIX_SOCKET) => c"SOCKET",
+            _ => c"UNKNOWN",
+        }
+        .as_ptr()
+    }
+
+    /// First number of the server's version; 255 while it is unknown.
+    fn memcached_server_major_version(server: *const Instance) -> u8 {
+        known(server).map_or(u8::MAX, |server| server.program[0])
+    }
+
+    /// Second number of the server's version.
+    fn memcached_server_minor_version(server: *const Instance) -> u8 {
+        known(server).map_or(u8::MAX, |server| server.program[1])
+    }
+
+    /// Third number of the server's version.
+    fn memcached_server_micro_version(server: *const Instance) -> u8 {
+        known(server).map_or(u8::MAX, |server| server.program[2])
+    }
+}

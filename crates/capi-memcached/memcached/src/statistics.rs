@@ -1,0 +1,397 @@
+//! What the servers tell of themselves.
+
+use crate::arguments::{context, tell, text};
+use crate::context::Context;
+use crate::server::Instance;
+use crate::{lifecycle, memory};
+use farcache_client::{Operation, Reply};
+use farcache_libmemcached_abi::{Analysis, Handle, Return, Statistics, VERSION_ROOM_BYTES};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// `memcached_stat_fn`: called with each statistic.
+type StatisticFunction = unsafe extern "C" fn(
+    *const Instance,
+    key: *const c_char,
+    key_length: usize,
+    value: *const c_char,
+    value_length: usize,
+    context: *mut c_void,
+) -> Return;
+
+/// Names with values, in the server's order.
+type List = Vec<(String, String)>;
+
+/// The names that `memcached_stat_get_value` knows, in libmemcached's order.
+const NAMES: [&CStr; 22] = [
+    c"pid",
+    c"uptime",
+    c"time",
+    c"version",
+    c"pointer_size",
+    c"rusage_user",
+    c"rusage_system",
+    c"curr_items",
+    c"total_items",
+    c"bytes",
+    c"curr_connections",
+    c"total_connections",
+    c"connection_structures",
+    c"cmd_get",
+    c"cmd_set",
+    c"get_hits",
+    c"get_misses",
+    c"evictions",
+    c"bytes_read",
+    c"bytes_written",
+    c"limit_maxbytes",
+    c"threads",
+];
+
+/// The place of a statistic that is no more than a number.
+fn field<'a>(of: &'a mut Statistics, name: &str) -> Option<&'a mut u64> {
+    Some(match name {
+        "uptime" => &mut of.uptime,
+        "time" => &mut of.time,
+        "pointer_size" => &mut of.pointer_size,
+        "curr_items" => &mut of.curr_items,
+        "total_items" => &mut of.total_items,
+        "bytes" => &mut of.bytes,
+        "curr_connections" => &mut of.curr_connections,
+        "total_connections" => &mut of.total_connections,
+        "connection_structures" => &mut of.connection_structures,
+        "cmd_get" => &mut of.cmd_get,
+        "cmd_set" => &mut of.cmd_set,
+        "get_hits" => &mut of.get_hits,
+        "get_misses" => &mut of.get_misses,
+        "evictions" => &mut of.evictions,
+        "bytes_read" => &mut of.bytes_read,
+        "bytes_written" => &mut of.bytes_written,
+        "limit_maxbytes" => &mut of.limit_maxbytes,
+        "threads" => &mut of.threads,
+        _ => return None,
+    })
+}
+
+/// Keeps one statistic; unknown ones are passed over.
+fn keep(of: &mut Statistics, name: &str, value: &str) {
+    let seconds = || {
+        let (whole, part) = value.split_once('.').unwrap_or((value, "0"));
+        (whole.parse().unwrap_or(0), part.parse().unwrap_or(0))
+    };
+    match name {
+        "pid" => of.pid = value.parse().unwrap_or(-1),
+        "version" => {
+            let text = value.bytes().take(VERSION_ROOM_BYTES - 1);
+            for (place, byte) in of.version.iter_mut().zip(text.chain([0])) {
+                *place = byte.cast_signed();
+            }
+        }
+        "rusage_user" => (of.rusage_user_seconds, of.rusage_user_microseconds) = seconds(),
+        "rusage_system" => (of.rusage_system_seconds, of.rusage_system_microseconds) = seconds(),
+        name => {
+            if let Some(field) = field(of, name) {
+                *field = value.parse().unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// A statistic as a text; `None` of an unknown name.
+fn shown(of: &mut Statistics, name: &str) -> Option<String> {
+    Some(match name {
+        "pid" => of.pid.to_string(),
+        "version" => {
+            let text = of.version.iter().take_while(|byte| **byte != 0);
+            text.map(|byte| char::from(byte.cast_unsigned())).collect()
+        }
+        "rusage_user" => format!("{}.{}", of.rusage_user_seconds, of.rusage_user_microseconds),
+        "rusage_system" => format!(
+            "{}.{}",
+            of.rusage_system_seconds, of.rusage_system_microseconds
+        ),
+        name => field(of, name)?.to_string(),
+    })
+}
+
+impl Context<'_> {
+    /// Asks servers for their statistics.
+    fn ask_statistics(
+        &mut self,
+        servers: &[usize],
+        group: &[u8],
+    ) -> Result<Vec<Result<List, Return>>, Return> {
+        let answers = self.ask_servers(servers, || Operation::Statistics { group })?;
+        let listed = |answer| match answer {
+            Ok(Reply::Statistics(list)) => Ok(list),
+            Ok(_) => Err(Return::PROTOCOL_ERROR),
+            Err(why) => Err(why),
+        };
+        Ok(answers.into_iter().map(listed).collect())
+    }
+
+    /// Room for something for each server, zeroed; null where there is no memory.
+    fn room_for_servers<T>(&mut self) -> *mut T {
+        let bytes = self.state.servers.len() * size_of::<T>();
+        // SAFETY: the handle is created; the memory is as large as it is zeroed.
+        unsafe {
+            let memory = memory::allocate(self.raw(), bytes).cast::<u8>();
+            if !memory.is_null() {
+                memory.write_bytes(0, bytes);
+            }
+            memory.cast()
+        }
+    }
+
+    fn statistics(&mut self, group: Option<&CStr>) -> Result<(*mut Statistics, Return), Return> {
+        self.begin()?;
+        if let Some(group) = group {
+            self.check_key(group.to_bytes())?;
+        }
+        let group = group.map_or(&b""[..], CStr::to_bytes);
+        let servers = self.all_servers();
+        let answers = self.ask_statistics(&servers, group)?;
+        let room = self.room_for_servers::<Statistics>();
+        if room.is_null() {
+            return Err(self.fail(Return::MEMORY_ALLOCATION_FAILURE, ""));
+        }
+        let mut outcome = Return::SUCCESS;
+        for (server, answer) in answers.into_iter().enumerate() {
+            // SAFETY: there is room for each server; all zero is a valid structure.
+            let of = unsafe { &mut *room.add(server) };
+            of.pid = -1;
+            of.root = self.raw();
+            match answer {
+                Ok(list) => list.iter().for_each(|(name, value)| keep(of, name, value)),
+                Err(_) => outcome = Return::SOME_ERRORS,
+            }
+        }
+        Ok((room, outcome))
+    }
+
+    /// # Safety
+    /// The function takes the argument.
+    unsafe fn each_statistic(
+        &mut self,
+        group: Option<&CStr>,
+        function: Option<StatisticFunction>,
+        argument: *mut c_void,
+    ) -> Result<(), Return> {
+        let known = self.versions();
+        if known.is_err_and(Return::is_fatal) && !self.state.errors.is_empty() {
+            return Err(self
+                .state
+                .errors
+                .last()
+                .map_or(Return::FAILURE, |last| last.code));
+        }
+        let group = group.map_or(&b""[..], CStr::to_bytes);
+        for server in self.all_servers() {
+            let answers = self.ask_statistics(&[server], group);
+            let Ok([Ok(list)]) = answers.as_deref() else {
+                continue;
+            };
+            let instance: *const Instance = &raw const *self.state.servers[server];
+            for (name, value) in list {
+                let text = |text: &str| CString::new(text).unwrap_or_default();
+                let (name, value) = (text(name), text(value));
+                if let Some(function) = function {
+                    let (key_length, value_length) = (name.count_bytes(), value.count_bytes());
+                    // SAFETY: as the caller promises; the server is the handle's, the texts outlive the call.
+                    unsafe {
+                        function(
+                            instance,
+                            name.as_ptr(),
+                            key_length,
+                            value.as_ptr(),
+                            value_length,
+                            argument,
+                        )
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn statistics_of_first(
+        &mut self,
+        group: Option<&CStr>,
+        of: &mut Statistics,
+    ) -> Result<(), Return> {
+        self.begin()?;
+        if let Some(group) = group {
+            self.check_key(group.to_bytes())?;
+        }
+        let group = group.map_or(&b""[..], CStr::to_bytes);
+        let answers = self.ask_statistics(&[0], group)?;
+        for list in answers {
+            list?.iter().for_each(|(name, value)| keep(of, name, value));
+        }
+        Ok(())
+    }
+
+    fn analyze(&mut self, statistics: &[Statistics], to: &mut Analysis) {
+        to.root = self.raw();
+        let (mut items, mut bytes, mut gets, mut hits) = (0, 0, 0, 0);
+        for (server, of) in (0_u32..).zip(statistics) {
+            if to.most_used_bytes < of.bytes {
+                (to.most_used_bytes, to.most_consumed_server) = (of.bytes, server);
+            }
+            if to.longest_uptime < of.uptime as u32 {
+                (to.longest_uptime, to.oldest_server) = (of.uptime as u32, server);
+            }
+            let free = of.limit_maxbytes.wrapping_sub(of.bytes);
+            if to.least_remaining_bytes == 0 || free < to.least_remaining_bytes {
+                (to.least_remaining_bytes, to.least_free_server) = (free, server);
+            }
+            items += of.curr_items;
+            bytes += of.bytes;
+            gets += of.cmd_get;
+            hits += of.get_hits;
+        }
+        to.average_item_size = bytes.checked_div(items).unwrap_or(0) as u32;
+        to.pool_hit_ratio = match gets {
+            0 => 0.0,
+            gets => hits as f64 / gets as f64 * 100.0,
+        };
+    }
+}
+
+export! {
+    /// The statistics of every server; freed with `memcached_stat_free`.
+    fn memcached_stat(handle: *mut Handle, group: *mut c_char, error: *mut Return) -> *mut Statistics {
+        let Some(mut context) = context(handle) else {
+            tell(error, Return::INVALID_ARGUMENTS);
+            return null_mut();
+        };
+        match context.statistics(text(group)) {
+            Ok((statistics, outcome)) => {
+                tell(error, outcome);
+                statistics
+            }
+            Err(why) => {
+                tell(error, why);
+                null_mut()
+            }
+        }
+    }
+
+    /// Frees what `memcached_stat` gave.
+    fn memcached_stat_free(_handle: *const Handle, statistics: *mut Statistics) {
+        if let Some(given) = statistics.as_ref() {
+            memory::release(given.root, statistics.cast());
+        }
+    }
+
+    /// The statistics of a server that belongs to no handle.
+    fn memcached_stat_servername(
+        statistics: *mut Statistics,
+        group: *mut c_char,
+        host: *const c_char,
+        port: u16,
+    ) -> Return {
+        let mut unwanted = MaybeUninit::<Statistics>::uninit();
+        let statistics = if statistics.is_null() { unwanted.as_mut_ptr() } else { statistics };
+        statistics.write_bytes(0, 1);
+        let mut handle = MaybeUninit::<Handle>::uninit();
+        let handle = lifecycle::create(handle.as_mut_ptr());
+        let Some(mut context) = Context::new(handle) else {
+            return Return::MEMORY_ALLOCATION_FAILURE;
+        };
+        let added = context.add_host(text(host), port, 0);
+        let outcome = added.and_then(|()| context.statistics_of_first(text(group), &mut *statistics));
+        lifecycle::destroy(handle);
+        crate::arguments::code(outcome)
+    }
+
+    /// One statistic as a text, which the caller frees.
+    fn memcached_stat_get_value(
+        handle: *const Handle,
+        statistics: *mut Statistics,
+        name: *const c_char,
+        error: *mut Return,
+    ) -> *mut c_char {
+        let (Some(of), Some(name)) = (statistics.as_mut(), text(name)) else {
+            tell(error, Return::INVALID_ARGUMENTS);
+            return null_mut();
+        };
+        match shown(of, &name.to_string_lossy()) {
+            Some(value) => {
+                tell(error, Return::SUCCESS);
+                let value = CString::new(value).unwrap_or_default();
+                libc::strdup(value.as_ptr())
+            }
+            None => {
+                if let Some(mut context) = context(handle) {
+                    context.fail(Return::INVALID_ARGUMENTS, "Invalid key provided");
+                }
+                tell(error, Return::INVALID_ARGUMENTS);
+                null_mut()
+            }
+        }
+    }
+
+    /// The names of the statistics, ended by null; the caller frees the list, not the names.
+    fn memcached_stat_get_keys(
+        handle: *mut Handle,
+        _statistics: *mut Statistics,
+        error: *mut Return,
+    ) -> *mut *mut c_char {
+        if handle.is_null() {
+            return null_mut();
+        }
+        let bytes = (NAMES.len() + 1) * size_of::<*mut c_char>();
+        let list: *mut *mut c_char = memory::allocate(handle, bytes).cast();
+        if list.is_null() {
+            tell(error, Return::MEMORY_ALLOCATION_FAILURE);
+            return list;
+        }
+        for (index, name) in NAMES.iter().enumerate() {
+            list.add(index).write(name.as_ptr().cast_mut());
+        }
+        list.add(NAMES.len()).write(null_mut());
+        tell(error, Return::SUCCESS);
+        list
+    }
+
+    /// Calls the function with each statistic of every server.
+    fn memcached_stat_execute(
+        handle: *mut Handle,
+        group: *const c_char,
+        function: Option<StatisticFunction>,
+        argument: *mut c_void,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        crate::arguments::code(context.each_statistic(text(group), function, argument))
+    }
+
+    /// Compares the servers; freed with `memcached_analyze_free`.
+    fn memcached_analyze(handle: *mut Handle, statistics: *mut Statistics, error: *mut Return) -> *mut Analysis {
+        let Some(mut context) = context(handle) else {
+            return null_mut();
+        };
+        if statistics.is_null() {
+            return null_mut();
+        }
+        let analysis = context.room_for_servers::<Analysis>();
+        let Some(to) = analysis.as_mut() else {
+            tell(error, Return::MEMORY_ALLOCATION_FAILURE);
+            return null_mut();
+        };
+        let count = context.state.servers.len();
+        context.analyze(std::slice::from_raw_parts(statistics, count), to);
+        tell(error, Return::SUCCESS);
+        analysis
+    }
+
+    /// Frees what `memcached_analyze` gave.
+    fn memcached_analyze_free(analysis: *mut Analysis) {
+        if let Some(given) = analysis.as_ref() {
+            memory::release(given.root, analysis.cast());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Storing: set, add, replace, append, prepend, cas, each also by the key of a group.
+
+use crate::arguments::{bytes, code, context};
+use crate::connection::{code_of, delivery};
+use crate::context::Context;
+use farcache_client::{Error, Operation, SendBytes, Store, StoreMode, Value};
+use farcache_libmemcached_abi::{Handle, Return, flags};
+use std::ffi::c_char;
+use std::ptr::NonNull;
+
+/// Values of up to so many bytes are copied into the message; larger ones are sent from where the application has them.
+const COPIED_BYTES_MAX: usize = 8 << 10;
+
+/// What is asked of the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    Cas,
+}
+
+/// All that is stored.
+pub(crate) struct Item<'a> {
+    /// Chooses the server.
+    pub(crate) group: &'a [u8],
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+    pub(crate) expiration: libc::time_t,
+    pub(crate) flags: u32,
+    pub(crate) cas: u64,
+}
+
+/// The code of a server's answer, which differs between libmemcached's two protocols.
+pub(crate) fn answer(error: &Error, verb: Verb, is_binary: bool) -> Return {
+    match (error, verb, is_binary) {
+        (Error::Exists, Verb::Add, false) | (Error::NotFound, Verb::Replace, false) => {
+            Return::NOTSTORED
+        }
+        (Error::NotFound, Verb::Append | Verb::Prepend, _) => Return::NOTSTORED,
+        _ => code_of(error),
+    }
+}
+
+impl Context<'_> {
+    /// The value as the server gets it.
+    fn value_to_store(&mut self, value: &[u8], verb: Verb) -> Result<Option<Vec<u8>>, Return> {
+        if !self.is_encrypted() {
+            return Ok(None);
+        }
+        if matches!(verb, Verb::Append | Verb::Prepend) {
+            let what = "Operation not allowed while encyrption is enabled";
+            return Err(self.fail(Return::NOT_SUPPORTED, what));
+        }
+        match self.encrypt(value) {
+            Some(encrypted) => Ok(Some(encrypted)),
+            None => Err(self.fail(Return::FAILURE, "hashkit_encrypt() failed")),
+        }
+    }
+
+    pub(crate) fn store(&mut self, item: &Item<'_>, verb: Verb) -> Result<(), Return> {
+        self.begin()?;
+        self.check_key(item.key)?;
+        self.rebuild_when_due();
+        let server = self.server_of_key(item.group);
+        let encrypted = self.value_to_store(item.value, verb)?;
+        let value = encrypted.as_deref().unwrap_or(item.value);
+        let key = self.full_key(item.key).into_owned();
+        let store = |value| {
+            Operation::Store(Store {
+                mode: mode(verb, item.cas),
+                key: &key,
+                value,
+                flags: item.flags,
+                expiry_s: item.expiration as u32,
+                cas: item.cas,
+            })
+        };
+        if verb == Verb::Set && self.handle.has(flags::BUFFER_REQUESTS) {
+            self.send(store(Value::Copied(value)), server, false)?;
+            self.replicate(&store, value, server)?;
+            return self.buffered();
+        }
+        if !self.handle.has(flags::REPLY) {
+            self.send(store(Value::Copied(value)), server, true)?;
+            return self.replicate(&store, value, server);
+        }
+        // SAFETY: the value stays as it is until this call is over, and the network lets go of it before the
+        // operation is complete, which is waited for here.
+        let lent = unsafe { lend(value) };
+        let outcome = self.carry_out(store(lent), server)?;
+        if verb == Verb::Set {
+            self.replicate(&store, value, server)?;
+        }
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.refused(server, answer(&error, verb, self.is_binary()), &error)),
+        }
+    }
+
+    /// How something that waits in a buffer ends for now.
+    pub(crate) fn buffered(&mut self) -> Result<(), Return> {
+        match !self.is_binary() && !self.handle.has(flags::REPLY) {
+            true => Ok(()),
+            false => Err(Return::BUFFERED),
+        }
+    }
+
+    /// Remembers a refusal that is more than an ordinary answer; returns its code.
+    pub(crate) fn refused(&mut self, server: usize, code: Return, error: &Error) -> Return {
+        let what = match error {
+            Error::Server { message, .. } => message.to_string(),
+            error => error.to_string(),
+        };
+        self.fail_at(server, code, &what)
+    }
+
+    /// How many further servers get what this one gets; none without the binary protocol, as in libmemcached.
+    pub(crate) fn replicas(&self) -> usize {
+        match self.is_binary() {
+            true => (self.handle.number_of_replicas as usize).min(self.state.servers.len() - 1),
+            false => 0,
+        }
+    }
+
+    fn replicate<'v>(
+        &mut self,
+        store: &dyn Fn(Value<'v>) -> Operation<'v>,
+        value: &'v [u8],
+        server: usize,
+    ) -> Result<(), Return> {
+        let count = self.state.servers.len();
+        for replica in 1..=self.replicas() {
+            let client = self.client()?;
+            let to = delivery((server + replica) % count);
+            let _ = client.submit_quietly(store(Value::Copied(value)), to);
+            client.flush();
+        }
+        Ok(())
+    }
+}
+
+/// `MEMCACHED_CAS` without a token is what its opcode in the binary protocol is: replace.
+fn mode(verb: Verb, cas: u64) -> StoreMode {
+    match verb {
+        Verb::Set => StoreMode::Set,
+        Verb::Cas if cas != 0 => StoreMode::Set,
+        Verb::Add => StoreMode::Add,
+        Verb::Replace | Verb::Cas => StoreMode::Replace,
+        Verb::Append => StoreMode::Append,
+        Verb::Prepend => StoreMode::Prepend,
+    }
+}
+
+/// The value, without a copy where it is large.
+///
+/// # Safety
+/// The value must not change before the operation is complete.
+pub(crate) unsafe fn lend(value: &[u8]) -> Value<'_> {
+    if value.len() <= COPIED_BYTES_MAX {
+        return Value::Copied(value);
+    }
+    // SAFETY: the slice can be read; the caller promises the rest.
+    Value::Lent(unsafe { SendBytes::from_foreign(NonNull::from(value).cast(), value.len(), None) })
+}
+
+/// Defines the two functions of a verb.
+macro_rules! verbs {
+    ($($doc:literal $name:ident $by_key:ident $verb:ident;)*) => {
+        export! {
+            $(
+                #[doc = $doc]
+                fn $name(
+                    handle: *mut Handle,
+                    key: *const c_char,
+                    key_length: usize,
+                    value: *const c_char,
+                    value_length: usize,
+                    expiration: libc::time_t,
+                    flags: u32,
+                ) -> Return {
+                    let Some(mut context) = context(handle) else {
+                        return Return::INVALID_ARGUMENTS;
+                    };
+                    let (key, value) = (bytes(key, key_length), bytes(value, value_length));
+                    let item = Item { group: key, key, value, expiration, flags, cas: 0 };
+                    code(context.store(&item, Verb::$verb))
+                }
+
+                #[doc = concat!($doc, " The group's key chooses the server.")]
+                fn $by_key(
+                    handle: *mut Handle,
+                    group: *const c_char,
+                    group_length: usize,
+                    key: *const c_char,
+                    key_length: usize,
+                    value: *const c_char,
+                    value_length: usize,
+                    expiration: libc::time_t,
+                    flags: u32,
+                ) -> Return {
+                    let Some(mut context) = context(handle) else {
+                        return Return::INVALID_ARGUMENTS;
+                    };
+                    let (key, value) = (bytes(key, key_length), bytes(value, value_length));
+                    let group = bytes(group, group_length);
+                    let item = Item { group, key, value, expiration, flags, cas: 0 };
+                    code(context.store(&item, Verb::$verb))
+                }
+            )*
+        }
+    };
+}
+
+verbs! {
+    "Stores a value in any case." memcached_set memcached_set_by_key Set;
+    "Stores a value where the key is absent." memcached_add memcached_add_by_key Add;
+    "Stores a value where the key is present." memcached_replace memcached_replace_by_key Replace;
+    "Puts a value behind the one that is there." memcached_append memcached_append_by_key Append;
+    "Puts a value in front of the one that is there." memcached_prepend memcached_prepend_by_key Prepend;
+}
+
+export! {
+    /// Stores a value where the item still has this CAS token.
+    fn memcached_cas(
+        handle: *mut Handle,
+        key: *const c_char,
+        key_length: usize,
+        value: *const c_char,
+        value_length: usize,
+        expiration: libc::time_t,
+        flags: u32,
+        cas: u64,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        let (key, value) = (bytes(key, key_length), bytes(value, value_length));
+        let item = Item { group: key, key, value, expiration, flags, cas };
+        code(context.store(&item, Verb::Cas))
+    }
+
+    /// Stores a value where the item still has this CAS token. The group's key chooses the server.
+    fn memcached_cas_by_key(
+        handle: *mut Handle,
+        group: *const c_char,
+        group_length: usize,
+        key: *const c_char,
+        key_length: usize,
+        value: *const c_char,
+        value_length: usize,
+        expiration: libc::time_t,
+        flags: u32,
+        cas: u64,
+    ) -> Return {
+        let Some(mut context) = context(handle) else {
+            return Return::INVALID_ARGUMENTS;
+        };
+        let (key, value) = (bytes(key, key_length), bytes(value, value_length));
+        let item = Item { group: bytes(group, group_length), key, value, expiration, flags, cas };
+        code(context.store(&item, Verb::Cas))
+    }
+}
