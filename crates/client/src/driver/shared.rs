@@ -187,7 +187,10 @@ impl Shared {
         }
         spin.turns += 1;
         if !spin.turns.is_multiple_of(TURNS_PER_LOOK) {
-            std::hint::spin_loop();
+            // At first an answer may come within the time that the processor's pause takes.
+            if spin.turns > TURNS_PER_LOOK {
+                std::hint::spin_loop();
+            }
             return guard;
         }
         spin.now_us = clock::now_us();
