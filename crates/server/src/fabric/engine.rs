@@ -10,9 +10,11 @@ use crate::counters::Counters;
 use crate::session::{Expected, MESSAGE_COPY_BYTES_MAX, Replies};
 use crate::shared::Shared;
 use crate::worker::resources::Resources;
+use arrayvec::ArrayVec;
 use farcache_base::time::Seconds;
 use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Peer};
-use farcache_store::{DurableMark, PinnedValue, ReadId, Reservation};
+use farcache_proto::binary::Head;
+use farcache_store::{BATCH_MAX, DurableMark, PinnedValue, ReadId, Reservation};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -131,6 +133,7 @@ impl Engine {
         let has_happened = has_moved || !self.inbox.is_empty();
         let before = resources.before_messages();
         let mut inbox = std::mem::take(&mut self.inbox);
+        prefetch(&inbox, resources);
         for event in inbox.events.drain(..) {
             self.handle(event, &inbox.bytes, resources);
         }
@@ -262,5 +265,26 @@ impl Engine {
         self.conversations[number as usize]
             .as_mut()
             .expect("the session is there")
+    }
+}
+
+/// Starts fetching what requests that came in messages of their own will touch, so that their cache
+/// misses overlap. Requests of one message are looked up together anyway.
+fn prefetch(inbox: &Inbox<PinnedValue, Reservation>, resources: &Resources) {
+    if inbox.events.len() < 2 {
+        return;
+    }
+    let mut keys: ArrayVec<&[u8], BATCH_MAX> = ArrayVec::new();
+    for event in inbox.events.iter().take(BATCH_MAX) {
+        if let Event::Message { frame, packets, .. } = event
+            && frame.kind == Kind::Packets
+            && let Ok(Some(head)) = Head::decode(&inbox.bytes[packets.clone()])
+            && head.head_len() + head.value_len == packets.len()
+        {
+            keys.push(head.key);
+        }
+    }
+    if keys.len() > 1 {
+        resources.store.prefetch(&keys);
     }
 }

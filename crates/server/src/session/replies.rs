@@ -10,8 +10,9 @@ use std::io::IoSlice;
 pub const COPY_BYTES_MAX: usize = 4096;
 
 /// The same for replies that travel in messages of the fabric. A larger value is a message of its
-/// own, which the network takes from where the value lies.
-pub const MESSAGE_COPY_BYTES_MAX: usize = 8 << 10;
+/// own, which the network takes from where the value lies. Measured: copying 4 KiB costs a reply over
+/// shared memory a fifth more time (`docs/journal/2026-11-22-fabric-server.md`).
+pub const MESSAGE_COPY_BYTES_MAX: usize = 2 << 10;
 
 /// Bytes of replies after which a session yields. A client that does not read holds about as much
 /// memory, and any number of clients may do that.

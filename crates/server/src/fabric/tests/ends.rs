@@ -66,9 +66,7 @@ fn a_closed_connection_voids_the_token() {
 fn a_lost_client_ends_the_session_and_its_connection() {
     let mut server = Server::new();
     let client = server.client();
-    server
-        .network
-        .kill(client.port.address(), Death::Reported);
+    server.network.kill(client.port.address(), Death::Reported);
     server.run();
     assert_eq!(server.figure("peers_lost"), 1);
     assert_eq!(server.ended_life_lines(), 1);

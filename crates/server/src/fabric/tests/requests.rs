@@ -107,9 +107,9 @@ fn many_requests_give_way_and_are_all_answered() {
 fn long_answers_come_in_several_messages() {
     let mut server = Server::new();
     let mut client = server.client();
-    let value = vec![b'v'; 8000];
+    let value = vec![b'v'; 2000];
     client.ask(&mut server, &set(b"key", &value));
-    let gets: Vec<u8> = (0..30).flat_map(|_| get(b"key")).collect();
+    let gets: Vec<u8> = (0..120).flat_map(|_| get(b"key")).collect();
     client.send(&gets);
     server.run();
     let received = client.receive();
@@ -118,7 +118,7 @@ fn long_answers_come_in_several_messages() {
         Received::Responses(responses) => responses,
         other => panic!("{other:?}"),
     });
-    assert_eq!(answers.filter(|answer| answer.value == value).count(), 30);
+    assert_eq!(answers.filter(|answer| answer.value == value).count(), 120);
     assert_eq!(client.credits, 2);
 }
 
