@@ -13,7 +13,7 @@ from tier import Connection
 
 KEYS = 600
 VALUE_BYTES_MAX = 12_000
-MEMORY_MEGABYTES = 8
+MEMORY_MEGABYTES = 2
 PIPELINE = 8
 ABSENT = None
 

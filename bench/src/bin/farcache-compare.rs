@@ -40,6 +40,9 @@ struct Options {
     /// Show also the server's CPU time per key, which other load on the machine disturbs least.
     #[arg(long)]
     cpu_time: bool,
+    /// Directory for the files of the SSD tier; it should lie on the SSD.
+    #[arg(long, default_value = ".")]
+    ssd: PathBuf,
     /// Core of the server.
     #[arg(long, default_value_t = 0)]
     server_cpu: usize,
@@ -88,6 +91,7 @@ impl Options {
             rounds: self.rounds.unwrap_or(3),
             seconds: self.seconds.unwrap_or(if self.short { 0.35 } else { 2.0 }),
             cpu_time: self.cpu_time,
+            ssd: self.ssd.clone(),
             products,
         }
     }

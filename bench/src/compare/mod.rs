@@ -8,11 +8,13 @@ pub mod machine;
 pub mod memory;
 pub mod speed;
 pub mod table;
+pub mod tier;
 
 use crate::load::runner::Plan;
 use crate::load::target::Target;
 use crate::server_process::{Launcher, Product};
 use std::io;
+use std::path::PathBuf;
 use table::Table;
 
 /// How much is measured.
@@ -26,6 +28,8 @@ pub struct Scope {
     pub seconds: f64,
     /// Show also the server's CPU time per key: what other load on the machine disturbs least.
     pub cpu_time: bool,
+    /// Directory for the files of the SSD tier.
+    pub ssd: PathBuf,
     /// Products measured, in this order within a round.
     pub products: Vec<Product>,
 }
@@ -45,17 +49,20 @@ pub enum Group {
     Idle,
     /// The store without a network.
     Engine,
+    /// More data than memory, with an SSD.
+    Tier,
 }
 
 impl Group {
     /// Every group, in the order of the table.
-    pub const ALL: [Group; 6] = [
+    pub const ALL: [Group; 7] = [
         Group::Speed,
         Group::Memory,
         Group::Engine,
         Group::Hits,
         Group::Growth,
         Group::Idle,
+        Group::Tier,
     ];
 
     /// The groups of the short version.
@@ -79,6 +86,7 @@ pub fn compare(launcher: &Launcher, scope: &Scope, groups: &[Group]) -> io::Resu
             Group::Growth => growth::measure(launcher, scope, &mut table)?,
             Group::Idle => idle::measure(launcher, scope, &mut table)?,
             Group::Engine => engine_row::measure(&mut table)?,
+            Group::Tier => tier::measure(launcher, scope, &mut table)?,
         }
     }
     Ok(table)

@@ -137,10 +137,9 @@ fn read_together(file: &OwnedFd, bytes: u64, time: Duration) -> io::Result<f64> 
         let readers: Vec<_> = (0..READERS)
             .map(|seed| scope.spawn(move || read(seed as u64)))
             .collect();
-        let results = readers.into_iter().map(|reader| reader.join());
-        results
-            .map(|result| result.expect("a reader does not panic"))
-            .collect::<io::Result<()>>()
+        readers
+            .into_iter()
+            .try_for_each(|reader| reader.join().expect("a reader does not panic"))
     })?;
     Ok(count.load(Relaxed) as f64 / start.elapsed().as_secs_f64())
 }

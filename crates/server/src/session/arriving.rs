@@ -116,6 +116,7 @@ impl Arriving {
     }
 
     /// Stores it, or gives it back where a device must be read first.
+    #[expect(clippy::result_large_err, reason = "moved once for each large value")]
     pub(crate) fn commit(self, context: &Context<'_>) -> Result<Committed, Self> {
         let Arriving {
             reservation,

@@ -1,0 +1,367 @@
+//! More data than memory: farcached with its SSD tier and memcached with extstore, and what the device itself can do.
+
+use super::table::{Row, Table, Wanted};
+use super::{Scope, plan};
+use crate::control::Control;
+use crate::hybrid::device_limit::{self, DeviceLimit};
+use crate::load::blocking;
+use crate::load::closed_loop::ClosedLoop;
+use crate::load::connection::Connection;
+use crate::load::keys::{KeyId, KeyPicker};
+use crate::load::measurement::Summary;
+use crate::load::open_loop::Schedule;
+use crate::load::run_limits::RunLimits;
+use crate::load::runner::{Pace, Plan};
+use crate::load::values::ValueSizes;
+use crate::load::workload::{Mix, Workload};
+use crate::server_process::{Launcher, Product, ServerProcess};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Memory of each server, in MiB.
+const MEMORY_MEBIBYTES: u64 = 256;
+/// Bytes of an item beside its value, roughly.
+const ITEM_OVERHEAD_BYTES: u64 = 64;
+/// Sizes of the values, in bytes.
+const VALUE_BYTES: [usize; 2] = [4 << 10, 16 << 10];
+/// Room on the SSD, in sizes of the data.
+const ROOM: u64 = 2;
+/// Share of the SSD that is alive while items are overwritten.
+const LIVE_SHARE: f64 = 0.75;
+/// What the device's own limits are measured with.
+const DEVICE_BYTES: u64 = 512 << 20;
+const DEVICE_TIME: Duration = Duration::from_secs(1);
+/// Reads of items on the SSD, at most: each item is read once, so that none returns to memory.
+const SSD_READS_MAX: KeyId = 16_384;
+/// Gets of items in memory a second, and how many of them are measured.
+const MEMORY_GETS_PER_S: f64 = 5_000.0;
+const MEMORY_GETS: u64 = 10_000;
+/// The last items stored are in memory.
+const MEMORY_KEYS: KeyId = 1000;
+const OUTSTANDING: usize = 32;
+
+/// Measures the tier's rows.
+///
+/// # Errors
+/// If a server cannot be started or breaks off, or the directory cannot be written.
+pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Result<()> {
+    let directory = Directory::make(&scope.ssd)?;
+    for round in 0..scope.rounds {
+        let device = device_limit::measure(&directory.path, DEVICE_BYTES, DEVICE_TIME)?;
+        add_device(&device, table);
+        for &product in &scope.products {
+            eprintln!(
+                "tier, round {} of {}: {}",
+                round + 1,
+                scope.rounds,
+                product.name()
+            );
+            for value_bytes in VALUE_BYTES {
+                let subject = Subject::new(launcher, &directory.path, product, value_bytes);
+                subject.spilled_by_half(&device, table)?;
+            }
+            let subject = Subject::new(launcher, &directory.path, product, VALUE_BYTES[0]);
+            subject.spilled_four_times(table)?;
+            subject.overwriting(table)?;
+        }
+    }
+    Ok(())
+}
+
+/// The directory of the SSD's files, removed in the end.
+struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    fn make(parent: &Path) -> io::Result<Self> {
+        let path = parent.join("farcache-compare-ssd");
+        std::fs::create_dir_all(&path)?;
+        // The servers may run as another user.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777))?;
+        Ok(Directory { path })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What cannot be removed does no harm.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn add_device(device: &DeviceLimit, table: &mut Table) {
+    let rows = [
+        (
+            "device: sequential write",
+            "MB/s",
+            device.write_megabytes_per_s,
+        ),
+        ("device: 4 KB read, p50", "us", device.read_latency_us.p50),
+        (
+            "device: 4 KB reads, 32 at a time",
+            "k/s",
+            device.reads_per_s / 1e3,
+        ),
+    ];
+    for (title, unit, figure) in rows {
+        let row = Row::new(title, unit, Wanted::Nothing);
+        table.add(&row, Product::Farcached, figure);
+    }
+}
+
+/// A server under test with values of one size.
+struct Subject<'l> {
+    launcher: &'l Launcher,
+    file: PathBuf,
+    product: Product,
+    value_bytes: usize,
+}
+
+impl<'l> Subject<'l> {
+    fn new(launcher: &'l Launcher, directory: &Path, product: Product, value_bytes: usize) -> Self {
+        Subject {
+            launcher,
+            file: directory.join(product.name()),
+            product,
+            value_bytes,
+        }
+    }
+
+    /// Keys whose items fill the memory so many times.
+    fn keys(&self, spill_factor: f64) -> KeyId {
+        let item_bytes = self.value_bytes as u64 + ITEM_OVERHEAD_BYTES;
+        (((MEMORY_MEBIBYTES << 20) / item_bytes) as f64 * spill_factor) as KeyId
+    }
+
+    fn start(&self, ssd_mebibytes: u64) -> io::Result<ServerProcess> {
+        // It need not be there.
+        let _ = std::fs::remove_file(&self.file);
+        let (memory, file) = (MEMORY_MEBIBYTES.to_string(), self.file.display());
+        let tier = match self.product {
+            Product::Farcached => ["--ssd".to_owned(), format!("{file}:{ssd_mebibytes}m")],
+            Product::Memcached => {
+                let pages = format!("ext_page_size=8,ext_path={file}:{ssd_mebibytes}m");
+                ["-o".to_owned(), pages]
+            }
+        };
+        self.launcher
+            .start(self.product, &["-m", &memory, &tier[0], &tier[1]])
+    }
+
+    fn plan(&self, server: &ServerProcess, keys: KeyId) -> Plan {
+        Plan {
+            keys,
+            values: ValueSizes::fixed(self.value_bytes),
+            verify: true,
+            ..plan(server.target())
+        }
+    }
+
+    fn add(&self, table: &mut Table, title: &str, unit: &'static str, wanted: Wanted, figure: f64) {
+        table.add(&Row::new(title, unit, wanted), self.product, figure);
+    }
+
+    /// 1.5 times as much data as memory.
+    fn spilled_by_half(&self, device: &DeviceLimit, table: &mut Table) -> io::Result<()> {
+        let server = self.start(MEMORY_MEBIBYTES * 3 / 2 * ROOM)?;
+        let plan = self.plan(&server, self.keys(1.5));
+        let size = self.value_bytes >> 10;
+        let megabytes = f64::from(plan.keys) * self.value_bytes as f64 / 1e6;
+        let loaded = plan.preload()?;
+        let (rate, load) = (
+            megabytes / loaded.seconds,
+            format!("load, {size} KB values"),
+        );
+        self.add(table, &load, "MB/s", Wanted::RatioAtLeast(1.0), rate);
+        if self.product == Product::Farcached {
+            let share = self.written_share(&server, &loaded, device)?;
+            let title = format!("write-out over the device's, {size} KB values");
+            self.add(table, &title, "", Wanted::AtLeast(0.8), share);
+        }
+        self.read_from_ssd(&plan, device, table)?;
+        self.memory_beside_ssd(&plan, table)?;
+        let uniform = Plan {
+            pace: Pace::Closed,
+            limits: RunLimits::requests(u64::from(plan.keys)),
+            ..plan
+        };
+        let found = uniform.run()?.hit_ratio * 100.0;
+        let title = format!("success rate, 1.5 times memory, uniform, {size} KB");
+        self.add(table, &title, "%", Wanted::AtLeast(100.0), found);
+        server.stop().map(drop)
+    }
+
+    /// Bytes written while items were stored, over what the device can write in that time.
+    fn written_share(
+        &self,
+        server: &ServerProcess,
+        loaded: &Summary,
+        device: &DeviceLimit,
+    ) -> io::Result<f64> {
+        let written = tier_stat(server, "bytes_written")?;
+        Ok(written / 1e6 / loaded.seconds / device.write_megabytes_per_s)
+    }
+
+    /// The items stored first are on the SSD: each is read once.
+    fn read_from_ssd(
+        &self,
+        plan: &Plan,
+        device: &DeviceLimit,
+        table: &mut Table,
+    ) -> io::Result<()> {
+        let on_ssd = (plan.keys / 5).min(SSD_READS_MAX);
+        let (alone, together) = (0..on_ssd / 4, on_ssd / 4..on_ssd);
+        let limits = RunLimits::requests(u64::from(alone.end));
+        let mut connection = Connection::new(plan.target.connect()?, plan.scanner());
+        let mut workload = in_order(plan, alone.start, alone.end);
+        let (_, summary) = blocking::run(&mut connection, &mut workload, 1, limits)?;
+        let size = self.value_bytes >> 10;
+        let title = format!("GET from the SSD, one at a time, {size} KB, p50");
+        let wanted = Wanted::RatioAtMost(1.0);
+        self.add(table, &title, "us", wanted, summary.latency_us.p50);
+        let limits = RunLimits::requests(u64::from(together.end - together.start));
+        let workload = in_order(plan, together.start, together.end);
+        let summary = finish(ClosedLoop::start(
+            plan.fleet(OUTSTANDING)?,
+            workload,
+            1,
+            limits,
+        )?)?;
+        let wanted = match size {
+            4 => Wanted::AtLeast(0.7 * device.reads_per_s / 1e3),
+            _ => Wanted::Nothing,
+        };
+        let title = format!("GETs from the SSD, 32 outstanding, {size} KB");
+        self.add(table, &title, "k/s", wanted, summary.requests_per_s / 1e3);
+        Ok(())
+    }
+
+    /// Latency of items in memory, without and with reads from the SSD beside them.
+    fn memory_beside_ssd(&self, plan: &Plan, table: &mut Table) -> io::Result<()> {
+        let without = self.memory_p99(plan, None)?;
+        let on_ssd = (plan.keys / 5).min(SSD_READS_MAX);
+        let endless = RunLimits::requests(u64::MAX);
+        let reads = in_order(plan, on_ssd, plan.keys / 4);
+        let reading = ClosedLoop::start(plan.fleet(OUTSTANDING / 4)?, reads, 1, endless)?;
+        let with = self.memory_p99(plan, Some(reading))?;
+        let title = format!(
+            "memory hits beside SSD reads over alone, p99, {} KB",
+            self.value_bytes >> 10
+        );
+        self.add(table, &title, "", Wanted::AtMost(1.3), with / without);
+        Ok(())
+    }
+
+    fn memory_p99(&self, plan: &Plan, mut beside: Option<ClosedLoop>) -> io::Result<f64> {
+        let hot = Plan {
+            limits: RunLimits::requests(MEMORY_GETS),
+            keys: MEMORY_KEYS,
+            ..plan.clone()
+        };
+        // Stored again, they are in memory.
+        hot.store(0, MEMORY_KEYS)?;
+        let mut probing = hot.probing(Schedule::even(MEMORY_GETS_PER_S))?;
+        while probing.turn()? {
+            if let Some(reading) = &mut beside {
+                reading.turn()?;
+            }
+        }
+        Ok(probing.finish()?.1.latency_us.p99)
+    }
+
+    /// Four times as much data as memory, some of it popular.
+    fn spilled_four_times(&self, table: &mut Table) -> io::Result<()> {
+        let server = self.start(MEMORY_MEBIBYTES * 4 * ROOM)?;
+        let plan = Plan {
+            zipf: Some(0.99),
+            pace: Pace::Blocking,
+            limits: RunLimits::requests(100_000),
+            ..self.plan(&server, self.keys(4.0))
+        };
+        plan.preload()?;
+        let summary = plan.run()?;
+        let wanted = Wanted::RatioAtMost(1.0);
+        self.add(
+            table,
+            "spill 4, zipf 0.99: mean GET",
+            "us",
+            wanted,
+            summary.latency_us.mean,
+        );
+        let found = summary.hit_ratio * 100.0;
+        self.add(
+            table,
+            "spill 4, zipf 0.99: success rate",
+            "%",
+            Wanted::AtLeast(100.0),
+            found,
+        );
+        server.stop().map(drop)
+    }
+
+    /// Overwrites items in random order while so much of the SSD is alive.
+    fn overwriting(&self, table: &mut Table) -> io::Result<()> {
+        if self.product != Product::Farcached {
+            return Ok(());
+        }
+        let data_mebibytes = MEMORY_MEBIBYTES * 3;
+        let on_ssd = (data_mebibytes - MEMORY_MEBIBYTES) as f64;
+        let server = self.start((on_ssd / LIVE_SHARE) as u64)?;
+        let plan = self.plan(&server, self.keys(3.0));
+        plan.preload()?;
+        let figures = |name| tier_stat(&server, name);
+        let (written, from_memory) = (figures("bytes_written")?, figures("bytes_from_memory")?);
+        for zipf in [Some(0.99), None] {
+            let overwriting = Plan {
+                mix: Mix {
+                    set_ratio: 1.0,
+                    multi_get_keys: 1,
+                },
+                zipf,
+                depth: 16,
+                limits: RunLimits::requests(u64::from(plan.keys)),
+                ..plan.clone()
+            };
+            overwriting.run()?;
+            let written = figures("bytes_written")? - written;
+            let from_memory = figures("bytes_from_memory")? - from_memory;
+            let how = if zipf.is_some() {
+                "zipf 0.99"
+            } else {
+                "then uniform"
+            };
+            let title = format!("write amplification, 75 % alive, {how}");
+            self.add(
+                table,
+                &title,
+                "",
+                Wanted::AtMost(1.3),
+                written / from_memory.max(1.0),
+            );
+        }
+        server.stop().map(drop)
+    }
+}
+
+/// Gets of the keys from `first` to before `end`, one after the other.
+fn in_order(plan: &Plan, first: KeyId, end: KeyId) -> Workload {
+    let picker = KeyPicker::Sequential {
+        keys: end,
+        next: first,
+    };
+    Workload::new(plan.renderer(), picker, plan.mix, plan.seed)
+}
+
+fn finish(mut run: ClosedLoop) -> io::Result<Summary> {
+    while run.turn()? {}
+    Ok(run.finish().1)
+}
+
+fn tier_stat(server: &ServerProcess, name: &str) -> io::Result<f64> {
+    let stats = Control::connect(&server.target())?.stats("tier")?;
+    let value = stats.get(name).and_then(|value| value.parse().ok());
+    value.ok_or_else(|| io::Error::other(format!("no number in stats tier: {name}")))
+}
