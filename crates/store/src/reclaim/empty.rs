@@ -219,6 +219,8 @@ impl Core {
             self.arena
                 .meta(copy.placed.head)
                 .add_live(self.arena.item(copy.placed.location()).layout().size());
+            // Before the move, so that whoever looks for it at its old place afterwards finds the note.
+            self.note_dirty(candidate.hash, copy.placed.location());
             chain.replace(slot, copy.placed.location());
             drop(chain);
             _ = self.arena.meta_of(candidate.location).remove_live(size);

@@ -16,7 +16,9 @@ const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
 /// Room is kept for waiting deaths up to one part in this many of a segment.
 const DEATH_PART_MAX: usize = 4;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
-pub(crate) const CLEANER_SLOTS: u32 = 2;
+pub(crate) const CLEANER_SLOTS: u32 = 3;
+/// Those of them that are only for deaths, whose writing frees slots.
+const DEATH_SLOTS: u32 = 1;
 
 /// An item on its way to the device.
 pub(crate) struct Incoming<'a> {
@@ -33,6 +35,8 @@ pub(crate) struct Incoming<'a> {
 pub(crate) enum Source {
     Memory,
     Cleaner,
+    /// No item: only deaths, of segments whose slots are free when these are durable.
+    Deaths,
 }
 
 /// How bringing an item ended.
@@ -123,14 +127,6 @@ impl Assembler {
     }
 }
 
-/// Bytes that a record takes.
-pub(crate) fn record_bytes(incoming: &Incoming<'_>) -> usize {
-    let layout = incoming
-        .fields
-        .layout(incoming.key.len(), incoming.value.len());
-    RECORD_HEADER_BYTES + layout.size()
-}
-
 impl Tier {
     /// Appends an item to the segment being assembled. `publish` is told its place and says whether the item is
     /// still wanted; if so it has made the index point there.
@@ -187,7 +183,9 @@ impl Tier {
                 &self.counters.items_written,
                 &self.counters.bytes_from_memory,
             ),
-            Source::Cleaner => (&self.counters.items_moved, &self.counters.bytes_moved),
+            Source::Cleaner | Source::Deaths => {
+                (&self.counters.items_moved, &self.counters.bytes_moved)
+            }
         };
         items.add(1);
         all_bytes.add(bytes);
@@ -212,7 +210,8 @@ impl Tier {
         let run = needed.div_ceil(segment_bytes) as u32;
         let keep = match source {
             Source::Memory => CLEANER_SLOTS,
-            Source::Cleaner => 0,
+            Source::Cleaner => DEATH_SLOTS,
+            Source::Deaths => 0,
         };
         if self.counters.buffers.get() >= u64::from(self.config.write_buffers) {
             return Err(Appended::Busy);
@@ -246,10 +245,10 @@ impl Tier {
     }
 
     /// Opens a segment for deaths alone, unless one is open. False where there is no room.
-    pub fn open_for_deaths(&self, core: &Core) -> bool {
+    pub fn open_for_deaths(&self, core: &Core, source: Source) -> bool {
         let mut assembler = self.assembler();
         let is_open = assembler.open.is_some();
-        is_open || self.open(&mut assembler, core, 0, Source::Cleaner).is_ok()
+        is_open || self.open(&mut assembler, core, 0, source).is_ok()
     }
 
     /// Finishes the segment being assembled, if there is anything in it, and hands it to the flusher.

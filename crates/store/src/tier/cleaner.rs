@@ -47,14 +47,23 @@ impl super::Tier {
 }
 
 impl Flusher {
-    /// Retires the segments in which nothing is alive any longer.
+    /// Retires the segments in which nothing is alive any longer and that tell of no death that matters.
     pub(super) fn retire_dead_slots(&mut self) {
         for slot in 0..self.tier().slots.count() {
             let state = self.tier().slots.slot(slot);
-            if state.state() == SlotState::Written && state.live_items() == 0 {
+            let is_dead = state.state() == SlotState::Written && state.live_items() == 0;
+            if is_dead && self.deaths_needed(slot) == 0 {
                 self.retire_slot(slot);
             }
         }
+    }
+
+    /// Deaths that a segment tells of and that must go on being told.
+    fn deaths_needed(&self, slot: u32) -> u64 {
+        let table = self.tier().slots.table(slot);
+        let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
+        let is_needed = |death: &&Death| self.physical.numbers.contains(&death.write_number);
+        deaths.iter().filter(is_needed).count() as u64
     }
 
     /// Cleans, or evicts, until enough slots are free or will be.
@@ -82,10 +91,22 @@ impl Flusher {
     /// Slots wait for their deaths to be written, and nothing else will write them soon: write them now.
     fn hasten(&mut self) {
         let (free, _) = self.tier().slots.counts();
-        let is_urgent = free < self.tier().slots_wanted() && self.waits_for_deaths();
-        if is_urgent && self.tier().deaths.pending() > 0 && self.tier().flusher.queued() == 0 {
-            self.tier().open_for_deaths(&self.core);
-            self.tier().seal_open();
+        let is_urgent = self.tier().is_room_wanted();
+        if free > CLEANER_SLOTS + 1 {
+            self.tier().set_room_wanted(false);
+        }
+        if is_urgent {
+            self.write_deaths_for_slots();
+        }
+    }
+
+    /// Writes deaths if slots become free by that.
+    pub(super) fn write_deaths_for_slots(&mut self) {
+        let tier = self.tier();
+        let is_due = self.waits_for_deaths() && tier.deaths.pending() > 0;
+        if is_due && tier.flusher.queued() == 0 {
+            tier.open_for_deaths(&self.core, Source::Deaths);
+            tier.seal_open();
         }
     }
 
@@ -114,9 +135,11 @@ impl Flusher {
 
     fn sparsest(&self) -> Option<u32> {
         let tier = self.tier();
-        let slot = self
-            .written_slots()
-            .min_by_key(|&slot| self.live_part(slot))?;
+        // What only tells of deaths gives way only where it must: they would have to be told again.
+        let is_candidate =
+            |slot: &u32| tier.is_room_wanted() || tier.slots.slot(*slot).live_items() > 0;
+        let candidates = self.written_slots().filter(is_candidate);
+        let slot = candidates.min_by_key(|&slot| self.live_part(slot))?;
         let most = if self.core.config.evict {
             CLEANING_LIVE_PART_MAX
         } else {
@@ -152,6 +175,10 @@ impl Flusher {
         let Some(table) = tier.slots.table(slot) else {
             return false;
         };
+        if tier.slots.slot(slot).live_items() == 0 {
+            self.retire_slot(slot);
+            return true;
+        }
         let bytes = (table.table_offset as usize).next_multiple_of(BUFFER_ALIGNMENT);
         let device = tier.slots.device_of(slot);
         let mut buffer = tier.write_pool.take(bytes);

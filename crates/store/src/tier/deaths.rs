@@ -33,6 +33,12 @@ impl Deaths {
         self.state().noted
     }
 
+    /// Deaths up to this number have been taken.
+    pub fn told(&self) -> u64 {
+        let state = self.state();
+        state.noted - state.pending.len() as u64
+    }
+
     pub fn pending(&self) -> usize {
         self.state().pending.len()
     }

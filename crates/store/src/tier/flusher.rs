@@ -1,8 +1,9 @@
 //! The thread that writes finished segments, makes them durable, and cleans.
 
-use super::assembler::put_header;
+use super::assembler::{Source, put_header};
 use super::format::{Death, SegmentHeader, WHOLE_SEGMENT};
 use super::options::{Durability, TierEventKind};
+use super::persist::Persisted;
 use super::slots::SlotState;
 use crate::core::Core;
 use crate::device::{Buffer, Direction, Engine, Memory, Outcome, Transfer};
@@ -141,6 +142,8 @@ pub(super) struct Flusher {
     failures: u32,
     last_tick: Instant,
     drains_seen: u64,
+    /// Deaths noted when the last wish was seen.
+    drain_deaths: u64,
     unsynced_since: Instant,
     /// No slot is released before this death is durable.
     deaths_held: u64,
@@ -175,6 +178,7 @@ impl FlusherThread {
             failures: 0,
             last_tick: Instant::now(),
             drains_seen: 0,
+            drain_deaths: 0,
             unsynced_since: Instant::now(),
             deaths_held: 0,
             floor_told: core.flush.floor(),
@@ -292,6 +296,7 @@ impl Flusher {
     pub(super) fn pump_one(&mut self) {
         self.take_jobs();
         if self.in_flight.is_empty() {
+            self.write_deaths_for_slots();
             std::thread::sleep(GRACE_TICK);
         } else {
             self.engine.wait();
@@ -528,7 +533,7 @@ impl Flusher {
 
     /// Writes a segment soon, whatever there is to be written.
     pub(super) fn write_deaths(&mut self) {
-        self.tier().open_for_deaths(&self.core);
+        self.tier().open_for_deaths(&self.core, Source::Memory);
         self.tier().seal_open();
         self.take_jobs();
     }
@@ -542,8 +547,11 @@ impl Flusher {
         }
     }
 
-    fn has_something_to_tell(&self) -> bool {
-        self.tier().deaths.pending() > 0 || self.core.flush.floor() > self.floor_told
+    /// Whether the flush floor and the deaths up to this number are written down, or there is nothing left to write
+    /// them to.
+    fn has_told(&self, deaths: u64) -> bool {
+        let is_told = self.tier().deaths.told() >= deaths;
+        is_told && self.core.flush.floor() <= self.floor_told || !self.tier().is_in_service()
     }
 
     /// Everything handed over before is durable: those who wait for it may go on.
@@ -553,16 +561,19 @@ impl Flusher {
             return;
         }
         let is_new = self.drains_seen < wanted;
-        if is_new || (self.has_something_to_tell() && self.tier().is_in_service()) {
+        if is_new {
             self.drains_seen = wanted;
-            if self.has_something_to_tell() {
-                self.tier().open_for_deaths(&self.core);
+            self.drain_deaths = self.tier().deaths.noted();
+        }
+        let is_idle = self.in_flight.is_empty() && self.tier().flusher.queued() == 0;
+        if is_new || (is_idle && !self.has_told(self.drain_deaths)) {
+            if !self.has_told(self.drain_deaths) {
+                self.tier().open_for_deaths(&self.core, Source::Memory);
             }
             self.tier().seal_open();
             self.take_jobs();
             return;
         }
-        let is_idle = self.in_flight.is_empty() && self.tier().flusher.queued() == 0;
         if is_idle && self.written_through == self.durable_through {
             self.tier().flusher.queue().drains_done = wanted;
             self.tier().flusher.tell_progress();
@@ -574,28 +585,47 @@ impl Flusher {
         if self.tier().config.durability != Durability::Sync {
             return;
         }
-        let (dirty, through) = self.tier().dirty.take();
+        let (mut dirty, through) = self.tier().dirty.take();
         if through == self.tier().dirty.durable() {
             return;
         }
-        for (hash, location) in dirty {
-            self.persist(hash, location);
+        let deaths = self.tier().deaths.noted();
+        // What has moved within memory meanwhile was noted anew before it moved.
+        while !dirty.is_empty() {
+            let mut has_moved = false;
+            for (hash, location) in std::mem::take(&mut dirty) {
+                match self.persist(hash, location) {
+                    Persisted::Done => {}
+                    Persisted::Gone => has_moved = true,
+                    // Nothing becomes durable any more.
+                    Persisted::Impossible => return,
+                }
+            }
+            if has_moved {
+                dirty = self.tier().dirty.take().0;
+            }
         }
-        if self.has_something_to_tell() {
-            self.tier().open_for_deaths(&self.core);
+        while !self.has_told(deaths) {
+            self.tier().open_for_deaths(&self.core, Source::Memory);
+            self.settle();
         }
-        self.tier().seal_open();
-        let is_settled = |flusher: &Flusher| {
-            flusher.in_flight.is_empty() && flusher.tier().flusher.queued() == 0
-        };
-        while !is_settled(self) {
-            self.take_jobs();
-            self.engine.wait();
-            self.pump();
-        }
+        self.settle();
         if self.written_through > self.durable_through {
             self.sync();
         }
-        self.tier().dirty.set_durable(through);
+        if self.tier().is_in_service() {
+            self.tier().dirty.set_durable(through);
+        }
+    }
+
+    /// Writes what is being assembled and waits until all is on the device.
+    fn settle(&mut self) {
+        self.tier().seal_open();
+        self.take_jobs();
+        while !self.in_flight.is_empty() || self.tier().flusher.queued() > 0 {
+            self.engine.wait();
+            self.pump();
+            self.take_jobs();
+        }
     }
 }

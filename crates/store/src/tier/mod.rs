@@ -68,6 +68,8 @@ pub(crate) struct Tier {
     dropped: Mutex<Vec<(u32, u32)>>,
     durable_through: AtomicU64,
     is_full: AtomicBool,
+    /// Somebody found no slot to write to.
+    is_room_wanted: AtomicBool,
     /// Bytes read from the devices in one window.
     window_bytes: u64,
     /// Reads that failed since the last that did not, by device.
@@ -113,6 +115,7 @@ impl Tier {
             dropped: Mutex::default(),
             durable_through: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            is_room_wanted: AtomicBool::new(false),
             window_bytes: memory_bytes.max(1),
             read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
             devices,
@@ -229,6 +232,14 @@ impl Tier {
         self.config.durability == Durability::Sync
     }
 
+    fn is_room_wanted(&self) -> bool {
+        self.is_room_wanted.load(Acquire)
+    }
+
+    fn set_room_wanted(&self, is_wanted: bool) {
+        self.is_room_wanted.store(is_wanted, Release);
+    }
+
     fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Release);
     }
@@ -238,6 +249,7 @@ impl Tier {
         if !self.is_in_service() {
             return Appended::Full;
         }
+        self.set_room_wanted(true);
         self.flusher.wake();
         if self.is_full.load(Acquire) {
             Appended::Full

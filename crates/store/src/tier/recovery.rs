@@ -1,11 +1,12 @@
 //! Rebuilding the index from what is on the devices.
 
-use super::assembler::Assembler;
+use super::assembler::{Assembler, CLEANER_SLOTS};
 use super::flusher::Physical;
 use super::format::*;
 use super::location::ITEMS_MAX;
 use super::options::TierEventKind;
 use super::scan::{Scan, verify_whole};
+use super::slots::SlotState;
 use super::table::Table;
 use super::{Tier, TierConfig};
 use crate::core::Core;
@@ -168,6 +169,7 @@ pub(crate) fn recover(core: &Core, found: &Found) -> io::Result<(Physical, u64)>
     recovery.cut_log();
     recovery.collect_deaths()?;
     recovery.restore_items()?;
+    recovery.erase_dropped()?;
     let (physical, last) = recovery.finish();
     for (number, device) in tier.devices.iter().enumerate() {
         device.sync()?;
@@ -259,20 +261,19 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    fn is_void(&self, position: usize) -> bool {
-        let header = &self.scan.segments[position].header;
-        let death = Death {
-            write_number: header.write_number,
+    fn is_dead(&self, position: usize) -> bool {
+        self.dead.contains(&Death {
+            write_number: self.scan.segments[position].header.write_number,
             item: WHOLE_SEGMENT,
-        };
-        header.sequence <= self.floor || self.dead.contains(&death)
+        })
     }
 
     /// Reads the item tables, oldest first: what comes later supersedes what came before.
     fn restore_items(&mut self) -> io::Result<()> {
-        // Segments that are void still tell of deaths, and hold their slots until those are told elsewhere.
+        // Of dead segments all deaths were told again before their own was. Those that a flush voided still tell
+        // of deaths, and hold their slots until these are told elsewhere.
         let positions: Vec<usize> = (0..self.scan.segments.len())
-            .filter(|&position| !self.is_dropped(position))
+            .filter(|&position| !self.is_dropped(position) && !self.is_dead(position))
             .collect();
         let mut damaged = Vec::new();
         let this = &*self;
@@ -291,7 +292,7 @@ impl Recovery<'_> {
     fn restore_segment(&self, position: usize, tail: &[u8]) {
         let segment = &self.scan.segments[position];
         let header = &segment.header;
-        let is_void = self.is_void(position);
+        let is_void = header.sequence <= self.floor;
         let (entries, deaths) = tail.split_at(header.items as usize * ENTRY_BYTES);
         let own_deaths = &deaths[..header.deaths as usize * DEATH_BYTES];
         let items = if is_void { 0 } else { header.items };
@@ -367,6 +368,38 @@ impl Recovery<'_> {
         }
     }
 
+    /// Before anything can be cleaned, deaths must be written, which takes a slot. If none is free, one is taken in
+    /// which nothing is alive: all that says so is durable, and nothing else is written before it.
+    fn release_some(&self) {
+        let slots = &self.tier.slots;
+        for slot in (0..slots.count()).rev() {
+            let (free, _) = slots.counts();
+            let is_dead = slots.slot(slot).state() == SlotState::Written
+                && slots.slot(slot).live_items() == 0
+                && slots
+                    .table(slot)
+                    .is_some_and(|table| table.deaths.is_empty());
+            if free < CLEANER_SLOTS && is_dead {
+                let run = slots.slot(slot).run();
+                slots.empty(slot, || self.core.epochs.retire());
+                slots.release(slot, run);
+            }
+        }
+    }
+
+    /// What was dropped must not look acceptable to a later recovery, for which what is written from now on vouches.
+    /// The newest go first: at no moment is there a gap before something that would be accepted.
+    fn erase_dropped(&mut self) -> io::Result<()> {
+        self.dropped.sort_unstable();
+        let zeros = Buffer::new(BUFFER_ALIGNMENT);
+        for &position in self.dropped.iter().rev() {
+            let slot = self.scan.segments[position].slot;
+            let device = &self.tier.devices[self.tier.slots.device_of(slot)];
+            device.write_at(&zeros, self.tier.slots.offset_of(slot))?;
+        }
+        Ok(())
+    }
+
     /// The dropped must stay dead, and numbers go on where they ended.
     fn finish(self) -> (Physical, u64) {
         let tier = self.tier;
@@ -390,6 +423,7 @@ impl Recovery<'_> {
             }
         }
         *tier.dropped.lock().expect("no holder panics") = held;
+        self.release_some();
         let headers = || self.scan.segments.iter().map(|segment| &segment.header);
         let last = headers()
             .map(|header| header.write_number.max(header.watermark))

@@ -1,6 +1,6 @@
 //! From memory to the device.
 
-use super::assembler::{Appended, Incoming, Source, record_bytes};
+use super::assembler::{Appended, Incoming, Source};
 use super::options::Durability;
 use crate::core::Core;
 use crate::index::Location;
@@ -21,6 +21,19 @@ pub(crate) enum Spilled {
     Busy,
     /// There is no room, or items are not to wait for the device.
     Refused,
+}
+
+/// How copying an item to the device ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copied {
+    /// It has a copy.
+    Done,
+    /// It is not where it was.
+    Gone,
+    /// It has changed meanwhile: look at it again.
+    Changed,
+    /// There is no room.
+    NoRoom,
 }
 
 impl Core {
@@ -46,7 +59,9 @@ impl Core {
             let mut fields_now = item.fields();
             fields_now.cas = fields.cas;
             // Marks and expiry change only under this lock; a flush may have begun since, too.
-            if fields_now != fields || !self.survives_flush(location) {
+            // It may just have got a copy on the device as well.
+            let is_shadowed = self.shadow_of(&chain, item.key()).is_some();
+            if fields_now != fields || is_shadowed || !self.survives_flush(location) {
                 return false;
             }
             chain.replace(slot, to);
@@ -68,16 +83,15 @@ impl Core {
         }
     }
 
-    /// Makes a copy of an item in memory on the device, its shadow; the item stays. False while there is no
-    /// room.
-    pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> bool {
+    /// Makes a copy of an item in memory on the device, its shadow; the item stays.
+    pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
         let tier = self.tier.as_ref().expect("a store with a tier");
         let is_live = self
             .index
             .find(hash, |found| (found == location).then_some(()))
             .is_some();
         if !is_live {
-            return true;
+            return Copied::Gone;
         }
         let item = self.arena.item(location);
         let mut fields = item.fields();
@@ -89,8 +103,7 @@ impl Core {
             fields,
             state: item.state(),
         };
-        debug_assert!(record_bytes(&incoming) > 0);
-        let mut was_changed = false;
+        let mut unwanted = Copied::Gone;
         let publish = |to| {
             let chain = self.index.lock(hash);
             if chain.place_of(location).is_none() || !self.survives_flush(location) {
@@ -98,18 +111,22 @@ impl Core {
             }
             let mut fields_now = item.fields();
             fields_now.cas = fields.cas;
-            was_changed = fields_now != fields;
-            let was_added = !was_changed && chain.insert(to);
-            drop(chain);
-            if was_added {
-                self.note_entries(1);
-            }
-            was_added
+            unwanted = match self.shadow_of(&chain, item.key()) {
+                Some(_) => Copied::Done,
+                None if fields_now != fields => Copied::Changed,
+                None if chain.insert(to) => {
+                    drop(chain);
+                    self.note_entries(1);
+                    return true;
+                }
+                None => Copied::NoRoom,
+            };
+            false
         };
         match tier.append(self, &incoming, Source::Memory, publish) {
-            Appended::Done => true,
-            Appended::Gone => !was_changed,
-            Appended::Busy | Appended::Full => false,
+            Appended::Done => Copied::Done,
+            Appended::Gone => unwanted,
+            Appended::Busy | Appended::Full => Copied::NoRoom,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The store with a tier: what leaves memory stays a hit, comes back after a restart, and is never wrong.
 
 mod common;
+mod crash;
+mod faults;
 mod operations;
 mod restart;
 mod spill;

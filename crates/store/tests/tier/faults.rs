@@ -1,0 +1,198 @@
+//! A device that fails in every way at every write: never a wrong byte, never a crash.
+
+use crate::common::*;
+use farcache_store::*;
+use std::sync::Arc;
+
+const KEYS: u32 = 400;
+const BYTES: usize = 4000;
+
+fn fill(store: &Arc<Store>, version: u32) {
+    let mut handle = store.handle();
+    for number in 0..KEYS {
+        let value = value(number, version, BYTES);
+        // Without a device, and with nothing to be evicted, it may be refused.
+        let _ = handle.set(&key(number), &value, &SetOptions::default());
+        handle.quiescent();
+    }
+}
+
+/// Reads everything; returns how many keys were found.
+fn check(store: &Arc<Store>, versions: &[u32]) -> u32 {
+    let mut handle = store.handle();
+    let mut hits = 0;
+    for number in 0..KEYS {
+        if let Some(found) = get(&mut handle, number) {
+            let is_right = |version: &u32| found == value(number, *version, BYTES);
+            assert!(versions.iter().any(is_right), "key {number} is wrong");
+            hits += 1;
+        }
+    }
+    hits
+}
+
+fn open_small(device: &Arc<FaultyDevice>) -> Arc<Store> {
+    let tier = TierConfig {
+        engine: EngineChoice::Threads,
+        ..tier(device)
+    };
+    Store::open(config(512 << 10), tier).unwrap()
+}
+
+/// The same life of a store with one fault at each write in turn.
+fn sweep(fault: impl Fn(u64) -> Fault, writes: std::ops::Range<u64>) {
+    for write in writes {
+        let device = device(4 << 20);
+        device.fail_write(write, fault(write));
+        let Ok(store) = Store::open(
+            config(512 << 10),
+            TierConfig {
+                engine: EngineChoice::Threads,
+                ..tier(&device)
+            },
+        ) else {
+            assert!(write < 2, "only a superblock is indispensable");
+            continue;
+        };
+        fill(&store, 0);
+        fill(&store, 1);
+        check(&store, &[1]);
+        store.shutdown(PATIENCE);
+        drop(store);
+        let device = Arc::new(FaultyDevice::with_contents(device.contents()));
+        let store = open_small(&device);
+        check(&store, &[0, 1]);
+    }
+}
+
+#[test]
+fn a_torn_write_costs_nothing_but_its_repetition() {
+    sweep(
+        |write| Fault::Torn {
+            blocks: write as usize * 7 % 128,
+        },
+        0..12,
+    );
+}
+
+#[test]
+fn a_failed_write_is_repeated_elsewhere() {
+    let device = device(4 << 20);
+    // The repetition fails as well.
+    (8..10).for_each(|write| device.fail_write(write, Fault::Error));
+    let store = open_small(&device);
+    fill(&store, 0);
+    assert!(store.sync_tier(PATIENCE));
+    assert_eq!(check(&store, &[0]), KEYS);
+    let tier = stats(&store);
+    assert!(
+        tier.write_errors >= 2 && tier.devices_failed == 0,
+        "{tier:?}"
+    );
+    let kinds: Vec<TierEventKind> = store
+        .take_tier_events()
+        .iter()
+        .map(|event| event.kind)
+        .collect();
+    assert_eq!(kinds, [TierEventKind::WriteFailed]);
+}
+
+#[test]
+fn a_flipped_bit_is_a_miss_at_most() {
+    sweep(
+        |write| Fault::Flipped {
+            bit: write as usize * 40_961,
+        },
+        2..14,
+    );
+}
+
+#[test]
+fn a_lost_write_is_a_miss_at_most() {
+    sweep(|_| Fault::Lost, 2..10);
+}
+
+#[test]
+fn a_full_device_goes_out_of_service() {
+    let device = device(4 << 20);
+    (6..200).for_each(|write| device.fail_write(write, Fault::Full));
+    let store = open_small(&device);
+    fill(&store, 0);
+    fill(&store, 1);
+    check(&store, &[1]);
+    eventually("the device is out of service", || {
+        stats(&store).devices_failed == 1
+    });
+    fill(&store, 2);
+    assert!(check(&store, &[2]) > 0, "memory goes on");
+}
+
+#[test]
+fn a_device_that_vanishes_leaves_a_store_in_memory() {
+    for write in [2, 5, 9, 14] {
+        let device = device(4 << 20);
+        device.fail_write(write, Fault::Vanishes);
+        let store = open_small(&device);
+        fill(&store, 0);
+        fill(&store, 1);
+        check(&store, &[1]);
+        fill(&store, 2);
+        assert!(check(&store, &[2]) > 0);
+        assert!(stats(&store).devices_failed == 1);
+        let events = store.take_tier_events();
+        let gone = |event: &&TierEvent| event.kind == TierEventKind::OutOfService;
+        assert_eq!(events.iter().filter(gone).count(), 1);
+    }
+}
+
+#[test]
+fn read_errors_are_misses_and_enough_of_them_end_the_service() {
+    let device = device(4 << 20);
+    let store = open_small(&device);
+    fill(&store, 0);
+    assert!(store.sync_tier(PATIENCE));
+    device.fail_reads(true);
+    let hits = check(&store, &[0]);
+    assert!(hits < KEYS);
+    assert!(stats(&store).read_errors >= 16);
+    eventually("the device is out of service", || {
+        stats(&store).devices_failed == 1
+    });
+    device.fail_reads(false);
+    fill(&store, 1);
+    assert!(check(&store, &[1]) > 0);
+}
+
+/// One bit after the other, spread over everything on the device.
+#[test]
+fn no_flipped_bit_on_the_device_makes_a_wrong_answer() {
+    let device = device(2 << 20);
+    let store = open_small(&device);
+    fill(&store, 0);
+    for number in 0..KEYS / 2 {
+        set(&mut store.handle(), number, 1, BYTES);
+    }
+    assert!(store.shutdown(PATIENCE));
+    drop(store);
+    let whole = device.contents();
+    let bits = whole.len() as u64 * 8;
+    // A prime stride through all, and every header closely.
+    let spread = (0..60).map(|step| step * (bits / 60) + step * 7919);
+    let segment_bits = u64::from(SEGMENT_BYTES) * 8;
+    let headers = (0..48).map(|step| (1 + step % 24) * segment_bits + step * 21);
+    for bit in spread.chain(headers) {
+        let damaged = Arc::new(FaultyDevice::with_contents(whole.clone()));
+        damaged.flip(bit % bits);
+        let store = open_small(&damaged);
+        let mut handle = store.handle();
+        for number in (0..KEYS).step_by(3) {
+            let version = u32::from(number < KEYS / 2);
+            let found = get(&mut handle, number);
+            let expected = value(number, version, BYTES);
+            assert!(
+                found.is_none_or(|found| found == expected),
+                "bit {bit}, key {number}"
+            );
+        }
+    }
+}
