@@ -1,4 +1,52 @@
-//! Farcache's client: memcached's operations over the fabric or sockets, non-blocking inside.
+//! Farcache's client: memcached's operations over the fabric or over sockets.
+//!
+//! A [`Client`] is a handle to one or several servers. Where a server is Farcache's and both ends have a
+//! network that UCX can use, operations travel over the fabric; any other memcached is served over its
+//! socket, by its binary protocol. Which of the two it is makes no difference to a program.
+//!
+//! ```no_run
+//! use farcache_client::{Client, ClientConfig, Operation, ReceiveBytes, Reply, Store};
+//!
+//! # fn main() -> Result<(), farcache_client::Error> {
+//! let client = Client::new(&ClientConfig::new("cache-1:11211,cache-2:11211")?)?;
+//!
+//! // Blocking calls.
+//! client.set("greeting", "hello", 60)?;
+//! let item = client.get("greeting")?.expect("stored a moment ago");
+//! assert_eq!(item.value, b"hello");
+//! let values = client.get_many(&["greeting", "absent"])?;
+//! assert_eq!(values.found(), 1);
+//!
+//! // The same without blocking: what is submitted together travels together.
+//! let into = ReceiveBytes::default();
+//! let get = client.submit(Operation::Get { key: b"greeting", into });
+//! let set = client.submit(Operation::Store(Store::set(b"farewell", "bye")));
+//! client.flush();
+//! while !client.test(&get) {
+//!     // Something useful.
+//! }
+//! if let Reply::Value { value, .. } = client.wait(get)? {
+//!     assert_eq!(&value[..], b"hello");
+//! }
+//! client.wait(set)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything is an [`Operation`] that is submitted, and a [`Request`] until its result has been fetched; the
+//! blocking calls are no more than that. Memory that is lent to an operation, a value to store or room for one
+//! to get, comes back with its [`Completion`].
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Client`] | the handle: submitting, testing, waiting, and the blocking calls |
+//! | [`ClientConfig`] | servers, transport, encryption, time limits |
+//! | [`distribution`], [`hash`] | on which server a key lives, bit for bit as libmemcached has it |
+//! | [`engine`] | requests without I/O and without a clock |
+//! | `driver` | joins the engine with ports, connections and the clock; how threads wait |
+//! | `connect` | name, socket, encryption, authentication, the question for the fabric |
+//!
+//! The user's page is `docs/client.md`.
 #![forbid(unsafe_code)]
 
 mod calls;

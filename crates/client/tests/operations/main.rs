@@ -4,4 +4,6 @@
 mod support;
 
 mod blocking;
+mod connecting;
 mod fabric;
+mod together;
