@@ -174,10 +174,10 @@ class Loop:
 
     def _check(self, server):
         connection = Connection(server)
+        values = connection.get_many([key.name for key in self.keys])
+        self.found += len(values)
         for key in self.keys:
-            value = connection.get(key.name)
-            self.found += value is not None
-            key.check(value, may_evict=self.durability == "cache")
+            key.check(values.get(key.name), may_evict=self.durability == "cache")
         # What the last process had sent and not been answered is decided now.
         for key in self.keys:
             key.answered = key.floor

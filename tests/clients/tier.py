@@ -41,6 +41,16 @@ class Connection:
         assert self.line() == b"END"
         return value
 
+    def get_many(self, keys):
+        """The values that are there, by key."""
+        self.send(b"get " + b" ".join(keys) + b"\r\n")
+        found, head = {}, self.line()
+        while head != b"END":
+            _, key, _, size = head.split()
+            found[key] = self.reader.read(int(size) + 2)[:-2]
+            head = self.line()
+        return found
+
     def stats(self, topic=b""):
         """The statistics by name."""
         line, found = self.ask(b"stats " + topic), {}
