@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs in the guest: latency by size of the value, one request at a time, of bare UCX, of farcached over
+# the fabric, and of memcached over TCP; server on core 0, client on core 1; the three take turns.
+# Arguments: rounds, and seconds for each size.
+rounds=$1
+seconds=$2
+sizes=8,64,512,4K,8K,16K,64K,256K,1M
+# As the fabric sets it, so that the lanes are the same.
+keep_alive=inf
+
+await_port() {
+    tries=0
+    until echo version | nc -w 1 127.0.0.1 "$1" | grep -q VERSION; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 100 ] || { echo "nobody listens on port $1"; exit 1; }
+        sleep 0.2
+    done
+}
+
+# latency TRANSPORT PORT
+latency() {
+    ohb_memlat --transport "$1" --servers "127.0.0.1:$2" --benchmarks get,set --sizes "$sizes" \
+        --seconds "$seconds" --keys 16 --cpus 1
+}
+
+taskset 1 farcached -u root -t 1 -m 512 -I 16m -p 11311 --fabric require &
+taskset 1 memcached -u root -t 1 -m 512 -I 16m -p 11411 &
+await_port 11311
+await_port 11411
+status=0
+for round in $(seq "$rounds"); do
+    echo "=== round $round: bare UCX"
+    UCX_KEEPALIVE_INTERVAL=$keep_alive farcache-fabric-limits --get-sizes "$sizes" --set-sizes "$sizes" \
+        --no-rates --no-large --seconds "$seconds" || status=1
+    echo "=== round $round: farcached over the fabric"
+    latency fabric 11311 || status=1
+    echo "=== round $round: memcached over TCP"
+    latency tcp 11411 || status=1
+done
+exit $status
