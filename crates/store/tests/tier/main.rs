@@ -3,6 +3,7 @@
 mod common;
 mod crash;
 mod faults;
+mod model;
 mod operations;
 mod restart;
 mod spill;
