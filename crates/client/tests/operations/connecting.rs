@@ -22,12 +22,12 @@ fn the_end_of_a_server_is_felt_at_once() {
     for transport in WAYS {
         let mut server = Server::start(Product::Farcached, &[]);
         let client = client(&server, transport);
-        client.set("large", vec![1; 1 << 20], 0).expect("stored");
+        client.set("large", vec![1; 1_000_000], 0).expect("stored");
         // It does not answer any more, and has not ended either.
         signal(&server, rustix::process::Signal::STOP);
         let small = client.submit(get(b"small"));
         let large = client.submit(get(b"large"));
-        let set = farcache_client::Store::set(b"large", vec![2; 1 << 20]);
+        let set = farcache_client::Store::set(b"large", vec![2; 1_000_000]);
         let set = client.submit(farcache_client::Operation::Store(set));
         client.flush();
         assert!(!client.test(&small) && !client.test(&large) && !client.test(&set));

@@ -66,7 +66,7 @@ fn a_progress_thread_moves_what_nobody_waits_for() {
         let mut config = config(&server.address(), transport);
         config.progress_thread = true;
         let client = Client::new(&config).expect("a client");
-        let store = Store::set(b"key", vec![1; 1 << 20]);
+        let store = Store::set(b"key", vec![1; 1_000_000]);
         let request = client.submit(Operation::Store(store));
         let observer = Client::new(&config).expect("a client");
         crate::support::wait_for("the value", || observer.get("key").expect("an answer"));
