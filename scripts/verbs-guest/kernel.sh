@@ -5,7 +5,7 @@
 
 # In the order in which they are loaded; what they need comes before them by itself. rxe computes its
 # checksums with crc32.
-guest_modules=(crc32_generic crc32_pclmul rdma_rxe rdma_ucm dummy virtio_pci virtio_net)
+guest_modules=(crc32_generic rdma_rxe rdma_ucm dummy virtio_pci virtio_net)
 kernel_folder=$guest_cache/kernel
 
 # The package that Debian's newest kernel is in.

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Runs in the guest: latency by size of the value, one request at a time, of bare UCX, of farcached over
 # the fabric, and of memcached over TCP; server on core 0, client on core 1; the three take turns.
-# Arguments: rounds, and seconds for each size.
+# Arguments: rounds, seconds for each size, and the sizes.
 rounds=$1
 seconds=$2
-sizes=8,64,512,4K,8K,16K,64K,256K,1M
+sizes=${3:-8,64,512,4K,8K,16K,64K,256K,1M}
 # As the fabric sets it, so that the lanes are the same.
 keep_alive=inf
 
