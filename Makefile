@@ -28,14 +28,17 @@ test: deps-test ## Run every check and test; the same as continuous integration
 test-fabric-2: deps-test ## Test the fabric between two virtual machines
 	scripts/verbs-guest/test-pair
 
-demo: build deps-bench ## Compare with memcached, short version: about a minute
+demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release -p farcache-bench
+	target/release/farcache-fabric --short --svg target/fabric-demo.svg
 	target/release/farcache-compare --short
+	@echo "The picture of the fabric is target/fabric-demo.svg."
 
-bench: build deps-bench ## Compare with memcached, all measurements
+bench: build deps-bench ## Compare fabric, sockets and memcached, all measurements
 	cargo build --release -p farcache-bench
+	target/release/farcache-fabric --json target/fabric.json --svg target/fabric.svg
 	target/release/farcache-compare --json target/bench.json
-	@echo "All figures are in target/bench.json; scripts/readme-table writes them into README.md."
+	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into README.md."
 
 install: build ## Install server, man page and systemd unit under PREFIX
 	install -D -m 755 target/release/farcached "$(DESTDIR)$(PREFIX)/bin/farcached"

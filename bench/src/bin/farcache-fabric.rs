@@ -118,6 +118,10 @@ struct File {
 
 /// Whether every wanted figure was reached.
 fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
+    if let Err(error) = farcache_ucx_sys::Library::load() {
+        println!("No fabric on this machine, so nothing is measured: {error}");
+        return Ok(false);
+    }
     stop_servers_on_signals()?;
     let bench = options.bench()?;
     let machine = Machine::look(&bench.launcher.memcached, &bench.launcher.farcached);

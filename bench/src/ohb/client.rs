@@ -10,8 +10,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an operation may take: longer than anything that is measured.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long connecting or an operation may take: longer than anything that is measured, also on a
+/// machine that is busy with other things.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What carries the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -63,7 +64,7 @@ impl ClientSession {
     pub fn open(servers: &str, transport: &str) -> io::Result<Self> {
         let mut config = ClientConfig::new(servers).map_err(io::Error::other)?;
         config.transport = transport.parse().map_err(io::Error::other)?;
-        config.timeout = TIMEOUT;
+        (config.timeout, config.connect_timeout) = (TIMEOUT, TIMEOUT);
         Ok(ClientSession {
             client: Client::new(&config).map_err(io::Error::other)?,
             begun: VecDeque::new(),

@@ -22,7 +22,7 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
     for network in [Network::Chosen, Network::Tcp] {
         eprintln!("{kills} clients killed over {}", network.name());
         let server = bench.fabric_server(network, &["-m", "256", "-I", "2m"])?;
-        let before = Levels::take(&server)?;
+        let before = Levels::after_first_client(network, &server)?;
         let before_bytes = server.resident_bytes()?;
         kill_clients(network, &server, kills)?;
         let left = before.wait_for_return(&server)?;

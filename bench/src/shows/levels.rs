@@ -1,5 +1,7 @@
 //! What a server holds for its fabric clients: it must hold nothing for those that are gone.
 
+use super::Network;
+use super::helpers::{Helper, Part};
 use crate::control::Control;
 use crate::server_process::ServerProcess;
 use std::collections::BTreeMap;
@@ -16,6 +18,8 @@ const FABRIC: [&str; 5] = [
 ];
 /// Figures of the general stats that do.
 const GENERAL: [&str; 2] = ["curr_connections", "values_pinned"];
+/// What the system tells of its open descriptors.
+const DESCRIPTORS: &str = "descriptors";
 /// How long a server may take to let go of what dead clients held.
 const SETTLE_MAX: Duration = Duration::from_secs(15);
 /// Time between two looks.
@@ -40,8 +44,29 @@ impl Levels {
                 levels.insert((*name).to_owned(), number(&stats, name)?);
             }
         }
-        levels.insert("descriptors".into(), server.descriptors()? as u64);
+        levels.insert(DESCRIPTORS.into(), server.descriptors()? as u64);
         Ok(Levels(levels))
+    }
+
+    /// The same once a first client has come and gone: UCX opens some devices for the first one and
+    /// keeps them open.
+    ///
+    /// # Errors
+    /// Those of [`Levels::take`], and a first client that leaves anything else behind.
+    pub fn after_first_client(network: Network, server: &ServerProcess) -> io::Result<Self> {
+        let mut before = Levels::take(server)?;
+        before.0.remove(DESCRIPTORS);
+        let mut first = Helper::start(Part::Hold, network, "fabric", server.address(), 1)?;
+        first.hear()?;
+        first.leave()?;
+        let left = before.wait_for_return(server)?;
+        match left.is_empty() {
+            true => Levels::take(server),
+            false => Err(io::Error::other(format!(
+                "the first client left behind: {}",
+                left.join(", ")
+            ))),
+        }
     }
 
     /// One of them.
@@ -54,11 +79,11 @@ impl Levels {
 
     /// Those that are above what they were, with both figures.
     pub fn above(&self, before: &Levels) -> Vec<String> {
-        let grown = |(name, now): (&String, &u64)| {
-            let was = before.0.get(name).copied().unwrap_or(0);
-            (*now > was).then(|| format!("{name}: {was} before, {now} now"))
+        let grown = |(name, was): (&String, &u64)| {
+            let now = self.get(name);
+            (now > *was).then(|| format!("{name}: {was} before, {now} now"))
         };
-        self.0.iter().filter_map(grown).collect()
+        before.0.iter().filter_map(grown).collect()
     }
 
     /// Waits until all are back, for some seconds; says which are not.
