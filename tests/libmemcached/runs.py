@@ -6,11 +6,13 @@ import subprocess
 PROGRAM_SECONDS_MAX = 60
 
 
-def run(program, arguments=(), library_folder=None):
-    """What the program says, and how it ends; with our libraries where their folder is given."""
+def run(program, arguments=(), library_folder=None, transport="tcp"):
+    """What the program says; with our libraries, over this transport, where their folder is given."""
     environment = dict(os.environ)
     environment.pop("LD_LIBRARY_PATH", None)
     environment.pop("LIBMEMCACHED", None)
+    # UCX writes its warnings to standard output, where the programs speak.
+    environment.update(FARCACHE_TRANSPORT=transport, UCX_LOG_LEVEL="error")
     if library_folder:
         environment["LD_LIBRARY_PATH"] = str(library_folder)
     result = subprocess.run(

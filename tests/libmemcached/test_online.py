@@ -1,8 +1,19 @@
 """Operations on servers: the same program says the same with the system's library and with ours."""
 
+import re
+import subprocess
+
+import pytest
 import runs
 
 LINES_MIN = 350
+
+
+def fabric_messages(server):
+    """How many messages came to the server over the fabric."""
+    command = ["memcstat", f"--servers={server.host}:{server.port}", "--args=fabric"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"messages_in: (\d+)", told)[1])
 
 
 def test_operations(compile_program, drop_in, start):
@@ -15,8 +26,28 @@ def test_operations(compile_program, drop_in, start):
     assert runs.run(program, arguments, drop_in) == expected
 
 
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_operations_over_the_fabric(compile_program, drop_in, start):
+    program, server = compile_program("operations.c"), start()
+    expected = runs.run(program, (server.host, server.port))
+    before = fabric_messages(server)
+    assert runs.run(program, (server.host, server.port), drop_in, "fabric") == expected
+    assert fabric_messages(server) - before > 200
+
+
 def test_pools_and_questions(compile_program, drop_in, start):
     program, server = compile_program("pools.c"), start()
     expected = runs.run(program, (server.host, server.port))
     assert len(expected) >= 20
     assert runs.run(program, (server.host, server.port), drop_in) == expected
+
+
+def test_nonblocking_operations(nonblocking, drop_in, start):
+    server = start()
+    assert runs.run(nonblocking, (server.host, server.port), drop_in) == ["everything holds"]
+
+
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_nonblocking_operations_over_the_fabric(nonblocking, drop_in, start):
+    server = start()
+    assert runs.run(nonblocking, (server.host, server.port), drop_in, "fabric") == ["everything holds"]

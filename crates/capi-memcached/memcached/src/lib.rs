@@ -40,6 +40,7 @@ mod lifecycle;
 mod memory;
 mod options;
 mod placement;
+mod request;
 mod result;
 mod sasl;
 mod server;
