@@ -29,7 +29,7 @@ const RELEASE_MAX: Duration = Duration::from_secs(2);
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Peers killed for each transport and role.
-const KILLS: u32 = 40;
+const KILLS: u32 = 20;
 
 /// One end that sends and receives large bodies without end.
 struct End {

@@ -244,9 +244,13 @@ unsafe extern "C" fn on_message<S, R>(
         )
     };
     if param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0 {
+        let endpoint = reply_endpoint(param);
+        if endpoint.is_null() {
+            return arrived.garbage(Error::Malformed("an offer that hides where it comes from"));
+        }
         let offered = Offered {
             data,
-            endpoint: EndpointId::of(reply_endpoint(param)),
+            endpoint: EndpointId::of(endpoint),
             bytes: data_bytes,
         };
         return arrived.take_offer(header, offered);

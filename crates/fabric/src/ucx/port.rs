@@ -228,11 +228,20 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
             into.len() >= offer.bytes,
             "a room that is too small for the body"
         );
-        let Some(offered) = self.take_offer(&offer) else {
-            let outcome = Err(Error::PeerLost("the offer is void".into()));
-            return self.completed.push(Event::Received { tag, into, outcome });
+        let offered = self.take_offer(&offer);
+        let peer = offered
+            .as_ref()
+            .and_then(|offered| self.links.find(offered.endpoint()));
+        let (offered, peer) = match (offered, peer) {
+            (Some(offered), Some(peer)) => (offered, peer),
+            (offered, _) => {
+                if let Some(offered) = offered {
+                    offered.release(&mut self.worker);
+                }
+                let outcome = Err(Error::PeerLost("the offer is void".into()));
+                return self.completed.push(Event::Received { tag, into, outcome });
+            }
         };
-        let peer = self.links.find(offered.endpoint());
         let started =
             self.receives
                 .start(&mut self.worker, &self.finished, offered, peer, into, tag);
@@ -242,7 +251,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
                 self.completed.push(event);
             }
             receiving::Started::Pending => {
-                if let Some(link) = peer.and_then(|peer| self.links.get_mut(peer)) {
+                if let Some(link) = self.links.get_mut(peer) {
                     link.receiving += 1;
                 }
             }

@@ -22,8 +22,8 @@ struct Slot<R> {
 /// A body that is being received.
 #[derive(Debug)]
 pub(super) struct Receiving<R> {
-    /// Who sends it, if that is known.
-    pub peer: Option<Peer>,
+    /// Who sends it.
+    pub peer: Peer,
     pub into: R,
     pub tag: u64,
 }
@@ -55,7 +55,7 @@ impl<R> Receives<R> {
     /// read: UCX will not write to it any more, even where it never says so. The slots are not used
     /// again before it does.
     pub fn give_up(&mut self, peer: Peer) -> Vec<Receiving<R>> {
-        let is_from = |receiving: &mut Receiving<R>| receiving.peer == Some(peer);
+        let is_from = |receiving: &mut Receiving<R>| receiving.peer == peer;
         let slots = self.slots.iter_mut();
         slots
             .filter_map(|slot| slot.receiving.take_if(is_from))
@@ -70,7 +70,7 @@ impl<R: ReceiveBody> Receives<R> {
         worker: &mut Worker,
         finished: &Finished,
         offered: Offered,
-        peer: Option<Peer>,
+        peer: Peer,
         mut into: R,
         tag: u64,
     ) -> Started<R> {

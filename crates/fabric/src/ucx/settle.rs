@@ -48,9 +48,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             if let Some(receiving) = self.receives.free(index) {
                 let peer = receiving.peer;
                 events.push(self.received(status, receiving));
-                if let Some(peer) = peer {
-                    self.count(peer, |link| link.receiving -= 1);
-                }
+                self.count(peer, |link| link.receiving -= 1);
             }
         }
         self.ended = ended;
@@ -86,8 +84,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         let Receiving { peer, into, tag } = receiving;
         let mut outcome = Ok(());
         if status.is_error() {
-            let link = peer.and_then(|peer| self.links.get(peer));
-            outcome = Err(match link {
+            outcome = Err(match self.links.get(peer) {
                 Some(link) if !link.is_open() => link.error(),
                 _ => error_of(self.worker.library(), "receiving", status),
             });
