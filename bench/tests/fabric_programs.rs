@@ -183,16 +183,6 @@ fn what_makes_no_sense_is_refused() {
         (MEMTHR, &["--windows", "0"]),
         (MEMTHR, &["--transport", "rdma"]),
         (FABRIC, &["--sections", "nothing"]),
-        (
-            FABRIC,
-            &[
-                "--farcached",
-                "/no/such/program",
-                "--sections",
-                "idle",
-                "--unpinned",
-            ],
-        ),
     ] {
         let output = run(program, wrong);
         assert!(!output.status.success(), "{wrong:?}");

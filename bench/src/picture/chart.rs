@@ -100,7 +100,7 @@ fn colour_of(names: &[(&str, bool)], name: &str) -> &'static str {
 }
 
 fn dashes(is_limit: bool) -> &'static str {
-    if is_limit { "5 4" } else { "" }
+    if is_limit { "5 4" } else { "none" }
 }
 
 fn draw_legend(svg: &mut Svg, names: &[(&str, bool)]) {

@@ -38,7 +38,7 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
         let row = Row::new(title("large values moved"), "");
         table.add(&row, Column::Fabric, values_moved(&server)? as f64);
         let grown = server.resident_bytes()? as f64 - before_bytes as f64;
-        let row = Row::new(title("server's memory grew, of it 256 MB of values"), "MB");
+        let row = Row::new(title("server's memory grew"), "MB");
         table.add(&row, Column::Fabric, grown / 1e6);
     }
     Ok(())

@@ -249,14 +249,14 @@ impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
-            "{:<50} {:<9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
+            "{:<66} {:<9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
             "", "unit", "bare UCX", "fabric", "sockets", "memcached", "met"
         )?;
         for line in self.lines() {
             let [title, unit, limit, fabric, sockets, memcached] = line.cells();
             writeln!(
                 formatter,
-                "{title:<50} {unit:<9} {limit:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
+                "{title:<66} {unit:<9} {limit:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
                 line.met_text(),
                 line.wanted_text()
             )?;
