@@ -158,6 +158,7 @@ impl Engine {
         }
         self.expire_tokens(now);
         self.close_sent(now);
+        self.place().note_address(self.port.address());
     }
 
     /// Prepares for sleep.

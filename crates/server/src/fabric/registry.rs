@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// One worker's place in the fabric, as others see it.
 pub struct Place {
-    /// Where clients find its port.
-    pub address: Vec<u8>,
     /// Where it is told of grants.
     pub mailbox: Arc<Mailbox>,
     /// What it counts.
     pub figures: Arc<Figures>,
     /// Sessions granted or open, to choose the worker with the fewest.
     pub sessions: AtomicUsize,
+    /// Where clients find its port.
+    address: Mutex<Vec<u8>>,
     /// Numbers of sessions in use.
     numbers: Mutex<Slab<()>>,
 }
@@ -27,11 +27,27 @@ impl Place {
     /// A worker without sessions.
     pub fn new(address: Vec<u8>, mailbox: Arc<Mailbox>) -> Self {
         Place {
-            address,
+            address: Mutex::new(address),
             mailbox,
             figures: Arc::default(),
             sessions: AtomicUsize::new(0),
             numbers: Mutex::default(),
+        }
+    }
+
+    /// Where clients find its port.
+    pub fn address(&self) -> Vec<u8> {
+        self.address.lock().expect("no panic while held").clone()
+    }
+
+    /// The port says where it is; that changes when a client's death has made it start anew.
+    pub(super) fn note_address(&self, address: &[u8]) {
+        let mut known = self.address.lock().expect("no panic while held");
+        if *known != address {
+            tracing::warn!(
+                "a client's death has blocked shared memory: a worker's fabric starts anew"
+            );
+            *known = address.to_vec();
         }
     }
 

@@ -81,7 +81,7 @@ fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, Refusal> {
         token,
         key,
         message_bytes_max: MESSAGE_BYTES_MAX as u32,
-        address: place.address.clone(),
+        address: place.address(),
     })
 }
 

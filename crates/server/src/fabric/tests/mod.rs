@@ -139,9 +139,7 @@ impl Server {
     }
 
     fn address(&self) -> Vec<u8> {
-        self.shared.fabric.get().expect("there is one").places[0]
-            .address
-            .clone()
+        self.shared.fabric.get().expect("there is one").places[0].address()
     }
 
     fn figure(&self, name: &str) -> u64 {
