@@ -62,6 +62,22 @@ impl Layout {
         }
     }
 
+    /// Shape of the item that these bytes are, from its first to its last; none if they cannot be one.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Layout> {
+        let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
+        let kind = header[1];
+        let value_len = match rest.first_chunk::<4>() {
+            Some(wide) if kind & KIND_WIDE != 0 => u32::from_le_bytes(*wide) as usize,
+            _ => usize::from(u16::from_le_bytes([header[2], header[3]])),
+        };
+        let layout = Layout {
+            key_len: usize::from(header[0]),
+            value_len,
+            kind,
+        };
+        (layout.key_len > 0 && layout.size() == bytes.len()).then_some(layout)
+    }
+
     fn has(&self, bit: u8) -> bool {
         self.kind & bit != 0
     }
@@ -123,6 +139,30 @@ mod tests {
         assert_eq!(Layout::new(1, 0, NEVER, 0, false).size(), 12);
         assert_eq!(Layout::new(1, 3, NEVER, 0, false).size(), 12);
         assert_eq!(Layout::new(1, 4, NEVER, 0, false).size(), 16);
+    }
+
+    #[test]
+    fn only_bytes_that_fit_their_header_are_an_item() {
+        // Key length 1, kind 0, value length 2, state, then key, value, padding.
+        let item = [1, 0, 2, 0, 0, 0, 0, 0, b'k', b'v', b'w', 0];
+        let plain = Layout::new(1, 2, NEVER, 0, false);
+        assert_eq!(Layout::of_bytes(&item), Some(plain));
+        for len in 0..item.len() {
+            assert_eq!(Layout::of_bytes(&item[..len]), None, "{len} bytes");
+        }
+        let mut longer = item;
+        longer[2] = 3;
+        assert_eq!(
+            Layout::of_bytes(&longer).map(|layout| layout.value_len),
+            Some(3)
+        );
+        longer[2] = 4;
+        assert_eq!(Layout::of_bytes(&longer), None);
+        longer[0] = 0;
+        assert_eq!(Layout::of_bytes(&longer), None, "no key");
+        let mut wide = item;
+        (wide[1], wide[8]) = (KIND_WIDE, 0xff);
+        assert_eq!(Layout::of_bytes(&wide), None);
     }
 
     #[test]

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 const STOCK_PART: u32 = 32;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 64;
-/// A segment with a larger live part, in 1024ths, is not worth cleaning where items may be evicted.
+/// A segment with a larger live part, in 1024ths, is not worth cleaning.
 const CLEANING_LIVE_PART_MAX: u64 = 900;
-/// Nor this, where nothing may be evicted.
+/// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 /// Segments cleaned before the flusher looks after its writes again.
 const CLEANED_PER_TURN: u32 = 4;
@@ -67,36 +67,48 @@ impl Flusher {
     }
 
     /// Cleans, or evicts, until enough slots are free or will be.
+    ///
+    /// A slot counts only once the death of its segment has been handed over for writing. That happens when the
+    /// segment that takes the items is full, so that sparse segments are put together instead of each
+    /// moving alone.
     pub(super) fn keep_slots_free(&mut self) {
         if self.tier().slots.devices_in_service() == 0 {
             return;
         }
-        let wanted = self.tier().slots_wanted();
-        let is_enough = |flusher: &Flusher| {
-            let (free, waiting) = flusher.tier().slots.counts();
-            free + waiting >= wanted
-        };
-        if !is_enough(self) {
+        if !self.has_enough_slots() {
             self.retire_dead_slots();
         }
         let mut cleaned = 0;
-        while !is_enough(self) && cleaned < CLEANED_PER_TURN && self.clean_one() {
+        while !self.has_enough_slots() && cleaned < CLEANED_PER_TURN && self.clean_one() {
             cleaned += 1;
         }
-        let is_full = !is_enough(self) && cleaned == 0;
-        self.tier().set_full(is_full);
-        self.hasten();
+        if cleaned == CLEANED_PER_TURN {
+            // There may be more: the writes come first.
+            self.tier().flusher.wake();
+            return;
+        }
+        let is_urgent = self.tier().is_room_wanted() || self.is_scarce();
+        if !self.has_enough_slots() && (is_urgent || self.core.config.evict) {
+            self.write_deaths_for_slots();
+        }
+        self.note_fullness();
     }
 
-    /// Slots wait for their deaths to be written, and nothing else will write them soon: write them now.
-    fn hasten(&mut self) {
+    fn has_enough_slots(&self) -> bool {
         let (free, _) = self.tier().slots.counts();
-        let is_urgent = self.tier().is_room_wanted();
+        free + self.slots_told_of() >= self.tier().slots_wanted()
+    }
+
+    /// Whether hardly anything but what cleaning needs for itself is free.
+    fn is_scarce(&self) -> bool {
+        self.tier().slots.counts().0 <= CLEANER_SLOTS
+    }
+
+    fn note_fullness(&self) {
+        let (free, waiting) = self.tier().slots.counts();
+        self.tier().set_full(self.is_scarce() && waiting == 0);
         if free > CLEANER_SLOTS + 1 {
             self.tier().set_room_wanted(false);
-        }
-        if is_urgent {
-            self.write_deaths_for_slots();
         }
     }
 
@@ -116,7 +128,8 @@ impl Flusher {
             self.tier().counters.segments_cleaned.add(1);
             return self.clean(slot, Fate::Keep);
         }
-        if !self.core.config.evict {
+        // Before anything live is dropped, what is dead already is made use of.
+        if !self.core.config.evict || self.waits_for_deaths() {
             return false;
         }
         let Some(slot) = self.oldest() else {
@@ -140,10 +153,11 @@ impl Flusher {
             |slot: &u32| tier.is_room_wanted() || tier.slots.slot(*slot).live_items() > 0;
         let candidates = self.written_slots().filter(is_candidate);
         let slot = candidates.min_by_key(|&slot| self.live_part(slot))?;
-        let most = if self.core.config.evict {
-            CLEANING_LIVE_PART_MAX
-        } else {
+        let may_be_dense = !self.core.config.evict && tier.is_room_wanted();
+        let most = if may_be_dense {
             COMPACTING_LIVE_PART_MAX
+        } else {
+            CLEANING_LIVE_PART_MAX
         };
         // A run has one item: moving it gains nothing.
         let is_gain = tier.slots.slot(slot).run() == 1 || self.live_part(slot) == 0;

@@ -509,6 +509,13 @@ impl Flusher {
         }
     }
 
+    /// Slots that are free as soon as what was handed over is durable.
+    pub(super) fn slots_told_of(&self) -> u32 {
+        let told = self.tier().deaths.told();
+        let waiting = self.waiting.iter().filter(|waiting| waiting.death <= told);
+        waiting.map(|waiting| waiting.run).sum()
+    }
+
     /// Whether slots wait only for deaths to be written.
     pub(super) fn waits_for_deaths(&self) -> bool {
         let durable = self.deaths_durable;

@@ -340,14 +340,14 @@ impl StoreHandle {
         }
         let record = &buffer[ticket.lead..ticket.lead + ticket.record_bytes];
         let item = record_item(record, ticket.write_number, ticket.location.item());
-        let item_bytes = item.map_or(0, <[u8]>::len);
+        let is_whole = item.is_some();
         let arrived = Arrived {
             location: ticket.location,
             write_number: ticket.write_number,
             item_offset: ticket.lead + RECORD_HEADER_BYTES,
             buffer: Arc::new(buffer),
         };
-        if item_bytes == 0 || arrived.item().layout().size() != item_bytes {
+        if !is_whole {
             if self.is_current(ticket) {
                 let place = format!("offset {}", ticket.offset);
                 self.note_bad_read(ticket, TierEventKind::Corrupt, &place);

@@ -9,6 +9,7 @@
 //! Its length is a multiple of 4, because an item's is.
 
 use super::Reader;
+use crate::item::Layout;
 
 /// What precedes the item.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
@@ -27,23 +28,27 @@ pub(crate) fn record_item(record: &[u8], write_number: u64, item: u32) -> Option
     let end = RECORD_HEADER_BYTES.checked_add(bytes)?;
     let rest = record.get(4..end)?;
     let is_whole = reader.u32(0) == record_checksum(write_number, item, rest);
-    is_whole.then(|| &record[RECORD_HEADER_BYTES..end])
+    let bytes = &record[RECORD_HEADER_BYTES..end];
+    (is_whole && Layout::of_bytes(bytes).is_some()).then_some(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Write number 1, item 2, the item `abcd`.
+    /// Key length 1, kind 0, value length 2, state, key, value, padding.
+    const ITEM: [u8; 12] = [1, 0, 2, 0, 0, 0, 0, 0, b'k', b'v', b'w', 0];
+
+    /// Write number 1, item 2.
     fn example() -> Vec<u8> {
         let mut record = vec![0; 4];
-        record.extend(4u32.to_le_bytes());
-        record.extend(b"abcd");
+        record.extend(12u32.to_le_bytes());
+        record.extend(ITEM);
         let covered = [
             1, 0, 0, 0, 0, 0, 0, 0, // write number
             2, 0, 0, 0, // item number
-            4, 0, 0, 0, // length
-            b'a', b'b', b'c', b'd',
+            12, 0, 0, 0, // length
+            1, 0, 2, 0, 0, 0, 0, 0, b'k', b'v', b'w', 0,
         ];
         record[..4].copy_from_slice(&crc32c::crc32c(&covered).to_le_bytes());
         record
@@ -52,7 +57,7 @@ mod tests {
     #[test]
     fn a_record_belongs_to_its_place() {
         let record = example();
-        assert_eq!(record_item(&record, 1, 2), Some(&b"abcd"[..]));
+        assert_eq!(record_item(&record, 1, 2), Some(&ITEM[..]));
         assert_eq!(record_item(&record, 2, 2), None, "another segment");
         assert_eq!(record_item(&record, 1, 3), None, "another item");
     }
