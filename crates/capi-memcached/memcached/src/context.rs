@@ -11,7 +11,6 @@ use std::ffi::CString;
 #[derive(Default)]
 pub(crate) struct State {
     /// The servers, each at a place of its own: C keeps pointers to them.
-    #[expect(clippy::vec_box)] // A server must not move when others come.
     pub(crate) servers: Vec<Box<Instance>>,
     /// The server that was lost last.
     pub(crate) last_disconnected: Option<Box<Instance>>,

@@ -11,9 +11,47 @@ use std::ffi::{CStr, CString, c_char, c_void};
 type ServerFunction =
     unsafe extern "C" fn(*const Handle, *const Instance, context: *mut c_void) -> Return;
 
-/// `memcached_instance_st`: a server of a handle. C only passes pointers to it around.
+/// What libmemcached's own tools read from a server without asking: memcping looks for name and port where they are in
+/// libmemcached 1.1.4. The rest is room.
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    _before_port: [u8; 16],
+    port: u16,
+    _before_weight: [u8; 46],
+    weight: u32,
+    _before_hostname: [u8; 16508],
+    hostname: [c_char; HOST_ROOM_BYTES],
+}
+
+const _: () = {
+    assert!(std::mem::offset_of!(Shown, port) == 16);
+    assert!(std::mem::offset_of!(Shown, weight) == 64);
+    assert!(std::mem::offset_of!(Shown, hostname) == 16576);
+};
+
+impl Shown {
+    fn new(name: &CStr, port: u16, weight: u32) -> Self {
+        let mut hostname = [0; HOST_ROOM_BYTES];
+        for (place, &byte) in hostname.iter_mut().zip(name.to_bytes()) {
+            *place = byte.cast_signed();
+        }
+        Shown {
+            _before_port: [0; 16],
+            port,
+            _before_weight: [0; 46],
+            weight,
+            _before_hostname: [0; 16508],
+            hostname,
+        }
+    }
+}
+
+/// `memcached_instance_st`: a server of a handle. C passes pointers to it around.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Instance {
+    shown: Shown,
     pub(crate) hostname: CString,
     pub(crate) port: u16,
     pub(crate) kind: Connection,
@@ -56,11 +94,13 @@ pub(crate) fn is_valid_name(name: &CStr) -> bool {
 impl Context<'_> {
     fn push(&mut self, hostname: &CStr, port: u16, weight: u32, kind: Connection) {
         self.handle.server_version = self.handle.server_version.wrapping_add(1);
+        let weight = weight.max(1);
         self.state.servers.push(Box::new(Instance {
+            shown: Shown::new(hostname, port, weight),
             hostname: hostname.into(),
             port,
             kind,
-            weight: weight.max(1),
+            weight,
             version: self.handle.server_version,
             program: PROGRAM_UNKNOWN,
             next_retry: Cell::new(0),
