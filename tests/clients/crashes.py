@@ -138,7 +138,7 @@ class Writer(threading.Thread):
 class Loop:
     """Servers that follow each other on one file."""
 
-    def __init__(self, folder, durability="writeback", seed=1, clients=3, program=None, size="160m"):
+    def __init__(self, folder, durability="writeback", seed=1, clients=3, program=None, size="48m"):
         self.folder, self.durability, self.seed, self.program = folder, durability, seed, program
         self.options = ["-m", str(MEMORY_MEGABYTES), "-t", "2", "--ssd", f"{folder / 'ssd'}:{size}",
                         "--durability", durability]

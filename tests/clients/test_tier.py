@@ -375,6 +375,25 @@ def test_a_damaged_file_gives_misses_and_never_wrong_bytes(tmp_path, kind):
     assert 1 <= log.count("ERROR") <= 4, log
 
 
+def test_a_full_ssd_refuses_instead_of_forgetting(tmp_path):
+    """Where nothing may be evicted, what was stored stays, and what has no room is refused."""
+    server = servers.Server(tmp_path, options=options(tmp_path / "ssd", size="24m", more=["-M"]))
+    connection = Connection(server)
+    stored, refused = [], 0
+    for number in range(12_000):
+        connection.send(b"set full-%d 0 0 %d\r\n%s\r\n" % (number, VALUE_BYTES, value_of(number)))
+        answer = connection.line()
+        assert answer in (b"STORED", b"SERVER_ERROR out of memory storing object")
+        stored += [number] * (answer == b"STORED")
+        refused += answer != b"STORED"
+        if refused >= 50:
+            break
+    assert refused >= 50 and len(stored) * VALUE_BYTES > 20 << 20
+    found = connection.get_many([b"full-%d" % number for number in stored])
+    assert all(found.get(b"full-%d" % number) == value_of(number) for number in stored)
+    assert server.stop() == 0
+
+
 def test_bad_clients_find_no_way_in_while_others_wait(tiered, connection):
     """Input that comes while a request waits is handled after it, and in its order."""
     fill(connection, ITEMS, b"slow")
