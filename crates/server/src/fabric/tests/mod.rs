@@ -1,6 +1,7 @@
 //! Whole sessions on a network inside this process: no thread, no socket, no sleep.
 
 mod client;
+mod device;
 mod ends;
 mod faults;
 mod greetings;
@@ -69,8 +70,12 @@ impl Server {
     }
 
     fn with(settings: Settings, config: StoreConfig) -> Server {
-        let network = Network::new().with_eager_bytes_max(EAGER_BYTES_MAX);
         let store = Store::new(config).expect("memory for a test");
+        Server::over(settings, store)
+    }
+
+    fn over(settings: Settings, store: Arc<Store>) -> Server {
+        let network = Network::new().with_eager_bytes_max(EAGER_BYTES_MAX);
         let shared = Arc::new(Shared::new(
             store,
             Settings {

@@ -1,0 +1,155 @@
+//! Requests that need an item on the SSD.
+
+use super::Server;
+use super::client::{Client, Response, get, head, packet, set};
+use crate::settings::{DeviceSettings, Settings};
+use farcache_proto::binary::{Opcode, Status};
+use farcache_store::{Durability, FaultyDevice, SetOptions, Store, StoreConfig, TierConfig};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a device may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+const FILLER: [u8; 4000] = [b'f'; 4000];
+const LARGE_BYTES: usize = 100_000;
+
+/// A server with a tier in memory that may fail, and a client.
+fn tiered(durability: Durability) -> (Server, Client) {
+    let config = StoreConfig {
+        memory_bytes: 4 << 20,
+        segment_bytes: 64 << 10,
+        ..StoreConfig::default()
+    };
+    let tier = TierConfig {
+        durability,
+        ..TierConfig::new(vec![Arc::new(FaultyDevice::new(64 << 20))])
+    };
+    let store = Store::open(config, tier).expect("a store");
+    let settings = Settings {
+        durability,
+        devices: vec![DeviceSettings {
+            path: PathBuf::new(),
+            bytes: None,
+        }],
+        ..Settings::default()
+    };
+    let mut server = Server::over(settings, store);
+    let client = server.client();
+    (server, client)
+}
+
+/// Moves what is in memory to the device.
+fn spill(server: &Server) {
+    for number in 0..3000 {
+        let key = format!("filler-{number}");
+        let stored = server
+            .resources
+            .store
+            .set(key.as_bytes(), &FILLER, &SetOptions::default());
+        stored.expect("room");
+    }
+    let store = &server.shared.store;
+    assert!(store.sync_tier(PATIENCE), "the device does not catch up");
+}
+
+/// What a worker does about its devices.
+fn poll_devices(server: &mut Server) {
+    let mut done = Vec::new();
+    server.resources.store.poll_reads(&mut done);
+    for id in done {
+        server.engine.on_reads_ended(id, &mut server.resources);
+    }
+    server.engine.on_durable(&server.resources);
+}
+
+/// Waits for so many responses.
+fn await_responses(server: &mut Server, client: &mut Client, count: usize) -> Vec<Response> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut responses = Vec::new();
+    while responses.len() < count {
+        assert!(Instant::now() < deadline, "waited too long");
+        poll_devices(server);
+        responses.extend(client.answers(server));
+    }
+    responses
+}
+
+#[test]
+fn one_that_waits_holds_up_no_other() {
+    let (mut server, mut client) = tiered(Durability::Writeback);
+    client.ask_one(&mut server, &set(b"cold", b"value"));
+    spill(&server);
+    client.ask_one(&mut server, &set(b"hot", b"warm"));
+    client.send(&get(b"cold"));
+    client.send(&get(b"hot"));
+    let first = client.answers(&mut server);
+    assert_eq!(first.len(), 1, "the other waits");
+    assert_eq!(first[0].value, b"warm");
+    let second = await_responses(&mut server, &mut client, 1);
+    assert_eq!(second[0].value, b"value");
+    assert!(!server.engine.has_parked());
+}
+
+#[test]
+fn large_values_come_from_the_device_and_are_joined_to_what_lies_there() {
+    let (mut server, mut client) = tiered(Durability::Writeback);
+    let large = vec![b'l'; LARGE_BYTES];
+    for key in [&b"first"[..], b"second", b"third"] {
+        client.send_large(&head(Opcode::Set, key, 0, large.len()), large.clone());
+        await_responses(&mut server, &mut client, 1);
+    }
+    client.ask_one(&mut server, &set(b"short", b"begin-"));
+    spill(&server);
+    client.send(&get(b"first"));
+    let found = await_responses(&mut server, &mut client, 1);
+    assert!(found[0].value == large);
+    let append = head(Opcode::Append, b"short", 0, large.len());
+    client.send_large(&append, large.clone());
+    let appended = await_responses(&mut server, &mut client, 1);
+    assert!(appended[0].is(Status::Success), "{:?}", appended[0].status);
+    client.send(&get(b"short"));
+    let found = await_responses(&mut server, &mut client, 1);
+    assert!(found[0].value == [&b"begin-"[..], &large].concat());
+}
+
+#[test]
+fn a_session_that_ends_while_it_waits_leaves_nothing() {
+    let (mut server, mut client) = tiered(Durability::Writeback);
+    client.ask_one(&mut server, &set(b"cold", b"value"));
+    spill(&server);
+    client.send(&get(b"cold"));
+    server.run();
+    assert!(server.engine.has_parked());
+    client.send(&packet(Opcode::Quit, b"", b""));
+    server.run();
+    let deadline = Instant::now() + PATIENCE;
+    while server.engine.has_parked() {
+        assert!(Instant::now() < deadline, "waited too long");
+        poll_devices(&mut server);
+    }
+    assert_eq!(server.resources.store.reads_in_flight(), 0);
+}
+
+#[test]
+fn answers_to_changes_wait_until_these_are_durable() {
+    let (mut server, mut client) = tiered(Durability::Sync);
+    client.send(&set(b"key", b"value"));
+    let stored = await_responses(&mut server, &mut client, 1);
+    assert!(stored[0].is(Status::Success));
+    let mark = server.resources.store.durable_mark();
+    assert!(
+        server
+            .shared
+            .store
+            .tier_stats()
+            .expect("a tier")
+            .segments_written
+            > 0
+    );
+    let deadline = Instant::now() + PATIENCE;
+    while !server.resources.store.is_durable(mark) {
+        assert!(Instant::now() < deadline, "waited too long");
+        std::thread::yield_now();
+    }
+}
