@@ -26,6 +26,7 @@ test  libmemcached11 library:libmemcached.so.11
 test  libmemcachedutil2 library:libmemcachedutil.so.2
 test  libsasl2-dev  /usr/include/sasl/sasl.h
 test  binutils      objdump
+test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
 test  libucx-dev    /usr/include/ucp/api/ucp.h
 test  qemu-system-x86 qemu-system-x86_64

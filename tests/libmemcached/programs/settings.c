@@ -253,7 +253,9 @@ static void callbacks(void) {
   SHOW("cleanup %d\n", memcached_callback_set(memc, MEMCACHED_CALLBACK_CLEANUP_FUNCTION, (void *) cleaned));
   SHOW("same %d\n", memcached_callback_get(memc, MEMCACHED_CALLBACK_CLEANUP_FUNCTION, &rc) == (void *) cleaned);
   memcached_server_add(memc, "host", 5);
-  SHOW("in place %d\n", memcached_clone(&place, memc) == &place || 1);
+  memset(&place, 0, sizeof(place));
+  SHOW("in place %d\n", memcached_clone(&place, memc) == &place);
+  memcached_free(&place);
   memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_NOREPLY, 1);
   SHOW("trigger %d", memcached_callback_set(memc, MEMCACHED_CALLBACK_DELETE_TRIGGER, (void *) cleaned));
   show_error(" trigger", memc);
