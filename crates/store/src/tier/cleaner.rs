@@ -91,7 +91,7 @@ impl Flusher {
         if !self.has_enough_slots() && (is_urgent || self.core.config.evict) {
             self.write_deaths_for_slots();
         }
-        self.note_fullness();
+        self.note_fullness(cleaned);
     }
 
     fn has_enough_slots(&self) -> bool {
@@ -104,9 +104,11 @@ impl Flusher {
         self.tier().slots.counts().0 <= CLEANER_SLOTS
     }
 
-    fn note_fullness(&self) {
+    /// The device is full when nothing was gained and nothing is on its way that may be gained from.
+    fn note_fullness(&self, cleaned: u32) {
         let (free, waiting) = self.tier().slots.counts();
-        self.tier().set_full(self.is_scarce() && waiting == 0);
+        let nothing_comes = cleaned == 0 && waiting == 0 && self.is_idle();
+        self.tier().set_full(self.is_scarce() && nothing_comes);
         if free > CLEANER_SLOTS + 1 {
             self.tier().set_room_wanted(false);
         }

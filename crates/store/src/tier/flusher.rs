@@ -401,7 +401,7 @@ impl Flusher {
             return;
         }
         let tier = self.tier();
-        let is_idle = self.in_flight.is_empty() && tier.flusher.queued() == 0;
+        let is_idle = self.is_idle();
         let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short(&self.core);
         let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
         if (is_idle && is_wanted) || is_old || unsynced >= SEGMENTS_PER_SYNC {
@@ -516,6 +516,11 @@ impl Flusher {
         waiting.map(|waiting| waiting.run).sum()
     }
 
+    /// Whether everything handed over has been written.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && self.tier().flusher.queued() == 0
+    }
+
     /// Whether slots wait only for deaths to be written.
     pub(super) fn waits_for_deaths(&self) -> bool {
         let durable = self.deaths_durable;
@@ -572,7 +577,7 @@ impl Flusher {
             self.drains_seen = wanted;
             self.drain_deaths = self.tier().deaths.noted();
         }
-        let is_idle = self.in_flight.is_empty() && self.tier().flusher.queued() == 0;
+        let is_idle = self.is_idle();
         if is_new || (is_idle && !self.has_told(self.drain_deaths)) {
             if !self.has_told(self.drain_deaths) {
                 self.tier().open_for_deaths(&self.core, Source::Memory);

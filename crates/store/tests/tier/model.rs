@@ -96,7 +96,7 @@ impl Pair {
     fn restart(&mut self) {
         let (store, handle) = self.store.take().unwrap();
         drop(handle);
-        assert!(store.shutdown(PATIENCE));
+        assert!(store.shutdown(PATIENCE), "{:?}", stats(&store));
         drop(store);
         // Its first instant is 2.
         let shift = self.now - 2;
