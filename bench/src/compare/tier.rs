@@ -231,7 +231,7 @@ impl<'l> Subject<'l> {
             limits,
         )?)?;
         let wanted = match size {
-            4 => Wanted::AtLeast(0.7 * device.reads_per_s / 1e3),
+            4 => Wanted::AtLeast((0.7 * device.reads_per_s / 1e3).round()),
             _ => Wanted::Nothing,
         };
         let title = format!("GETs from the SSD, 32 outstanding, {size} KB");
