@@ -31,6 +31,7 @@ mod library;
 pub mod raw;
 mod receive;
 mod send;
+mod signals;
 mod worker;
 
 pub use {

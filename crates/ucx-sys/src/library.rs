@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::raw::{API_VERSION, Functions, ucs_status_t};
+use crate::signals::SignalHandlers;
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::CStr;
 use std::fmt;
@@ -61,9 +62,11 @@ impl Library {
     }
 
     fn open(file: &str) -> Result<Library, LoadError> {
+        let handlers = SignalHandlers::save();
         // SAFETY: UCX's initialisers do not depend on anything of ours; should the name belong to
         // another library, the same is assumed of it, as of every installed library.
         let code = unsafe { unix::Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
+        handlers.restore();
         let code = code.map_err(|error| LoadError::Absent {
             file: file.into(),
             reason: loader_reason(&error),

@@ -98,7 +98,27 @@ impl<S, R> UcxPort<S, R> {
         let Some(link) = self.links.remove(peer) else {
             return;
         };
+        self.worker.abandon();
         self.give_back_all_of(peer, &link.error());
+    }
+}
+
+impl<S, R> UcxPort<S, R> {
+    /// Lets UCX let go of everything, before the worker is dropped; abandons the worker where it does not.
+    pub(super) fn end_worker(&mut self) {
+        self.release_offers(None);
+        let mut turns = 0;
+        while self.is_anything_pending() && turns < LAST_TURNS_MAX {
+            self.worker.progress();
+            turns += 1;
+        }
+        if self.is_anything_pending() {
+            self.worker.abandon();
+        }
+    }
+
+    fn is_anything_pending(&self) -> bool {
+        self.sends.is_pending() || self.receives.is_pending()
     }
 }
 
@@ -107,11 +127,6 @@ impl<S, R> Drop for UcxPort<S, R> {
         for peer in self.links.peers() {
             self.close_link(peer);
         }
-        self.release_offers(None);
-        let mut turns = 0;
-        while (self.sends.is_pending() || self.receives.is_pending()) && turns < LAST_TURNS_MAX {
-            self.worker.progress();
-            turns += 1;
-        }
+        self.end_worker();
     }
 }

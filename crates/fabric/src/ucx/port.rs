@@ -288,6 +288,12 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         self.close_link(peer);
     }
 
+    fn look_after(&mut self) {
+        // Whoever dies between connecting and greeting is not known here, and may block the way all the
+        // same.
+        self.probing.want();
+    }
+
     fn arm(&mut self) -> Arming {
         let is_probing = self.probing != Probing::No;
         if is_probing || !self.completed.is_empty() || !self.arrivals.get().inbox.is_empty() {

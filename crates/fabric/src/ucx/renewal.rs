@@ -79,13 +79,13 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         if self.arrivals.attach(&mut worker).is_err() {
             return;
         }
-        self.release_offers(None);
-        let old = std::mem::replace(&mut self.worker, worker);
         for peer in self.links.peers() {
             self.lose_for_good(peer);
         }
-        // With its worker UCX lets go of everything, whether it says so or not.
-        drop(old);
+        // What goes over other networks than the blocked one is cancelled here: nothing of ours is
+        // touched any more, whether UCX's worker ends or is abandoned.
+        self.end_worker();
+        drop(std::mem::replace(&mut self.worker, worker));
         self.give_back_everything();
         self.set_address();
         // An error means that the thread does not wake before its time limit.
@@ -102,9 +102,10 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             let error = error.clone();
             self.completed.push(Event::Lost { peer, error });
         }
-        // The endpoint ends with the worker.
-        if matches!(link.stage, Stage::Lost(..)) {
-            link.stage = Stage::Lost(None, error);
+        if let Stage::Lost(endpoint, _) = &mut link.stage
+            && let Some(endpoint) = endpoint.take()
+        {
+            endpoint.close(&mut self.worker);
         }
     }
 

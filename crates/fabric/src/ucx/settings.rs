@@ -33,6 +33,12 @@ impl Settings {
     }
 }
 
+/// Variables by which users decide settings that have a shorter name in a program.
+const VARIABLES: [(&str, &str); 2] = [
+    ("MEMORY_INVALIDATE", "UCX_CMA_MEMORY_INVALIDATE"),
+    ("PUT_ENABLE", "UCX_TCP_PUT_ENABLE"),
+];
+
 /// How dead peers are noticed and survived unless somebody says otherwise.
 #[derive(Clone, Copy, Debug)]
 struct Situation<'a> {
@@ -49,16 +55,22 @@ pub(super) fn defaults(
     version: (u32, u32, u32),
     chosen: &Settings,
 ) -> Vec<(&'static str, &'static str)> {
+    let is_decided = |(name, _): &(&str, &str)| {
+        let mut variables = VARIABLES.iter().filter(|(known, _)| known == name);
+        variables.any(|(_, variable)| std::env::var_os(variable).is_some())
+    };
     let by_user = std::env::var("UCX_TLS").ok();
     let by_program = chosen.ucx.iter().find(|(name, _)| name == "TLS");
     let by_program = by_program.map(|(_, value)| value.as_str());
-    defaults_in(Situation {
+    let mut list = defaults_in(Situation {
         version,
         has_verbs: Path::new(VERBS_DEVICES)
             .read_dir()
             .is_ok_and(|mut devices| devices.next().is_some()),
         transports: by_user.as_deref().or(by_program),
-    })
+    });
+    list.retain(|setting| !is_decided(setting));
+    list
 }
 
 /// Keeping endpoints alive costs a message a second each, and notices an idle peer's death in about
@@ -68,6 +80,11 @@ pub(super) fn defaults(
 ///
 /// Without verbs, what sends without a copy is TCP alone, and UCX aborts now and then when a peer
 /// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies.
+///
+/// Within a host, large bodies are read from the other process's memory (CMA) instead of being copied
+/// through the shared queue, which a process that is killed while it writes there blocks for everyone
+/// (same page). UCX leaves CMA out where dead peers are to be reported unless it is told that
+/// memory can be invalidated; nothing here uses memory keys that would have to be.
 ///
 /// UCX warns of settings for transports that are not in use.
 fn defaults_in(situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {
@@ -80,6 +97,9 @@ fn defaults_in(situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {
         settings.push(("UD_TIMEOUT", "4s"));
     } else if situation.may_use(&["tcp"]) {
         settings.extend([("ZCOPY_THRESH", "inf"), ("PUT_ENABLE", "n")]);
+    }
+    if situation.may_use(&["sm", "shm", "cma"]) {
+        settings.push(("MEMORY_INVALIDATE", "y"));
     }
     settings
 }
@@ -122,6 +142,7 @@ mod tests {
         assert_eq!(value("TLS"), Some("rc"));
         assert_eq!(value("KEEPALIVE_INTERVAL"), Some("inf"));
         assert_eq!((list.len(), value("ZCOPY_THRESH")), (5, None));
+        assert_eq!(value("MEMORY_INVALIDATE"), None);
     }
 
     #[test]
@@ -141,13 +162,16 @@ mod tests {
         };
         let alone = ["KEEPALIVE_INTERVAL"];
         assert_eq!(names(situation(13, false, Some("self,posix"))), alone);
-        assert_eq!(names(situation(13, false, Some("^tcp,sysv"))), alone);
-        assert_eq!(names(situation(13, false, Some("^sysv"))).len(), 3);
+        let within = ["KEEPALIVE_INTERVAL", "MEMORY_INVALIDATE"];
+        assert_eq!(names(situation(13, false, Some("shm,self"))), within);
+        assert_eq!(names(situation(13, false, Some("^tcp,sysv"))), within);
+        assert_eq!(names(situation(13, false, Some("^tcp,cma"))), alone);
+        assert_eq!(names(situation(13, false, Some("^sysv"))).len(), 4);
         assert_eq!(names(situation(13, false, Some("self, tcp"))).len(), 3);
         assert_eq!(
             names(situation(13, true, Some("rc_verbs,ud_verbs"))).len(),
             4
         );
-        assert_eq!(names(situation(13, true, Some("all"))).len(), 4);
+        assert_eq!(names(situation(13, true, Some("all"))).len(), 5);
     }
 }

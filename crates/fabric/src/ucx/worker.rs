@@ -16,6 +16,7 @@ pub(super) struct Worker {
     descriptor: RawFd,
     header_bytes_max: usize,
     address: Vec<u8>,
+    is_abandoned: bool,
 }
 
 // SAFETY: the worker may be used by any thread, one at a time (`UCS_THREAD_MODE_SERIALIZED`).
@@ -46,6 +47,7 @@ impl Worker {
             descriptor: -1,
             header_bytes_max: 0,
             address: Vec::new(),
+            is_abandoned: false,
         };
         worker.descriptor = worker.read_descriptor()?;
         worker.header_bytes_max = worker.read_header_bytes_max()?;
@@ -126,6 +128,13 @@ impl Worker {
         check(self.library(), "ucp_worker_set_am_recv_handler", status)
     }
 
+    /// Leaves the worker to the system when this is dropped: it has operations that UCX neither completes
+    /// nor cancels, and UCX 1.13 ends the process when such a worker is destroyed
+    /// (`ucp_ep_destroy_base`, "Assertion `ucs_hlist_is_empty(...proto_reqs)' failed").
+    pub fn abandon(&mut self) {
+        self.is_abandoned = true;
+    }
+
     fn read_address(&self) -> Result<Vec<u8>, Error> {
         let (mut address, mut bytes) = (ptr::null_mut(), 0);
         let functions = self.functions();
@@ -163,6 +172,11 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        if self.is_abandoned {
+            // It is never moved again, so it calls nobody; its context must not end under it.
+            std::mem::forget(self.context.clone());
+            return;
+        }
         // SAFETY: given up once; its endpoints end with it, and what it was given pointers to is
         // dropped later.
         unsafe { (self.functions().ucp_worker_destroy)(self.handle) };
