@@ -273,6 +273,8 @@ impl World {
 
     fn turn(&mut self) {
         self.engine.collect(&self.mailbox, self.resources.clock.now);
+        // Their worker would close these connections; left here they would keep the mailbox itself.
+        drop(self.mailbox.collect_ended());
         self.engine.turn(&mut self.resources);
         self.resources.store.quiescent();
     }
