@@ -102,8 +102,7 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// network touches none of its memory any more. Unreceived offers of the peer are given up.
     fn close(&mut self, peer: Peer);
 
-    /// Looks after what no event tells of. To be called about once a second while anybody is connected or
-    /// expected.
+    /// Looks after the way into this port. To be called when somebody who was expected has not come.
     fn look_after(&mut self) {}
 
     /// Prepares for sleep; to be called anew before each wait for [`Port::descriptor`], which should

@@ -289,8 +289,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn look_after(&mut self) {
-        // Whoever dies between connecting and greeting is not known here, and may block the way all the
-        // same.
+        // Whoever dies before the greeting is not known here, and may block the way all the same.
         self.probing.want();
     }
 

@@ -99,6 +99,8 @@ impl Engine {
 
     /// Ends a session that was granted and not opened; the client's connection stays.
     pub(super) fn expire(&mut self, number: u32) {
+        // Its greeting may be stuck.
+        self.port.look_after();
         let conversation = self.remove(number);
         conversation.bond.release();
     }
@@ -107,8 +109,9 @@ impl Engine {
     fn end_now(&mut self, number: u32) {
         self.flush();
         let conversation = self.remove(number);
-        if let Some(peer) = conversation.peer() {
-            self.close(peer);
+        match conversation.peer() {
+            Some(peer) => self.close(peer),
+            None => self.port.look_after(),
         }
         conversation.bond.end();
     }

@@ -156,7 +156,6 @@ impl Engine {
         if !self.is_empty() {
             self.used_at = now;
         }
-        self.port.look_after();
         self.expire_tokens(now);
         self.close_sent(now);
         self.place().note_address(self.port.address());

@@ -168,6 +168,8 @@ impl Worker {
 
     fn sleep(&mut self, events: &mut Vec<Event>) {
         let Some(most) = self.arm_messages() else {
+            // What is waited for may need this processor: the network library has a thread of its own.
+            rustix::thread::sched_yield();
             return;
         };
         self.resources.store.park();
