@@ -37,20 +37,26 @@ pub(super) enum Copied {
 }
 
 impl Core {
-    /// Moves an item of a segment that is being emptied to the device.
-    pub fn spill(&self, hash: u64, location: Location, item: RawItem) -> Spilled {
-        let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_in_service()) else {
-            return Spilled::Refused;
-        };
+    /// An item in memory as the device is to have it: with its token written out.
+    fn outgoing<'i>(&self, hash: u64, location: Location, item: &'i RawItem) -> Incoming<'i> {
         let mut fields = item.fields();
-        fields.cas = Some(self.cas_of(location, item));
-        let incoming = Incoming {
+        fields.cas = Some(self.cas_of(location, *item));
+        Incoming {
             hash,
             key: item.key(),
             value: item.value(),
             fields,
             state: item.state(),
+        }
+    }
+
+    /// Moves an item of a segment that is being emptied to the device.
+    pub fn spill(&self, hash: u64, location: Location, item: RawItem) -> Spilled {
+        let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_in_service()) else {
+            return Spilled::Refused;
         };
+        let incoming = self.outgoing(hash, location, &item);
+        let fields = incoming.fields;
         let publish = |to| {
             let chain = self.index.lock(hash);
             let Some(slot) = chain.place_of(location) else {
@@ -94,15 +100,8 @@ impl Core {
             return Copied::Gone;
         }
         let item = self.arena.item(location);
-        let mut fields = item.fields();
-        fields.cas = Some(self.cas_of(location, item));
-        let incoming = Incoming {
-            hash,
-            key: item.key(),
-            value: item.value(),
-            fields,
-            state: item.state(),
-        };
+        let incoming = self.outgoing(hash, location, &item);
+        let fields = incoming.fields;
         let mut unwanted = Copied::Gone;
         let publish = |to| {
             let chain = self.index.lock(hash);

@@ -19,12 +19,11 @@
 //! | 96 | 28 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
 
-use super::{DEATH_BYTES, ENTRY_BYTES, FORMAT_VERSION, Reader, Writer};
+use super::{BLOCK_BYTES, DEATH_BYTES, ENTRY_BYTES, Reader, Writer};
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
 /// Size of a header; the first record follows.
-pub(crate) const HEADER_BYTES: usize = 128;
-const CHECKSUM: usize = 124;
+pub(crate) const HEADER_BYTES: usize = BLOCK_BYTES;
 
 /// What a segment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,15 +42,9 @@ pub(crate) struct SegmentHeader {
     pub echoes: u32,
 }
 
-const _: () = assert!(CHECKSUM + 4 == HEADER_BYTES);
-
 impl SegmentHeader {
     pub fn encode(&self, out: &mut [u8]) {
-        let out = &mut out[..HEADER_BYTES];
-        out.fill(0);
-        let mut writer = Writer(out);
-        writer.bytes(0, &MAGIC);
-        writer.u32(8, FORMAT_VERSION);
+        let mut writer = Writer::block(out, MAGIC);
         writer.u32(12, self.slots);
         writer.bytes(16, &self.store_id);
         writer.u64(32, self.write_number);
@@ -64,17 +57,13 @@ impl SegmentHeader {
         writer.u64(80, self.table_offset);
         writer.u32(88, self.table_checksum);
         writer.u32(92, self.echoes);
-        let checksum = crc32c::crc32c(&writer.0[..CHECKSUM]);
-        writer.u32(CHECKSUM, checksum);
+        writer.seal();
     }
 
     /// None for anything that is not a whole header of this version.
     pub fn decode(bytes: &[u8]) -> Option<SegmentHeader> {
-        let reader = Reader(bytes.get(..HEADER_BYTES)?);
-        let is_whole = reader.array(0) == MAGIC
-            && reader.u32(8) == FORMAT_VERSION
-            && reader.u32(CHECKSUM) == crc32c::crc32c(&bytes[..CHECKSUM]);
-        is_whole.then(|| SegmentHeader {
+        let reader = Reader::block(bytes, MAGIC)?;
+        Some(SegmentHeader {
             slots: reader.u32(12),
             store_id: reader.array(16),
             write_number: reader.u64(32),

@@ -18,10 +18,25 @@ pub(crate) use table::{
 /// Version of all structures; another one is not read.
 const FORMAT_VERSION: u32 = 1;
 
+/// Size of the blocks that say what a device or a segment is: magic, version, fields, and last a checksum
+/// of all before it.
+const BLOCK_BYTES: usize = 128;
+/// Where the checksum of a block stands.
+const CHECKSUM: usize = BLOCK_BYTES - 4;
+
 /// Reads numbers at fixed offsets.
 struct Reader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// The block at the front of `bytes`; none unless it is whole, of this kind and of this version.
+    fn block(bytes: &'a [u8], magic: [u8; 8]) -> Option<Reader<'a>> {
+        let reader = Reader(bytes.get(..BLOCK_BYTES)?);
+        let is_whole = reader.array(0) == magic
+            && reader.u32(8) == FORMAT_VERSION
+            && reader.u32(CHECKSUM) == crc32c::crc32c(&reader.0[..CHECKSUM]);
+        is_whole.then_some(reader)
+    }
+
     fn array<const BYTES: usize>(&self, offset: usize) -> [u8; BYTES] {
         let part = &self.0[offset..offset + BYTES];
         part.try_into().expect("the slice has this length")
@@ -39,7 +54,23 @@ impl Reader<'_> {
 /// Writes numbers at fixed offsets.
 struct Writer<'a>(&'a mut [u8]);
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// Begins a block of this kind at the front of `out`: all zero behind magic and version.
+    fn block(out: &'a mut [u8], magic: [u8; 8]) -> Writer<'a> {
+        let out = &mut out[..BLOCK_BYTES];
+        out.fill(0);
+        let mut writer = Writer(out);
+        writer.bytes(0, &magic);
+        writer.u32(8, FORMAT_VERSION);
+        writer
+    }
+
+    /// Ends a block.
+    fn seal(mut self) {
+        let checksum = crc32c::crc32c(&self.0[..CHECKSUM]);
+        self.u32(CHECKSUM, checksum);
+    }
+
     fn bytes(&mut self, offset: usize, bytes: &[u8]) {
         self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
     }

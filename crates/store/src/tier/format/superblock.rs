@@ -14,14 +14,11 @@
 //! | 72 | 52 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
 
-use super::{FORMAT_VERSION, Reader, Writer};
+use super::{Reader, Writer};
 
 const MAGIC: [u8; 8] = *b"FARCSSD\0";
-/// Bytes of it that mean something.
-const SUPERBLOCK_BYTES: usize = 128;
 /// Where its copies begin, in bytes from the device's start.
 pub(crate) const SUPERBLOCK_COPIES: [u64; 2] = [0, 4096];
-const CHECKSUM: usize = 124;
 
 /// What a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +32,9 @@ pub(crate) struct Superblock {
     pub flush_floor: u64,
 }
 
-const _: () = assert!(CHECKSUM + 4 == SUPERBLOCK_BYTES);
-
 impl Superblock {
     pub fn encode(&self, out: &mut [u8]) {
-        let out = &mut out[..SUPERBLOCK_BYTES];
-        out.fill(0);
-        let mut writer = Writer(out);
-        writer.bytes(0, &MAGIC);
-        writer.u32(8, FORMAT_VERSION);
+        let mut writer = Writer::block(out, MAGIC);
         writer.u32(12, self.segment_bytes);
         writer.bytes(16, &self.store_id);
         writer.u64(32, self.index_seed);
@@ -51,19 +42,15 @@ impl Superblock {
         writer.u64(48, self.generation);
         writer.u64(56, self.device_bytes);
         writer.u64(64, self.flush_floor);
-        let checksum = crc32c::crc32c(&writer.0[..CHECKSUM]);
-        writer.u32(CHECKSUM, checksum);
+        writer.seal();
     }
 
     /// None for anything that is not a whole superblock of this version.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
-        let reader = Reader(bytes.get(..SUPERBLOCK_BYTES)?);
-        let is_whole = reader.array(0) == MAGIC
-            && reader.u32(8) == FORMAT_VERSION
-            && reader.u32(CHECKSUM) == crc32c::crc32c(&bytes[..CHECKSUM]);
+        let reader = Reader::block(bytes, MAGIC)?;
         let segment_bytes = reader.u32(12);
         let is_possible = segment_bytes.is_power_of_two() && segment_bytes >= 64 << 10;
-        (is_whole && is_possible).then(|| Superblock {
+        is_possible.then(|| Superblock {
             segment_bytes,
             store_id: reader.array(16),
             index_seed: reader.u64(32),
