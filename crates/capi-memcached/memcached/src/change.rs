@@ -188,9 +188,7 @@ macro_rules! counts {
                     offset: u32,
                     value: *mut u64,
                 ) -> Return {
-                    let key = bytes(key, key_length);
-                    let (direction, offset) = (Direction::$direction, u64::from(offset));
-                    counted(handle, &Count { direction, group: key, key, offset, initial: None }, value)
+                    $by_key(handle, key, key_length, key, key_length, offset.into(), value)
                 }
 
                 #[doc = concat!($doc, " The group's key chooses the server.")]
@@ -218,9 +216,9 @@ macro_rules! counts {
                     expiration: libc::time_t,
                     value: *mut u64,
                 ) -> Return {
-                    let key = bytes(key, key_length);
-                    let (direction, initial) = (Direction::$direction, Some((initial, expiration)));
-                    counted(handle, &Count { direction, group: key, key, offset, initial }, value)
+                    $initial_by_key(
+                        handle, key, key_length, key, key_length, offset, initial, expiration, value,
+                    )
                 }
 
                 #[doc = concat!($doc, " Creates it where it is absent; needs the binary protocol. The group's key \
@@ -262,11 +260,7 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        let key = bytes(key, key_length);
-        code(context.delete(key, key, expiration))
+        memcached_delete_by_key(handle, key, key_length, key, key_length, expiration)
     }
 
     /// Removes an item; the expiration must be 0. The group's key chooses the server.
@@ -291,11 +285,7 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        let key = bytes(key, key_length);
-        code(context.touch(key, key, expiration))
+        memcached_touch_by_key(handle, key, key_length, key, key_length, expiration)
     }
 
     /// Gives an item a new expiry. The group's key chooses the server.
@@ -315,11 +305,7 @@ export! {
 
     /// Whether a key is there: MEMCACHED_SUCCESS or MEMCACHED_NOTFOUND.
     fn memcached_exist(handle: *mut Handle, key: *const c_char, key_length: usize) -> Return {
-        let Some(mut context) = context(handle) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        let key = bytes(key, key_length);
-        code(context.exist(key, key))
+        memcached_exist_by_key(handle, key, key_length, key, key_length)
     }
 
     /// Whether a key is there. The group's key chooses the server.

@@ -551,16 +551,8 @@ export! {
         flags: *mut u32,
         error: *mut Return,
     ) -> *mut c_char {
-        let mut why = Return::INVALID_ARGUMENTS;
-        let result = match context(handle) {
-            Some(context) if context.handle.has(flags::USE_UDP) => {
-                why = Return::NOT_SUPPORTED;
-                null_mut()
-            }
-            Some(mut context) => context.fetch(&raw mut (*handle).result, &mut why),
-            None => null_mut(),
-        };
-        tell(error, why);
+        let own = if handle.is_null() { null_mut() } else { &raw mut (*handle).result };
+        let result = memcached_fetch_result(handle, own, error);
         let Some(result) = result.as_mut() else {
             tell(length, 0);
             tell(key_length, 0);

@@ -181,12 +181,9 @@ macro_rules! verbs {
                     expiration: libc::time_t,
                     flags: u32,
                 ) -> Return {
-                    let Some(mut context) = context(handle) else {
-                        return Return::INVALID_ARGUMENTS;
-                    };
-                    let (key, value) = (bytes(key, key_length), bytes(value, value_length));
-                    let item = Item { group: key, key, value, expiration, flags, cas: 0 };
-                    code(context.store(&item, Verb::$verb))
+                    $by_key(
+                        handle, key, key_length, key, key_length, value, value_length, expiration, flags,
+                    )
                 }
 
                 #[doc = concat!($doc, " The group's key chooses the server.")]
@@ -234,12 +231,9 @@ export! {
         flags: u32,
         cas: u64,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        let (key, value) = (bytes(key, key_length), bytes(value, value_length));
-        let item = Item { group: key, key, value, expiration, flags, cas };
-        code(context.store(&item, Verb::Cas))
+        memcached_cas_by_key(
+            handle, key, key_length, key, key_length, value, value_length, expiration, flags, cas,
+        )
     }
 
     /// Stores a value where the item still has this CAS token. The group's key chooses the server.
