@@ -251,9 +251,12 @@ impl Tier {
         is_open || self.open(&mut assembler, core, 0, source).is_ok()
     }
 
-    /// Finishes the segment being assembled, if there is anything in it, and hands it to the flusher.
-    pub fn seal_open(&self) {
-        self.seal(&mut self.assembler());
+    /// Finishes the segment being assembled, if there is one, and hands it to the flusher. Returns the write number of
+    /// the last segment handed over.
+    pub fn seal_open(&self) -> u64 {
+        let mut assembler = self.assembler();
+        self.seal(&mut assembler);
+        assembler.next_write_number - 1
     }
 
     fn seal(&self, assembler: &mut Assembler) {

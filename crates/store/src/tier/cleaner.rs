@@ -19,6 +19,9 @@ const STOCK_MAX: u32 = 64;
 const CLEANING_LIVE_PART_MAX: u64 = 900;
 /// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
+/// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them frees one: the eighth
+/// is what tables and deaths may take.
+const CLEANING_GAIN_MIN: u64 = 1024 + 128;
 /// Segments cleaned before the flusher looks after its writes again.
 const CLEANED_PER_TURN: u32 = 4;
 /// How long cleaning waits for the device before it gives up.
@@ -148,22 +151,31 @@ impl Flusher {
         })
     }
 
+    /// The segment to be cleaned next; none where cleaning gains nothing.
     fn sparsest(&self) -> Option<u32> {
         let tier = self.tier();
         // What only tells of deaths gives way only where it must: they would have to be told again.
         let is_candidate =
             |slot: &u32| tier.is_room_wanted() || tier.slots.slot(*slot).live_items() > 0;
-        let candidates = self.written_slots().filter(is_candidate);
-        let slot = candidates.min_by_key(|&slot| self.live_part(slot))?;
+        // A run has one item: moving it gains nothing.
+        let is_gain = |slot: &u32| tier.slots.slot(*slot).run() == 1 || self.live_part(*slot) == 0;
         let may_be_dense = !self.core.config.evict && tier.is_room_wanted();
         let most = if may_be_dense {
             COMPACTING_LIVE_PART_MAX
         } else {
             CLEANING_LIVE_PART_MAX
         };
-        // A run has one item: moving it gains nothing.
-        let is_gain = tier.slots.slot(slot).run() == 1 || self.live_part(slot) == 0;
-        (is_gain && self.live_part(slot) < most).then_some(slot)
+        let segments: Vec<(u64, u32)> = self
+            .written_slots()
+            .filter(is_candidate)
+            .filter(is_gain)
+            .map(|slot| (self.live_part(slot), slot))
+            .filter(|&(live, _)| live < most)
+            .collect();
+        let dead: u64 = segments.iter().map(|(live, _)| 1024 - live).sum();
+        let (live, slot) = segments.into_iter().min()?;
+        // The live part of a single segment would fill as much of the next one, which would be cleaned in its turn.
+        (live == 0 || dead >= CLEANING_GAIN_MIN).then_some(slot)
     }
 
     /// Live bytes of a segment in 1024ths of its size; 0 if all has expired.

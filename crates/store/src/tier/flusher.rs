@@ -144,6 +144,8 @@ pub(super) struct Flusher {
     drains_seen: u64,
     /// Deaths noted when the last wish was seen.
     drain_deaths: u64,
+    /// The last segment that must be durable before the wish is granted, once all it asks for has been handed over.
+    drain_through: Option<u64>,
     unsynced_since: Instant,
     /// No slot is released before this death is durable.
     deaths_held: u64,
@@ -179,6 +181,7 @@ impl FlusherThread {
             last_tick: Instant::now(),
             drains_seen: 0,
             drain_deaths: 0,
+            drain_through: None,
             unsynced_since: Instant::now(),
             deaths_held: 0,
             floor_told: core.flush.floor(),
@@ -404,7 +407,10 @@ impl Flusher {
         let is_idle = self.is_idle();
         let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short(&self.core);
         let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
-        if (is_idle && is_wanted) || is_old || unsynced >= SEGMENTS_PER_SYNC {
+        let grants_drains = self.drain_through.is_some_and(|through| {
+            self.durable_through < through && self.written_through >= through
+        });
+        if (is_idle && is_wanted) || is_old || grants_drains || unsynced >= SEGMENTS_PER_SYNC {
             self.sync();
         }
     }
@@ -576,20 +582,27 @@ impl Flusher {
         if is_new {
             self.drains_seen = wanted;
             self.drain_deaths = self.tier().deaths.noted();
-        }
-        let is_idle = self.is_idle();
-        if is_new || (is_idle && !self.has_told(self.drain_deaths)) {
-            if !self.has_told(self.drain_deaths) {
-                self.tier().open_for_deaths(&self.core, Source::Memory);
-            }
+            self.drain_through = None;
             self.tier().seal_open();
-            self.take_jobs();
-            return;
         }
-        if is_idle && self.written_through == self.durable_through {
+        let Some(through) = self.drain_through else {
+            return self.hand_over_for_drains(is_new);
+        };
+        // Not once all is idle: cleaning goes on for as long as there is something to gain.
+        if self.durable_through >= through {
             self.tier().flusher.queue().drains_done = wanted;
             self.tier().flusher.tell_progress();
         }
+    }
+
+    /// Hands over the deaths and the flush floor that a drain asks for.
+    fn hand_over_for_drains(&mut self, is_new: bool) {
+        if self.has_told(self.drain_deaths) {
+            self.drain_through = Some(self.tier().seal_open());
+        } else if is_new || self.is_idle() {
+            self.write_deaths();
+        }
+        self.take_jobs();
     }
 
     /// Makes what was stored since the last call durable, with [`Durability::Sync`].
