@@ -9,6 +9,7 @@ pub mod conformance;
 pub mod control;
 pub mod engine;
 pub mod hits;
+pub mod host_memory;
 pub mod hybrid;
 pub mod limits;
 pub mod load;

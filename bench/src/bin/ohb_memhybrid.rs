@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use farcache_bench::host_memory;
 use farcache_bench::hybrid::device_limit::{self, DeviceLimit};
 use farcache_bench::hybrid::{Part, Report, Scan, ScanMode, run};
 use farcache_bench::load::keys::KeyId;
@@ -170,6 +171,10 @@ impl Options {
 
     fn measure(&self, launcher: &Launcher, candidate: &Candidate) -> io::Result<Part> {
         let options: Vec<&str> = candidate.options.iter().map(String::as_str).collect();
+        // What is beyond the memory may get into the page cache.
+        host_memory::take_and_give_back(
+            (self.maxmemory as f64 * (1.0 + self.spillfactor)) as usize,
+        );
         let server = launcher.start(candidate.product, &options)?;
         let client = self.connect(&server.address().to_string())?;
         let part = run(&client, candidate.name, &self.scan())?;

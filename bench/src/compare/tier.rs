@@ -3,6 +3,7 @@
 use super::table::{Row, Table, Wanted};
 use super::{Scope, plan};
 use crate::control::Control;
+use crate::host_memory;
 use crate::hybrid::device_limit::{self, DeviceLimit};
 use crate::load::blocking;
 use crate::load::closed_loop::ClosedLoop;
@@ -22,6 +23,8 @@ use std::time::Duration;
 
 /// Memory of each server, in MiB.
 const MEMORY_MEBIBYTES: u64 = 256;
+/// What a server takes of the machine's memory at most, its part of the page cache included.
+const HOST_MEMORY_BYTES: usize = 1 << 30;
 /// Bytes of an item beside its value, roughly.
 const ITEM_OVERHEAD_BYTES: u64 = 64;
 /// Sizes of the values, in bytes.
@@ -139,6 +142,7 @@ impl<'l> Subject<'l> {
     fn start(&self, ssd_mebibytes: u64) -> io::Result<ServerProcess> {
         // It need not be there.
         let _ = std::fs::remove_file(&self.file);
+        host_memory::take_and_give_back(HOST_MEMORY_BYTES);
         let (memory, file) = (MEMORY_MEBIBYTES.to_string(), self.file.display());
         let tier = match self.product {
             Product::Farcached => ["--ssd".to_owned(), format!("{file}:{ssd_mebibytes}m")],
