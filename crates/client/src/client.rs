@@ -4,7 +4,9 @@ use crate::connect::Fabric;
 use crate::distribution::Server;
 use crate::driver::{ProgressThread, Shared};
 use crate::request::{GetManyRequest, Request};
-use crate::{ClientConfig, Completion, Delivery, Error, Operation, Reply, Values};
+use crate::{
+    ClientConfig, Completion, Delivery, Error, LentMemory, Notice, Operation, Reply, Values,
+};
 use std::fmt;
 use std::sync::Arc;
 
@@ -129,10 +131,53 @@ impl Client {
         self.shared.leave(guard);
     }
 
+    /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has ended.
+    pub fn progress(&self) {
+        let guard = self.shared.poll();
+        self.shared.leave_noticed(guard);
+    }
+
+    /// Has a notice called once the request is complete. Where that is fetched or dropped before, the
+    /// notice may be called or not.
+    ///
+    /// Notices are called within [`Client::progress`], [`Client::test`] and all calls that wait, by whatever
+    /// thread makes them, and by the progress thread; never within calls that only submit. They may use
+    /// the client and wait; the thread calls no other notices meanwhile.
+    pub fn notify(&self, request: &impl AsRef<Request>, notice: Notice) {
+        let mut guard = self.shared.lock();
+        guard.engine.notify(request.as_ref().ticket, notice);
+        if guard.engine.has_notices() {
+            self.shared.leave(guard);
+        }
+    }
+
+    /// Registers memory with the network, so that large values are sent from there and received into it
+    /// without being registered each time. Over sockets it does nothing. It ends with
+    /// [`Client::unregister`] or the client.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: the network's reason, such as a limit for locked memory. A reason that is
+    /// not known yet, as nothing is connected, is not told: values are registered each time then.
+    pub fn register(&self, memory: &Arc<LentMemory>) -> Result<(), Error> {
+        self.shared.lock().register(memory)
+    }
+
+    /// Ends a registration. Nothing that was submitted with this memory may be under way.
+    pub fn unregister(&self, memory: &Arc<LentMemory>) {
+        self.shared.lock().unregister(memory);
+    }
+
     /// Whether a request is complete: waiting for it then takes no time. Moves all requests on.
     #[must_use]
     pub fn test(&self, request: &Request) -> bool {
         self.is_complete(request)
+    }
+
+    /// Whether a request is complete by what is known now; moves nothing.
+    #[must_use]
+    pub fn peek(&self, request: &impl AsRef<Request>) -> bool {
+        let mut guard = self.shared.lock();
+        guard.engine.is_complete(request.as_ref().ticket)
     }
 
     /// As [`Client::test`].
@@ -149,7 +194,7 @@ impl Client {
         drop(guard);
         let mut guard = self.shared.poll();
         let is_complete = guard.engine.is_complete(request.ticket);
-        self.shared.leave(guard);
+        self.shared.leave_noticed(guard);
         is_complete
     }
 
@@ -187,11 +232,11 @@ impl Client {
     /// # Panics
     /// There are no requests.
     #[must_use]
-    pub fn wait_any(&self, requests: &[Request]) -> usize {
+    pub fn wait_any(&self, requests: &[impl AsRef<Request>]) -> usize {
         assert!(!requests.is_empty(), "there is nothing to wait for");
         let complete = |engine: &mut crate::engine::Engine| {
             let mut requests = requests.iter();
-            requests.position(|request| engine.is_complete(request.ticket))
+            requests.position(|request| engine.is_complete(request.as_ref().ticket))
         };
         self.shared.wait_for(self.shared.lock(), complete)
     }

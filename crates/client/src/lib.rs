@@ -69,9 +69,10 @@ pub use config::{
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::Error;
-pub use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+pub use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes};
 pub use operation::{
-    Completion, Delivery, Direction, Initial, Operation, Reply, Route, Store, StoreMode, Value,
+    Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,
+    Value,
 };
 pub use request::{GetManyRequest, Request};
 pub use values::{ItemRef, Values};

@@ -256,6 +256,27 @@ pub struct Completion {
     pub unused: Option<ReceiveBytes>,
 }
 
+/// Called once when an operation has ended.
+pub struct Notice(Box<dyn FnOnce() + Send>);
+
+impl Notice {
+    /// A notice that calls this.
+    pub fn new(call: impl FnOnce() + Send + 'static) -> Self {
+        Notice(Box::new(call))
+    }
+
+    /// Calls it.
+    pub fn call(self) {
+        (self.0)();
+    }
+}
+
+impl std::fmt::Debug for Notice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Notice")
+    }
+}
+
 /// Where an operation goes and how long it may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivery<'a> {

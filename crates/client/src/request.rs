@@ -42,3 +42,15 @@ impl fmt::Debug for Request {
 #[must_use = "dropping a request gives its result up"]
 #[derive(Debug)]
 pub struct GetManyRequest(pub(crate) Request);
+
+impl AsRef<Request> for Request {
+    fn as_ref(&self) -> &Request {
+        self
+    }
+}
+
+impl AsRef<Request> for GetManyRequest {
+    fn as_ref(&self) -> &Request {
+        &self.0
+    }
+}

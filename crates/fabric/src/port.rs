@@ -1,11 +1,13 @@
 //! The interface that every network implements.
 
+use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
 use stable_deref_trait::StableDeref;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// The other end of one connection, as its port numbers it. A number is not used again before the
 /// loss or the close of the peer has been carried through.
@@ -101,6 +103,18 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// [`Error::Cancelled`] or [`Error::PeerLost`] in a later [`Port::progress`], after which the
     /// network touches none of its memory any more. Unreceived offers of the peer are given up.
     fn close(&mut self, peer: Peer);
+
+    /// Registers memory that large bodies will be sent from and received into, once, instead of piece
+    /// by piece when it is first used. Does nothing where the network has no use for it.
+    ///
+    /// # Errors
+    /// [`Error::System`]: the network's reason, such as a limit for locked memory.
+    fn register(&mut self, _memory: &Arc<LentMemory>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Ends a registration, at once or when nothing is under way any more.
+    fn unregister(&mut self, _memory: &Arc<LentMemory>) {}
 
     /// Looks after the way into this port. To be called when somebody who was expected has not come.
     fn look_after(&mut self) {}

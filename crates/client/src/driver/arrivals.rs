@@ -85,9 +85,13 @@ impl Driver {
     }
 
     /// Takes the client's end of the fabric.
-    fn open(&mut self, port: ClientPort) -> std::io::Result<()> {
+    fn open(&mut self, mut port: ClientPort) -> std::io::Result<()> {
         if let Some(descriptor) = port.descriptor() {
             watch(&self.events, &descriptor)?;
+        }
+        for memory in &self.lent {
+            // Where it cannot be registered at once, it is piece by piece as values are sent.
+            let _ = port.register(memory);
         }
         self.fabric = Some(port);
         Ok(())

@@ -25,7 +25,7 @@ use crate::engine::{Engine, Link, Settings};
 use crate::{ClientConfig, Error, connect};
 use arrivals::Arrival;
 use bell::Bell;
-use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes};
 use farcache_fabric::tcp::TcpPort;
 use farcache_fabric::{Inbox, Port};
 use rustix::event::epoll;
@@ -42,6 +42,8 @@ pub(crate) struct Driver {
     tcp: TcpPort<SendBytes, ReceiveBytes>,
     tcp_inbox: ClientInbox,
     fabric: Option<ClientPort>,
+    /// Memory to be registered with the fabric.
+    lent: Vec<Arc<LentMemory>>,
     fabric_inbox: ClientInbox,
     connector: Arc<Connector>,
     arrivals: (Sender<Arrival>, Receiver<Arrival>),
@@ -86,6 +88,7 @@ impl Driver {
             tcp,
             tcp_inbox: Inbox::default(),
             fabric: None,
+            lent: Vec::new(),
             fabric_inbox: Inbox::default(),
             connector: Arc::new(connector),
             arrivals: channel(),
@@ -106,6 +109,24 @@ fn watch(events: &OwnedFd, descriptor: &impl AsFd) -> io::Result<()> {
 }
 
 impl Driver {
+    /// Registers memory with the fabric, now or when it is opened.
+    pub(crate) fn register(&mut self, memory: &Arc<LentMemory>) -> Result<(), Error> {
+        if let Some(port) = &mut self.fabric {
+            let registered = port.register(memory);
+            registered.map_err(|error| Error::Configuration(error.to_string().into()))?;
+        }
+        self.lent.push(Arc::clone(memory));
+        Ok(())
+    }
+
+    /// Ends a registration.
+    pub(crate) fn unregister(&mut self, memory: &Arc<LentMemory>) {
+        self.lent.retain(|lent| !Arc::ptr_eq(lent, memory));
+        if let Some(port) = &mut self.fabric {
+            port.unregister(memory);
+        }
+    }
+
     /// The networks in use towards a server, if the fabric is.
     pub(crate) fn lanes(&self, server: usize) -> Option<String> {
         match (self.engine.link(server), &self.fabric) {

@@ -11,8 +11,10 @@
 use super::{Driver, clock};
 use crate::connect::Fabric;
 use crate::engine::{Engine, micros};
+use crate::operation::Notice;
 use crate::{ClientConfig, Error};
 use rustix::event::{Timespec, epoll};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,6 +32,11 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// Attempts to take the lock before the processor is given up.
 const LOCK_SPINS: u32 = 200;
+
+thread_local! {
+    /// This thread is inside of a notice. Others wait until that one has returned.
+    static IS_NOTIFYING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A driver that threads share.
 pub(crate) struct Shared {
@@ -139,10 +146,19 @@ impl Shared {
 
     /// Lets the lock go after moving something.
     pub(crate) fn leave(&self, mut guard: Guard<'_>) {
-        if guard.has_sleeper && !guard.arm(clock::about_now_us()) {
+        // Whoever sleeps is to call the notices that this thread does not call.
+        let is_needed = guard.engine.has_notices();
+        if guard.has_sleeper && (is_needed || !guard.arm(clock::about_now_us())) {
             self.bell.ring();
         }
         self.tell(&guard);
+    }
+
+    /// The same, calling the notices of what has ended.
+    pub(crate) fn leave_noticed(&self, mut guard: Guard<'_>) {
+        let notices = take_notices(&mut guard);
+        self.leave(guard);
+        call(notices);
     }
 
     /// Moves the driver until `ready` has something.
@@ -154,7 +170,7 @@ impl Shared {
         let mut spin = Spin::new();
         loop {
             if let Some(result) = ready(&mut guard.engine) {
-                self.leave(guard);
+                self.leave_noticed(guard);
                 return result;
             }
             if guard.turn(spin.now_us) {
@@ -182,6 +198,10 @@ impl Shared {
 
     /// Steps aside, looks at the clock, yields or sleeps, as it is time to.
     fn pause<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
+        if guard.engine.has_notices() && !IS_NOTIFYING.get() {
+            self.leave_noticed(guard);
+            guard = self.lock();
+        }
         if self.wanted.load(Ordering::Relaxed) > 0 {
             guard = self.step_aside(guard);
         }
@@ -268,5 +288,22 @@ impl Shared {
     /// Wakes the thread that sleeps for the ports.
     pub(crate) fn ring(&self) {
         self.bell.ring();
+    }
+}
+
+/// The notices that this thread is to call.
+fn take_notices(guard: &mut Guard<'_>) -> Vec<Notice> {
+    match guard.engine.has_notices() && !IS_NOTIFYING.get() {
+        true => guard.engine.take_notices(),
+        false => Vec::new(),
+    }
+}
+
+/// Calls notices, one after the other, and not from within each other.
+fn call(notices: Vec<Notice>) {
+    for notice in notices {
+        IS_NOTIFYING.set(true);
+        notice.call();
+        IS_NOTIFYING.set(false);
     }
 }

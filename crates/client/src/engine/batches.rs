@@ -3,6 +3,7 @@
 use super::slots::{NO_DEADLINE, Stage};
 use super::ticket::{self, BATCHES_MAX};
 use crate::Error;
+use crate::operation::Notice;
 use crate::values::{Place, Values};
 use farcache_fabric::bytes::ReceiveBytes;
 
@@ -16,6 +17,8 @@ pub(super) struct Batch {
     /// Keys of which the value, the absence or the error is not known.
     pub(super) missing: usize,
     is_abandoned: bool,
+    /// To be called when all values are there.
+    notice: Option<Notice>,
 }
 
 impl Batch {
@@ -27,6 +30,7 @@ impl Batch {
             values: Values::default(),
             missing: 0,
             is_abandoned: false,
+            notice: None,
         }
     }
 
@@ -46,6 +50,8 @@ impl Batch {
 pub(super) struct Batches {
     batches: Vec<Batch>,
     free: Vec<u32>,
+    /// Of multi-gets that have ended.
+    pub(super) notices: Vec<Notice>,
 }
 
 impl Batches {
@@ -117,6 +123,7 @@ impl Batches {
         }
         batch.deadline_us = NO_DEADLINE;
         batch.stage = Stage::Complete;
+        self.notices.extend(batch.notice.take());
         if batch.is_abandoned {
             self.release(index);
         }
@@ -133,11 +140,22 @@ impl Batches {
         Some(values)
     }
 
+    /// Has a notice called when all values are there.
+    pub(super) fn notify(&mut self, index: usize, notice: Notice) {
+        let batch = &mut self.batches[index];
+        match batch.stage {
+            Stage::Complete => self.notices.push(notice),
+            _ => batch.notice = Some(notice),
+        }
+    }
+
     /// Lets the values go, now or when all are there.
     pub(super) fn abandon(&mut self, index: usize) {
-        match self.batches[index].stage {
+        let batch = &mut self.batches[index];
+        batch.notice = None;
+        match batch.stage {
             Stage::Complete => self.release(index),
-            _ => self.batches[index].is_abandoned = true,
+            _ => batch.is_abandoned = true,
         }
     }
 

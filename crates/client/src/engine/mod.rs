@@ -36,7 +36,7 @@ pub(crate) use settings::micros;
 pub use transmit::Message;
 
 use crate::distribution::Placement;
-use crate::operation::Completion;
+use crate::operation::{Completion, Notice};
 use crate::values::Values;
 use batches::Batches;
 use server::{Server, Stage};
@@ -169,6 +169,28 @@ impl Engine {
             Named::Key { batch, .. } => self.batches.at(batch).stage,
         };
         stage == slots::Stage::Complete
+    }
+
+    /// Has a notice among those of [`Engine::take_notices`] once the result is there, unless it is
+    /// fetched or given up before.
+    pub fn notify(&mut self, ticket: Ticket, notice: Notice) {
+        match ticket::named(ticket.0) {
+            Named::Single { slot, .. } => self.slots.notify(slot, notice),
+            Named::Key { batch, .. } => self.batches.notify(batch, notice),
+        }
+    }
+
+    /// Whether notices wait to be called.
+    #[must_use]
+    pub fn has_notices(&self) -> bool {
+        !self.slots.notices.is_empty() || !self.batches.notices.is_empty()
+    }
+
+    /// The notices of what has ended, to be called when the engine is not in use.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        let mut notices = std::mem::take(&mut self.slots.notices);
+        notices.append(&mut self.batches.notices);
+        notices
     }
 
     /// Gives a result up: nobody will fetch it. What was lent is dropped when the network has let go

@@ -2,7 +2,7 @@
 
 use super::ticket::{self, SLOTS_MAX};
 use crate::Error;
-use crate::operation::{Completion, Reply};
+use crate::operation::{Completion, Notice, Reply};
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_proto::binary::Opcode;
 
@@ -44,6 +44,8 @@ pub(super) struct Slot {
     pub(super) flags: u32,
     pub(super) cas: u64,
     pub(super) statistics: Vec<(String, String)>,
+    /// To be called when the result is there.
+    pub(super) notice: Option<Notice>,
 }
 
 impl Slot {
@@ -63,6 +65,7 @@ impl Slot {
             flags: 0,
             cas: 0,
             statistics: Vec::new(),
+            notice: None,
         }
     }
 
@@ -78,6 +81,8 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     deadlines_us: Vec<u64>,
     free: Vec<u32>,
+    /// Of operations that have ended.
+    pub(super) notices: Vec<Notice>,
 }
 
 impl Slots {
@@ -148,6 +153,7 @@ impl Slots {
             self.release(index);
         } else {
             slot.stage = Stage::Complete;
+            self.notices.extend(slot.notice.take());
             self.deadlines_us[index] = NO_DEADLINE;
         }
     }
@@ -176,11 +182,22 @@ impl Slots {
         Some(completion)
     }
 
+    /// Has a notice called when the result is there.
+    pub(super) fn notify(&mut self, index: usize, notice: Notice) {
+        let slot = &mut self.slots[index];
+        match slot.stage {
+            Stage::Complete => self.notices.push(notice),
+            _ => slot.notice = Some(notice),
+        }
+    }
+
     /// Lets the result go, now or when it is there.
     pub(super) fn abandon(&mut self, index: usize) {
-        match self.slots[index].stage {
+        let slot = &mut self.slots[index];
+        slot.notice = None;
+        match slot.stage {
             Stage::Complete => self.release(index),
-            _ => self.slots[index].is_abandoned = true,
+            _ => slot.is_abandoned = true,
         }
     }
 
@@ -190,6 +207,7 @@ impl Slots {
         self.deadlines_us[index] = NO_DEADLINE;
         slot.lent = None;
         slot.room = None;
+        slot.notice = None;
         if slot.answer_due {
             slot.stage = Stage::Haunted;
             return;

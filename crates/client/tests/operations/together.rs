@@ -1,11 +1,13 @@
 //! Requests that overlap, in one thread and in several.
 
 use crate::blocking::config;
-use crate::support::{Product, Server};
+use crate::support::{Product, Server, wait_for};
 use farcache_client::{
-    Client, ClientConfig, Delivery, Direction, Initial, Operation, ReceiveBytes, Reply, Store,
-    Transport, Values,
+    Client, ClientConfig, Delivery, Direction, Initial, Notice, Operation, ReceiveBytes, Reply,
+    Store, Transport, Values,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const WAYS: [Transport; 2] = [Transport::Tcp, Transport::Fabric];
 
@@ -155,4 +157,56 @@ fn quiet_operations_are_carried_out() {
         let last = 499u32.to_be_bytes();
         assert!(client.get(last).expect("an answer").is_some());
     }
+}
+
+#[test]
+fn notices_tell_of_the_end_once() {
+    each_way(|_, config| {
+        let client = Client::new(config).expect("a client");
+        client.set("there", "value", 0).expect("stored");
+        let told = Arc::new(AtomicUsize::new(0));
+        let notice = || {
+            let told = Arc::clone(&told);
+            Notice::new(move || {
+                told.fetch_add(1, Ordering::SeqCst);
+            })
+        };
+        let gets: Vec<_> = (0..50).map(|_| client.submit(get("there"))).collect();
+        for request in &gets {
+            client.notify(request, notice());
+        }
+        let refused = client.submit(get(""));
+        client.notify(&refused, notice());
+        let many = client.submit_get_many(&["there"], Values::new(), Delivery::default());
+        client.notify(&many, notice());
+        wait_for("all notices", || {
+            if !config.progress_thread {
+                client.progress();
+            }
+            (told.load(Ordering::SeqCst) == gets.len() + 2).then_some(())
+        });
+        assert!(gets.iter().all(|request| client.peek(request)));
+        assert!(client.peek(&many) && client.peek(&refused));
+        for request in gets {
+            client.wait(request).expect("a value");
+        }
+        assert_eq!(told.load(Ordering::SeqCst), 52);
+    });
+}
+
+#[test]
+fn notices_may_use_the_client() {
+    each_way(|_, config| {
+        let client = Client::new(config).expect("a client");
+        let (its_client, (sender, told)) = (client.clone(), std::sync::mpsc::channel());
+        let set = client.submit(Operation::Store(Store::set(b"first", "1")));
+        let notice = Notice::new(move || {
+            its_client.set("second", "2", 0).expect("stored");
+            sender.send(its_client.get("second")).expect("heard");
+        });
+        client.notify(&set, notice);
+        client.wait(set).expect("stored");
+        let second = wait_for("the notice", || told.try_recv().ok());
+        assert_eq!(second.expect("an answer").expect("there").value, b"2");
+    });
 }

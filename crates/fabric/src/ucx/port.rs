@@ -8,10 +8,11 @@ use super::links::{Link, Links, Stage};
 use super::probe::Prober;
 use super::process::Process;
 use super::receiving::{self, Receives};
-use super::region::Regions;
+use super::region::{Region, Regions};
 use super::renewal::Probing;
 use super::sending::{self, Outgoing, Sends};
 use super::worker::{Armed, Worker};
+use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
 use crate::inbox::{Event, Inbox, Offer};
@@ -20,6 +21,7 @@ use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::ucs_status_t;
 use rustix::event::epoll;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// A port of a [`Network`](super::Network).
 ///
@@ -33,6 +35,8 @@ pub struct UcxPort<S, R> {
     pub(super) receives: Receives<R>,
     pub(super) finished: Finished,
     regions: Regions,
+    /// Registrations that end as soon as UCX holds nothing of ours.
+    retired: Vec<Arc<Region>>,
     pub(super) links: Links,
     /// Closed connections of which UCX has not let go.
     pub(super) closing: Vec<Peer>,
@@ -72,6 +76,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             receives: Receives::default(),
             finished,
             regions,
+            retired: Vec::new(),
             links: Links::default(),
             closing: Vec::new(),
             completed: Vec::new(),
@@ -127,6 +132,13 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         if let Payload::Large { body, tag, .. } = payload {
             let outcome = Err(self.links.get(peer).map_or(Error::Cancelled, Link::error));
             self.completed.push(Event::Sent { tag, body, outcome });
+        }
+    }
+
+    /// Ends registrations once UCX holds nothing of ours, given up or not, that may name them.
+    fn end_retired(&mut self) {
+        if !self.retired.is_empty() && self.sends.is_idle() && self.receives.is_idle() {
+            self.retired.clear();
         }
     }
 
@@ -288,12 +300,25 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         self.close_link(peer);
     }
 
+    fn register(&mut self, memory: &Arc<LentMemory>) -> Result<(), Error> {
+        let keeper = Arc::clone(memory);
+        let region = Region::new(&self.context, memory.start(), memory.len(), keeper)?;
+        self.regions.add(region);
+        Ok(())
+    }
+
+    fn unregister(&mut self, memory: &Arc<LentMemory>) {
+        self.retired.extend(self.regions.remove(memory.start()));
+        self.end_retired();
+    }
+
     fn look_after(&mut self) {
         // Whoever dies before the greeting is not known here, and may block the way all the same.
         self.probing.want();
     }
 
     fn arm(&mut self) -> Arming {
+        self.end_retired();
         let is_probing = self.probing != Probing::No;
         if is_probing || !self.completed.is_empty() || !self.arrivals.get().inbox.is_empty() {
             return Arming::Busy;

@@ -51,6 +51,11 @@ impl<R> Receives<R> {
         self.slots.iter().any(|slot| slot.receiving.is_some())
     }
 
+    /// Whether UCX knows of no body any more.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     /// Gives up what is under way from a peer whose process is gone and of which everything has been
     /// read: UCX will not write to it any more, even where it never says so. The slots are not used
     /// again before it does.

@@ -79,6 +79,14 @@ impl Regions {
         self.list.push(Arc::new(region));
     }
 
+    /// Takes out the registration of memory that begins here, if there is one.
+    pub fn remove(&mut self, start: NonNull<u8>) -> Option<Arc<Region>> {
+        let first = start.as_ptr().addr();
+        let begins_here = |region: &Arc<Region>| region.addresses.start == first;
+        let index = self.list.iter().position(begins_here)?;
+        Some(self.list.swap_remove(index))
+    }
+
     /// The registration of the memory that this lies in.
     pub fn find(&self, bytes: &[u8]) -> Option<ucp_mem_h> {
         let Range { start, end } = bytes.as_ptr_range();

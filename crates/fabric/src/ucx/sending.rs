@@ -73,6 +73,11 @@ impl<S> Sends<S> {
         self.slots.iter().any(|slot| slot.peer.is_some())
     }
 
+    /// Whether UCX knows of no message any more.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     /// Gives up what is under way for a peer whose process is gone: UCX will not read it any more, even
     /// where it never says so. The slots are not used again before it does.
     pub fn give_up(&mut self, peer: Peer) -> Vec<Returned<S>> {
