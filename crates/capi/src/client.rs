@@ -1,0 +1,133 @@
+//! The handle, and what it knows of its servers.
+
+use crate::arguments::{bytes, reference, reference_mut, text};
+use crate::buffer::Registered;
+use crate::options::Options;
+use crate::status::{Failure, Status, status_of};
+use farcache_client::Client;
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+
+/// A client of one or several servers; any number of threads may use it at the same time.
+pub struct ClientHandle(pub Arc<ClientState>);
+
+/// What requests and buffers keep of their client.
+pub struct ClientState {
+    pub client: Client,
+    pub registered: Mutex<Vec<Arc<Registered>>>,
+    /// How many there are, to be looked at without the lock.
+    pub registered_count: AtomicUsize,
+    /// Multi-gets under way.
+    pub multi_gets: AtomicUsize,
+}
+
+fn create(servers: &str, options: Option<&Options>) -> Result<ClientHandle, Failure> {
+    let config = match options {
+        Some(options) => options.config(servers),
+        None => Options::default().config(servers),
+    }?;
+    let client = Client::new(&config).map_err(|error| Failure::from(&error))?;
+    Ok(ClientHandle(Arc::new(ClientState {
+        client,
+        registered: Mutex::default(),
+        registered_count: AtomicUsize::new(0),
+        multi_gets: AtomicUsize::new(0),
+    })))
+}
+
+/// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the path of a unix socket.
+/// Nothing is connected before the first operation. options may be null. To be freed with farcache_client_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_client_new(
+    servers: *const c_char,
+    options: *const Options,
+    client: *mut *mut ClientHandle,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let arguments = || unsafe { Ok((text(servers)?, options.as_ref(), reference_mut(client)?)) };
+    status_of(arguments().and_then(|(servers, options, place)| {
+        *place = std::ptr::null_mut();
+        *place = Box::into_raw(Box::new(create(servers, options)?));
+        Ok(Status::Ok)
+    }))
+}
+
+/// Frees a client. Its requests and buffers stay valid and keep what they need of it. Null is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_client_free(client: *mut ClientHandle) {
+    if !client.is_null() {
+        // SAFETY: C's contract; made by `farcache_client_new`.
+        drop(unsafe { Box::from_raw(client) });
+    }
+}
+
+/// Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is complete. Never waits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_progress(client: *const ClientHandle) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    status_of(unsafe { reference(client) }.map(|client| {
+        client.0.client.progress();
+        Status::Ok
+    }))
+}
+
+/// How many servers there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_servers(client: *const ClientHandle) -> usize {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let client = unsafe { client.as_ref() };
+    client.map_or(0, |client| client.0.client.servers().len())
+}
+
+/// The number of the server on which a key lives, counted from 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_server_of_key(
+    client: *const ClientHandle,
+    key: *const c_void,
+    key_bytes: usize,
+    server: *mut usize,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let arguments = || unsafe {
+        Ok((
+            reference(client)?,
+            bytes(key, key_bytes)?,
+            reference_mut(server)?,
+        ))
+    };
+    status_of(arguments().and_then(|(client, key, place)| {
+        let none = || Failure::new(Status::NoServers, "there are no servers");
+        *place = client.0.client.server_of_key(key).ok_or_else(none)?;
+        Ok(Status::Ok)
+    }))
+}
+
+/// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a socket or not at all. As
+/// with snprintf the text is cut off to fit into room_bytes, zero byte included, and its whole length is returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_lanes(
+    client: *const ClientHandle,
+    server: usize,
+    room: *mut c_char,
+    room_bytes: usize,
+) -> usize {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let Some(client) = (unsafe { client.as_ref() }) else {
+        return 0;
+    };
+    let client = &client.0.client;
+    let lanes = match server < client.servers().len() {
+        true => client.lanes(server).unwrap_or_default(),
+        false => String::new(),
+    };
+    if !room.is_null() && room_bytes > 0 {
+        let fitting = lanes.len().min(room_bytes - 1);
+        // SAFETY: C's contract: the room has `room_bytes` bytes, and `fitting` is less.
+        unsafe {
+            std::ptr::copy_nonoverlapping(lanes.as_ptr(), room.cast(), fitting);
+            room.add(fitting).write(0);
+        }
+    }
+    lanes.len()
+}
