@@ -44,9 +44,10 @@ impl Client {
     /// # Errors
     /// As [`Client::new`].
     pub fn over(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::new(config, fabric)?);
+        let has_progress_thread = config.progress_thread_chosen()?;
+        let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
         let servers = shared.lock().engine.placement().servers().into();
-        let progress = match config.progress_thread {
+        let progress = match has_progress_thread {
             false => None,
             true => Some(Arc::new(ProgressThread::start(&shared).map_err(
                 |error| Error::Configuration(format!("no progress thread: {error}").into()),
@@ -88,6 +89,15 @@ impl Client {
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
         self.shared.submitted(guard, now_us);
+        Request::new(&self.shared, ticket)
+    }
+
+    /// Begins an operation and sends it, unless others are under way to the same server and few wait: then it waits for
+    /// more to travel together with, or for the next [`Client::flush`], [`Client::test`] or wait.
+    pub fn submit_in_company(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared.submitted_in_company(guard, now_us);
         Request::new(&self.shared, ticket)
     }
 
@@ -187,15 +197,7 @@ impl Client {
     }
 
     fn is_complete(&self, request: &Request) -> bool {
-        let mut guard = self.shared.lock();
-        if guard.engine.is_complete(request.ticket) {
-            return true;
-        }
-        drop(guard);
-        let mut guard = self.shared.poll();
-        let is_complete = guard.engine.is_complete(request.ticket);
-        self.shared.leave_noticed(guard);
-        is_complete
+        self.shared.is_complete(request.ticket)
     }
 
     /// Waits for a request.

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// The variable that overrides [`ClientConfig::transport`]: `auto`, `fabric` or `tcp`.
 pub const TRANSPORT_VARIABLE: &str = "FARCACHE_TRANSPORT";
 
+/// The variable that overrides [`ClientConfig::progress_thread`]: `thread` or `caller`.
+pub const PROGRESS_VARIABLE: &str = "FARCACHE_PROGRESS";
+
 /// What carries the operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
@@ -96,6 +99,7 @@ pub struct ClientConfig {
     /// How long a waiting thread polls before it sleeps: 50 us.
     pub spin: Duration,
     /// Whether a thread of its own moves the operations while nobody waits for them: no.
+    /// [`PROGRESS_VARIABLE`] in the environment goes first.
     pub progress_thread: bool,
 }
 
@@ -130,6 +134,21 @@ impl ClientConfig {
             servers: parse_servers(servers)?,
             ..ClientConfig::default()
         })
+    }
+
+    /// Whether there is a progress thread, after a look at the environment.
+    ///
+    /// # Errors
+    /// The variable holds something else than who moves operations.
+    pub fn progress_thread_chosen(&self) -> Result<bool, Error> {
+        match std::env::var(PROGRESS_VARIABLE).as_deref() {
+            Ok("thread") => Ok(true),
+            Ok("caller") => Ok(false),
+            Ok(other) => Err(Error::Configuration(
+                format!("{PROGRESS_VARIABLE} is thread or caller, not {other:?}").into(),
+            )),
+            Err(_) => Ok(self.progress_thread),
+        }
     }
 
     /// The transport, after a look at the environment.

@@ -65,7 +65,8 @@ mod values;
 pub use calls::{Item, ItemInfo};
 pub use client::Client;
 pub use config::{
-    ClientConfig, Credentials, TRANSPORT_VARIABLE, TlsSettings, Transport, parse_servers,
+    ClientConfig, Credentials, PROGRESS_VARIABLE, TRANSPORT_VARIABLE, TlsSettings, Transport,
+    parse_servers,
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::Error;

@@ -2,6 +2,7 @@
 
 use crate::driver::Shared;
 use crate::engine::Ticket;
+use crate::{Completion, Values};
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,6 +25,23 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Whether it is complete, as [`Client::test`](crate::Client::test).
+    #[must_use]
+    pub fn test(&self) -> bool {
+        self.shared.is_complete(self.ticket)
+    }
+
+    /// Waits for it, as [`Client::complete`](crate::Client::complete); the client may be gone.
+    pub fn complete(mut self) -> Completion {
+        let guard = self.shared.lock();
+        let ticket = self.ticket;
+        let completion = self.shared.wait_for(guard, |engine| engine.fetch(ticket));
+        self.is_fetched = true;
+        completion
+    }
+}
+
 impl Drop for Request {
     fn drop(&mut self) {
         if !self.is_fetched {
@@ -42,6 +60,20 @@ impl fmt::Debug for Request {
 #[must_use = "dropping a request gives its result up"]
 #[derive(Debug)]
 pub struct GetManyRequest(pub(crate) Request);
+
+impl GetManyRequest {
+    /// Waits for it, as [`Client::wait_get_many`](crate::Client::wait_get_many); the client may be gone.
+    pub fn wait(mut self) -> Values {
+        let request = &mut self.0;
+        let guard = request.shared.lock();
+        let ticket = request.ticket;
+        let values = request
+            .shared
+            .wait_for(guard, |engine| engine.fetch_values(ticket));
+        request.is_fetched = true;
+        values
+    }
+}
 
 impl AsRef<Request> for Request {
     fn as_ref(&self) -> &Request {

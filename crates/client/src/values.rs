@@ -109,6 +109,30 @@ impl Values {
         self.errors.first()
     }
 
+    /// The failures of the keys.
+    #[must_use]
+    pub fn errors(&self) -> &[Error] {
+        &self.errors
+    }
+
+    /// Takes the value of a key out, which is absent from then on; a large one in the memory that it was received
+    /// in.
+    ///
+    /// # Panics
+    /// Fewer keys were asked for.
+    pub fn take(&mut self, index: usize) -> Option<Vec<u8>> {
+        let entry = &mut self.entries[index];
+        let value = match entry.place {
+            Place::Inline { start, bytes } => {
+                self.bytes[start as usize..][..bytes as usize].to_vec()
+            }
+            Place::Large(number) => std::mem::take(&mut self.larges[number as usize]).into_vec(),
+            _ => return None,
+        };
+        entry.place = Place::Missing;
+        Some(value)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.bytes.clear();

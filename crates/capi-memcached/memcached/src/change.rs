@@ -3,12 +3,10 @@
 use crate::arguments::{bytes, code, context, tell};
 use crate::connection::{code_of, delivery};
 use crate::context::Context;
+use crate::key::OVER_S;
 use farcache_client::{Direction, Error, Initial, Operation, Reply, Store, StoreMode, Value};
 use farcache_libmemcached_abi::{EXPIRATION_NOT_ADD, Handle, Return, flags};
 use std::ffi::c_char;
-
-/// An expiry that is over at once: 31 days, which as a time of day is in January 1970.
-const OVER_S: u32 = 2_678_400;
 
 /// Counting as the application asks for it.
 struct Count<'a> {
@@ -71,7 +69,7 @@ impl Context<'_> {
         self.rebuild_when_due();
         let server = self.server_of_key(group);
         let key = self.full_key(key).into_owned();
-        let expiry_s = expiration as u32;
+        let expiry_s = self.expiry_s(expiration);
         self.plain(
             Operation::Touch {
                 key: &key,

@@ -42,6 +42,7 @@ impl Context<'_> {
             timeout: milliseconds(handle.poll_timeout),
             reconnect_delay_min: retry,
             reconnect_delay_max: retry,
+            progress_thread: self.state.has_progress_thread,
             ..ClientConfig::default()
         }
     }
@@ -59,6 +60,8 @@ impl Context<'_> {
 
     /// Ends the connections, after what is under way. The next operation connects anew.
     pub(crate) fn disconnect(&mut self) {
+        // What has not arrived is given up.
+        self.state.batches.clear();
         if let Some(client) = self.state.client.take() {
             for request in self.state.pending.drain(..) {
                 let _ = client.complete(request);

@@ -30,8 +30,14 @@ pub(crate) struct State {
     pub(crate) pending: Vec<farcache_client::Request>,
     /// Values that wait to be fetched.
     pub(crate) batches: std::collections::VecDeque<crate::get::Batch>,
+    /// A server that failed while its values were fetched.
+    pub(crate) fetch_failure: Option<farcache_libmemcached_abi::Return>,
+    /// Length of the value that was got last, as that of the next is likely to be no greater.
+    pub(crate) expected_bytes: usize,
     /// What `--FABRIC` said.
     pub(crate) transport: farcache_client::Transport,
+    /// What `--PROGRESS` said: whether a thread moves operations on.
+    pub(crate) has_progress_thread: bool,
 }
 
 /// A handle in use.

@@ -14,14 +14,35 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// Most keys that the client takes at once.
-const BATCH_KEYS_MAX: usize = 1 << 16;
+/// Keys of the first question to each server: its answer shows whether there is one, and is waited for.
+const FIRST_KEYS: usize = 8;
 
-/// Values of one server that wait to be fetched.
+/// Keys of each further question; their values wait with the server until they are fetched or have arrived meanwhile.
+const FURTHER_KEYS: usize = 64;
+
+/// Values of at least so many bytes are handed over in the memory that they were received in; a smaller one is copied
+/// into the memory of the value before.
+const HANDED_OVER_BYTES_MIN: usize = 4 << 10;
+
+/// Room that a value is received into if the one before was not larger, in bytes.
+const EXPECTED_BYTES_MIN: usize = 128;
+
+/// As [`EXPECTED_BYTES_MIN`] at most: larger values are announced, and then get room of their size.
+const EXPECTED_BYTES_MAX: usize = 16 << 10;
+
+/// Values of one server that are fetched, one after the other.
 pub(crate) struct Batch {
+    server: usize,
     keys: Vec<Vec<u8>>,
-    values: Values,
+    answer: Answer,
     next: usize,
+    /// Whether CAS tokens were asked for.
+    tells_cas: bool,
+}
+
+enum Answer {
+    Awaited(GetManyRequest),
+    There(Values),
 }
 
 /// A value that was got.
@@ -46,7 +67,7 @@ impl Context<'_> {
         self.rebuild_when_due();
         self.state.batches.clear();
         let server = self.server_of_key(if group.is_empty() { key } else { group });
-        let key = self.full_key(key).into_owned();
+        let key = self.full_key(key);
         let (count, replicas) = (self.state.servers.len(), self.replicas());
         let mut outcome = Err(Return::NOTFOUND);
         for replica in 0..=replicas {
@@ -59,9 +80,12 @@ impl Context<'_> {
     }
 
     fn get_at(&mut self, server: usize, key: &[u8]) -> Result<Got, Return> {
-        let into = ReceiveBytes::default();
+        // With room for the zero byte behind it.
+        let into = Vec::with_capacity(self.state.expected_bytes.max(EXPECTED_BYTES_MIN) + 1);
+        let into = ReceiveBytes::from(into);
         match self.carry_out(Operation::Get { key, into }, server)? {
             Ok(Reply::Value { value, flags, .. }) => {
+                self.state.expected_bytes = value.len().min(EXPECTED_BYTES_MAX);
                 let value = self.readable(value.into_vec())?;
                 Ok(Got { value, flags })
             }
@@ -81,8 +105,11 @@ impl Context<'_> {
         }
     }
 
-    /// A copy of a value in memory for the application; null where there is none.
-    fn handed_out(&mut self, value: &[u8]) -> *mut c_char {
+    /// A value in memory for the application; null where there is none.
+    fn handed_out(&mut self, value: Vec<u8>) -> *mut c_char {
+        if memory::is_c(self.handle) {
+            return memory::hand_over(value).0;
+        }
         // SAFETY: the handle is created; the memory has room for the value and a zero byte behind it.
         unsafe {
             let memory: *mut u8 = memory::allocate(self.raw(), value.len() + 1).cast();
@@ -165,6 +192,7 @@ impl Context<'_> {
         keys.iter().try_for_each(|key| self.check_key(key))?;
         self.rebuild_when_due();
         self.state.batches.clear();
+        self.state.fetch_failure = None;
         let _ = self.settle();
         let mut of_servers = BTreeMap::<usize, Vec<Vec<u8>>>::new();
         for key in keys {
@@ -173,6 +201,9 @@ impl Context<'_> {
                 .entry(server)
                 .or_default()
                 .push(self.full_key(key).into_owned());
+        }
+        if self.replicas() == 0 {
+            return self.stream(of_servers);
         }
         let count = self.state.servers.len();
         let mut outcome = Err(Return::FAILURE);
@@ -192,84 +223,130 @@ impl Context<'_> {
     }
 
     /// Sends all questions before any answer is waited for.
-    fn ask(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<Vec<Asked>, Return> {
+    fn ask(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<Vec<Batch>, Return> {
         let client = self.client()?;
+        let tells_cas = self.is_binary() || self.handle.has(flags::SUPPORT_CAS);
         let mut asked = Vec::new();
         for (server, keys) in of_servers {
-            for keys in keys.chunks(BATCH_KEYS_MAX) {
-                let request = client.submit_get_many(keys, Values::new(), delivery(server));
-                asked.push((server, keys.to_vec(), request));
+            let mut keys = keys.into_iter().peekable();
+            let mut count = FIRST_KEYS;
+            while keys.peek().is_some() {
+                let keys: Vec<_> = keys.by_ref().take(count).collect();
+                let request = client.submit_get_many(&keys, Values::new(), delivery(server));
+                asked.push(Batch {
+                    server,
+                    keys,
+                    answer: Answer::Awaited(request),
+                    next: 0,
+                    tells_cas,
+                });
+                count = FURTHER_KEYS;
             }
         }
+        client.flush();
         Ok(asked)
+    }
+
+    /// Asks, and waits until each server has shown that it answers. Good where any does.
+    fn stream(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<(), Return> {
+        let mut outcome = Err(Return::FAILURE);
+        let mut seen = None;
+        for mut batch in self.ask(of_servers)? {
+            let is_first = seen != Some(batch.server);
+            if is_first {
+                seen = Some(batch.server);
+                match self.arrive(&mut batch) {
+                    Ok(()) => outcome = Ok(()),
+                    Err(code) => outcome = outcome.map_err(|_| code),
+                }
+            }
+            self.state.batches.push_back(batch);
+        }
+        outcome
+    }
+
+    /// Waits for the values of a batch. Fails where their server does.
+    fn arrive(&mut self, batch: &mut Batch) -> Result<(), Return> {
+        let Answer::Awaited(_) = &batch.answer else {
+            return Ok(());
+        };
+        let nothing = Answer::There(Values::new());
+        let Answer::Awaited(request) = std::mem::replace(&mut batch.answer, nothing) else {
+            return Ok(());
+        };
+        let values = request.wait();
+        let mut errors = values.errors().iter();
+        let lost = errors.find(|error| error.is_connection()).cloned();
+        batch.answer = Answer::There(values);
+        match lost {
+            None => {
+                self.state.servers[batch.server].failures = 0;
+                Ok(())
+            }
+            Some(error) => Err(self.server_failed(batch.server, &error)),
+        }
     }
 
     /// Waits for the answers; returns the keys that a server did not have. The outcome is good where any server
     /// answered.
     fn gather(
         &mut self,
-        asked: Vec<Asked>,
+        asked: Vec<Batch>,
         outcome: &mut Result<(), Return>,
     ) -> Vec<(usize, Vec<Vec<u8>>)> {
         let mut absent = Vec::new();
-        for (server, keys, request) in asked {
-            let Ok(client) = self.client() else { continue };
-            let values = client.wait_get_many(request);
-            let missing = |index: &usize| matches!(values.get(*index), Ok(None) | Err(_));
-            let missing: Vec<_> = (0..keys.len())
-                .filter(missing)
-                .map(|index| keys[index].clone())
-                .collect();
-            match values
-                .error()
-                .filter(|error| error.is_connection())
-                .cloned()
-            {
-                None => {
-                    self.state.servers[server].failures = 0;
-                    *outcome = Ok(());
-                }
-                Some(error) => {
-                    let code = self.server_failed(server, &error);
-                    *outcome = outcome.map_err(|_| code);
-                }
+        for mut batch in asked {
+            match self.arrive(&mut batch) {
+                Ok(()) => *outcome = Ok(()),
+                Err(code) => *outcome = outcome.map_err(|_| code),
             }
+            let missing = batch.missing();
             if !missing.is_empty() {
-                absent.push((server, missing));
+                absent.push((batch.server, missing));
             }
-            self.state.batches.push_back(Batch {
-                keys,
-                values,
-                next: 0,
-            });
+            self.state.batches.push_back(batch);
         }
         absent
     }
 
-    /// Fills a result with the next value that waits; false where none does.
+    /// Fills a result with the next value; false where there is none.
     fn fetch_next(&mut self, into: &mut ResultStructure) -> Result<bool, Return> {
-        let prefix = self.namespace().len();
-        let tells_cas = self.is_binary() || self.handle.has(flags::SUPPORT_CAS);
-        while let Some(batch) = self.state.batches.front_mut() {
-            let index = batch.next;
-            if index == batch.keys.len() {
-                self.state.batches.pop_front();
-                continue;
+        while let Some(mut batch) = self.state.batches.pop_front() {
+            if let Err(code) = self.arrive(&mut batch) {
+                self.state.fetch_failure.get_or_insert(code);
             }
-            batch.next += 1;
-            let Ok(Some(item)) = batch.values.get(index) else {
+            let Some(found) = batch.take_next() else {
                 continue;
             };
-            let (flags, cas) = (item.flags, item.cas);
-            let (key, value) = (batch.keys[index].clone(), item.value.to_vec());
-            let value = self.readable(value)?;
-            result::fill(into, key.get(prefix..).unwrap_or(&key), &value)?;
-            into.item_flags = flags;
-            into.item_cas = if tells_cas { cas } else { 0 };
-            into.count += 1;
+            let tells_cas = batch.tells_cas;
+            self.state.batches.push_front(batch);
+            self.fill(into, found, tells_cas)?;
             return Ok(true);
         }
-        Ok(false)
+        match self.state.fetch_failure.take() {
+            Some(code) => Err(code),
+            None => Ok(false),
+        }
+    }
+
+    fn fill(
+        &mut self,
+        into: &mut ResultStructure,
+        found: Found,
+        tells_cas: bool,
+    ) -> Result<(), Return> {
+        let key = found.key.get(self.namespace().len()..);
+        let key = key.unwrap_or(&found.key);
+        let value = self.readable(found.value)?;
+        if value.len() >= HANDED_OVER_BYTES_MIN && memory::is_c(self.handle) {
+            result::adopt(into, key, value);
+        } else {
+            result::fill(into, key, &value)?;
+        }
+        into.item_flags = found.flags;
+        into.item_cas = if tells_cas { found.cas } else { 0 };
+        into.count += 1;
+        Ok(())
     }
 
     /// The next value; null, and what is told says why, where there is none.
@@ -357,8 +434,48 @@ impl Context<'_> {
     }
 }
 
-/// A server, the keys it was asked for, and the answer to come.
-type Asked = (usize, Vec<Vec<u8>>, GetManyRequest);
+/// A value with its key, as the server has it.
+struct Found {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    flags: u32,
+    cas: u64,
+}
+
+impl Batch {
+    /// The next value, if there is one left.
+    fn take_next(&mut self) -> Option<Found> {
+        let Answer::There(values) = &mut self.answer else {
+            return None;
+        };
+        while let Some(key) = self.keys.get_mut(self.next) {
+            let index = self.next;
+            self.next += 1;
+            let Ok(Some(item)) = values.get(index) else {
+                continue;
+            };
+            let (flags, cas) = (item.flags, item.cas);
+            return Some(Found {
+                key: std::mem::take(key),
+                value: values.take(index)?,
+                flags,
+                cas,
+            });
+        }
+        None
+    }
+
+    /// Keys without a value.
+    fn missing(&self) -> Vec<Vec<u8>> {
+        let Answer::There(values) = &self.answer else {
+            return Vec::new();
+        };
+        let is_missing =
+            |(index, _): &(usize, &Vec<u8>)| !matches!(values.get(*index), Ok(Some(_)));
+        let keys = self.keys.iter().enumerate().filter(is_missing);
+        keys.map(|(_, key)| key.clone()).collect()
+    }
+}
 
 /// The application's keys.
 ///
@@ -429,7 +546,7 @@ unsafe fn get(
                 tell(length, got.value.len());
                 tell(flags, got.flags);
                 tell(error, Return::SUCCESS);
-                context.handed_out(&got.value)
+                context.handed_out(got.value)
             }
             Err(why) => {
                 tell(length, 0);

@@ -4,6 +4,9 @@ use crate::context::Context;
 use farcache_libmemcached_abi::{KEY_ROOM_BYTES, Return, flags};
 use std::borrow::Cow;
 
+/// An expiry that is over at once: 31 days, which as a time of day is in January 1970.
+pub(crate) const OVER_S: u32 = 2_678_400;
+
 impl Context<'_> {
     /// Begins a query: counts it, and wants servers.
     pub(crate) fn begin(&mut self) -> Result<(), Return> {
@@ -42,6 +45,15 @@ impl Context<'_> {
                 Return::BAD_KEY_PROVIDED,
                 "Key provided had invalid character.",
             )),
+        }
+    }
+
+    /// An expiry as the servers take it. A negative one is over at once where libmemcached would write it as text, and
+    /// far away where it would send 32 bits.
+    pub(crate) fn expiry_s(&self, expiration: libc::time_t) -> u32 {
+        match expiration < 0 && !self.is_binary() {
+            true => OVER_S,
+            false => expiration as u32,
         }
     }
 

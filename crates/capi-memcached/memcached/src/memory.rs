@@ -2,13 +2,91 @@
 
 use crate::arguments::{context, tell};
 use farcache_libmemcached_abi::{Allocators, Handle, Return};
-use std::ffi::c_void;
+use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::{c_char, c_void};
 
 /// Declared in the structures' crate; spelled out here once each.
 type Malloc = unsafe extern "C" fn(*const Handle, usize, *mut c_void) -> *mut c_void;
 type Free = unsafe extern "C" fn(*const Handle, *mut c_void, *mut c_void);
 type Realloc = unsafe extern "C" fn(*const Handle, *mut c_void, usize, *mut c_void) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(*const Handle, usize, usize, *mut c_void) -> *mut c_void;
+
+/// All memory of this library comes from C's `malloc`, so that a value can be handed to the application, which frees
+/// it, in the memory that it was received in.
+struct FromC;
+
+/// What `malloc` aligns everything to, in bytes.
+const MALLOC_ALIGNMENT: usize = align_of::<libc::max_align_t>();
+
+// SAFETY: these are C's allocators, which keep to what `GlobalAlloc` asks for; greater alignments than `malloc`'s come
+// from `aligned_alloc`, whose memory `free` takes as well. `realloc` keeps no greater alignment, so such memory is moved
+// by hand.
+unsafe impl GlobalAlloc for FromC {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises; the size is rounded up to what `aligned_alloc` wants.
+        unsafe {
+            if layout.align() <= MALLOC_ALIGNMENT {
+                libc::malloc(layout.size()).cast()
+            } else {
+                let size = layout.size().next_multiple_of(layout.align());
+                libc::aligned_alloc(layout.align(), size).cast()
+            }
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises; the new memory is as large as the layout says.
+        unsafe {
+            if layout.align() <= MALLOC_ALIGNMENT {
+                return libc::calloc(1, layout.size()).cast();
+            }
+            let memory = self.alloc(layout);
+            if !memory.is_null() {
+                memory.write_bytes(0, layout.size());
+            }
+            memory
+        }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, _: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { libc::free(memory.cast()) };
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises; no more is copied than there is in either.
+        unsafe {
+            if layout.align() <= MALLOC_ALIGNMENT {
+                return libc::realloc(memory.cast(), size).cast();
+            }
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                std::ptr::copy_nonoverlapping(memory, moved, size.min(layout.size()));
+                self.dealloc(memory, layout);
+            }
+            moved
+        }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: FromC = FromC;
+
+/// Whether memory for the application comes from C's own functions.
+pub(crate) fn is_c(handle: &Handle) -> bool {
+    let allocators = &handle.allocators;
+    let is_ours =
+        |given: Option<Free>| given.is_none_or(|given| std::ptr::fn_addr_eq(given, free as Free));
+    is_ours(allocators.free)
+}
+
+/// A value with a zero byte behind it in memory that C's `free` takes, and how much memory that is.
+pub(crate) fn hand_over(mut value: Vec<u8>) -> (*mut c_char, usize) {
+    value.reserve_exact(1);
+    value.push(0);
+    let mut value = std::mem::ManuallyDrop::new(value);
+    (value.as_mut_ptr().cast(), value.capacity())
+}
 
 unsafe extern "C" fn malloc(_: *const Handle, size: usize, _: *mut c_void) -> *mut c_void {
     // SAFETY: malloc takes any size.

@@ -71,6 +71,9 @@ const TRANSPORTS: &[(&str, Transport)] = &[
     ("require", Transport::Fabric),
 ];
 
+/// Who moves non-blocking operations on, and whether that is a thread.
+const MOVERS: &[(&str, bool)] = &[("caller", false), ("thread", true)];
+
 fn named<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     let is_it = |(known, _): &&(&str, T)| known.eq_ignore_ascii_case(name);
     table.iter().find(is_it).map(|(_, value)| *value)
@@ -221,6 +224,7 @@ impl Reader<'_, '_> {
             "DISTRIBUTION" => self.distribution(value),
             "HASH" => self.hash(value),
             "FABRIC" => self.fabric(value),
+            "PROGRESS" => self.progress(value),
             "CONFIGURE-FILE" => {
                 self.context.state.file = Some(c_string(string(value)?)?);
                 Ok(())
@@ -314,6 +318,13 @@ impl Reader<'_, '_> {
     fn fabric(&mut self, value: &str) -> Result<(), Fault> {
         let wrong = || "--FABRIC is auto, off or require".to_owned();
         self.context.state.transport = named(TRANSPORTS, value).ok_or_else(wrong)?;
+        self.context.disconnect();
+        Ok(())
+    }
+
+    fn progress(&mut self, value: &str) -> Result<(), Fault> {
+        let wrong = || "--PROGRESS is caller or thread".to_owned();
+        self.context.state.has_progress_thread = named(MOVERS, value).ok_or_else(wrong)?;
         self.context.disconnect();
         Ok(())
     }

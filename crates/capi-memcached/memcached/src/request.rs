@@ -3,11 +3,13 @@
 use crate::arguments::{bytes, code, context};
 use crate::connection::{code_of, delivery};
 use crate::context::Context;
+use crate::memory;
 use crate::store::lend;
 use farcache_client::{
-    Client, Completion, Error, Operation, ReceiveBytes, Reply, Request, Store, StoreMode, Value,
+    Completion, Error, Operation, ReceiveBytes, Reply, Request, Store, StoreMode, Value,
 };
 use farcache_libmemcached_abi::{Handle, Return};
+use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
 
@@ -23,8 +25,8 @@ pub struct NonBlocking {
     allocates: bool,
     /// Room of the value, as it was given.
     room: usize,
-    /// What is under way. The client is kept, as the request may outlive its handle.
-    under_way: Option<(Client, Request)>,
+    /// What is under way.
+    under_way: Option<Request>,
 }
 
 impl NonBlocking {
@@ -41,20 +43,17 @@ impl NonBlocking {
     }
 
     fn is_complete(&self) -> bool {
-        let Some((client, request)) = &self.under_way else {
-            return true;
-        };
-        client.test(request)
+        self.under_way.as_ref().is_none_or(Request::test)
     }
 
     /// Waits, and tells how it ended.
     fn finish(&mut self) -> Return {
-        if let Some((client, request)) = self.under_way.take() {
+        if let Some(request) = self.under_way.take() {
             let Completion {
                 outcome,
                 lent,
                 unused,
-            } = client.complete(request);
+            } = request.complete();
             drop((lent, unused));
             let code = match outcome {
                 Ok(Reply::Value { value, flags, .. }) => self.got(value, flags),
@@ -70,18 +69,8 @@ impl NonBlocking {
     fn got(&mut self, value: ReceiveBytes, flags: u32) -> Return {
         self.flags = flags;
         self.value_length = value.len();
-        if !self.allocates {
-            return Return::SUCCESS;
-        }
-        // SAFETY: malloc takes any size; the memory has room for the value and a zero byte behind it.
-        unsafe {
-            let room: *mut u8 = libc::malloc(value.len() + 1).cast();
-            if room.is_null() {
-                return Return::MEMORY_ALLOCATION_FAILURE;
-            }
-            std::ptr::copy_nonoverlapping(value.as_ptr(), room, value.len());
-            room.add(value.len()).write(0);
-            self.value = room.cast();
+        if self.allocates {
+            self.value = memory::hand_over(value.into_vec()).0.cast();
         }
         Return::SUCCESS
     }
@@ -116,7 +105,7 @@ impl Drop for NonBlocking {
 
 impl Context<'_> {
     /// The key's server and the key as it goes there.
-    fn prepare(&mut self, key: &[u8]) -> Result<(usize, Vec<u8>), Return> {
+    fn prepare<'k>(&mut self, key: &'k [u8]) -> Result<(usize, Cow<'k, [u8]>), Return> {
         self.begin()?;
         self.check_key(key)?;
         if self.is_encrypted() {
@@ -124,7 +113,7 @@ impl Context<'_> {
             return Err(self.fail(Return::NOT_SUPPORTED, what));
         }
         self.rebuild_when_due();
-        Ok((self.server_of_key(key), self.full_key(key).into_owned()))
+        Ok((self.server_of_key(key), self.full_key(key)))
     }
 
     fn launch(
@@ -135,9 +124,7 @@ impl Context<'_> {
     ) -> Result<(), Return> {
         let _ = self.settle();
         let client = self.client()?;
-        let request = client.submit_to(operation, delivery(server));
-        client.flush();
-        of.under_way = Some((client, request));
+        of.under_way = Some(client.submit_in_company(operation, delivery(server)));
         Ok(())
     }
 
@@ -161,12 +148,13 @@ impl Context<'_> {
                 lend(value)
             }
         };
+        let expiry_s = self.expiry_s(expiration);
         let store = Store {
             mode: StoreMode::Set,
             key: &key,
             value,
             flags,
-            expiry_s: expiration as u32,
+            expiry_s,
             cas: 0,
         };
         self.launch(of, Operation::Store(store), server)

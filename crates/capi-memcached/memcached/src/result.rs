@@ -103,6 +103,23 @@ pub(crate) fn append(result: &mut ResultStructure, more: &[u8]) -> Result<(), Re
 
 /// Sets key and value.
 pub(crate) fn fill(result: &mut ResultStructure, key: &[u8], value: &[u8]) -> Result<(), Return> {
+    set_key(result, key);
+    append(result, value)
+}
+
+/// The same with the value's memory, where the result's comes from C's own allocators.
+pub(crate) fn adopt(result: &mut ResultStructure, key: &[u8], value: Vec<u8>) {
+    set_key(result, key);
+    let length = value.len();
+    let to = &mut result.value;
+    // SAFETY: the string came from the same allocators.
+    unsafe { memory::release(to.root, to.string.cast()) };
+    (to.string, to.current_size) = memory::hand_over(value);
+    to.end = to.string.wrapping_add(length);
+}
+
+/// Empties a result and sets its key.
+fn set_key(result: &mut ResultStructure, key: &[u8]) {
     reset(result);
     let key = &key[..key.len().min(KEY_ROOM_BYTES - 1)];
     for (place, &byte) in result.item_key.iter_mut().zip(key) {
@@ -110,7 +127,6 @@ pub(crate) fn fill(result: &mut ResultStructure, key: &[u8], value: &[u8]) -> Re
     }
     result.item_key[key.len()] = 0;
     result.key_length = key.len();
-    append(result, value)
 }
 
 /// Length of a string in bytes.

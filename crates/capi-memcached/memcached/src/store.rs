@@ -67,14 +67,15 @@ impl Context<'_> {
         let server = self.server_of_key(item.group);
         let encrypted = self.value_to_store(item.value, verb)?;
         let value = encrypted.as_deref().unwrap_or(item.value);
-        let key = self.full_key(item.key).into_owned();
+        let key = self.full_key(item.key);
+        let expiry_s = self.expiry_s(item.expiration);
         let store = |value| {
             Operation::Store(Store {
                 mode: mode(verb, item.cas),
                 key: &key,
                 value,
                 flags: item.flags,
-                expiry_s: item.expiration as u32,
+                expiry_s,
                 cas: item.cas,
             })
         };

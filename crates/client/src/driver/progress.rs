@@ -31,7 +31,7 @@ impl ProgressThread {
 impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.shared.ring();
+        self.shared.end_progress();
         if let Some(thread) = self.thread.take() {
             // Had it panicked, its panic has been reported.
             let _ = thread.join();

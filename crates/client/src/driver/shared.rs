@@ -10,14 +10,14 @@
 
 use super::{Driver, clock};
 use crate::connect::Fabric;
-use crate::engine::{Engine, micros};
+use crate::engine::{Engine, Ticket, micros};
 use crate::operation::Notice;
 use crate::{ClientConfig, Error};
 use rustix::event::{Timespec, epoll};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -29,6 +29,12 @@ const YIELD_AFTER_US: u64 = 15;
 
 /// Longest sleep: a wake-up that a network has lost costs no more.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// Longest rest of the progress thread while nothing is under way. Whoever submits something ends it.
+const REST_MAX: Duration = Duration::from_secs(3600);
+
+/// The progress thread's rest while another thread moves everything: that one may end with operations under way.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Attempts to take the lock before the processor is given up.
 const LOCK_SPINS: u32 = 200;
@@ -49,9 +55,25 @@ pub(crate) struct Shared {
     spin_us: u64,
     /// Operations are moved by a thread of their own.
     has_progress_thread: bool,
+    /// Threads that wait for an operation, and move all of them. Counted where there is a progress thread, which then
+    /// keeps out of their way.
+    waiting: AtomicU32,
+    /// The progress thread has nothing to do.
+    is_resting: AtomicBool,
+    /// Ends that.
+    roused: Condvar,
 }
 
 pub(crate) type Guard<'a> = MutexGuard<'a, Driver>;
+
+/// Counts a thread that waits.
+struct Waiting<'a>(&'a AtomicU32);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// How long a thread has been polling.
 struct Spin {
@@ -71,7 +93,11 @@ impl Spin {
 }
 
 impl Shared {
-    pub(crate) fn new(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        config: &ClientConfig,
+        has_progress_thread: bool,
+        fabric: Arc<dyn Fabric>,
+    ) -> Result<Self, Error> {
         let driver = Driver::new(config, fabric)?;
         Ok(Shared {
             events: Arc::clone(&driver.events),
@@ -80,7 +106,10 @@ impl Shared {
             wanted: AtomicU32::new(0),
             told: Condvar::new(),
             spin_us: micros(config.spin),
-            has_progress_thread: config.progress_thread,
+            has_progress_thread,
+            waiting: AtomicU32::new(0),
+            is_resting: AtomicBool::new(false),
+            roused: Condvar::new(),
         })
     }
 
@@ -129,10 +158,51 @@ impl Shared {
     /// To be called after submitting without waiting: where a thread sleeps that would otherwise send
     /// it, it is sent now.
     pub(crate) fn submitted(&self, mut guard: Guard<'_>, now_us: u64) {
-        if self.has_progress_thread && guard.has_sleeper {
+        if !self.has_progress_thread {
+            return;
+        }
+        self.rouse();
+        if guard.has_sleeper {
             guard.turn(now_us);
             self.leave(guard);
         }
+    }
+
+    /// The same where what has been submitted is to be sent unless more is likely to follow.
+    pub(crate) fn submitted_in_company(&self, mut guard: Guard<'_>, now_us: u64) {
+        if guard.engine.is_worth_sending() {
+            guard.turn(now_us);
+            self.rouse();
+            self.leave(guard);
+        } else {
+            self.submitted(guard, now_us);
+        }
+    }
+
+    /// Ends the progress thread's rest.
+    fn rouse(&self) {
+        if self.is_resting.load(Ordering::Relaxed) {
+            self.roused.notify_one();
+        }
+    }
+
+    /// Whether the result is there, after moving everything once. Where the progress thread is just moving it, that is
+    /// not waited for.
+    pub(crate) fn is_complete(&self, ticket: Ticket) -> bool {
+        let mut guard = match self.driver.try_lock() {
+            Err(TryLockError::WouldBlock) if self.has_progress_thread => return false,
+            Ok(guard) => guard,
+            Err(_) => self.lock(),
+        };
+        if guard.engine.is_complete(ticket) {
+            return true;
+        }
+        let now_us = clock::about_now_us();
+        guard.full_turn(now_us);
+        self.tell(&guard);
+        let is_complete = guard.engine.is_complete(ticket);
+        self.leave_noticed(guard);
+        is_complete
     }
 
     /// Moves everything once.
@@ -148,6 +218,9 @@ impl Shared {
     pub(crate) fn leave(&self, mut guard: Guard<'_>) {
         // Whoever sleeps is to call the notices that this thread does not call.
         let is_needed = guard.engine.has_notices();
+        if is_needed {
+            self.rouse();
+        }
         if guard.has_sleeper && (is_needed || !guard.arm(clock::about_now_us())) {
             self.bell.ring();
         }
@@ -168,6 +241,7 @@ impl Shared {
         mut ready: impl FnMut(&mut Engine) -> Option<T>,
     ) -> T {
         let mut spin = Spin::new();
+        let _waiting = self.count_waiting();
         loop {
             if let Some(result) = ready(&mut guard.engine) {
                 self.leave_noticed(guard);
@@ -182,11 +256,26 @@ impl Shared {
         }
     }
 
-    /// Moves the driver until `stop` says so, and sleeps while there is nothing to move.
+    fn count_waiting(&self) -> Option<Waiting<'_>> {
+        self.has_progress_thread.then(|| {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            Waiting(&self.waiting)
+        })
+    }
+
+    /// Moves the driver until `stop` says so, but for while another thread does or there is nothing to move.
     pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
         let mut guard = self.lock();
         let mut spin = Spin::new();
         while !stop() {
+            if !guard.engine.has_notices() {
+                let is_moved = self.waiting.load(Ordering::Relaxed) > 0;
+                if is_moved || guard.is_idle() {
+                    guard = self.rest(guard, if is_moved { NAP } else { REST_MAX });
+                    spin = Spin::new();
+                    continue;
+                }
+            }
             if guard.turn(spin.now_us) {
                 spin.since_us = 0;
                 self.tell(&guard);
@@ -194,6 +283,15 @@ impl Shared {
             guard = self.pause(guard, &mut spin);
         }
         self.leave(guard);
+    }
+
+    /// The progress thread leaves the driver alone until it is roused, or for so long.
+    fn rest<'a>(&'a self, guard: Guard<'a>, limit: Duration) -> Guard<'a> {
+        self.is_resting.store(true, Ordering::Relaxed);
+        let rested = self.roused.wait_timeout(guard, limit);
+        let guard = rested.expect("no thread panicked inside the client").0;
+        self.is_resting.store(false, Ordering::Relaxed);
+        guard
     }
 
     /// Steps aside, looks at the clock, yields or sleeps, as it is time to.
@@ -285,9 +383,13 @@ impl Shared {
         }
     }
 
-    /// Wakes the thread that sleeps for the ports.
-    pub(crate) fn ring(&self) {
+    /// Has the progress thread look whether it is to end.
+    pub(crate) fn end_progress(&self) {
         self.bell.ring();
+        // Whoever has the lock knows that the thread has not just looked and is not yet resting.
+        let guard = self.lock();
+        self.roused.notify_one();
+        drop(guard);
     }
 }
 

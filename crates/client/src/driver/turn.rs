@@ -15,7 +15,7 @@ impl Driver {
     pub(crate) fn turn(&mut self, now_us: u64) -> bool {
         self.transmit();
         let mut happened = self.turn_fabric(now_us);
-        if self.engine.uses_sockets() && (self.engine.outstanding() > 0 || self.tcp.has_unsent()) {
+        if self.engine.uses_sockets() && (self.engine.is_expecting() || self.tcp.has_unsent()) {
             happened |= self.turn_sockets(now_us);
         }
         if self.connecting > 0 {
@@ -44,6 +44,11 @@ impl Driver {
             Link::Tcp,
             now_us,
         )
+    }
+
+    /// Whether there is nothing to move and nothing to come.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.connecting == 0 && self.engine.is_idle()
     }
 
     /// Whether a look at the sockets is long due.

@@ -35,10 +35,12 @@ impl Engine {
             return Reception::Refuse;
         };
         self.hear(server, frame);
-        self.place(server, head, bytes).unwrap_or_else(|rule| {
+        let reception = self.place(server, head, bytes).unwrap_or_else(|rule| {
             self.end_session(server, &Error::Protocol(rule));
             Reception::Refuse
-        })
+        });
+        self.arriving += usize::from(matches!(reception, Reception::Receive { .. }));
+        reception
     }
 
     fn place(&mut self, server: usize, head: &[u8], bytes: usize) -> Result<Reception, Broken> {
@@ -134,6 +136,7 @@ impl Engine {
     /// The network is done with an offered value.
     pub fn received(&mut self, tag: u64, into: ReceiveBytes, outcome: Result<(), FabricError>) {
         let outcome = outcome.map_err(|error| Error::ConnectionLost(error.to_string().into()));
+        self.arriving -= 1;
         match ticket::named(tag as u32) {
             Named::Single { slot: index, .. } => {
                 let slot = self.slots.at(index);

@@ -82,6 +82,8 @@ pub struct Engine {
     on_sockets: usize,
     /// Answers that may come.
     outstanding: usize,
+    /// Large values that are being received.
+    arriving: usize,
 }
 
 impl Engine {
@@ -102,6 +104,7 @@ impl Engine {
             speaker: 0,
             on_sockets: 0,
             outstanding: 0,
+            arriving: 0,
         }
     }
 
@@ -120,6 +123,12 @@ impl Engine {
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding
+    }
+
+    /// Whether anything may still arrive.
+    #[must_use]
+    pub fn is_expecting(&self) -> bool {
+        self.outstanding > 0 || self.arriving > 0
     }
 
     /// Operations and multi-gets that are under way, or whose result has not been fetched.

@@ -8,6 +8,10 @@ use std::collections::VecDeque;
 /// Capacity that is kept when everything has been sent, in bytes.
 const KEPT_CAPACITY_BYTES: usize = 256 << 10;
 
+/// So many bytes of packets do not wait for more: about ten small requests, of which a server then does the first
+/// while the next are made.
+const COMPANY_BYTES: usize = 512;
+
 /// A value that is sent from where it lies.
 #[derive(Debug)]
 struct Large {
@@ -48,6 +52,11 @@ impl Outgoing {
 
     pub(super) fn is_empty(&self) -> bool {
         self.sent == self.packets.len()
+    }
+
+    /// Whether there is enough for a message of its own.
+    pub(super) fn is_worth_sending(&self) -> bool {
+        self.packets.len() - self.sent >= COMPANY_BYTES || !self.larges.is_empty()
     }
 
     fn clear(&mut self) {

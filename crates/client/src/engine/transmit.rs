@@ -32,6 +32,22 @@ impl Engine {
         }
     }
 
+    /// Whether what waits is to be sent at once, although more may follow: there is nothing else that its server
+    /// works at meanwhile, or it is enough for a message.
+    #[must_use]
+    pub fn is_worth_sending(&self) -> bool {
+        self.listed.iter().any(|&server| {
+            let server = &self.servers[server];
+            server.outstanding <= 1 || server.outgoing.is_worth_sending()
+        })
+    }
+
+    /// Whether nothing waits to be sent, and no answer is to come.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.is_expecting() && self.listed.is_empty()
+    }
+
     /// Whether something may be sent now.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
