@@ -4,8 +4,8 @@
 # Says nothing and touches nothing where all is there already. Uses sudo only when not root.
 set -eu
 
-# Lines of "purpose package probe"; a probe is a command, a file (with a slash), a Python module or a
-# library. A package is installed when its probe fails, so a tool that came another way is left alone.
+# Lines of "purpose package probe"; a probe is a command, a file (with a slash), a module of Python or PHP,
+# Python's header or a library. A package is installed when its probe fails, so a tool that came another way is left alone.
 needs='
 build gcc           cc
 build libc6-dev     /usr/include/stdio.h
@@ -25,6 +25,10 @@ test  libhashkit-dev /usr/include/libhashkit/hashkit.h
 test  libmemcached11 library:libmemcached.so.11
 test  libmemcachedutil2 library:libmemcachedutil.so.2
 test  libsasl2-dev  /usr/include/sasl/sasl.h
+test  python3-dev   python-header
+test  zlib1g-dev    /usr/include/zlib.h
+test  php-cli       php
+test  php-memcached php-module:memcached
 test  binutils      objdump
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
@@ -54,6 +58,8 @@ library_is_there() {
 
 is_there() {
     case $1 in
+        python-header) python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ;;
+        php-module:*) php -m 2>/dev/null | grep -qx "${1#php-module:}" ;;
         python-module:*) python3 -c "import ${1#python-module:}" 2>/dev/null ;;
         library:*) library_is_there "${1#library:}" ;;
         /*) [ -e "$1" ] ;;

@@ -1,6 +1,7 @@
-"""Runs one program with the system's library and with ours."""
+"""Runs one program with the system's library and with ours; asks servers what came to them."""
 
 import os
+import re
 import subprocess
 
 PROGRAM_SECONDS_MAX = 60
@@ -20,3 +21,10 @@ def run(program, arguments=(), library_folder=None, transport="tcp"):
     )
     assert result.returncode == 0, f"{program} ended with {result.returncode}: {result.stdout[-500:]} {result.stderr}"
     return result.stdout.decode("latin-1").splitlines()
+
+
+def fabric_messages(server):
+    """How many messages came to the server over the fabric."""
+    command = ["memcstat", f"--servers={server.host}:{server.port}", "--args=fabric"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"messages_in: (\d+)", told)[1])

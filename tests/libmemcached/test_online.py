@@ -1,19 +1,9 @@
 """Operations on servers: the same program says the same with the system's library and with ours."""
 
-import re
-import subprocess
-
 import pytest
 import runs
 
 LINES_MIN = 350
-
-
-def fabric_messages(server):
-    """How many messages came to the server over the fabric."""
-    command = ["memcstat", f"--servers={server.host}:{server.port}", "--args=fabric"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return int(re.search(r"messages_in: (\d+)", told)[1])
 
 
 def test_operations(compile_program, drop_in, start):
@@ -30,9 +20,9 @@ def test_operations(compile_program, drop_in, start):
 def test_operations_over_the_fabric(compile_program, drop_in, start):
     program, server = compile_program("operations.c"), start()
     expected = runs.run(program, (server.host, server.port))
-    before = fabric_messages(server)
+    before = runs.fabric_messages(server)
     assert runs.run(program, (server.host, server.port), drop_in, "fabric") == expected
-    assert fabric_messages(server) - before > 200
+    assert runs.fabric_messages(server) - before > 200
 
 
 def test_pools_and_questions(compile_program, drop_in, start):
