@@ -2,6 +2,7 @@
 
 use super::table::{Column, Row, Table, Wanted};
 use super::{Bench, Network};
+use crate::host_memory;
 use crate::sizes::size_text;
 use std::io;
 
@@ -10,6 +11,8 @@ const SIZES: [usize; 2] = [64 << 20, JUDGED_BYTES];
 const JUDGED_BYTES: usize = 512 << 20;
 /// Memory beyond the value itself that both ends together may take, as a share of the value.
 const SLACK_SHARE: f64 = 0.02;
+/// What both ends touch for the first time: the value at each of them, and what is made of it meanwhile.
+const HOST_MEMORY_BYTES: usize = 3 * JUDGED_BYTES;
 
 /// Measures the rows.
 ///
@@ -22,6 +25,7 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
             round + 1,
             bench.scope.rounds
         );
+        host_memory::take_and_give_back(HOST_MEMORY_BYTES);
         let server = bench.fabric_server(Network::Chosen, &["-m", "2048", "-I", "1g"])?;
         for value_bytes in SIZES {
             let size = value_bytes.to_string();
@@ -61,6 +65,7 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
                 "--no-rates",
                 "--no-large",
             ];
+            host_memory::take_and_give_back(HOST_MEMORY_BYTES);
             let limits = bench.programs.limits(Network::Chosen, &limits)?;
             if let Some(latency) = limits.figures.first().and_then(|one| one.latency_us) {
                 table.add(

@@ -3,6 +3,7 @@
 use super::table::{Column, Row, Table, Wanted};
 use super::{Bench, Network, Results};
 use crate::compare::plan;
+use crate::host_memory;
 use crate::limits::{Figures, Limits, Operation};
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::{Pace, Plan};
@@ -25,6 +26,8 @@ const BATCH: usize = 48;
 const BATCH_WINDOW: usize = 8;
 /// Single gets under way together.
 const WINDOW: usize = 32;
+/// What a server may touch for the first time while it is measured.
+const HOST_MEMORY_BYTES: usize = 1024 << 20;
 /// Share of each measurement that warms up.
 const WARMUP_SHARE: f64 = 0.2;
 
@@ -137,6 +140,7 @@ fn row_of_limit(figures: &Figures, network: Network) -> (Row, f64) {
 }
 
 fn fabric(bench: &Bench, network: Network, table: &mut Table) -> io::Result<()> {
+    host_memory::take_and_give_back(HOST_MEMORY_BYTES);
     let server = bench.fabric_server(network, &["-m", "1024", "-I", "2m"])?;
     let seconds = bench.scope.seconds.to_string();
     let sizes = match network {
@@ -205,6 +209,7 @@ fn add_rates(table: &mut Table, report: &ThroughputReport) {
 
 /// The same over sockets, with the load generator: a client that does as little as one can.
 fn sockets(bench: &Bench, product: Product, table: &mut Table) -> io::Result<()> {
+    host_memory::take_and_give_back(HOST_MEMORY_BYTES);
     let server = bench.launcher.start(product, &["-m", "1024", "-I", "2m"])?;
     let column = match product {
         Product::Farcached => Column::Sockets,
