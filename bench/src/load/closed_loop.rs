@@ -44,7 +44,13 @@ impl ClosedLoop {
         };
         let clock = run.clock;
         for connection in run.fleet.connections() {
-            queue_batch(connection, &mut run.workload, &mut run.left, depth, &clock);
+            queue_batch(
+                connection,
+                &mut run.workload,
+                &mut run.left,
+                depth,
+                clock.now_ns(),
+            );
             connection.send()?;
         }
         Ok(run)
@@ -56,14 +62,14 @@ impl ClosedLoop {
     /// Those of the connections, and wrong replies.
     pub fn turn(&mut self) -> io::Result<bool> {
         let (recorder, workload, left) = (&mut self.recorder, &mut self.workload, &mut self.left);
-        let (clock, depth) = (&self.clock, self.depth);
+        let depth = self.depth;
         let now_ns = self.fleet.turn(
-            clock,
+            &self.clock,
             u64::MAX,
             &mut |pending, outcome, latency_ns| {
                 recorder.add(pending.operation, outcome, latency_ns);
             },
-            &mut |connection| queue_batch(connection, workload, left, depth, clock),
+            &mut |connection, now_ns| queue_batch(connection, workload, left, depth, now_ns),
         )?;
         match self.progress.turn(now_ns) {
             Turn::On => {}
@@ -98,12 +104,11 @@ fn queue_batch(
     workload: &mut Workload,
     left: &mut u64,
     depth: usize,
-    clock: &Stopwatch,
+    since_ns: u64,
 ) {
     if connection.outstanding() > 0 {
         return;
     }
-    let since_ns = clock.now_ns();
     let batch = (*left).min(depth as u64);
     *left -= batch;
     (0..batch).for_each(|_| workload.queue_next(connection, since_ns));

@@ -3,6 +3,7 @@
 use super::measurement::Stopwatch;
 use super::protocol::Operation;
 use super::scanner::{Outcome, Scan, Scanner};
+use farcache_sockets::{Receiving, Sending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -101,6 +102,31 @@ impl Connection {
         Ok(())
     }
 
+    /// The next bytes to send, for whoever sends those of many connections together.
+    pub fn to_send(&self) -> Sending<'_> {
+        Sending {
+            socket: self.socket.as_fd(),
+            bytes: &self.output[self.sent_bytes..],
+        }
+    }
+
+    /// A send of [`Connection::to_send`] has ended so.
+    ///
+    /// # Errors
+    /// Those of the socket; one that takes no more now is none.
+    pub fn sent(&mut self, result: io::Result<usize>) -> io::Result<()> {
+        match result {
+            Ok(bytes) => self.sent_bytes += bytes,
+            Err(error) if is_for_later(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if !self.has_output() {
+            self.output.clear();
+            self.sent_bytes = 0;
+        }
+        Ok(())
+    }
+
     /// Receives once, and reports each request answered and its latency in nanoseconds.
     ///
     /// # Errors
@@ -110,18 +136,45 @@ impl Connection {
         clock: &Stopwatch,
         done: &mut impl FnMut(Pending, Outcome, u64),
     ) -> io::Result<Received> {
+        let Receiving { socket, room } = self.to_receive();
+        let result = match rustix::net::recv(socket, room, RecvFlags::empty()) {
+            Ok((bytes, _)) => Ok(bytes),
+            Err(error) => Err(error.into()),
+        };
+        self.received(result, clock.now_ns(), done)
+    }
+
+    /// Room for the next bytes, for whoever receives those of many connections together.
+    pub fn to_receive(&mut self) -> Receiving<'_> {
         self.make_room();
-        let room = &mut self.input[self.input_to..];
-        let room_bytes = room.len();
-        let bytes = match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
-            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok((bytes, _)) => bytes,
-            Err(Errno::AGAIN) => return Ok(Received::Drained),
-            Err(Errno::INTR) => return Ok(Received::More),
-            Err(error) => return Err(error.into()),
+        Receiving {
+            socket: self.socket.as_fd(),
+            room: &mut self.input[self.input_to..],
+        }
+    }
+
+    /// A receive into the room of [`Connection::to_receive`] has ended so, at `now_ns`: reports each
+    /// request answered and its latency in nanoseconds.
+    ///
+    /// # Errors
+    /// Those of the socket, its end, and replies that are wrong.
+    pub fn received(
+        &mut self,
+        result: io::Result<usize>,
+        now_ns: u64,
+        done: &mut impl FnMut(Pending, Outcome, u64),
+    ) -> io::Result<Received> {
+        let room_bytes = self.input.len() - self.input_to;
+        let bytes = match result {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Received::Drained);
+            }
+            Err(error) if is_for_later(&error) => return Ok(Received::More),
+            Err(error) => return Err(error),
         };
         self.input_to += bytes;
-        let now_ns = clock.now_ns();
         self.understand(&mut |pending: Pending, outcome| {
             done(pending, outcome, now_ns.saturating_sub(pending.since_ns));
         })?;
@@ -169,6 +222,12 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// Whether the socket is not ready, or the call was interrupted.
+fn is_for_later(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted)
 }
 
 impl AsFd for Connection {

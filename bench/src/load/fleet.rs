@@ -5,10 +5,15 @@ use super::measurement::Stopwatch;
 use super::poller::Poller;
 use super::scanner::{Outcome, Scanner};
 use super::target::Target;
+use farcache_sockets::Batch;
 use std::io;
 
 /// How long a sleeping wait lasts at most, in nanoseconds.
 const SLEEP_NS_MAX: u64 = 10_000_000;
+
+/// Connections that are served together: the more, the fewer system calls; but their server waits for
+/// all of them.
+const TOGETHER_MAX: usize = 32;
 
 /// Connections, and what is ready on them.
 pub struct Fleet {
@@ -18,6 +23,10 @@ pub struct Fleet {
     /// Time spent finding nothing ready, in nanoseconds.
     idle_ns: u64,
     spin: bool,
+    /// Serves connections together; none where the system has no io_uring.
+    batch: Option<Box<Batch>>,
+    /// What became of the calls made together; kept for its memory.
+    results: Vec<io::Result<usize>>,
 }
 
 impl Fleet {
@@ -46,6 +55,8 @@ impl Fleet {
             ready: Vec::new(),
             idle_ns: 0,
             spin,
+            batch: Batch::new(TOGETHER_MAX as u32).ok().map(Box::new),
+            results: Vec::new(),
         })
     }
 
@@ -77,7 +88,7 @@ impl Fleet {
     }
 
     /// Serves what is ready: sends waiting output, receives, reports answers; then offers each
-    /// such connection to `next`, which may queue more. Returns the time of its look.
+    /// such connection to `next`, with the time, which may queue more. Returns the time of its look.
     ///
     /// # Errors
     /// Those of the connections.
@@ -86,7 +97,7 @@ impl Fleet {
         clock: &Stopwatch,
         wait_ns_max: u64,
         done: &mut impl FnMut(Pending, Outcome, u64),
-        next: &mut impl FnMut(&mut Connection),
+        next: &mut impl FnMut(&mut Connection, u64),
     ) -> io::Result<u64> {
         let timeout_ns = if self.spin {
             0
@@ -100,13 +111,89 @@ impl Fleet {
         if self.ready.is_empty() {
             self.idle_ns += now_ns - looked_ns;
         }
-        for &token in &self.ready {
-            let connection = &mut self.connections[token];
-            connection.send()?;
-            while connection.receive(clock, done)? == Received::More {}
-            next(connection);
+        self.ready.sort_unstable();
+        let ready = std::mem::take(&mut self.ready);
+        let served = ready.chunks(TOGETHER_MAX).try_for_each(|tokens| {
+            if tokens.len() == 1 {
+                return self.serve_one(tokens[0], clock, done, next);
+            }
+            match self.batch.take().filter(|batch| batch.is_usable()) {
+                Some(batch) => self.serve_together(tokens, batch, clock, done, next),
+                None => tokens
+                    .iter()
+                    .try_for_each(|&token| self.serve_one(token, clock, done, next)),
+            }
+        });
+        self.ready = ready;
+        served.map(|()| now_ns)
+    }
+
+    fn serve_one(
+        &mut self,
+        token: usize,
+        clock: &Stopwatch,
+        done: &mut impl FnMut(Pending, Outcome, u64),
+        next: &mut impl FnMut(&mut Connection, u64),
+    ) -> io::Result<()> {
+        let connection = &mut self.connections[token];
+        connection.send()?;
+        while connection.receive(clock, done)? == Received::More {}
+        next(connection, clock.now_ns());
+        connection.send()
+    }
+
+    /// The same for several connections, in ascending order, with few system calls.
+    fn serve_together(
+        &mut self,
+        tokens: &[usize],
+        mut batch: Box<Batch>,
+        clock: &Stopwatch,
+        done: &mut impl FnMut(Pending, Outcome, u64),
+        next: &mut impl FnMut(&mut Connection, u64),
+    ) -> io::Result<()> {
+        for connection in chosen(&mut self.connections, tokens) {
             connection.send()?;
         }
-        Ok(now_ns)
+        let calls = chosen(&mut self.connections, tokens).map(Connection::to_receive);
+        batch.receive(calls, &mut self.results);
+        if !batch.is_usable() {
+            // Which sockets were read is not known, and they are reported only when they change.
+            return Err(io::Error::other("the kernel refuses its io_uring"));
+        }
+        let now_ns = clock.now_ns();
+        let connections = chosen(&mut self.connections, tokens);
+        for (connection, result) in connections.zip(self.results.drain(..)) {
+            let mut received = connection.received(result, now_ns, done)?;
+            while received == Received::More {
+                received = connection.receive(clock, done)?;
+            }
+            next(connection, now_ns);
+        }
+        let calls = chosen(&mut self.connections, tokens).map(|connection| connection.to_send());
+        let calls = calls.filter(|call| !call.bytes.is_empty());
+        batch.send(calls, &mut self.results);
+        let connections = chosen(&mut self.connections, tokens).filter(|c| c.has_output());
+        for (connection, result) in connections.zip(self.results.drain(..)) {
+            connection.sent(result)?;
+            // What was not taken waits for the socket to say that it has room.
+        }
+        self.batch = Some(batch);
+        Ok(())
     }
+}
+
+/// The connections of these tokens, which ascend.
+fn chosen<'a>(
+    mut connections: &'a mut [Connection],
+    tokens: &'a [usize],
+) -> impl Iterator<Item = &'a mut Connection> {
+    let mut passed = 0;
+    tokens.iter().map(move |&token| {
+        let rest = std::mem::take(&mut connections);
+        let (connection, rest) = rest[token - passed..]
+            .split_first_mut()
+            .expect("a connection has this token");
+        (connections, passed) = (rest, token + 1);
+        connection
+    })
 }

@@ -145,7 +145,7 @@ impl OpenLoop {
             &mut |pending, outcome, latency_ns| {
                 recorder.add(pending.operation, outcome, latency_ns);
             },
-            &mut |_| {},
+            &mut |_, _| {},
         )?;
         Ok(())
     }

@@ -127,6 +127,8 @@ counters! {
     conn_yields,
     /// Times input was read and handled.
     wakeups,
+    /// Those of them in which it was read together with that of other connections.
+    reads_together,
     /// Requests answered over UDP.
     udp_requests,
     /// Malformed requests.

@@ -38,6 +38,26 @@ impl FabricMode {
     }
 }
 
+/// Whether connections that are ready at once are served together through io_uring (`--io-uring`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum IoUringMode {
+    /// Where the system permits it.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl IoUringMode {
+    /// As it is given.
+    pub fn name(self) -> &'static str {
+        match self {
+            IoUringMode::Auto => "auto",
+            IoUringMode::Off => "off",
+        }
+    }
+}
+
 /// Whether clients must show a certificate (`-o ssl_verify_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
@@ -125,6 +145,8 @@ pub struct Settings {
     pub idle_timeout_seconds: u32,
     /// Microseconds for which a worker polls after activity before it sleeps (`--poll-us`).
     pub poll_us: u32,
+    /// Whether connections that are ready at once are served together through io_uring (`--io-uring`).
+    pub io_uring: IoUringMode,
     /// Whether clients may come over the fabric (`--fabric`).
     pub fabric: FabricMode,
     /// Whether large pages were asked for (`-L`).
@@ -177,6 +199,7 @@ impl Default for Settings {
             protocol: Protocol::Auto,
             idle_timeout_seconds: 0,
             poll_us: 50,
+            io_uring: IoUringMode::default(),
             fabric: FabricMode::Off,
             large_pages: false,
             sasl: false,

@@ -25,7 +25,6 @@ pub struct Sending<'a> {
 /// Makes calls on many sockets together.
 pub struct Batch {
     ring: Ring,
-    results: Vec<io::Result<usize>>,
 }
 
 impl Batch {
@@ -40,7 +39,6 @@ impl Batch {
         assert!(calls_max > 0, "room for calls");
         Ok(Batch {
             ring: Ring::new(calls_max)?,
-            results: Vec::new(),
         })
     }
 
@@ -50,7 +48,7 @@ impl Batch {
         self.ring.is_usable()
     }
 
-    /// Receives once from each socket what is there. The results stand in the order of the calls: the
+    /// Receives once from each socket what is there. `results` then holds, in the order of the calls, the
     /// bytes received, 0 at the end of the stream.
     ///
     /// # Errors
@@ -59,11 +57,14 @@ impl Batch {
     pub fn receive<'a>(
         &mut self,
         calls: impl IntoIterator<Item = Receiving<'a>>,
-    ) -> &mut Vec<io::Result<usize>> {
-        self.make(calls.into_iter().map(Call::Receive))
+        results: &mut Vec<io::Result<usize>>,
+    ) {
+        results.clear();
+        self.ring
+            .make(calls.into_iter().map(Call::Receive), results);
     }
 
-    /// Sends once to each socket as much as it takes. The results stand in the order of the calls: the
+    /// Sends once to each socket as much as it takes. `results` then holds, in the order of the calls, the
     /// bytes taken.
     ///
     /// # Errors
@@ -71,13 +72,9 @@ impl Batch {
     pub fn send<'a>(
         &mut self,
         calls: impl IntoIterator<Item = Sending<'a>>,
-    ) -> &mut Vec<io::Result<usize>> {
-        self.make(calls.into_iter().map(Call::Send))
-    }
-
-    fn make<'a>(&mut self, calls: impl Iterator<Item = Call<'a>>) -> &mut Vec<io::Result<usize>> {
-        self.results.clear();
-        self.ring.make(calls, &mut self.results);
-        &mut self.results
+        results: &mut Vec<io::Result<usize>>,
+    ) {
+        results.clear();
+        self.ring.make(calls.into_iter().map(Call::Send), results);
     }
 }

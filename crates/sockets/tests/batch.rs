@@ -31,9 +31,10 @@ fn receive_all(
         socket: ours.as_fd(),
         room,
     });
-    let results = batch.receive(calls);
+    let mut results = Vec::new();
+    batch.receive(calls, &mut results);
     results
-        .drain(..)
+        .into_iter()
         .map(|result| result.map_err(|error| error.kind()))
         .collect()
 }
@@ -47,9 +48,10 @@ fn each_socket_gets_what_was_sent_to_it_and_results_keep_their_order() {
         socket: ours.as_fd(),
         bytes: text.as_bytes(),
     });
-    let sent: Vec<usize> = batch
-        .send(calls)
-        .drain(..)
+    let mut results = Vec::new();
+    batch.send(calls, &mut results);
+    let sent: Vec<usize> = results
+        .into_iter()
         .map(|result| result.expect("the sockets have room"))
         .collect();
     assert_eq!(sent, (1..=SOCKETS).collect::<Vec<_>>());
@@ -91,7 +93,8 @@ fn a_socket_whose_other_end_has_closed_brings_an_error_and_no_signal() {
         socket: ours.as_fd(),
         bytes: b"gone",
     };
-    let results = batch.send([call]);
+    let mut results = Vec::new();
+    batch.send([call], &mut results);
     assert_eq!(
         results[0].as_ref().map_err(|error| error.kind()),
         Err(ErrorKind::BrokenPipe)
@@ -108,7 +111,9 @@ fn a_full_socket_takes_a_part_and_then_nothing() {
             socket: ours.as_fd(),
             bytes: &bytes,
         };
-        batch.send([call]).remove(0).map_err(|error| error.kind())
+        let mut results = Vec::new();
+        batch.send([call], &mut results);
+        results.remove(0).map_err(|error| error.kind())
     };
     let mut taken = send().expect("room at first");
     assert!(taken < bytes.len(), "taken whole: {taken}");

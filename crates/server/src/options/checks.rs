@@ -163,6 +163,7 @@ impl Options {
             requests_per_event: self.requests_per_event,
             protocol: self.protocol,
             poll_us: self.poll_us,
+            io_uring: self.io_uring,
             large_pages: self.large_pages,
             sasl: self.sasl,
             auth_file: self.user_file(),

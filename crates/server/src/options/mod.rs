@@ -264,6 +264,16 @@ pub struct Options {
     #[arg(long = "poll-us", value_name = "num", default_value_t = 50)]
     pub poll_us: u32,
 
+    /// Serve connections that are ready at once together, through io_uring: auto (where the system
+    /// permits it), off
+    #[arg(
+        long = "io-uring",
+        value_name = "when",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub io_uring: crate::settings::IoUringMode,
+
     /// Let clients come over the fabric, by UCX: auto (where the machine has it), off, require
     /// (else the server does not start)
     #[arg(

@@ -97,6 +97,18 @@ impl Connection {
         self.is_held || matches!(self.reads, Reads::UnderWay(_))
     }
 
+    /// Whether nothing is to be done for it but to read new requests from a socket.
+    pub fn awaits_requests(&mut self) -> bool {
+        matches!(self.transport, Transport::Plain(_))
+            && self.pending.is_empty()
+            && !self.is_queued
+            && !self.unfinished
+            && !self.awaits_room
+            && !self.has_unsent()
+            && !self.awaits_device()
+            && self.session.value_buffer().is_empty()
+    }
+
     /// Takes the waiting input away, without what is done with.
     pub fn take_pending(&mut self) -> (Vec<u8>, usize) {
         (

@@ -7,13 +7,29 @@ use super::resources::{Resources, context};
 use crate::fabric::life_line::Caller;
 use crate::session::Status;
 
-/// Handles requests at the start of `input`; returns how many bytes are done with.
+/// Handles requests at the start of `input`, and sends the replies; returns how many bytes are done with.
 pub(super) fn execute(
     connection: &mut Connection,
     resources: &mut Resources,
     input: &[u8],
 ) -> (usize, Outcome) {
     let before = resources.before_batch();
+    let (consumed, is_held) = run(connection, resources, input);
+    let outcome = match is_held {
+        true => Outcome::Blocked,
+        false => reply::send(connection, resources),
+    };
+    resources.after_batch(before);
+    (consumed, outcome)
+}
+
+/// Handles requests at the start of `input`; returns how many bytes are done with, and whether the
+/// replies have been put aside until something is durable.
+pub(super) fn run(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    input: &[u8],
+) -> (usize, bool) {
     let is_staged = device::stage(connection, resources);
     let caller = Caller {
         slot: connection.slot,
@@ -45,12 +61,7 @@ pub(super) fn execute(
     }
     let has_changed = connection.session.take_changed();
     let is_held = resources.holds_replies && has_changed && device::hold(connection, resources);
-    let outcome = match is_held {
-        true => Outcome::Blocked,
-        false => reply::send(connection, resources),
-    };
-    resources.after_batch(before);
-    (consumed, outcome)
+    (consumed, is_held)
 }
 
 /// Sends what has been replied, then closes.

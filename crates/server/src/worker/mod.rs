@@ -14,6 +14,7 @@ mod polling;
 mod read;
 mod reply;
 pub mod resources;
+mod together;
 mod watched;
 
 use crate::admission::Admission;
@@ -35,6 +36,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use together::Together;
 
 /// Events taken from epoll at once.
 const EVENTS_MAX: usize = 256;
@@ -68,6 +70,8 @@ pub struct Worker {
     datagrams: HashMap<ReadId, datagram::Waiting>,
     /// Its part of the fabric, where there is one.
     messages: Option<Messages>,
+    /// Serves connections together, where it may.
+    together: Option<Box<Together>>,
 }
 
 impl Worker {
@@ -106,6 +110,7 @@ impl Worker {
         let resources = Resources::new(Arc::clone(&shared), index, Arc::clone(&mailbox));
         device::register(&resources.store, &epoll)?;
         Ok(Worker {
+            together: Together::new(shared.settings.io_uring),
             messages,
             epoll,
             admission,
@@ -139,9 +144,7 @@ impl Worker {
             return;
         }
         let events = self.wait();
-        for event in &events {
-            self.dispatch(event);
-        }
+        self.dispatch_all(&events);
         self.events = events;
         self.poll_devices();
         self.resume_unfinished();

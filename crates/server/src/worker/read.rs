@@ -1,13 +1,16 @@
 //! Reading: brings a connection's input to its session, one system call per readiness.
 
 use super::connection::{Connection, Outcome};
-use super::execute::{execute, finish};
+use super::execute::{execute, finish, run};
 use super::reply;
 use super::resources::{BUFFER_BYTES, Resources};
 use std::io;
 
 /// Bytes of one large value that are read in one turn before others get theirs.
 const VALUE_BYTES_PER_TURN: usize = 4 << 20;
+
+/// Replies that are copied in order to be sent together with others': more are sent by themselves.
+pub(super) const SHORT_REPLIES_BYTES_MAX: usize = 4 << 10;
 
 /// The socket has bytes, or has failed.
 pub(super) fn on_readable(connection: &mut Connection, resources: &mut Resources) -> Outcome {
@@ -66,6 +69,35 @@ fn read_requests(connection: &mut Connection, resources: &mut Resources) -> Outc
     };
     resources.buffer = buffer;
     outcome
+}
+
+/// A receive, made together with those of other connections, has ended so; what came lies at the start
+/// of `room`. Leaves short replies with the worker, to be sent together too: then there is no outcome
+/// yet.
+pub(super) fn on_received(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    result: io::Result<usize>,
+    room: &[u8],
+) -> Option<Outcome> {
+    resources.counters.wakeups.bump();
+    resources.counters.reads_together.bump();
+    let count = match result {
+        Ok(0) => return Some(Outcome::Closed),
+        Ok(count) => count,
+        Err(error) => return Some(after_error(&error)),
+    };
+    note_input(connection, resources, count);
+    let (consumed, is_held) = run(connection, resources, &room[..count]);
+    connection.keep(&room[consumed..count]);
+    if is_held {
+        return Some(Outcome::Blocked);
+    }
+    let is_short = resources
+        .replies
+        .contiguous()
+        .is_some_and(|replies| (1..=SHORT_REPLIES_BYTES_MAX).contains(&replies.len()));
+    (!is_short).then(|| reply::send(connection, resources))
 }
 
 /// Reads the rest of a large value to its place, and what follows it into the buffer.

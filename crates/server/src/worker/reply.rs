@@ -35,6 +35,32 @@ pub(super) fn flush(connection: &mut Connection, resources: &mut Resources) -> O
     after_write(connection, resources, sent)
 }
 
+/// A send of `replies`, made together with those of other connections, has ended so.
+pub(super) fn sent(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    replies: &[u8],
+    result: io::Result<usize>,
+) -> Outcome {
+    let taken = match result {
+        Ok(taken) => taken,
+        Err(error) if is_for_later(&error) => 0,
+        Err(error) => return after_write(connection, resources, Err(error)),
+    };
+    resources.counters.bytes_written.add(taken as u64);
+    if taken < replies.len() {
+        let mut unsent = Replies::default();
+        unsent.buffer().extend_from_slice(&replies[taken..]);
+        connection.unsent = Some(Box::new(unsent));
+    }
+    after_write(connection, resources, Ok(()))
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted)
+}
+
 fn after_write(
     connection: &mut Connection,
     resources: &mut Resources,

@@ -127,6 +127,7 @@ fn limits(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: &m
         ("time_in_listen_disabled_us", 0),
         ("threads", settings.threads as u64),
         ("conn_yields", totals.conn_yields),
+        ("reads_together", totals.reads_together),
     ]);
     if let Some(tls) = &context.shared.tls {
         let age_seconds = tls.loaded_at().elapsed().as_secs();
