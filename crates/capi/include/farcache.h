@@ -172,7 +172,8 @@ enum farcache_status farcache_client_new(const char *servers,
                                          const struct farcache_options *options,
                                          struct farcache_client **client);
 
-// Frees a client. Its requests and buffers stay valid and keep what they need of it. Null is fine.
+// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for it. Requests and buffers
+// stay valid and keep what they need; requests then move on only while they are tested or waited for. Null is fine.
 void farcache_client_free(struct farcache_client *client);
 
 // Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is complete. Never waits.

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn farcache_buffer_register(
         let start = NonNull::new(memory.cast()).filter(|_| memory_bytes > 0);
         // SAFETY: C's contract: the memory stays until `farcache_buffer_free`.
         let memory = unsafe { LentMemory::new(start.ok_or_else(empty)?, memory_bytes) };
-        *place = Box::into_raw(Box::new(client.0.register(memory)?));
+        *place = Box::into_raw(Box::new(client.state.register(memory)?));
         Ok(Status::Ok)
     }))
 }

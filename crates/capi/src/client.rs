@@ -10,7 +10,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 /// A client of one or several servers; any number of threads may use it at the same time.
-pub struct ClientHandle(pub Arc<ClientState>);
+pub struct ClientHandle {
+    pub state: Arc<ClientState>,
+    /// Keeps the progress thread, which so has ended once the client is freed.
+    _owner: Client,
+}
 
 /// What requests and buffers keep of their client.
 pub struct ClientState {
@@ -28,12 +32,16 @@ fn create(servers: &str, options: Option<&Options>) -> Result<ClientHandle, Fail
         None => Options::default().config(servers),
     }?;
     let client = Client::new(&config).map_err(|error| Failure::from(&error))?;
-    Ok(ClientHandle(Arc::new(ClientState {
-        client,
+    let state = ClientState {
+        client: client.without_progress_thread(),
         registered: Mutex::default(),
         registered_count: AtomicUsize::new(0),
         multi_gets: AtomicUsize::new(0),
-    })))
+    };
+    Ok(ClientHandle {
+        state: Arc::new(state),
+        _owner: client,
+    })
 }
 
 /// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the path of a unix socket.
@@ -53,7 +61,8 @@ pub unsafe extern "C" fn farcache_client_new(
     }))
 }
 
-/// Frees a client. Its requests and buffers stay valid and keep what they need of it. Null is fine.
+/// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for it. Requests and buffers
+/// stay valid and keep what they need; requests then move on only while they are tested or waited for. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_client_free(client: *mut ClientHandle) {
     if !client.is_null() {
@@ -67,7 +76,7 @@ pub unsafe extern "C" fn farcache_client_free(client: *mut ClientHandle) {
 pub unsafe extern "C" fn farcache_progress(client: *const ClientHandle) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.
     status_of(unsafe { reference(client) }.map(|client| {
-        client.0.client.progress();
+        client.state.client.progress();
         Status::Ok
     }))
 }
@@ -77,7 +86,7 @@ pub unsafe extern "C" fn farcache_progress(client: *const ClientHandle) -> Statu
 pub unsafe extern "C" fn farcache_servers(client: *const ClientHandle) -> usize {
     // SAFETY: C's contract, as it stands at the top of the crate.
     let client = unsafe { client.as_ref() };
-    client.map_or(0, |client| client.0.client.servers().len())
+    client.map_or(0, |client| client.state.client.servers().len())
 }
 
 /// The number of the server on which a key lives, counted from 0.
@@ -98,7 +107,7 @@ pub unsafe extern "C" fn farcache_server_of_key(
     };
     status_of(arguments().and_then(|(client, key, place)| {
         let none = || Failure::new(Status::NoServers, "there are no servers");
-        *place = client.0.client.server_of_key(key).ok_or_else(none)?;
+        *place = client.state.client.server_of_key(key).ok_or_else(none)?;
         Ok(Status::Ok)
     }))
 }
@@ -116,7 +125,7 @@ pub unsafe extern "C" fn farcache_lanes(
     let Some(client) = (unsafe { client.as_ref() }) else {
         return 0;
     };
-    let client = &client.0.client;
+    let client = &client.state.client;
     let lanes = match server < client.servers().len() {
         true => client.lanes(server).unwrap_or_default(),
         false => String::new(),

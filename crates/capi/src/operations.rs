@@ -51,7 +51,7 @@ impl<'a> Beginning<'a> {
             let place = reference_mut(request)?;
             *place = null_mut();
             Ok(Beginning {
-                client: &reference(client)?.0,
+                client: &reference(client)?.state,
                 call: call.as_ref().unwrap_or(&Call::USUAL),
                 place,
             })

@@ -217,7 +217,6 @@ impl Request {
 
     /// Makes sure that nobody calls the callback any more and nothing is lent any more.
     fn end(self: &Arc<Self>) {
-        let this_thread = std::thread::current().id();
         let mut stage = self.stage();
         loop {
             match &*stage {
@@ -228,8 +227,9 @@ impl Request {
                     }
                     stage = self.stage();
                 }
+                // No callback runs, or this is called by it.
                 Stage::Complete { calling, .. }
-                    if calling.is_none_or(|thread| thread == this_thread) =>
+                    if calling.is_none_or(|thread| thread == std::thread::current().id()) =>
                 {
                     return;
                 }

@@ -60,6 +60,15 @@ impl Client {
         })
     }
 
+    /// A handle that does not keep the progress thread: that ends with the last handle that does.
+    #[must_use]
+    pub fn without_progress_thread(&self) -> Client {
+        Client {
+            _progress: None,
+            ..self.clone()
+        }
+    }
+
     /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them.
     #[must_use]
     pub fn servers(&self) -> &[Server] {

@@ -32,7 +32,10 @@ impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.shared.end_progress();
-        if let Some(thread) = self.thread.take() {
+        let is_itself =
+            |thread: &JoinHandle<()>| thread.thread().id() == std::thread::current().id();
+        // Where a notice drops the last handle, the thread ends when that has returned.
+        if let Some(thread) = self.thread.take().filter(|thread| !is_itself(thread)) {
             // Had it panicked, its panic has been reported.
             let _ = thread.join();
         }
