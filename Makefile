@@ -1,6 +1,9 @@
 # Farcache: every target works from a clean clone; what is missing on the machine is installed.
 
 PREFIX ?= /usr/local
+# Where libfarcache goes; /usr/lib/x86_64-linux-gnu on Debian, say.
+LIBDIR ?= $(PREFIX)/lib
+# In front of everything, for packages.
 DESTDIR ?=
 # Arguments of the server that `make run` starts.
 RUN_ARGS ?= --listen=127.0.0.1 --memory-limit=1024 --verbose
@@ -11,7 +14,7 @@ FUZZ_SECONDS ?= 10
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-fabric-2 demo bench install fmt clean deps-build deps-test deps-bench
+.PHONY: help run build test test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -40,12 +43,11 @@ bench: build deps-bench ## Compare fabric, sockets and memcached, all measuremen
 	target/release/farcache-compare --json target/bench.json
 	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into README.md."
 
-install: build ## Install server, man page and systemd unit under PREFIX
-	install -D -m 755 target/release/farcached "$(DESTDIR)$(PREFIX)/bin/farcached"
-	install -D -m 644 docs/man/farcached.1 "$(DESTDIR)$(PREFIX)/share/man/man1/farcached.1"
-	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
-	sed 's|@PREFIX@|$(PREFIX)|' packaging/farcached.service.in \
-	    > "$(DESTDIR)$(PREFIX)/lib/systemd/system/farcached.service"
+install: deps-build ## Install server, tools, libraries, headers and man pages (PREFIX, LIBDIR, DESTDIR)
+	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" scripts/install install
+
+uninstall: ## Remove what make install has installed
+	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" scripts/install uninstall
 
 fmt: deps-build ## Format all Rust code
 	cargo fmt --all

@@ -30,6 +30,7 @@ test  zlib1g-dev    /usr/include/zlib.h
 test  php-cli       php
 test  php-memcached php-module:memcached
 test  binutils      objdump
+test  man-db        man
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
 test  libucx-dev    /usr/include/ucp/api/ucp.h

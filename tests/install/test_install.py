@@ -1,0 +1,120 @@
+"""make install into a folder of its own, use of what is there by what is there only, and make uninstall."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "tests/clients"))
+
+import servers  # noqa: E402 (found beside the other clients' tests)
+
+PREFIX = "/opt/farcache"
+
+
+def make(target, place):
+    """Runs a target with what is built for the tests anyway."""
+    command = ["make", "-s", target, f"PREFIX={PREFIX}", f"DESTDIR={place}", f"LIBDIR={PREFIX}/lib64"]
+    subprocess.run(command, cwd=REPOSITORY, env=dict(os.environ, CARGO_OPTIONS=""), check=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder under which everything is."""
+    place = tmp_path_factory.mktemp("place")
+    make("install", place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def server(installed, tmp_path_factory):
+    """The installed server."""
+    running = servers.Server(tmp_path_factory.mktemp("server"), path=f"{installed}{PREFIX}/bin/farcached")
+    yield running
+    assert running.stop() == 0
+
+
+def package(installed, name):
+    """What pkg-config says of how to build with a package."""
+    environment = dict(
+        os.environ, PKG_CONFIG_PATH=f"{installed}{PREFIX}/lib64/pkgconfig", PKG_CONFIG_SYSROOT_DIR=str(installed)
+    )
+    command = ["pkg-config", "--cflags", "--libs", name]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+def build(installed, package_name, source, program):
+    subprocess.run(["cc", "-Wall", "-Werror", "-o", program, source, *package(installed, package_name)], check=True)
+    return program
+
+
+def said_by(command, library_folder=None):
+    """What a program says."""
+    environment = dict(os.environ, UCX_LOG_LEVEL="error")
+    if library_folder:
+        environment["LD_LIBRARY_PATH"] = str(library_folder)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_an_example_is_built_and_run(installed, server, tmp_path):
+    program = build(installed, "farcache", REPOSITORY / "examples/c/blocking.c", tmp_path / "blocking")
+    said = said_by([program, f"{server.host}:{server.port}"], f"{installed}{PREFIX}/lib64")
+    assert said.startswith("greeting: hello\n")
+
+
+def test_the_examples_build_by_their_makefile(installed, tmp_path):
+    examples = tmp_path / "c"
+    subprocess.run(["cp", "-r", REPOSITORY / "examples/c", examples], check=True)
+    environment = dict(
+        os.environ, PKG_CONFIG_PATH=f"{installed}{PREFIX}/lib64/pkgconfig", PKG_CONFIG_SYSROOT_DIR=str(installed)
+    )
+    subprocess.run(["make", "-s"], cwd=examples, env=environment, check=True)
+    assert {source.stem for source in examples.glob("*.c")} <= {path.name for path in examples.iterdir()}
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/include/libmemcached/memcached.h"), reason="libmemcached has no headers here")
+def test_the_non_blocking_operations_are_declared_and_found(installed, server, tmp_path):
+    source = REPOSITORY / "tests/libmemcached/programs/nonblocking.c"
+    program = build(installed, "farcache-libmemcached", source, tmp_path / "nonblocking")
+    said = said_by([program, server.host, str(server.port)], f"{installed}{PREFIX}/lib/farcache")
+    assert said == "everything holds\n"
+
+
+def test_a_program_is_started_with_the_drop_in(installed, server):
+    command = [f"{installed}{PREFIX}/bin/farcache-run", "--transport", "fabric", "--", "memcping"]
+    said_by([*command, f"--servers={server.host}:{server.port}"])
+
+
+def test_the_system_s_libraries_are_left_alone(installed):
+    """What has the soname of a system library lies in a folder that no loader looks into by itself."""
+    for library in ("libmemcached.so.11", "libmemcachedutil.so.2", "libhashkit.so.2"):
+        found = [path.relative_to(installed) for path in installed.rglob(library)]
+        assert found == [pathlib.Path(f"{PREFIX}/lib/farcache/{library}").relative_to("/")]
+
+
+def test_tools_and_pages_are_there(installed):
+    for tool in ("farcached", "farcache-load", "farcache-run", "ohb_memlat"):
+        assert said_by([f"{installed}{PREFIX}/bin/{tool}", "--help"])
+    for page in ("man1/farcached.1", "man1/farcache-run.1", "man3/farcache.3"):
+        path = f"{installed}{PREFIX}/share/man/{page}"
+        rendered = subprocess.run(["man", "--warnings", "-l", path], capture_output=True, text=True)
+        assert rendered.returncode == 0 and "SYNOPSIS" in rendered.stdout and not rendered.stderr, rendered.stderr
+
+
+def test_the_service_names_the_prefix(installed):
+    text = pathlib.Path(f"{installed}{PREFIX}/lib/systemd/system/farcached.service").read_text()
+    assert f"ExecStart={PREFIX}/bin/farcached" in text and "@" not in text
+
+
+def test_uninstall_leaves_nothing(tmp_path):
+    make("install", tmp_path)
+    other = tmp_path / "opt/farcache/bin/other"
+    other.write_text("somebody else's")
+    make("uninstall", tmp_path)
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [other]
+    assert not (tmp_path / "opt/farcache/lib/farcache").exists()
