@@ -92,14 +92,16 @@ impl<S: Session> Stream<'_, S> {
         latencies_ns: &mut Histogram<u64>,
     ) -> io::Result<u64> {
         let start = Instant::now();
+        // One look at the clock per batch: the next one begins when one has ended.
+        let mut now = start;
         let mut batches = 0;
         loop {
             while self.begun_at.len() < self.load.window {
-                self.begin_batch()?;
+                self.begin_batch(now)?;
             }
             let begun_at = self.finish_batch()?;
             batches += 1;
-            let now = Instant::now();
+            now = Instant::now();
             latencies_ns.saturating_record((now - begun_at).as_nanos() as u64);
             if now - start >= duration {
                 return Ok(batches);
@@ -107,8 +109,8 @@ impl<S: Session> Stream<'_, S> {
         }
     }
 
-    fn begin_batch(&mut self) -> io::Result<()> {
-        self.begun_at.push_back(Instant::now());
+    fn begin_batch(&mut self, now: Instant) -> io::Result<()> {
+        self.begun_at.push_back(now);
         let numbers = self.number..self.number + self.load.batch as u64;
         self.number = numbers.end;
         if self.load.is_multi_get() {

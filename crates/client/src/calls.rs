@@ -121,7 +121,7 @@ impl Client {
         let ticket = engine.submit_get_many(keys, before, Delivery::default(), now_us);
         *values = self
             .shared
-            .wait_for(guard, |engine| engine.fetch_values(ticket));
+            .wait_from(guard, now_us, |engine| engine.fetch_values(ticket));
         Ok(())
     }
 

@@ -146,8 +146,7 @@ impl Client {
 
     /// Sends what has been submitted.
     pub fn flush(&self) {
-        let guard = self.shared.poll();
-        self.shared.leave(guard);
+        self.shared.flush();
     }
 
     /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has ended.
@@ -256,6 +255,7 @@ impl Client {
     pub(crate) fn run(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
-        self.shared.wait_for(guard, |engine| engine.fetch(ticket))
+        self.shared
+            .wait_from(guard, now_us, |engine| engine.fetch(ticket))
     }
 }

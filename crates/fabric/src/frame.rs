@@ -41,7 +41,8 @@ pub enum Kind {
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Hello, Kind::Welcome, Kind::Packets, Kind::Goodbye]
+        // The kind of nearly all messages first.
+        [Kind::Packets, Kind::Hello, Kind::Welcome, Kind::Goodbye]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -67,6 +68,7 @@ pub struct Frame {
 
 impl Frame {
     /// The frame as it is sent.
+    #[inline]
     pub fn encode(&self) -> [u8; FRAME_BYTES] {
         let mut bytes = [0; FRAME_BYTES];
         bytes[0] = VERSION;

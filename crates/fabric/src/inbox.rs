@@ -99,7 +99,9 @@ impl<S, R> Inbox<S, R> {
     pub fn recycle(&mut self) {
         if self.events.is_empty() {
             self.bytes.clear();
-            self.bytes.shrink_to(KEPT_CAPACITY_BYTES);
+            if self.bytes.capacity() > KEPT_CAPACITY_BYTES {
+                self.bytes.shrink_to(KEPT_CAPACITY_BYTES);
+            }
         }
     }
 
@@ -113,6 +115,10 @@ impl<S, R> Inbox<S, R> {
 
     /// Moves all of another inbox behind what is here.
     pub(crate) fn append(&mut self, other: &mut Inbox<S, R>) {
+        if self.events.is_empty() && self.bytes.is_empty() {
+            // The capacities change hands too: each stays with one of the two.
+            return std::mem::swap(self, other);
+        }
         let offset = self.bytes.len();
         self.bytes.append(&mut other.bytes);
         for mut event in other.events.drain(..) {

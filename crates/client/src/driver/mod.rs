@@ -54,6 +54,10 @@ pub(crate) struct Driver {
     bell: Arc<Bell>,
     /// When the sockets were last looked at.
     sockets_seen_us: u64,
+    /// When time limits were last looked at.
+    ticked_us: u64,
+    /// Counted to look at what has arrived now and then.
+    flushes: u32,
     /// A thread sleeps for the ports.
     pub(super) has_sleeper: bool,
     /// Threads that sleep until that thread tells them.
@@ -96,6 +100,8 @@ impl Driver {
             events: Arc::new(events),
             bell: Arc::new(bell),
             sockets_seen_us: 0,
+            ticked_us: 0,
+            flushes: 0,
             has_sleeper: false,
             followers: 0,
         })

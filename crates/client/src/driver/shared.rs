@@ -83,11 +83,11 @@ struct Spin {
 }
 
 impl Spin {
-    fn new() -> Self {
+    fn from(now_us: u64) -> Self {
         Spin {
             turns: 0,
             since_us: 0,
-            now_us: clock::about_now_us(),
+            now_us,
         }
     }
 }
@@ -234,25 +234,47 @@ impl Shared {
         call(notices);
     }
 
+    /// Sends what waits. What has arrived is looked at now and then only: a wait does that.
+    pub(crate) fn flush(&self) {
+        let mut guard = self.lock();
+        if guard.send_only() {
+            return;
+        }
+        let now_us = clock::about_now_us();
+        guard.full_turn(now_us);
+        self.leave(guard);
+    }
+
     /// Moves the driver until `ready` has something.
     pub(crate) fn wait_for<'a, T>(
         &'a self,
         mut guard: Guard<'a>,
         mut ready: impl FnMut(&mut Engine) -> Option<T>,
     ) -> T {
-        let mut spin = Spin::new();
+        match ready(&mut guard.engine) {
+            Some(result) => {
+                self.leave_noticed(guard);
+                result
+            }
+            None => self.wait_from(guard, clock::about_now_us(), ready),
+        }
+    }
+
+    /// The same at a time that is known.
+    pub(crate) fn wait_from<'a, T>(
+        &'a self,
+        mut guard: Guard<'a>,
+        now_us: u64,
+        mut ready: impl FnMut(&mut Engine) -> Option<T>,
+    ) -> T {
         let _waiting = self.count_waiting();
+        let mut spin = Spin::from(now_us);
         loop {
             if let Some(result) = ready(&mut guard.engine) {
                 self.leave_noticed(guard);
                 return result;
             }
-            if guard.turn(spin.now_us) {
-                spin.since_us = 0;
-                self.tell(&guard);
-                continue;
-            }
-            guard = self.pause(guard, &mut spin);
+            guard = self.move_on(guard, &mut spin);
         }
     }
 
@@ -266,21 +288,24 @@ impl Shared {
     /// Moves the driver until `stop` says so, but for while another thread does or there is nothing to move.
     pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
         let mut guard = self.lock();
-        let mut spin = Spin::new();
+        let mut spin = Spin::from(clock::about_now_us());
         while !stop() {
             if !guard.engine.has_notices() {
                 let is_moved = self.waiting.load(Ordering::Relaxed) > 0;
                 if is_moved || guard.is_idle() {
                     guard = self.rest(guard, if is_moved { NAP } else { REST_MAX });
-                    spin = Spin::new();
+                    spin = Spin::from(clock::about_now_us());
                     continue;
                 }
             }
-            if guard.turn(spin.now_us) {
-                spin.since_us = 0;
-                self.tell(&guard);
+            guard = self.move_on(guard, &mut spin);
+            if guard.engine.has_notices() && !IS_NOTIFYING.get() {
+                self.leave_noticed(guard);
+                guard = self.lock();
             }
-            guard = self.pause(guard, &mut spin);
+            if self.wanted.load(Ordering::Relaxed) > 0 {
+                guard = self.step_aside(guard);
+            }
         }
         self.leave(guard);
     }
@@ -294,8 +319,34 @@ impl Shared {
         guard
     }
 
+    /// Moves the driver until something has happened, or it is time to do something else in between.
+    fn move_on<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
+        loop {
+            if guard.turn(spin.now_us) {
+                spin.since_us = 0;
+                self.tell(&guard);
+                return guard;
+            }
+            spin.turns += 1;
+            let is_time_to_look = spin.turns.is_multiple_of(TURNS_PER_LOOK);
+            let is_wanted = self.wanted.load(Ordering::Relaxed) > 0;
+            if is_time_to_look || is_wanted || guard.engine.has_notices() {
+                return self.pause(guard, spin, is_time_to_look);
+            }
+            // At first an answer may come within the time that the processor's pause takes.
+            if spin.turns > TURNS_PER_LOOK {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
     /// Steps aside, looks at the clock, yields or sleeps, as it is time to.
-    fn pause<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
+    fn pause<'a>(
+        &'a self,
+        mut guard: Guard<'a>,
+        spin: &mut Spin,
+        is_time_to_look: bool,
+    ) -> Guard<'a> {
         if guard.engine.has_notices() && !IS_NOTIFYING.get() {
             self.leave_noticed(guard);
             guard = self.lock();
@@ -303,12 +354,7 @@ impl Shared {
         if self.wanted.load(Ordering::Relaxed) > 0 {
             guard = self.step_aside(guard);
         }
-        spin.turns += 1;
-        if !spin.turns.is_multiple_of(TURNS_PER_LOOK) {
-            // At first an answer may come within the time that the processor's pause takes.
-            if spin.turns > TURNS_PER_LOOK {
-                std::hint::spin_loop();
-            }
+        if !is_time_to_look {
             return guard;
         }
         spin.now_us = clock::now_us();

@@ -7,6 +7,9 @@ use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 
 use farcache_fabric::{Arming, Event, Peer, Port};
 
+/// Flushes that send only, until one looks at what has arrived.
+const FLUSHES_PER_TURN: u32 = 16;
+
 /// How often the sockets are looked at where nothing is expected from them but their end.
 const LIFE_LINES_SEEN_US: u64 = 1000;
 
@@ -24,10 +27,26 @@ impl Driver {
         self.act(now_us) | happened
     }
 
-    /// The same, with a look at everything that is looked at only now and then.
+    /// Sends what waits and does nothing else; false where there is more to do.
+    pub(crate) fn send_only(&mut self) -> bool {
+        self.flushes = self.flushes.wrapping_add(1);
+        if self.flushes.is_multiple_of(FLUSHES_PER_TURN)
+            || self.connecting > 0
+            || self.engine.uses_sockets()
+            || self.engine.has_actions()
+        {
+            return false;
+        }
+        self.transmit() && !self.engine.has_waiting()
+    }
+
+    /// The same as [`Driver::turn`], with a look at everything that is looked at only now and then.
     pub(crate) fn full_turn(&mut self, now_us: u64) -> bool {
         self.bell.answer();
-        self.engine.tick(now_us);
+        if self.ticked_us != now_us {
+            self.ticked_us = now_us;
+            self.engine.tick(now_us);
+        }
         let due = now_us.saturating_sub(self.sockets_seen_us) >= LIFE_LINES_SEEN_US;
         let happened = due && self.turn_sockets(now_us);
         self.turn(now_us) | happened
@@ -68,17 +87,21 @@ impl Driver {
         drain(&mut self.engine, &mut **port, inbox, Link::Fabric, now_us)
     }
 
-    fn transmit(&mut self) {
+    /// Hands what waits to the ports; whether the fabric has taken all of it at once.
+    fn transmit(&mut self) -> bool {
         let (tcp, fabric) = (&mut self.tcp, &mut self.fabric);
+        let mut is_sent = true;
         self.engine
             .transmit(|message| match (message.link, &mut *fabric) {
                 (Link::Tcp(peer), _) => tcp.send(peer, message.kind, 0, message.payload),
                 (Link::Fabric(peer), Some(port)) => {
-                    port.send(peer, message.kind, 0, message.payload)
+                    port.send(peer, message.kind, 0, message.payload);
+                    is_sent &= port.unsent(peer) == 0;
                 }
                 // There are no such links without a port.
                 (Link::Fabric(_), None) => {}
             });
+        is_sent
     }
 
     /// Carries out what the engine wants. Returns whether that was anything.

@@ -119,6 +119,12 @@ impl Engine {
         self.actions.pop_front()
     }
 
+    /// Whether something is to be done.
+    #[must_use]
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
     /// Answers that may still come.
     #[must_use]
     pub fn outstanding(&self) -> usize {

@@ -48,6 +48,12 @@ impl Engine {
         !self.is_expecting() && self.listed.is_empty()
     }
 
+    /// Whether something waits, for a connection or for credits.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
     /// Whether something may be sent now.
     #[must_use]
     pub fn has_unsent(&self) -> bool {

@@ -75,6 +75,7 @@ impl Finished {
     }
 
     /// Whether nothing was reported.
+    #[inline]
     pub fn is_empty(&mut self) -> bool {
         let notes = self.notes();
         notes.sends.is_empty() && notes.receives.is_empty() && notes.failures.is_empty()

@@ -142,6 +142,33 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
+    /// Whether UCX has told nothing that is still to be handled, and nothing is to be looked after.
+    fn is_quiet(&mut self) -> bool {
+        self.arrivals.get().inbox.is_empty()
+            && self.completed.is_empty()
+            && self.finished.is_empty()
+            && self.closing.is_empty()
+            && self.probing == Probing::No
+    }
+
+    /// Hands over what UCX has told; returns whether that was anything.
+    fn take_in(&mut self, inbox: &mut Inbox<S, R>) -> bool {
+        let before = inbox.events.len();
+        self.settle_greetings();
+        inbox.append(&mut self.arrivals.get().inbox);
+        inbox.events.append(&mut self.completed);
+        if !self.finished.is_empty() {
+            self.settle_finished(&mut inbox.events);
+        }
+        if self.is_time_to_reap() {
+            self.reap();
+        }
+        if self.probing != Probing::No {
+            self.probe();
+        }
+        inbox.events.len() > before
+    }
+
     fn take_offer(&mut self, offer: &Offer) -> Option<Offered> {
         let number = u32::try_from(offer.number).ok()?;
         self.arrivals.get().offers.remove(number)
@@ -277,23 +304,12 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool {
-        let before = inbox.events.len();
-        self.move_early(inbox);
-        inbox.events.append(&mut self.completed);
-        std::mem::swap(inbox, &mut self.arrivals.get().inbox);
         let any = self.worker.progress();
-        self.settle_greetings();
-        std::mem::swap(inbox, &mut self.arrivals.get().inbox);
-        if !self.finished.is_empty() {
-            self.settle_finished(&mut inbox.events);
+        self.turns = self.turns.wrapping_add(1);
+        if !any && self.is_quiet() {
+            return false;
         }
-        if self.is_time_to_reap() {
-            self.reap();
-        }
-        if self.probing != Probing::No {
-            self.probe();
-        }
-        any || inbox.events.len() > before
+        self.take_in(inbox) | any
     }
 
     fn close(&mut self, peer: Peer) {

@@ -158,11 +158,12 @@ impl<S: SendBody> Sends<S> {
             slot.bytes = Vec::new();
         }
         self.free.push(index);
+        let peer = slot.peer.take();
+        if slot.large.is_none() {
+            return (peer, None);
+        }
         let returned = slot.large.take();
-        (
-            slot.peer.take(),
-            returned.map(|(body, tag)| Returned { body, tag }),
-        )
+        (peer, returned.map(|(body, tag)| Returned { body, tag }))
     }
 
     fn add_slot(&mut self, finished: &Finished) -> u32 {
@@ -179,16 +180,26 @@ impl<S: SendBody> Sends<S> {
 
 impl<S> Slot<S> {
     /// Copies what is small and takes what is large; the length of the header.
-    fn fill(&mut self, frame: &[u8], payload: Payload<'_, S>, trailer: &[u8]) -> usize {
+    fn fill(
+        &mut self,
+        frame: &[u8; FRAME_BYTES],
+        payload: Payload<'_, S>,
+        trailer: &[u8],
+    ) -> usize {
         self.bytes.clear();
-        self.bytes.extend_from_slice(frame);
         match payload {
             Payload::Packets(packets) => {
+                self.bytes
+                    .reserve(frame.len() + packets.len() + trailer.len());
+                self.bytes.extend_from_slice(frame);
                 self.bytes.extend_from_slice(packets);
-                self.bytes.extend_from_slice(trailer);
+                if !trailer.is_empty() {
+                    self.bytes.extend_from_slice(trailer);
+                }
                 frame.len()
             }
             Payload::Large { head, body, tag } => {
+                self.bytes.extend_from_slice(frame);
                 self.bytes.extend_from_slice(head);
                 self.large = Some((body, tag));
                 frame.len() + head.len()

@@ -6,7 +6,7 @@ use super::port::UcxPort;
 use super::receiving::Receiving;
 use super::sending::Returned;
 use crate::error::Error;
-use crate::inbox::{Event, Inbox};
+use crate::inbox::Event;
 use crate::port::{Peer, ReceiveBody, SendBody};
 use farcache_ucx_sys::raw::ucs_status_t;
 
@@ -14,21 +14,15 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     /// Gives the senders of greetings their numbers.
     pub(super) fn settle_greetings(&mut self) {
         let arrived = self.arrivals.get();
+        if arrived.greetings.is_empty() {
+            return;
+        }
         for greeting in arrived.greetings.drain(..) {
             let event = greeting.event;
             let peer = self.links.greeted(greeting);
             if let Event::Message { sender, .. } = &mut arrived.inbox.events[event] {
                 *sender = Some(peer);
             }
-        }
-    }
-
-    /// Moves what arrived outside of progress behind what is in the inbox.
-    pub(super) fn move_early(&mut self, inbox: &mut Inbox<S, R>) {
-        self.settle_greetings();
-        let early = &mut self.arrivals.get().inbox;
-        if !early.is_empty() {
-            inbox.append(early);
         }
     }
 

@@ -12,6 +12,8 @@ use std::ptr;
 #[derive(Debug)]
 pub(super) struct Worker {
     context: Context,
+    /// The library's, without the way there.
+    functions: &'static Functions,
     handle: ucp_worker_h,
     descriptor: RawFd,
     header_bytes_max: usize,
@@ -43,6 +45,7 @@ impl Worker {
         check(library, "ucp_worker_create", status)?;
         let mut worker = Worker {
             context: context.clone(),
+            functions: library.functions(),
             handle,
             descriptor: -1,
             header_bytes_max: 0,
@@ -59,8 +62,9 @@ impl Worker {
         self.context.library()
     }
 
+    #[inline]
     pub fn functions(&self) -> &'static Functions {
-        self.library().functions()
+        self.functions
     }
 
     /// Valid while this lives.
@@ -84,6 +88,7 @@ impl Worker {
     }
 
     /// Does what there is to do, once; whether there was anything.
+    #[inline]
     pub fn progress(&mut self) -> bool {
         // SAFETY: the worker is valid, one thread uses it, and this is not inside of UCX: callbacks
         // have no way to it.

@@ -24,6 +24,9 @@ use std::sync::Arc;
 /// what it has to.
 const LINGER_SECONDS: Seconds = 2;
 
+/// Looks at the network in a turn that finds nothing: the rest of a worker's turn costs as much as one of them.
+const LOOKS_PER_TURN: u32 = 4;
+
 /// A value on its way into the store.
 pub(super) struct Arriving {
     pub session: u32,
@@ -126,7 +129,7 @@ impl Engine {
     /// Moves the port and handles what happened; returns whether anything did, or could be done in
     /// another turn.
     pub fn turn(&mut self, resources: &mut Resources) -> bool {
-        let has_moved = self.port.progress(&mut self.inbox);
+        let has_moved = self.look();
         if self.inbox.is_empty() && self.queue.is_empty() && self.closing.is_empty() {
             return has_moved;
         }
@@ -144,6 +147,15 @@ impl Engine {
         self.close_sent(resources.clock.now);
         resources.after_batch(before);
         has_happened || self.has_ready
+    }
+
+    /// Moves the port until something has happened, for a few times.
+    fn look(&mut self) -> bool {
+        let looks = match self.queue.is_empty() && self.closing.is_empty() {
+            true => LOOKS_PER_TURN,
+            false => 1,
+        };
+        (0..looks).any(|_| self.port.progress(&mut self.inbox))
     }
 
     /// Once a second: what has waited for too long.

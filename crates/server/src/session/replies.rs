@@ -211,8 +211,12 @@ impl Replies {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT_CAPACITY_BYTES);
-        self.pinned.clear();
+        if self.bytes.capacity() > KEPT_CAPACITY_BYTES {
+            self.bytes.shrink_to(KEPT_CAPACITY_BYTES);
+        }
+        if !self.pinned.is_empty() {
+            self.pinned.clear();
+        }
         (self.bytes_sent, self.value_sent, self.pinned_bytes) = (0, 0, 0);
     }
 }

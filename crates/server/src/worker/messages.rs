@@ -16,9 +16,9 @@ use std::time::Duration;
 /// that has not.
 const TURNS_PER_LOOK_MIN: u32 = 2;
 
-/// Most turns between two looks: a turn in which nothing happens takes about 0.1 us, so that a request
+/// Most turns between two looks: a turn in which nothing happens takes about 0.2 us, so that a request
 /// over a silent socket waits about as long as a sleeping worker would take to wake up.
-const TURNS_PER_LOOK_MAX: u32 = 128;
+const TURNS_PER_LOOK_MAX: u32 = 64;
 
 /// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the network.
 const SLEEP_MAX: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 //! Appending items to open segments. Each thread has a writer of its own, so appending takes no lock.
 
-use super::arena::{Arena, Place};
+use super::arena::{Arena, LEAD_BYTES, Place};
 use super::meta::Queue;
 use crate::index::Location;
 use farcache_base::time::{NEVER, Seconds};
@@ -120,7 +120,7 @@ impl Writer {
                 .flatten()
         });
         let Some(head) = head else { return false };
-        self.adopt(arena, head, class_of(arena, size, expiry, now));
+        self.adopt(arena, head, size, class_of(arena, size, expiry, now));
         true
     }
 
@@ -133,15 +133,19 @@ impl Writer {
         expiry: Seconds,
         now: Seconds,
     ) {
-        self.adopt(arena, head, class_of(arena, size, expiry, now));
+        self.adopt(arena, head, size, class_of(arena, size, expiry, now));
     }
 
-    fn adopt(&mut self, arena: &Arena, head: u32, class: usize) {
+    fn adopt(&mut self, arena: &Arena, head: u32, size: usize, class: usize) {
         let capacity = arena.meta(head).run() as usize * arena.segment_bytes();
+        let lead = match class >= LIFETIMES && has_room_to_spare(capacity, size) {
+            true => arena.write_lead(head),
+            false => 0,
+        };
         let open = Open {
             head,
             sequence: arena.meta(head).sequence(),
-            used: 0,
+            used: lead,
             capacity,
         };
         if let Some(full) = self.open[class].replace(open) {
@@ -184,6 +188,11 @@ fn class_of(arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> usize 
         }
     };
     usize::from(is_large) * LIFETIMES + lifetime
+}
+
+/// Whether as many items of this size fit behind a lead as without one.
+fn has_room_to_spare(capacity: usize, size: usize) -> bool {
+    capacity > LEAD_BYTES && (capacity - LEAD_BYTES) / size == capacity / size
 }
 
 /// Segments that one item needs.

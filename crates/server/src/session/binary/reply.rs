@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::session::Replies;
-use farcache_proto::binary::{Header, MAGIC_RESPONSE, Status, encode_head};
+use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Status, encode_head};
 use farcache_store::Item;
 
 /// The header of a response to `request`.
@@ -58,15 +58,21 @@ pub(super) fn value(
     context: &Context<'_>,
     replies: &mut Replies,
 ) {
-    let header = header(request, Status::Success, cas_of(item, context));
+    let mut header = header(request, Status::Success, cas_of(item, context));
     let packet = replies.buffer().len();
-    encode_head(
-        header,
-        &item.flags().to_be_bytes(),
-        key,
-        item.value().len(),
-        replies.buffer(),
-    );
+    let flags = item.flags().to_be_bytes();
+    let value_len = item.value().len();
+    if key.is_empty() {
+        // What is asked for most: header and flags are written in one go.
+        header.extras_len = flags.len() as u8;
+        header.body_len = (flags.len() + value_len) as u32;
+        let mut head = [0; HEADER_BYTES + 4];
+        head[..HEADER_BYTES].copy_from_slice(&header.encode());
+        head[HEADER_BYTES..].copy_from_slice(&flags);
+        replies.buffer().extend_from_slice(&head);
+    } else {
+        encode_head(header, &flags, key, value_len, replies.buffer());
+    }
     replies.push_value_of(packet, item);
 }
 
