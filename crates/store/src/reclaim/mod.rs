@@ -44,6 +44,9 @@ struct State {
     position: u32,
     /// Where the next look for a stretch begins, in windows.
     run_window: u32,
+    /// Segments emptied since that last gained something. Kept from call to call: with hardly anything free each
+    /// call ends after one segment, and demands that never rise would have items that are in use go round for ever.
+    in_vain: u32,
 }
 
 /// What a writer in need got.
@@ -70,6 +73,7 @@ impl Default for Reclaimer {
             main: Writer::new(Queue::Main, 0),
             position: 0,
             run_window: 0,
+            in_vain: 0,
         };
         Reclaimer {
             state: Mutex::new(state),
@@ -189,21 +193,24 @@ impl Core {
     /// Retires at least one segment, or must wait; false where that is impossible.
     fn reclaim_one(&self, state: &mut State) -> bool {
         let before = self.arena.counts().limbo + self.arena.counts().free;
-        for round in 0..FRUITLESS_MAX {
+        for _ in 0..FRUITLESS_MAX {
             self.arena.collect(&self.epochs);
             if self.must_wait() {
                 return true;
             }
+            let round = state.in_vain;
             let Some((head, fate)) = self.choose(state, round) else {
                 return false;
             };
             let was_emptied = self.empty(state, head, fate);
             if self.arena.counts().limbo + self.arena.counts().free > before {
+                state.in_vain = 0;
                 return true;
             }
             if !was_emptied {
                 return false;
             }
+            state.in_vain = state.in_vain.saturating_add(1);
         }
         self.config.evict
     }
