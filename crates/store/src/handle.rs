@@ -89,7 +89,7 @@ impl StoreHandle {
         self.go_offline();
     }
 
-    fn go_offline(&self) {
+    pub(crate) fn go_offline(&self) {
         debug_assert_eq!(self.borrowed.get(), 0);
         self.core.epochs.suspend(self.participant);
         self.is_online.set(false);
@@ -406,12 +406,16 @@ impl StoreHandle {
     /// quiescent point: what the caller read from the store before is void.
     ///
     /// # Errors
-    /// [`StoreError::OutOfMemory`].
+    /// [`StoreError::OutOfMemory`]; it means nothing where the request is to wait for room
+    /// ([`StoreHandle::needs_reads`]).
     pub(crate) fn ensure_room(&self, layout: &Layout, expiry: Seconds) -> Result<(), StoreError> {
         let size = layout.size();
         for _ in 0..ROOM_TRIES {
             if self.has_room(size, expiry) {
                 return Ok(());
+            }
+            if self.awaits_room(least_run(&self.core.arena, size)) {
+                return Err(StoreError::OutOfMemory);
             }
             if !self.make_room(size, expiry) {
                 break;

@@ -4,6 +4,7 @@ use super::engine::{Arriving, Engine};
 use crate::session::Replies;
 use crate::worker::device::Place;
 use crate::worker::resources::Resources;
+use farcache_fabric::{Frame, Offer};
 use farcache_store::{DurableMark, ReadId, Reservation};
 
 /// What waits.
@@ -12,6 +13,8 @@ enum Work {
     Message(Vec<u8>),
     /// A large value in its place, to be committed.
     Value(Reservation, Arriving),
+    /// A large value that is still with its sender, and the message before it: there is no room yet.
+    Offer(Frame, Vec<u8>, Offer),
 }
 
 /// Work that waits for reads, and whose it is.
@@ -46,6 +49,19 @@ impl Engine {
         self.park(number, Work::Value(room, arriving), resources);
     }
 
+    /// An offered value has no room before a device has taken what is in memory.
+    pub(super) fn park_offer(
+        &mut self,
+        number: u32,
+        frame: &Frame,
+        head: &[u8],
+        offer: Offer,
+        resources: &mut Resources,
+    ) {
+        let work = Work::Offer(*frame, head.to_vec(), offer);
+        self.park(number, work, resources);
+    }
+
     fn park(&mut self, number: u32, work: Work, resources: &mut Resources) {
         let key = self.conversation(number).key;
         let session = number;
@@ -69,12 +85,18 @@ impl Engine {
         };
         let Some(number) = self.find_key(parked.session, parked.key) else {
             // The session has ended meanwhile.
+            if let Work::Offer(_, _, offer) = parked.work {
+                self.port.refuse(offer);
+            }
             return resources.store.cancel_reads(id);
         };
         resources.store.stage(id);
         match parked.work {
             Work::Message(message) => self.execute(number, &message, 0, resources),
             Work::Value(room, arriving) => self.store_value(number, room, arriving, resources),
+            Work::Offer(frame, head, offer) => {
+                self.take_offer(&frame, number, &head, offer, resources);
+            }
         }
         resources.store.unstage();
         self.flush();

@@ -22,7 +22,20 @@ impl Engine {
             self.port.refuse(offer);
             return self.cut_off_debtor(number, resources);
         }
+        self.take_offer(frame, number, head, offer, resources);
+    }
+
+    /// Makes room for an offered value and has it come.
+    pub(super) fn take_offer(
+        &mut self,
+        frame: &Frame,
+        number: u32,
+        head: &[u8],
+        offer: Offer,
+        resources: &mut Resources,
+    ) {
         match self.make_room(frame, number, head, offer.bytes, resources) {
+            Offered::MustWait => self.park_offer(number, frame, head, offer, resources),
             Offered::Wanted(room, expected) => {
                 let key = frame.key;
                 let tag = self.arriving.insert(Arriving {

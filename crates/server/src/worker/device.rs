@@ -58,6 +58,7 @@ pub(super) enum Reads {
 /// # Errors
 /// When descriptors, rings or watches are exhausted.
 pub(super) fn register(store: &StoreHandle, epoll: &impl AsFd) -> io::Result<()> {
+    store.let_requests_await_room();
     store.open_reader()?;
     store
         .with_read_descriptor(|descriptor| watch(epoll, READS, descriptor))

@@ -82,7 +82,7 @@ impl StoreHandle {
     /// Makes room for a value that will arrive in pieces.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; it means nothing where the request is to wait ([`StoreHandle::needs_reads`]).
     pub fn reserve(
         &self,
         key: &[u8],
@@ -90,6 +90,9 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Result<Reservation, StoreError> {
         self.check_size(key, value_len, options.flags)?;
+        if self.needs_reads() {
+            return Err(StoreError::OutOfMemory);
+        }
         self.enter();
         let fields = self.fields_of(options);
         let layout = fields.layout(key.len(), value_len);

@@ -5,6 +5,7 @@
 
 mod empty;
 mod policy;
+mod room;
 mod run;
 mod sweep;
 mod thread;
@@ -13,6 +14,7 @@ use crate::core::Core;
 use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
 use policy::Fate;
+pub(crate) use room::Prospect;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 pub(crate) use thread::ReclaimThread;
@@ -63,6 +65,7 @@ pub(crate) enum Room {
 pub(crate) struct Reclaimer {
     state: Mutex<State>,
     wanted: Mutex<bool>,
+    awaited: room::Awaited,
     wake: Condvar,
 }
 
@@ -78,6 +81,7 @@ impl Default for Reclaimer {
         Reclaimer {
             state: Mutex::new(state),
             wanted: Mutex::default(),
+            awaited: room::Awaited::default(),
             wake: Condvar::new(),
         }
     }
@@ -121,20 +125,27 @@ impl Core {
     /// Whether writers are close to finding no free segment.
     pub fn is_low(&self) -> bool {
         let counts = self.arena.counts();
-        counts.free < self.low_water() || counts.managed > counts.allowed
+        let wanted = self.low_water().max(self.segments_awaited());
+        counts.free < wanted || counts.managed > counts.allowed
     }
 
     /// Refills the stock of free segments; for the store's own thread.
     fn refill(&self) {
-        let wanted = self.low_water();
         loop {
             self.arena.collect(&self.epochs);
+            self.tell_room();
+            let wanted = self.low_water().max(self.segments_awaited());
             let counts = self.arena.counts();
             let excess = counts.managed.saturating_sub(counts.allowed);
             let is_enough = counts.free + counts.limbo >= wanted + excess;
             // Locked anew for each segment, so that a writer in need gets its turn.
-            if is_enough || self.must_wait() || !self.reclaim_one(&mut self.reclaimer.state()) {
+            if is_enough || self.must_wait() {
                 return;
+            }
+            let has_gained = self.reclaim_one(&mut self.reclaimer.state());
+            self.note_reclaimed(has_gained);
+            if !has_gained {
+                return self.tell_room();
             }
         }
     }

@@ -53,6 +53,7 @@ fn run(core: &Core, stop: &AtomicBool) {
         if core.is_low() {
             core.refill();
         }
+        core.tell_room();
         core.index.populate_ahead();
         if regular.elapsed() >= TICK {
             regular = Instant::now();

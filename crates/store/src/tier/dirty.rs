@@ -1,11 +1,8 @@
 //! What `Durability::Sync` has yet to make durable, and who waits for it.
 
 use crate::index::Location;
-use rustix::event::{EventfdFlags, eventfd};
-use std::io;
-use std::os::fd::OwnedFd;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, Weak};
 
 /// A point in the life of the store; everything done before it is durable once [`crate::StoreHandle::is_durable`]
 /// says so.
@@ -24,7 +21,6 @@ struct State {
 pub(crate) struct Dirty {
     state: Mutex<State>,
     durable: AtomicU64,
-    waiters: Mutex<Vec<Weak<OwnedFd>>>,
 }
 
 impl Dirty {
@@ -52,28 +48,8 @@ impl Dirty {
         self.durable.load(Acquire)
     }
 
-    /// Everything up to a mark is durable: wakes those who wait.
+    /// Everything up to a mark is durable.
     pub fn set_durable(&self, mark: u64) {
         self.durable.store(mark, Release);
-        let mut waiters = self.waiters.lock().expect("no holder panics");
-        waiters.retain(|waiter| {
-            let event = waiter.upgrade();
-            if let Some(event) = &event {
-                // It cannot fail but by overflow, and then it is readable anyway.
-                let _ = rustix::io::write(event.as_ref(), &1u64.to_ne_bytes());
-            }
-            event.is_some()
-        });
-    }
-
-    /// An event that becomes readable whenever something has become durable.
-    ///
-    /// # Errors
-    /// The system's, where it has no descriptors left.
-    pub fn subscribe(&self) -> io::Result<Arc<OwnedFd>> {
-        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let mut waiters = self.waiters.lock().expect("no holder panics");
-        waiters.push(Arc::downgrade(&event));
-        Ok(event)
     }
 }

@@ -3,6 +3,7 @@
 //! `docs/design/tier.md` says how it works and what it guarantees.
 
 mod assembler;
+mod bell;
 mod cleaner;
 mod counters;
 mod deaths;
@@ -14,6 +15,7 @@ mod options;
 mod persist;
 mod reads;
 mod recovery;
+mod room;
 mod scan;
 mod slots;
 mod spill;
@@ -33,6 +35,7 @@ use crate::device::{Buffer, BufferPool, Devices, Uring};
 use crate::index::Location;
 use crate::item::RawItem;
 use assembler::{Appended, Assembler};
+use bell::Bell;
 use counters::{Counters, EventList};
 use deaths::Deaths;
 use dirty::Dirty;
@@ -52,6 +55,7 @@ pub(crate) struct Tier {
     pub slots: Slots,
     pub deaths: Deaths,
     pub dirty: Dirty,
+    pub bell: Bell,
     pub flusher: FlusherDoor,
     pub counters: Counters,
     pub events: EventList,
@@ -102,6 +106,7 @@ impl Tier {
             slots: Slots::new(&devices, segment_bytes),
             deaths: Deaths::default(),
             dirty: Dirty::default(),
+            bell: Bell::default(),
             flusher: FlusherDoor::default(),
             counters: Counters::default(),
             events: EventList::default(),

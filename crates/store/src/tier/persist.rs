@@ -1,6 +1,8 @@
 //! Making what was stored durable while it stays in memory (`Durability::Sync`).
 
+use super::assembler::Source;
 use super::flusher::Flusher;
+use super::options::Durability;
 use super::spill::Copied;
 use crate::index::Location;
 use std::time::{Duration, Instant};
@@ -38,5 +40,42 @@ impl Flusher {
             }
         }
         Persisted::Impossible
+    }
+
+    /// Makes what was stored since the last call durable, with [`Durability::Sync`].
+    pub(super) fn persist_dirty(&mut self) {
+        if self.tier().config.durability != Durability::Sync {
+            return;
+        }
+        let (mut dirty, through) = self.tier().dirty.take();
+        if through == self.tier().dirty.durable() {
+            return;
+        }
+        let deaths = self.tier().deaths.noted();
+        // What has moved within memory meanwhile was noted anew before it moved.
+        while !dirty.is_empty() {
+            let mut has_moved = false;
+            for (hash, location) in std::mem::take(&mut dirty) {
+                match self.persist(hash, location) {
+                    Persisted::Done => {}
+                    Persisted::Gone => has_moved = true,
+                    // Nothing becomes durable any more.
+                    Persisted::Impossible => return,
+                }
+            }
+            if has_moved {
+                dirty = self.tier().dirty.take().0;
+            }
+        }
+        while !self.has_told(deaths) {
+            self.tier().open_for_deaths(&self.core, Source::Memory);
+            self.settle();
+        }
+        self.settle();
+        self.sync_if_behind();
+        if self.tier().is_in_service() {
+            self.tier().dirty.set_durable(through);
+            self.tier().bell.ring();
+        }
     }
 }

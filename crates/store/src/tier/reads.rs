@@ -3,11 +3,13 @@
 use super::Tier;
 use super::format::{RECORD_HEADER_BYTES, record_item};
 use super::options::TierEventKind;
+use super::room::RoomNeeds;
 use crate::core::Core;
 use crate::device::{Buffer, Direction, Engine, Memory, Outcome, Transfer};
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::RawItem;
+use crate::reclaim::Prospect;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
@@ -55,6 +57,9 @@ impl Arrived {
 struct Set {
     outstanding: usize,
     arrived: Vec<Arrived>,
+    /// Free segments that the request needs; 0 where it has the room.
+    room: u32,
+    is_in_vain: bool,
     is_cancelled: bool,
 }
 
@@ -63,6 +68,7 @@ struct Set {
 pub(crate) struct Reads {
     /// An operation since the last [`StoreHandle::start_reads`] met something it needs.
     needs: Cell<bool>,
+    pub(crate) room: RoomNeeds,
     wanted: RefCell<Vec<Ticket>>,
     engine: RefCell<Option<Engine>>,
     sets: RefCell<HashMap<ReadId, Set>>,
@@ -70,7 +76,7 @@ pub(crate) struct Reads {
     tickets: RefCell<HashMap<u64, (ReadId, Ticket)>>,
     next: Cell<u64>,
     /// Requests whose reads have all arrived and that were told of, but not staged.
-    finished: RefCell<HashMap<ReadId, Vec<Arrived>>>,
+    finished: RefCell<HashMap<ReadId, Set>>,
     staged: RefCell<HashMap<u64, Arrived>>,
     /// No longer staged; items found may still refer to them.
     leaving: RefCell<Vec<Arc<Buffer>>>,
@@ -80,6 +86,11 @@ pub(crate) struct Reads {
 impl Reads {
     pub fn needs(&self) -> bool {
         self.needs.get()
+    }
+
+    /// The request that runs cannot go on yet.
+    pub fn set_needs(&self) {
+        self.needs.set(true);
     }
 
     /// Frees what items found before may have referred to.
@@ -210,6 +221,7 @@ impl StoreHandle {
     /// Forgets what the last request would have to read: it is given up.
     pub fn forget_reads(&self) {
         self.reads.needs.set(false);
+        self.reads.room.take();
         self.reads.wanted.borrow_mut().clear();
     }
 
@@ -229,7 +241,8 @@ impl StoreHandle {
         let set = Set {
             outstanding: wanted.len(),
             arrived: staged.values().cloned().collect(),
-            is_cancelled: false,
+            room: self.reads.room.take(),
+            ..Set::default()
         };
         drop(staged);
         self.reads.sets.borrow_mut().insert(id, set);
@@ -299,15 +312,28 @@ impl StoreHandle {
     fn take_done(&self, done: &mut Vec<ReadId>) {
         let mut sets = self.reads.sets.borrow_mut();
         sets.retain(|_, set| !(set.is_cancelled && set.outstanding == 0));
-        let finished = sets.iter().filter(|(_, set)| set.outstanding == 0);
         let before = done.len();
-        done.extend(finished.map(|(id, _)| *id));
+        for (id, set) in sets.iter_mut() {
+            if set.outstanding == 0 && self.has_awaited_room(set) {
+                done.push(*id);
+            }
+        }
         done[before..].sort();
         let told = done[before..].iter();
         told.for_each(|id| {
             let set = sets.remove(id).expect("just listed");
-            self.reads.finished.borrow_mut().insert(*id, set.arrived);
+            self.reads.finished.borrow_mut().insert(*id, set);
         });
+    }
+
+    /// Whether a request waits for room no longer.
+    fn has_awaited_room(&self, set: &mut Set) -> bool {
+        if set.room == 0 {
+            return true;
+        }
+        let prospect = self.core.await_room(set.room);
+        set.is_in_vain = prospect == Prospect::None;
+        prospect != Prospect::Later
     }
 
     fn take_outcome(&self, outcome: Outcome) {
@@ -396,9 +422,11 @@ impl StoreHandle {
     /// Lets operations find what was read for a request, as if it lay in memory, until
     /// [`StoreHandle::unstage`].
     pub fn stage(&self, id: ReadId) {
-        let arrived = self.reads.finished.borrow_mut().remove(&id);
+        let set = self.reads.finished.borrow_mut().remove(&id);
+        let set = set.unwrap_or_default();
+        self.reads.room.set_in_vain(set.is_in_vain);
         let mut staged = self.reads.staged.borrow_mut();
-        for one in arrived.unwrap_or_default() {
+        for one in set.arrived {
             staged.insert(one.location.0, one);
         }
     }
@@ -406,6 +434,7 @@ impl StoreHandle {
     /// The request has run: what was staged is found no longer. Items found stay valid until the next quiescent
     /// point, and pinned values as long as they are pinned.
     pub fn unstage(&self) {
+        self.reads.room.set_in_vain(false);
         let mut staged = self.reads.staged.borrow_mut();
         let mut leaving = self.reads.leaving.borrow_mut();
         leaving.extend(staged.drain().map(|(_, one)| one.buffer));
@@ -426,10 +455,17 @@ impl StoreHandle {
         while !self.reads.finished.borrow().contains_key(&id)
             && self.reads.sets.borrow().contains_key(&id)
         {
-            if let Some(engine) = self.reads.engine.borrow_mut().as_mut() {
-                engine.wait();
-            }
+            self.wait_for_progress();
             self.poll_reads(&mut done);
+        }
+    }
+
+    /// Waits until a read has ended, or for a moment where only room is awaited.
+    fn wait_for_progress(&self) {
+        let mut engine = self.reads.engine.borrow_mut();
+        match engine.as_mut().filter(|engine| engine.in_flight() > 0) {
+            Some(engine) => engine.wait(),
+            None => self.wait_for_room(),
         }
     }
 
@@ -473,7 +509,8 @@ impl StoreHandle {
             .is_none_or(|tier| mark.0 <= tier.dirty.durable())
     }
 
-    /// Shows the descriptor that becomes readable when something has become durable; read 8 bytes from it before
+    /// Shows the descriptor that becomes readable when something has become durable, or when there may be room for a
+    /// request that waits for it ([`StoreHandle::poll_reads`] tells); read 8 bytes from it before
     /// looking with [`StoreHandle::is_durable`]. None without a tier.
     ///
     /// # Errors
@@ -487,7 +524,7 @@ impl StoreHandle {
         };
         let mut event = self.reads.durable_event.borrow_mut();
         if event.is_none() {
-            *event = Some(tier.dirty.subscribe()?);
+            *event = Some(tier.bell.subscribe()?);
         }
         Ok(event.as_ref().map(|event| then(event.as_fd())))
     }

@@ -6,4 +6,5 @@ mod faults;
 mod model;
 mod operations;
 mod restart;
+mod room;
 mod spill;

@@ -15,6 +15,8 @@ pub enum Offered {
     Wanted(Reservation, Expected),
     /// It is not wanted; that has been answered.
     Refused,
+    /// There will be room for it: as after [`crate::session::Status::AwaitDevice`].
+    MustWait,
     /// This is not the head of a packet that stores such a value.
     Malformed,
 }
@@ -49,6 +51,7 @@ pub(in crate::session) fn offered(
     }
     match store::expect(request, opcode) {
         Some((room, promise)) => Offered::Wanted(room, Expected { header, promise }),
+        None if context.store.needs_reads() => Offered::MustWait,
         None => Offered::Refused,
     }
 }

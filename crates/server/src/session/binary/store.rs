@@ -67,8 +67,12 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
         replies,
         ..
     } = request;
+    let begun = Arriving::begin(head.key, head.value_len, options, context);
+    if context.store.needs_reads() {
+        return Flow::NeedInput;
+    }
     context.shared.detail.set(head.key);
-    match Arriving::begin(head.key, head.value_len, options, context) {
+    match begun {
         Ok(value) => {
             state.pending = Some(Box::new(Pending {
                 header: head.header,
@@ -83,12 +87,16 @@ fn begin(request: Request<'_, '_>, options: SetOptions, state: &mut State) -> Fl
     Flow::one(head.head_len())
 }
 
-/// Makes room for a value that is with its sender; none where that is refused, which is answered.
+/// Makes room for a value that is with its sender; none where that is refused, which is answered, or must wait.
 pub(super) fn expect(request: Request<'_, '_>, opcode: Opcode) -> Option<(Reservation, Promise)> {
     let options = options(&request, opcode);
     let (head, context) = (request.head, request.context);
+    let begun = Arriving::begin(head.key, head.value_len, options, context);
+    if context.store.needs_reads() {
+        return None;
+    }
     context.shared.detail.set(head.key);
-    match Arriving::begin(head.key, head.value_len, options, context) {
+    match begun {
         Ok(value) => Some(value.split()),
         Err(error) => {
             finish(

@@ -1,0 +1,92 @@
+//! Requests that wait for room elsewhere: when they are told to try again.
+
+use super::RECLAIMER_SEGMENTS;
+use crate::core::Core;
+use crate::tier::{Durability, Tier};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+
+/// Runs of more than this part of all segments are made room for by the writers themselves.
+const AWAITED_PART: u32 = 4;
+
+/// What waiting requests and the reclaiming thread tell each other.
+#[derive(Default)]
+pub(super) struct Awaited {
+    /// Most free segments that one of them needs; 0 where none waits.
+    segments: AtomicU32,
+    /// Nothing could be freed the last time.
+    has_given_up: AtomicBool,
+}
+
+/// What a request that waits for room may expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// There is room; another thread may still be quicker to take it.
+    Room,
+    /// There will be room when the devices have caught up.
+    Later,
+    /// Waiting gains nothing.
+    None,
+}
+
+impl Core {
+    /// Whether waiting may bring free segments that are missing now.
+    pub fn can_await_room(&self, run: u32) -> bool {
+        self.prospect(run) == Prospect::Later
+    }
+
+    fn prospect(&self, run: u32) -> Prospect {
+        let counts = self.arena.counts();
+        if counts.free >= run.saturating_add(RECLAIMER_SEGMENTS) {
+            return Prospect::Room;
+        }
+        // A pure cache evicts instead.
+        let waits = |tier: &Tier| tier.takes_items() && tier.config.durability != Durability::Cache;
+        let is_possible = self.tier.as_ref().is_some_and(waits)
+            && run <= counts.allowed / AWAITED_PART
+            && !self.reclaimer.awaited.has_given_up.load(SeqCst);
+        match is_possible {
+            true => Prospect::Later,
+            false => Prospect::None,
+        }
+    }
+
+    /// Whether a request that waits for free segments should try again; if not, it is told when to ask again.
+    pub fn await_room(&self, run: u32) -> Prospect {
+        // Before the look, so that what is freed after it is told.
+        let before = self.reclaimer.awaited.segments.fetch_max(run, SeqCst);
+        let prospect = self.prospect(run);
+        if prospect == Prospect::Later && before < run {
+            self.reclaimer.wake();
+        }
+        prospect
+    }
+
+    /// Free segments that somebody waits for.
+    pub(super) fn segments_awaited(&self) -> u32 {
+        match self.reclaimer.awaited.segments.load(SeqCst) {
+            0 => 0,
+            segments => segments.saturating_add(RECLAIMER_SEGMENTS),
+        }
+    }
+
+    /// Notes whether something could be freed.
+    pub(super) fn note_reclaimed(&self, has_gained: bool) {
+        self.reclaimer
+            .awaited
+            .has_given_up
+            .store(!has_gained, SeqCst);
+    }
+
+    /// Has those who wait for room look again, if there is any or none will come.
+    pub(super) fn tell_room(&self) {
+        let awaited = &self.reclaimer.awaited;
+        if awaited.segments.load(SeqCst) == 0 || self.prospect(1) == Prospect::Later {
+            return;
+        }
+        // Whoever still finds too little says so again.
+        awaited.segments.store(0, SeqCst);
+        if let Some(tier) = &self.tier {
+            tier.bell.ring();
+        }
+    }
+}

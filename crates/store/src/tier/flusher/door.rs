@@ -1,0 +1,90 @@
+//! What other threads and the flusher tell each other.
+
+use crate::device::Buffer;
+use crate::tier::format::{Death, SegmentHeader};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// A finished segment.
+pub(crate) struct Job {
+    pub slot: u32,
+    pub run: u32,
+    pub header: SegmentHeader,
+    pub deaths: Box<[Death]>,
+    /// All deaths up to this number are in this segment or earlier ones.
+    pub deaths_through: u64,
+    /// Bytes to write.
+    pub bytes: usize,
+    pub buffer: Arc<Buffer>,
+    pub has_failed: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    pub jobs: VecDeque<Job>,
+    pub is_wanted: bool,
+    pub stop: bool,
+    /// Somebody waits for everything to be durable; counted up for each wish, and granted up to.
+    pub drains_wanted: u64,
+    pub drains_done: u64,
+}
+
+/// What other threads tell the flusher, and it them.
+#[derive(Default)]
+pub(crate) struct FlusherDoor {
+    queue: Mutex<Queue>,
+    pub(super) wake: Condvar,
+    progress: Condvar,
+}
+
+impl FlusherDoor {
+    pub(super) fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no holder panics")
+    }
+
+    pub fn push(&self, job: Job) {
+        self.queue().jobs.push_back(job);
+        self.wake.notify_one();
+    }
+
+    /// Has the thread look for work now.
+    pub fn wake(&self) {
+        let mut queue = self.queue();
+        if !std::mem::replace(&mut queue.is_wanted, true) {
+            self.wake.notify_one();
+        }
+    }
+
+    pub fn stop(&self) {
+        self.queue().stop = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits until the flusher has got something done, or until the time is up.
+    pub fn wait_for_progress(&self, time: Duration) {
+        let queue = self.queue();
+        let _ = self.progress.wait_timeout(queue, time);
+    }
+
+    pub(super) fn tell_progress(&self) {
+        drop(self.queue());
+        self.progress.notify_all();
+    }
+
+    /// Waits until everything handed over so far is durable; false if that takes longer than `time`.
+    pub fn drain(&self, time: Duration) -> bool {
+        let mut queue = self.queue();
+        queue.drains_wanted += 1;
+        let mine = queue.drains_wanted;
+        self.wake.notify_one();
+        let waited = self
+            .progress
+            .wait_timeout_while(queue, time, |queue| queue.drains_done < mine);
+        !waited.expect("no holder panics").1.timed_out()
+    }
+
+    pub fn queued(&self) -> usize {
+        self.queue().jobs.len()
+    }
+}

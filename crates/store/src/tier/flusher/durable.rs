@@ -1,0 +1,117 @@
+//! When what was written is made durable, and who is told.
+
+use super::door::Job;
+use super::{Flusher, TICK};
+use crate::tier::slots::SlotState;
+use std::sync::atomic::Ordering::Release;
+
+/// Segments written between two syncs while there is no end of them.
+const SEGMENTS_PER_SYNC: u64 = 64;
+
+impl Flusher {
+    pub(super) fn sync_if_due(&mut self) {
+        let unsynced = self.written_through - self.durable_through;
+        if unsynced == 0 {
+            return;
+        }
+        let tier = self.tier();
+        let is_idle = self.is_idle();
+        let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short(&self.core);
+        let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
+        let grants_drains = self.drain_through.is_some_and(|through| {
+            self.durable_through < through && self.written_through >= through
+        });
+        if (is_idle && is_wanted) || is_old || grants_drains || unsynced >= SEGMENTS_PER_SYNC {
+            self.sync();
+        }
+    }
+
+    fn drains_wanted(&self) -> bool {
+        let queue = self.tier().flusher.queue();
+        queue.drains_wanted > queue.drains_done
+    }
+
+    /// Makes what has been written durable now.
+    pub(in crate::tier) fn sync_if_behind(&mut self) {
+        if self.written_through > self.durable_through {
+            self.sync();
+        }
+    }
+
+    fn sync(&mut self) {
+        let through = self.written_through;
+        for device in 0..self.tier().devices.len() {
+            let first = self.tier().slots.of_device(device).start;
+            if !self.tier().slots.is_in_service(first) {
+                continue;
+            }
+            if let Err(error) = self.tier().devices[device].sync() {
+                // What a failed sync leaves behind is unknown.
+                self.tier().counters.write_errors.add(1);
+                self.fail_device(device, &error);
+            }
+        }
+        self.durable_through = through;
+        self.tier().durable_through.store(through, Release);
+        let later = self.written.split_off(&(through + 1));
+        for (number, job) in std::mem::replace(&mut self.written, later) {
+            self.deaths_durable = self.deaths_durable.max(job.deaths_through);
+            self.note_overwritten(&job, number);
+        }
+        self.tier().flusher.tell_progress();
+    }
+
+    /// What lay in the slots of a durable segment before is gone for good.
+    fn note_overwritten(&mut self, job: &Job, number: u64) {
+        if self.tier().slots.slot(job.slot).state() == SlotState::Closed {
+            return;
+        }
+        for slot in job.slot..job.slot + job.run {
+            let now = if slot == job.slot { number } else { 0 };
+            let before = std::mem::replace(&mut self.physical.of_slot[slot as usize], now);
+            if before != 0 {
+                self.physical.numbers.remove(&before);
+            }
+        }
+    }
+
+    /// Whether the flush floor and the deaths up to this number are written down, or there is nothing left to write
+    /// them to.
+    pub(in crate::tier) fn has_told(&self, deaths: u64) -> bool {
+        let is_told = self.tier().deaths.told() >= deaths;
+        is_told && self.core.flush.floor() <= self.floor_told || !self.tier().is_in_service()
+    }
+
+    /// Everything handed over before is durable: those who wait for it may go on.
+    pub(super) fn grant_drains(&mut self) {
+        let wanted = self.tier().flusher.queue().drains_wanted;
+        if wanted == self.tier().flusher.queue().drains_done {
+            return;
+        }
+        let is_new = self.drains_seen < wanted;
+        if is_new {
+            self.drains_seen = wanted;
+            self.drain_deaths = self.tier().deaths.noted();
+            self.drain_through = None;
+            self.tier().seal_open();
+        }
+        let Some(through) = self.drain_through else {
+            return self.hand_over_for_drains(is_new);
+        };
+        // Not once all is idle: cleaning goes on for as long as there is something to gain.
+        if self.durable_through >= through {
+            self.tier().flusher.queue().drains_done = wanted;
+            self.tier().flusher.tell_progress();
+        }
+    }
+
+    /// Hands over the deaths and the flush floor that a drain asks for.
+    fn hand_over_for_drains(&mut self, is_new: bool) {
+        if self.has_told(self.drain_deaths) {
+            self.drain_through = Some(self.tier().seal_open());
+        } else if is_new || self.is_idle() {
+            self.write_deaths();
+        }
+        self.take_jobs();
+    }
+}

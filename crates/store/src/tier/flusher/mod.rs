@@ -1,0 +1,183 @@
+//! The thread that writes finished segments, makes them durable, and cleans.
+
+mod door;
+mod durable;
+mod retiring;
+mod writing;
+
+use super::assembler::Source;
+use crate::core::Core;
+use crate::device::Engine;
+use door::Queue;
+pub(crate) use door::{FlusherDoor, Job};
+use retiring::Waiting;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Writes at the device at once.
+const DEPTH: u32 = 4;
+/// How often the regular work is done.
+const TICK: Duration = Duration::from_millis(100);
+/// How soon to look again while readers keep slots from being used.
+const GRACE_TICK: Duration = Duration::from_millis(1);
+/// Deaths that wait before they are written without waiting for items.
+const DEATHS_MAX: usize = 16 << 10;
+
+/// What lies on the devices, as far as writing goes.
+pub(crate) struct Physical {
+    /// Write numbers of the segments that a scan would find, dead or not.
+    pub numbers: HashSet<u64>,
+    /// Which of them lies in which slot; 0 for none.
+    pub of_slot: Vec<u64>,
+}
+
+/// The flusher's own state.
+pub(super) struct Flusher {
+    pub(super) core: Arc<Core>,
+    engine: Engine,
+    in_flight: HashMap<u64, Job>,
+    /// Written and not yet durable, by write number.
+    written: BTreeMap<u64, Job>,
+    /// All segments up to this write number are on the device, and durable after the next sync.
+    written_through: u64,
+    durable_through: u64,
+    deaths_durable: u64,
+    waiting: VecDeque<Waiting>,
+    pub(super) physical: Physical,
+    failures: u32,
+    last_tick: Instant,
+    drains_seen: u64,
+    /// Deaths noted when the last wish was seen.
+    drain_deaths: u64,
+    /// The last segment that must be durable before the wish is granted, once all it asks for has been handed over.
+    drain_through: Option<u64>,
+    unsynced_since: Instant,
+    /// No slot is released before this death is durable.
+    deaths_held: u64,
+    /// The newest flush floor that a header tells of.
+    floor_told: u64,
+}
+
+/// The thread; stops and is joined when dropped.
+pub(crate) struct FlusherThread {
+    core: Arc<Core>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FlusherThread {
+    /// Starts it, where the store has a tier.
+    ///
+    /// # Errors
+    /// The system's, where it allows no further thread or ring.
+    pub fn start(core: &Arc<Core>, physical: Physical, last: u64) -> io::Result<FlusherThread> {
+        let tier = core.tier.as_ref().expect("a store with a tier");
+        let engine = Engine::new(&tier.devices, DEPTH, tier.config.engine.uring())?;
+        let flusher = Flusher {
+            core: Arc::clone(core),
+            engine,
+            in_flight: HashMap::new(),
+            written: BTreeMap::new(),
+            written_through: last,
+            durable_through: last,
+            deaths_durable: 0,
+            waiting: VecDeque::new(),
+            physical,
+            failures: 0,
+            last_tick: Instant::now(),
+            drains_seen: 0,
+            drain_deaths: 0,
+            drain_through: None,
+            unsynced_since: Instant::now(),
+            deaths_held: 0,
+            floor_told: core.flush.floor(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("farcache-flush".into())
+            .spawn(move || flusher.run())?;
+        Ok(FlusherThread {
+            core: Arc::clone(core),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for FlusherThread {
+    fn drop(&mut self) {
+        if let Some(tier) = &self.core.tier {
+            tier.flusher.stop();
+        }
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by the runtime already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Flusher {
+    pub(super) fn tier(&self) -> &super::Tier {
+        self.core.tier.as_ref().expect("a store with a tier")
+    }
+
+    fn run(mut self) {
+        while !self.tier().flusher.queue().stop {
+            self.take_jobs();
+            self.pump();
+            self.sync_if_due();
+            self.release_slots();
+            self.persist_dirty();
+            self.regular_work();
+            self.keep_slots_free();
+            self.grant_drains();
+            self.rest();
+        }
+        // What the kernel still writes into or from must outlive this thread: the engine waits.
+    }
+
+    fn rest(&mut self) {
+        if !self.in_flight.is_empty() {
+            self.engine.wait();
+            return;
+        }
+        let time = if self.waiting.is_empty() {
+            TICK
+        } else {
+            GRACE_TICK
+        };
+        let queue = self.tier().flusher.queue();
+        let idle = |queue: &mut Queue| {
+            queue.jobs.is_empty()
+                && !queue.is_wanted
+                && !queue.stop
+                && queue.drains_wanted == queue.drains_done
+        };
+        let door = &self.tier().flusher;
+        let waited = door.wake.wait_timeout_while(queue, time, idle);
+        waited.expect("no holder panics").0.is_wanted = false;
+    }
+
+    fn regular_work(&mut self) {
+        if self.tier().deaths.pending() >= DEATHS_MAX {
+            self.write_deaths();
+        }
+        if self.last_tick.elapsed() < TICK {
+            return;
+        }
+        self.last_tick = Instant::now();
+        self.adopt_dropped();
+        self.retire_dead_slots();
+        self.fail_unreadable_devices();
+        if self.core.flush.floor() > self.floor_told {
+            self.write_deaths();
+        }
+    }
+
+    /// Writes a segment soon, whatever there is to be written.
+    pub(super) fn write_deaths(&mut self) {
+        self.tier().open_for_deaths(&self.core, Source::Memory);
+        self.tier().seal_open();
+        self.take_jobs();
+    }
+}

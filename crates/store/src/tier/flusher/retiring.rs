@@ -1,0 +1,86 @@
+//! From a dead segment to a slot that can be written again.
+
+use super::Flusher;
+use crate::tier::format::{Death, WHOLE_SEGMENT};
+use std::sync::Arc;
+
+/// A slot that may be overwritten once its death is durable and readers have moved on.
+pub(super) struct Waiting {
+    head: u32,
+    run: u32,
+    death: u64,
+    epoch: u64,
+}
+
+impl Flusher {
+    /// Empties a slot whose segment nobody can find any more, and carries its deaths on.
+    pub(in crate::tier) fn retire_slot(&mut self, slot: u32) {
+        let tier = self.tier();
+        let Some(table) = tier.slots.table(slot) else {
+            return;
+        };
+        let write_number = table.write_number;
+        for death in &table.deaths {
+            if self.physical.numbers.contains(&death.write_number) {
+                tier.deaths.note(*death);
+            }
+        }
+        tier.deaths.note(Death {
+            write_number,
+            item: WHOLE_SEGMENT,
+        });
+        let waiting = Waiting {
+            head: slot,
+            run: tier.slots.slot(slot).run(),
+            death: tier.deaths.noted(),
+            epoch: self.core.epochs.retire(),
+        };
+        tier.slots.empty(slot, || self.core.epochs.retire());
+        self.waiting.push_back(waiting);
+    }
+
+    /// Slots dropped when the store was opened, whose deaths are yet to be written.
+    pub(in crate::tier) fn adopt_dropped(&mut self) {
+        let dropped = std::mem::take(&mut *self.tier().dropped.lock().expect("no holder panics"));
+        for (head, run) in dropped {
+            self.waiting.push_back(Waiting {
+                head,
+                run,
+                death: self.tier().deaths.noted(),
+                epoch: 0,
+            });
+        }
+    }
+
+    pub(super) fn release_slots(&mut self) {
+        let is_held = self.deaths_durable < self.deaths_held;
+        let durable = if is_held { 0 } else { self.deaths_durable };
+        let core = Arc::clone(&self.core);
+        let tier = core.tier.as_ref().expect("a store with a tier");
+        tier.slots.free_tables(&core.epochs);
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| {
+            let is_free = waiting.death <= durable && core.epochs.has_passed(waiting.epoch);
+            if is_free {
+                tier.slots.release(waiting.head, waiting.run);
+            }
+            !is_free
+        });
+        if self.waiting.len() < before {
+            tier.flusher.tell_progress();
+        }
+    }
+
+    /// Slots that are free as soon as what was handed over is durable.
+    pub(in crate::tier) fn slots_told_of(&self) -> u32 {
+        let told = self.tier().deaths.told();
+        let waiting = self.waiting.iter().filter(|waiting| waiting.death <= told);
+        waiting.map(|waiting| waiting.run).sum()
+    }
+
+    /// Whether slots wait only for deaths to be written.
+    pub(in crate::tier) fn waits_for_deaths(&self) -> bool {
+        let durable = self.deaths_durable;
+        self.waiting.iter().any(|waiting| waiting.death > durable)
+    }
+}

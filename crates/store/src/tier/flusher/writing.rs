@@ -1,0 +1,191 @@
+//! Finished segments go to the devices; what cannot be written goes elsewhere.
+
+use super::door::Job;
+use super::{DEPTH, Flusher, GRACE_TICK};
+use crate::device::{Direction, Memory, Outcome, Transfer};
+use crate::tier::assembler::put_header;
+use crate::tier::cleaner::Fate;
+use crate::tier::format::{Death, WHOLE_SEGMENT};
+use crate::tier::options::TierEventKind;
+use crate::tier::slots::SlotState;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Writes that fail one after the other before a device is taken out of service.
+const FAILURES_MAX: u32 = 3;
+
+impl Flusher {
+    pub(super) fn take_jobs(&mut self) {
+        while self.in_flight.len() < DEPTH as usize {
+            let job = self.tier().flusher.queue().jobs.pop_front();
+            let Some(job) = job else { break };
+            self.begin(job);
+        }
+        self.engine.start();
+    }
+
+    fn begin(&mut self, mut job: Job) {
+        let tier = self.core.tier.as_ref().expect("a store with a tier");
+        job.header.watermark = self.durable_through;
+        job.header.flush_floor = self.core.flush.floor();
+        self.floor_told = job.header.flush_floor;
+        put_header(&job.buffer, &job.header);
+        self.physical.numbers.insert(job.header.write_number);
+        let token = job.header.write_number;
+        let transfer = Transfer {
+            direction: Direction::Write,
+            device: tier.slots.device_of(job.slot),
+            offset: tier.slots.offset_of(job.slot),
+            buffer: Memory::Shared(Arc::clone(&job.buffer)),
+            bytes: job.bytes,
+            token,
+        };
+        self.in_flight.insert(token, job);
+        self.engine.submit(transfer);
+    }
+
+    /// Takes note of the writes that have ended.
+    pub(in crate::tier) fn pump(&mut self) {
+        let mut ended = Vec::new();
+        self.engine.poll(&mut ended);
+        for Outcome { transfer, result } in ended {
+            let Some(job) = self.in_flight.remove(&transfer.token) else {
+                continue;
+            };
+            drop(transfer);
+            match result {
+                Ok(()) => self.note_written(job),
+                Err(error) => self.note_failed(job, &error),
+            }
+        }
+    }
+
+    /// Waits until a write has ended, and takes note of it; for one who needs a buffer.
+    pub(in crate::tier) fn pump_one(&mut self) {
+        self.take_jobs();
+        if self.in_flight.is_empty() {
+            self.write_deaths_for_slots();
+            std::thread::sleep(GRACE_TICK);
+        } else {
+            self.engine.wait();
+        }
+        self.pump();
+        self.sync_if_due();
+        self.release_slots();
+    }
+
+    /// Writes what is being assembled and waits until all is on the device.
+    pub(in crate::tier) fn settle(&mut self) {
+        self.tier().seal_open();
+        self.take_jobs();
+        while !self.in_flight.is_empty() || self.tier().flusher.queued() > 0 {
+            self.engine.wait();
+            self.pump();
+            self.take_jobs();
+        }
+    }
+
+    fn note_written(&mut self, mut job: Job) {
+        self.failures = 0;
+        let tier = self.core.tier.as_ref().expect("a store with a tier");
+        tier.counters.segments_written.add(1);
+        tier.counters.bytes_written.add(job.bytes as u64);
+        self.complete_table(&mut job);
+        if self.written.is_empty() {
+            self.unsynced_since = Instant::now();
+        }
+        self.note_past(job);
+    }
+
+    /// The segment is served from the device from now on.
+    fn complete_table(&self, job: &mut Job) {
+        let tier = self.tier();
+        // Marks made under this lock are in the copy.
+        let _marks = tier.marks.lock().expect("no holder panics");
+        let table = tier.slots.table(job.slot).expect("being written");
+        let deaths = std::mem::take(&mut job.deaths);
+        let table = table.completed(job.header.items, job.header.table_offset, deaths);
+        tier.slots
+            .replace_table(job.slot, table, || self.core.epochs.retire());
+        tier.slots.slot(job.slot).set_state(SlotState::Written);
+    }
+
+    /// The job needs no further write.
+    fn note_past(&mut self, mut job: Job) {
+        job.buffer = Arc::clone(&self.tier().no_buffer);
+        self.tier().counters.buffers.subtract(1);
+        self.written.insert(job.header.write_number, job);
+        while self.written.contains_key(&(self.written_through + 1)) {
+            self.written_through += 1;
+        }
+        self.tier().flusher.tell_progress();
+    }
+
+    /// Writes it once more, then gives the place up.
+    fn note_failed(&mut self, mut job: Job, error: &io::Error) {
+        let device = self.tier().slots.device_of(job.slot);
+        self.tier().counters.write_errors.add(1);
+        self.tell(TierEventKind::WriteFailed, device, error);
+        if !std::mem::replace(&mut job.has_failed, true) {
+            return self.begin(job);
+        }
+        self.failures += 1;
+        if self.failures >= FAILURES_MAX {
+            self.fail_device(device, error);
+        }
+        self.move_elsewhere(job);
+    }
+
+    fn tell(&self, kind: TierEventKind, device: usize, error: &io::Error) {
+        let name = self.tier().devices[device].name();
+        self.tier().events.tell_error(kind, &name, error);
+    }
+
+    pub(in crate::tier) fn fail_device(&mut self, device: usize, error: &io::Error) {
+        if self.tier().slots.fail_device(device) {
+            self.tell(TierEventKind::OutOfService, device, error);
+            self.failures = 0;
+            self.drop_device(device);
+        }
+    }
+
+    pub(super) fn fail_unreadable_devices(&mut self) {
+        for device in 0..self.tier().devices.len() {
+            if self.tier().has_failed_reads(device) {
+                let error = io::Error::other("many reads failed");
+                self.fail_device(device, &error);
+            }
+        }
+    }
+
+    /// A segment that could not be written: its items go into another one.
+    fn move_elsewhere(&mut self, job: Job) {
+        let (slot, run, number) = (job.slot, job.run, job.header.write_number);
+        let buffer = Arc::clone(&job.buffer);
+        let deaths = job.deaths.clone();
+        // First, so that its buffer counts no longer.
+        self.note_past(job);
+        self.move_live(slot, &buffer, Fate::Keep);
+        self.drop_unreadable(slot);
+        for death in deaths {
+            self.tier().deaths.note(death);
+        }
+        let tier = self.tier();
+        tier.deaths.note(Death {
+            write_number: number,
+            item: WHOLE_SEGMENT,
+        });
+        // What later segments told of already does not make up for what this one lost.
+        let noted = tier.deaths.noted();
+        self.deaths_held = noted;
+        let tier = self.tier();
+        tier.slots.empty(slot, || self.core.epochs.retire());
+        tier.slots.close(slot, run);
+    }
+
+    /// Whether everything handed over has been written.
+    pub(in crate::tier) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty() && self.tier().flusher.queued() == 0
+    }
+}

@@ -1,0 +1,206 @@
+//! Requests that need room which the device has yet to make.
+
+use crate::common::*;
+use farcache_store::*;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// A device that writes only while its gate is open.
+struct GatedDevice {
+    inner: FaultyDevice,
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl GatedDevice {
+    fn new(bytes: u64) -> Arc<GatedDevice> {
+        Arc::new(GatedDevice {
+            inner: FaultyDevice::new(bytes),
+            is_open: Mutex::new(true),
+            opened: Condvar::new(),
+        })
+    }
+
+    fn set_open(&self, is_open: bool) {
+        *self.is_open.lock().unwrap() = is_open;
+        self.opened.notify_all();
+    }
+}
+
+impl Device for GatedDevice {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.inner.block_bytes()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let is_open = self.is_open.lock().unwrap();
+        drop(
+            self.opened
+                .wait_while(is_open, |is_open| !*is_open)
+                .unwrap(),
+        );
+        self.inner.write_at(buffer, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+}
+
+fn open_gated(device: &Arc<GatedDevice>) -> Arc<Store> {
+    let tier = TierConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ..TierConfig::new(vec![Arc::clone(device) as Arc<dyn Device>])
+    };
+    Store::open(config(1 << 20), tier).unwrap()
+}
+
+fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, StoreError> {
+    handle.set(
+        &key(number),
+        &value(number, 0, 4000),
+        &SetOptions::default(),
+    )
+}
+
+/// Stores until a request has to wait; returns its number, its reads started.
+fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
+    for number in 0..10_000 {
+        let outcome = try_set(handle, number);
+        if handle.needs_reads() {
+            return (number, handle.start_reads().unwrap());
+        }
+        assert!(
+            matches!(outcome, Ok(SetOutcome::Stored { .. })),
+            "{outcome:?}"
+        );
+        handle.quiescent();
+    }
+    panic!("everything found room");
+}
+
+fn is_done(handle: &mut StoreHandle, id: ReadId) -> bool {
+    let mut done = Vec::new();
+    handle.poll_reads(&mut done);
+    handle.quiescent();
+    done.contains(&id)
+}
+
+#[test]
+fn a_request_without_room_waits_outside_and_goes_on_when_there_is_some() {
+    let device = GatedDevice::new(16 << 20);
+    let store = open_gated(&device);
+    let mut handle = store.handle();
+    handle.let_requests_await_room();
+    device.set_open(false);
+    let (number, id) = fill(&mut handle);
+    assert!(!is_done(&mut handle, id), "the device takes nothing");
+    // Others go on meanwhile.
+    assert_eq!(
+        get(&mut handle, number - 1),
+        Some(value(number - 1, 0, 4000))
+    );
+    assert!(!is_done(&mut handle, id));
+    device.set_open(true);
+    eventually("there is room", || is_done(&mut handle, id));
+    handle.stage(id);
+    let outcome = try_set(&handle, number);
+    handle.unstage();
+    // Another pass may have been needed, had somebody else been quicker; nobody is.
+    assert!(
+        matches!(outcome, Ok(SetOutcome::Stored { .. })),
+        "{outcome:?}"
+    );
+    assert!(stats(&store).waits > 0);
+    for number in 0..=number {
+        assert_eq!(get(&mut handle, number), Some(value(number, 0, 4000)));
+    }
+}
+
+#[test]
+fn whoever_waits_for_room_is_woken() {
+    let device = GatedDevice::new(16 << 20);
+    let store = open_gated(&device);
+    let mut handle = store.handle();
+    handle.let_requests_await_room();
+    let was_rung = |handle: &StoreHandle| {
+        let mut count = [0; 8];
+        handle
+            .with_durable_descriptor(|descriptor| {
+                rustix::io::read(descriptor, &mut count[..]).is_ok()
+            })
+            .unwrap()
+            .unwrap()
+    };
+    assert!(!was_rung(&handle));
+    device.set_open(false);
+    let (_, id) = fill(&mut handle);
+    is_done(&mut handle, id);
+    handle.park();
+    device.set_open(true);
+    eventually("the bell rings", || was_rung(&handle));
+    eventually("there is room", || is_done(&mut handle, id));
+}
+
+#[test]
+fn a_request_that_was_given_up_waits_no_longer() {
+    let device = GatedDevice::new(16 << 20);
+    let store = open_gated(&device);
+    let mut handle = store.handle();
+    handle.let_requests_await_room();
+    device.set_open(false);
+    let (_, id) = fill(&mut handle);
+    handle.cancel_reads(id);
+    device.set_open(true);
+    for number in 0..1000 {
+        handle
+            .run_blocking(|handle| try_set(handle, number))
+            .unwrap()
+            .unwrap();
+        handle.quiescent();
+        assert!(!is_done(&mut handle, id));
+    }
+}
+
+#[test]
+fn a_request_waits_in_vain_where_there_will_be_no_room() {
+    let device = GatedDevice::new(2 << 20);
+    let tier = TierConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
+    };
+    let memory = StoreConfig {
+        evict: false,
+        ..config(1 << 20)
+    };
+    let store = Store::open(memory, tier).unwrap();
+    let mut handle = store.handle();
+    handle.let_requests_await_room();
+    let refused = (0..2000).find(|&number| {
+        let outcome = handle
+            .run_blocking(|handle| try_set(handle, number))
+            .unwrap();
+        handle.quiescent();
+        outcome == Err(StoreError::OutOfMemory)
+    });
+    let refused = refused.expect("the device is full at some time");
+    for number in 0..refused {
+        assert_eq!(
+            get(&mut handle, number),
+            Some(value(number, 0, 4000)),
+            "{number}"
+        );
+    }
+}
