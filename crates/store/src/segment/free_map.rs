@@ -1,6 +1,8 @@
 //! Which segments hold nothing: a bit each. Single segments are taken from below and runs from
 //! above, so that runs find room.
 
+use std::ops::Range;
+
 pub(crate) struct FreeMap {
     words: Vec<u64>,
     free: u32,
@@ -60,6 +62,23 @@ impl FreeMap {
         Some(segment)
     }
 
+    /// Takes the lowest free segment of a range.
+    pub fn take_one_of(&mut self, range: Range<u32>) -> Option<u32> {
+        let first = (range.start / 64) as usize;
+        let words = first.max(self.lowest)..(range.end as usize).div_ceil(64);
+        for word in words {
+            // What lies before the range in its first word does not count.
+            let before = if word == first { range.start % 64 } else { 0 };
+            let bits = self.words[word] & (u64::MAX << before);
+            let segment = (word * 64) as u32 + bits.trailing_zeros();
+            if bits != 0 && segment < range.end {
+                self.take(segment);
+                return Some(segment);
+            }
+        }
+        None
+    }
+
     /// Takes the highest `run` free segments in a row and returns the first of them.
     pub fn take_run(&mut self, run: u32) -> Option<u32> {
         let mut length = 0;
@@ -102,5 +121,19 @@ mod tests {
         assert_eq!(map.take_run(5), Some(0));
         assert_eq!(map.take_run(4), Some(6));
         assert_eq!((map.take_one(), map.free()), (None, 0));
+    }
+
+    #[test]
+    fn a_range_gives_only_its_own() {
+        let mut map = map(130);
+        assert_eq!(map.take_one_of(60..66), Some(60));
+        assert_eq!(map.take_one_of(60..66), Some(61));
+        assert_eq!(map.take_one(), Some(0));
+        let rest: Vec<u32> = std::iter::from_fn(|| map.take_one_of(60..66)).collect();
+        assert_eq!(rest, [62, 63, 64, 65]);
+        assert_eq!(map.take_one_of(129..130), Some(129));
+        assert_eq!(map.take_one_of(129..130), None);
+        assert_eq!(map.take_one_of(0..0), None);
+        assert_eq!(map.free(), 130 - 8);
     }
 }

@@ -111,6 +111,8 @@ struct Free {
     /// Tables taken out of their slots, and the epochs that must pass before they are freed.
     retired: Vec<(u64, Box<Table>)>,
     waiting: u32,
+    /// The device that gets the next segment, if it has room.
+    next_device: usize,
 }
 
 /// All slots, numbered through the devices.
@@ -153,6 +155,7 @@ impl Slots {
                 map,
                 retired: Vec::new(),
                 waiting: 0,
+                next_device: 0,
             }),
             table_bytes: AtomicU64::new(0),
         }
@@ -226,7 +229,7 @@ impl Slots {
             return None;
         }
         let head = if run == 1 {
-            free.map.take_one()
+            self.take_in_turn(&mut free)
         } else {
             free.map.take_run(run)
         }?;
@@ -234,6 +237,20 @@ impl Slots {
         self.fill(head, run, sequence, table);
         self.slot(head).set_state(SlotState::Filling);
         Some(head)
+    }
+
+    /// A free slot of the device whose turn it is, so that all devices are written at once; of the next one that has any
+    /// otherwise.
+    fn take_in_turn(&self, free: &mut Free) -> Option<u32> {
+        let devices = self.spans.len();
+        for step in 0..devices {
+            let device = (free.next_device + step) % devices;
+            if let Some(slot) = free.map.take_one_of(self.of_device(device)) {
+                free.next_device = (device + 1) % devices;
+                return Some(slot);
+            }
+        }
+        None
     }
 
     /// Gives a slot, or run, that was found on a device its table.

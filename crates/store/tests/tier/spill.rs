@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use farcache_store::*;
+use std::sync::Arc;
 
 #[test]
 fn more_than_memory_holds_stays_a_hit() {
@@ -117,5 +118,36 @@ fn a_full_device_evicts_the_oldest_or_refuses() {
     for number in 0..4000 {
         let found = get(&mut handle, number);
         assert!(found.is_none_or(|found| found == value(number, 0, 4000)));
+    }
+}
+
+#[test]
+fn all_devices_are_written_in_turn() {
+    let devices = [device(8 << 20), device(8 << 20), device(8 << 20)];
+    let tier = TierConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ..TierConfig::new(
+            devices
+                .iter()
+                .map(|one| Arc::clone(one) as Arc<dyn Device>)
+                .collect(),
+        )
+    };
+    let store = Store::open(config(1 << 20), tier).unwrap();
+    let mut handle = store.handle();
+    let before = devices.each_ref().map(|device| device.writes());
+    for number in 0..1500 {
+        set(&mut handle, number, 0, 4000);
+    }
+    let written = |at: usize| devices[at].writes() - before[at];
+    eventually("the devices have written", || {
+        written(0) + written(1) + written(2) > 60
+    });
+    for one in 0..3 {
+        assert!(
+            written(one) >= 60 / 3 - 4,
+            "device {one}: {} segments",
+            written(one)
+        );
     }
 }
