@@ -56,6 +56,14 @@ size_t parse_size(const char *text) {
   return (size_t) number;
 }
 
+int parse_core(const char *text) {
+  char *end;
+  long number = strtol(text, &end, 10);
+  if (end == text || *end || number < 0 || number >= CPU_SETSIZE)
+    fail("'%s' is not the number of a core", text);
+  return (int) number;
+}
+
 uint64_t parse_count(const char *text, const char *option) {
   char *end;
   unsigned long long number = strtoull(text, &end, 10);

@@ -22,6 +22,9 @@ void pin(int cpu);
 /* A size with a unit: 64, 4K, 1M, 2G. */
 size_t parse_size(const char *text);
 
+/* The number of a core. */
+int parse_core(const char *text);
+
 /* A number from 1 on. */
 uint64_t parse_count(const char *text, const char *option);
 

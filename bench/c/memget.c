@@ -38,7 +38,7 @@ static options_st read_options(int count, char **words) {
     case 'n': options.iterations = parse_count(optarg, "--iterations"); break;
     case 'k': options.keys = parse_count(optarg, "--keys"); break;
     case 'b': options.binary = true; break;
-    case 'c': options.cpu = (int) parse_count(optarg, "--cpu"); break;
+    case 'c': options.cpu = parse_core(optarg); break;
     case 'j': options.json = true; break;
     case 'h': fputs(usage, stdout); exit(0);
     default: fputs(usage, stderr); exit(2);

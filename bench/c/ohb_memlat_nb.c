@@ -21,6 +21,7 @@ static const char usage[] =
     "  --keys=COUNT              1000, or as many as fill 64 MB\n"
     "  --overlap-rounds=COUNT    how often the overlap is measured: 200 (its median counts); 0 for not at all\n"
     "  --cpu=NUMBER              run on this core\n"
+    "  --thread-cpu=NUMBER       run the library's progress thread, if there is one, on this core\n"
     "  --json                    print JSON, a line for each size\n";
 
 enum { SIZES_MAX = 32, COMPUTE_SLICES = 16 };
@@ -32,7 +33,7 @@ typedef struct {
   kind_t kind;
   bool tests, zipf, json;
   size_t window, sizes[SIZES_MAX], size_count, iterations, keys, overlap_rounds;
-  int cpu;
+  int cpu, thread_cpu;
 } options_st;
 
 /* What one size is measured with. */
@@ -80,11 +81,12 @@ static void parse_sizes(options_st *options, char *text) {
 
 static options_st read_options(int count, char **words) {
   options_st options = {.servers = "127.0.0.1:11211", .kind_name = "iget", .kind = IGET, .window = 32,
-                        .sizes = {64, 4096, 1 << 20}, .size_count = 3, .overlap_rounds = 200, .cpu = -1};
+                        .sizes = {64, 4096, 1 << 20}, .size_count = 3, .overlap_rounds = 200, .cpu = -1, .thread_cpu = -1};
   static const struct option known[] = {
       {"servers", 1, NULL, 's'}, {"reqtype", 1, NULL, 't'},    {"progresstype", 1, NULL, 'p'}, {"pattern", 1, NULL, 'a'},
       {"reqthresh", 1, NULL, 'w'}, {"sizes", 1, NULL, 'l'},    {"iterations", 1, NULL, 'n'},   {"keys", 1, NULL, 'k'},
-      {"overlap-rounds", 1, NULL, 'o'}, {"cpu", 1, NULL, 'c'}, {"json", 0, NULL, 'j'},         {"help", 0, NULL, 'h'},
+      {"overlap-rounds", 1, NULL, 'o'}, {"cpu", 1, NULL, 'c'}, {"thread-cpu", 1, NULL, 'x'},   {"json", 0, NULL, 'j'},
+      {"help", 0, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
     switch (option) {
@@ -97,7 +99,8 @@ static options_st read_options(int count, char **words) {
     case 'n': options.iterations = parse_count(optarg, "--iterations"); break;
     case 'k': options.keys = parse_count(optarg, "--keys"); break;
     case 'o': options.overlap_rounds = strcmp(optarg, "0") ? parse_count(optarg, "--overlap-rounds") : 0; break;
-    case 'c': options.cpu = (int) parse_count(optarg, "--cpu"); break;
+    case 'c': options.cpu = parse_core(optarg); break;
+    case 'x': options.thread_cpu = parse_core(optarg); break;
     case 'j': options.json = true; break;
     case 'h': fputs(usage, stdout); exit(0);
     default: fputs(usage, stderr); exit(2);
@@ -349,6 +352,9 @@ static void measure(const options_st *options, memcached_st *memc, size_t size) 
 int main(int count, char **words) {
   options_st options = read_options(count, words);
   memcached_st *memc = connect_to(options.servers, true);
+  /* Connects: a thread of the library begins on the core that this thread is bound to now. */
+  pin(options.thread_cpu);
+  check(memc, memcached_version(memc), "asking for the version");
   pin(options.cpu);
   if (!options.json)
     printf("%-5s %8s %12s %10s %10s %10s %10s %10s %8s\n", "type", "size", "operations/s", "mean us", "p50", "p99", "p99.9",

@@ -2,6 +2,7 @@
 
 import pytest
 import runs
+import servers
 
 LINES_MIN = 350
 
@@ -16,6 +17,17 @@ def test_operations(compile_program, drop_in, start):
     assert runs.run(program, arguments, drop_in) == expected
 
 
+def test_servers_that_speak_text_only(compile_program, nonblocking, drop_in, start, monkeypatch):
+    """The same calls, carried by the text protocol: the server does not know another."""
+    program, started = compile_program("operations.c"), [start(options=["-B", "ascii"]) for _ in range(2)]
+    arguments = [word for server in started for word in (server.host, server.port)]
+    monkeypatch.setenv("TEXT_ONLY", "1")
+    expected = runs.run(program, arguments)
+    assert len(expected) >= LINES_MIN // 2
+    assert runs.run(program, arguments, drop_in, "auto") == expected
+    assert runs.run(nonblocking, arguments[:2], drop_in, "auto") == ["everything holds"]
+
+
 @pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
 def test_operations_over_the_fabric(compile_program, drop_in, start):
     program, server = compile_program("operations.c"), start()
@@ -23,6 +35,38 @@ def test_operations_over_the_fabric(compile_program, drop_in, start):
     before = runs.fabric_messages(server)
     assert runs.run(program, (server.host, server.port), drop_in, "fabric") == expected
     assert runs.fabric_messages(server) - before > 200
+
+
+def test_failures_copies_and_expiries(compile_program, drop_in, start):
+    """With a server that is down, whose keys go to the others."""
+    program, started = compile_program("failing.c"), [start(), start()]
+    arguments = [word for server in started for word in (server.host, server.port)] + [servers.free_port()]
+    expected = runs.run(program, arguments)
+    assert len(expected) >= 20
+    assert runs.run(program, arguments, drop_in) == expected
+
+
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_failures_over_the_fabric(compile_program, drop_in, start):
+    program, started = compile_program("failing.c"), [start(), start()]
+    arguments = [word for server in started for word in (server.host, server.port)] + [servers.free_port()]
+    expected = runs.run(program, arguments)
+    assert runs.run(program, arguments, drop_in, "fabric") == expected
+    assert all(runs.fabric_messages(server) > 200 for server in started)
+
+
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+@pytest.mark.parametrize("transport", ["tcp", "fabric"])
+def test_names_and_passwords(compile_program, drop_in, start, tmp_path, transport):
+    """memcached takes its users from the system's database, which is not ours to change."""
+    users = tmp_path / "users"
+    users.write_text("bob:builder\n")
+    program = compile_program("authenticated.c")
+    server = start(options=["-S"], environment={"MEMCACHED_SASL_PWDB": str(users)})
+    arguments = (server.host, server.port, "bob", "builder")
+    expected = runs.run(program, arguments)
+    assert len(expected) >= 10 and "data: set 0 get 0 'value' 3" in expected
+    assert runs.run(program, arguments, drop_in, transport) == expected
 
 
 def test_pools_and_questions(compile_program, drop_in, start):

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = REPOSITORY / "tests/libmemcached/programs"
 PAGE = REPOSITORY / "docs/libmemcached.md"
 LIBRARIES = ["libhashkit.so.2", "libmemcached.so.11", "libmemcachedutil.so.2"]
 
@@ -37,6 +38,17 @@ def test_every_function_is_there_or_named_as_missing(library, drop_in):
     theirs, ours = exported(system_library(library)), exported(drop_in / library)
     assert len(theirs) >= 15
     assert theirs - ours == listed(library, "Missing")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_function_is_called_by_a_program(library):
+    """The programs run with the system's library and with ours, and what they say is compared."""
+    called = set()
+    for program in PROGRAMS.glob("*.c"):
+        called.update(re.findall(r"\w+", program.read_text()))
+    theirs = exported(system_library(library))
+    assert len(theirs) >= 15
+    assert theirs - called == set()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

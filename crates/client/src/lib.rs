@@ -43,6 +43,7 @@
 //! | [`ClientConfig`] | servers, transport, encryption, time limits |
 //! | [`distribution`], [`hash`] | on which server a key lives, bit for bit as libmemcached has it |
 //! | [`engine`] | requests without I/O and without a clock |
+//! | [`text`] | servers that do not speak the binary protocol |
 //! | `driver` | joins the engine with ports, connections and the clock; how threads wait |
 //! | `connect` | name, socket, encryption, authentication, the question for the fabric |
 //!
@@ -60,6 +61,7 @@ mod error;
 pub mod hash;
 mod operation;
 mod request;
+pub mod text;
 mod values;
 
 pub use calls::{Item, ItemInfo};

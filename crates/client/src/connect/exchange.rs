@@ -72,9 +72,32 @@ pub(super) fn ask(
     Ok(Answer { status, value })
 }
 
-/// Asks for any answer at all: the connection and its encryption work.
+/// Asks for any answer at all: the connection and its encryption work, and no password is wanted.
 pub(super) fn ask_noop(stream: &mut Stream, deadline: Instant) -> Result<(), Error> {
-    ask(stream, Opcode::Noop as u8, &[], &[], deadline).map(drop)
+    let answer = ask(stream, Opcode::Noop as u8, &[], &[], deadline)?;
+    match answer.is(Status::AuthenticationError) {
+        true => Err(Error::AuthFailed(answer.text().into())),
+        false => Ok(()),
+    }
+}
+
+/// Asks in text; the first line of the answer.
+pub(super) fn ask_text(
+    stream: &mut Stream,
+    question: &str,
+    deadline: Instant,
+) -> Result<String, Error> {
+    write(stream, question.as_bytes(), deadline)?;
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        if line.len() > ANSWER_BYTES_MAX {
+            return Err(Error::Protocol("a line that does not end"));
+        }
+        let mut byte = [0];
+        read(stream, &mut byte, deadline)?;
+        line.extend_from_slice(&byte);
+    }
+    Ok(String::from_utf8_lossy(line.trim_ascii_end()).into_owned())
 }
 
 fn write(stream: &mut Stream, mut bytes: &[u8], deadline: Instant) -> Result<(), Error> {

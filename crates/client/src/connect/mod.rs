@@ -4,6 +4,7 @@
 //! opening the fabric for the first time.
 
 mod exchange;
+mod text_server;
 mod tls;
 mod ucx;
 
@@ -21,12 +22,20 @@ use farcache_proto::binary::{Opcode, Status};
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tls::Tls;
 
 /// The opcode of the question for the fabric. Source: `docs/design/fabric.md`.
 const UPGRADE: u8 = 0xf0;
+
+/// After so long a server that has said nothing to a binary question is asked by text: memcached with `-B ascii` waits
+/// for the end of a line.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The same as part of the time for connecting, where that is less.
+const PATIENCE_PART: f64 = 0.3;
 
 /// A client's end of the fabric.
 pub type ClientPort = Box<dyn Port<SendBytes, ReceiveBytes>>;
@@ -48,14 +57,13 @@ pub(crate) struct Connected {
     pub(crate) stream: Stream,
     /// The server's grant, or why there is none.
     pub(crate) grant: Result<Grant, Box<str>>,
-    /// The client's end of the fabric, with the first connection that needs it.
-    pub(crate) port: Option<ClientPort>,
 }
 
 /// Whether the client's end of the fabric has been opened.
 enum Opened {
     NotYet,
-    Yes,
+    /// With it, until the driver takes it.
+    Yes(Option<ClientPort>),
     Failed(Box<str>),
 }
 
@@ -68,6 +76,8 @@ pub(crate) struct Connector {
     timeout: Duration,
     fabric: Arc<dyn Fabric>,
     opened: Mutex<Opened>,
+    /// Servers that have turned out to speak text only.
+    speaks_text: Vec<AtomicBool>,
 }
 
 impl Connector {
@@ -86,6 +96,7 @@ impl Connector {
             timeout: config.connect_timeout,
             fabric,
             opened: Mutex::new(Opened::NotYet),
+            speaks_text: servers.iter().map(|_| AtomicBool::new(false)).collect(),
         })
     }
 
@@ -104,24 +115,44 @@ impl Connector {
 
     fn connect(&self, server: usize) -> Result<Connected, Error> {
         let deadline = Instant::now() + self.timeout;
-        let server = &self.servers[server];
-        let mut stream = self.stream(server, deadline)?;
+        if self.speaks_text[server].load(Ordering::Relaxed) {
+            return self.connect_by_text(&self.servers[server], deadline);
+        }
+        let stream = self.stream(&self.servers[server], deadline)?;
+        let patience = PATIENCE.min(self.timeout.mul_f64(PATIENCE_PART));
+        match self.connect_by_packets(stream, Instant::now() + patience) {
+            Err(error @ (Error::Connect(_) | Error::Protocol(_))) => {
+                self.connect_once_more(server, error, deadline)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Connects to a server that speaks the binary protocol: asks at least one question.
+    fn connect_by_packets(
+        &self,
+        mut stream: Stream,
+        deadline: Instant,
+    ) -> Result<Connected, Error> {
         if let Some(credentials) = &self.credentials {
             authenticate(&mut stream, credentials, deadline)?;
         }
-        let (grant, port) = match self.transport {
-            Transport::Tcp => (Err("sockets were asked for".into()), None),
-            _ => self.upgrade(&mut stream, deadline)?,
+        let opened = match self.transport {
+            Transport::Tcp => Err("sockets were asked for".into()),
+            _ => self.open(),
         };
-        if self.tls.is_some() && self.credentials.is_none() && grant.is_err() {
-            // Now, rather than with the first operation, is when a certificate is to be refused.
-            ask_noop(&mut stream, deadline)?;
-        }
-        Ok(Connected {
-            stream,
-            grant,
-            port,
-        })
+        let grant = match opened {
+            Ok(()) => self.upgrade(&mut stream, deadline)?,
+            Err(reason) => {
+                if self.credentials.is_none() {
+                    // Now, rather than with the first operation, is when a certificate is refused, or a server shows that
+                    // it does not speak in packets.
+                    ask_noop(&mut stream, deadline)?;
+                }
+                Err(reason)
+            }
+        };
+        Ok(Connected { stream, grant })
     }
 
     fn stream(&self, server: &Server, deadline: Instant) -> Result<Stream, Error> {
@@ -138,32 +169,36 @@ impl Connector {
     }
 
     /// Asks for the fabric. Every answer but a grant means that there is none.
-    #[expect(clippy::type_complexity, reason = "used here only")]
     fn upgrade(
         &self,
         stream: &mut Stream,
         deadline: Instant,
-    ) -> Result<(Result<Grant, Box<str>>, Option<ClientPort>), Error> {
-        let port = match self.open() {
-            Ok(port) => port,
-            Err(reason) => return Ok((Err(reason), None)),
-        };
+    ) -> Result<Result<Grant, Box<str>>, Error> {
         let network = self.fabric.network();
         let question = [VERSION, network as u8];
         let answer = ask(stream, UPGRADE, &[], &question, deadline)?;
-        Ok((read_grant(&answer, network), port))
+        Ok(read_grant(&answer, network))
+    }
+
+    /// The client's end of the fabric, once it has been opened, for the first who asks: whichever of several attempts
+    /// at the same time ends first needs it.
+    pub(crate) fn take_port(&self) -> Option<ClientPort> {
+        match &mut *self.opened.lock().expect("no panic while held") {
+            Opened::Yes(port) => port.take(),
+            _ => None,
+        }
     }
 
     /// Opens the client's end of the fabric the first time.
-    fn open(&self) -> Result<Option<ClientPort>, Box<str>> {
+    fn open(&self) -> Result<(), Box<str>> {
         let mut opened = self.opened.lock().expect("no panic while held");
         match &*opened {
-            Opened::Yes => Ok(None),
+            Opened::Yes(_) => Ok(()),
             Opened::Failed(reason) => Err(reason.clone()),
             Opened::NotYet => match self.fabric.open() {
                 Ok(port) => {
-                    *opened = Opened::Yes;
-                    Ok(Some(port))
+                    *opened = Opened::Yes(Some(port));
+                    Ok(())
                 }
                 Err(error) => {
                     let reason: Box<str> = error.to_string().into();

@@ -70,7 +70,9 @@ impl Driver {
     ) -> Result<(), Error> {
         let system = |error: std::io::Error| Error::Connect(error.to_string().into());
         let mut grant = made.grant;
-        if let Some(port) = made.port
+        if grant.is_ok()
+            && self.fabric.is_none()
+            && let Some(port) = self.connector.take_port()
             && let Err(error) = self.open(port)
         {
             grant = Err(error.to_string().into());

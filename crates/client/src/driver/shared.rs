@@ -267,7 +267,10 @@ impl Shared {
         now_us: u64,
         mut ready: impl FnMut(&mut Engine) -> Option<T>,
     ) -> T {
-        let _waiting = self.count_waiting();
+        let _waiting = self.has_progress_thread.then(|| {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            Waiting(&self.waiting)
+        });
         let mut spin = Spin::from(now_us);
         loop {
             if let Some(result) = ready(&mut guard.engine) {
@@ -278,39 +281,36 @@ impl Shared {
         }
     }
 
-    fn count_waiting(&self) -> Option<Waiting<'_>> {
-        self.has_progress_thread.then(|| {
-            self.waiting.fetch_add(1, Ordering::Relaxed);
-            Waiting(&self.waiting)
-        })
-    }
-
-    /// Moves the driver until `stop` says so, but for while another thread does or there is nothing to move.
+    /// Moves the driver until `stop` says so, but for while another thread does or there is nothing to move. It does not
+    /// poll: who is in a hurry waits himself, and this thread may share a core with the one that computes meanwhile.
     pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
         let mut guard = self.lock();
-        let mut spin = Spin::from(clock::about_now_us());
         while !stop() {
-            if !guard.engine.has_notices() {
-                let is_moved = self.waiting.load(Ordering::Relaxed) > 0;
-                if is_moved || guard.is_idle() {
-                    guard = self.rest(guard, if is_moved { NAP } else { REST_MAX });
-                    spin = Spin::from(clock::about_now_us());
-                    continue;
-                }
+            if self.waiting.load(Ordering::Relaxed) > 0 && !guard.engine.has_notices() {
+                guard = self.rest(guard, NAP);
+                continue;
             }
-            guard = self.move_on(guard, &mut spin);
-            if guard.engine.has_notices() && !IS_NOTIFYING.get() {
-                self.leave_noticed(guard);
+            let has_moved = guard.full_turn(clock::now_us());
+            if has_moved {
+                self.tell(&guard);
+            }
+            let notices = take_notices(&mut guard);
+            if !notices.is_empty() {
+                drop(guard);
+                call(notices);
                 guard = self.lock();
-            }
-            if self.wanted.load(Ordering::Relaxed) > 0 {
+            } else if self.wanted.load(Ordering::Relaxed) > 0 {
                 guard = self.step_aside(guard);
+            } else if !has_moved && guard.is_idle() {
+                guard = self.rest(guard, REST_MAX);
+            } else if !has_moved {
+                guard = self.sleep(guard, clock::now_us());
             }
         }
         self.leave(guard);
     }
 
-    /// The progress thread leaves the driver alone until it is roused, or for so long.
+    /// Has the progress thread wait until it is roused, or for so long.
     fn rest<'a>(&'a self, guard: Guard<'a>, limit: Duration) -> Guard<'a> {
         self.is_resting.store(true, Ordering::Relaxed);
         let rested = self.roused.wait_timeout(guard, limit);

@@ -84,13 +84,8 @@ fn a_server_that_is_not_there_is_an_error() {
 fn a_server_that_says_nothing_runs_into_the_time_limit() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address").to_string();
-    for (transport, expected) in [
-        (Transport::Tcp, Error::Timeout),
-        (
-            Transport::Fabric,
-            Error::Connect("no answer in time".into()),
-        ),
-    ] {
+    for transport in [Transport::Tcp, Transport::Fabric] {
+        let expected = Error::Connect("no answer in time".into());
         let mut config = config(&address, transport);
         config.timeout = Duration::from_millis(200);
         config.connect_timeout = Duration::from_millis(100);

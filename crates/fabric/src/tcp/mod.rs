@@ -10,7 +10,7 @@ mod incoming;
 mod outgoing;
 mod stream;
 
-pub use stream::Stream;
+pub use stream::{Stream, Translator};
 
 use crate::error::Error;
 use crate::frame::Kind;

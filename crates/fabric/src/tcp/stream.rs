@@ -5,13 +5,49 @@ use rustls::ClientConnection;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Encrypted bytes that may be held back before no more are taken.
+/// Most bytes that are taken from a server at once where they are translated.
+const RECEIVED_BYTES: usize = 64 << 10;
+
+/// Encrypted or translated bytes that may be held back before no more are taken.
 const UNSENT_BYTES_MAX: usize = 64 << 10;
 
 /// A client's end of a stream: TCP or a unix socket, with TLS if wanted. Its socket is non-blocking.
 pub struct Stream {
     socket: OwnedFd,
     tls: Option<Tls>,
+    translated: Option<Box<Translated>>,
+}
+
+/// Stands between packets and a server that speaks another protocol.
+pub trait Translator: Send {
+    /// Takes a piece of what is written; appends what is sent instead.
+    ///
+    /// # Errors
+    /// It cannot be translated: the connection is broken.
+    fn requests(&mut self, packets: &[u8], sent: &mut Vec<u8>) -> Result<(), &'static str>;
+
+    /// Takes a piece of what the server sent; appends what is read instead, and what is to be sent on its account.
+    ///
+    /// # Errors
+    /// As for requests.
+    fn replies(
+        &mut self,
+        received: &[u8],
+        packets: &mut Vec<u8>,
+        sent: &mut Vec<u8>,
+    ) -> Result<(), &'static str>;
+}
+
+struct Translated {
+    translator: Box<dyn Translator>,
+    /// What the server sent, one piece at a time.
+    received: Vec<u8>,
+    /// Packets that have not been read.
+    packets: Vec<u8>,
+    packets_read: usize,
+    /// What has not been sent.
+    unsent: Vec<u8>,
+    unsent_begin: usize,
 }
 
 struct Tls {
@@ -28,7 +64,11 @@ impl Stream {
     pub fn plain(socket: impl Into<OwnedFd>) -> io::Result<Stream> {
         let socket = socket.into();
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Stream { socket, tls: None })
+        Ok(Stream {
+            socket,
+            tls: None,
+            translated: None,
+        })
     }
 
     /// The same, encrypted from its first byte on; the handshake is part of reading and writing.
@@ -48,11 +88,34 @@ impl Stream {
         Ok(Stream { tls, ..plain })
     }
 
+    /// The same with a server that does not speak in packets.
+    #[must_use]
+    pub fn translated(self, translator: Box<dyn Translator>) -> Stream {
+        let translated = Some(Box::new(Translated {
+            translator,
+            received: vec![0; RECEIVED_BYTES],
+            packets: Vec::new(),
+            packets_read: 0,
+            unsent: Vec::new(),
+            unsent_begin: 0,
+        }));
+        Stream { translated, ..self }
+    }
+
     /// Reads what is there; 0 bytes mean the end, [`io::ErrorKind::WouldBlock`] that nothing is there.
     ///
     /// # Errors
     /// The connection is broken, or the other end does not speak TLS.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(mut translated) = self.translated.take() else {
+            return self.read_bytes(buffer);
+        };
+        let outcome = translated.read(self, buffer);
+        self.translated = Some(translated);
+        outcome
+    }
+
+    fn read_bytes(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => Ok(rustix::net::recv(&self.socket, buffer, RecvFlags::empty())?.0),
             Some(tls) => tls.read(&self.socket, buffer),
@@ -64,35 +127,58 @@ impl Stream {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when nothing is taken; any other error breaks the connection.
     pub fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(mut translated) = self.translated.take() else {
+            return self.write_bytes(slices);
+        };
+        let outcome = translated.write(self, slices);
+        self.translated = Some(translated);
+        outcome
+    }
+
+    fn write_bytes(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match &mut self.tls {
             None => send(&self.socket, slices),
             Some(tls) => tls.write(&self.socket, slices),
         }
     }
 
-    /// Sends what has been encrypted, as far as the socket takes it.
+    /// Sends what has been encrypted or translated, as far as the socket takes it.
     ///
     /// # Errors
     /// The connection is broken.
     pub fn flush(&mut self) -> io::Result<()> {
+        if let Some(mut translated) = self.translated.take() {
+            let outcome = translated.flush(self);
+            self.translated = Some(translated);
+            outcome?;
+        }
         match &mut self.tls {
             None => Ok(()),
             Some(tls) => tls.flush(&self.socket),
         }
     }
 
-    /// Whether encrypted bytes wait for the socket to take them.
+    /// Whether encrypted or translated bytes wait for the socket to take them.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
-        self.tls
+        let is_untranslated = self
+            .translated
             .as_ref()
-            .is_some_and(|tls| tls.connection.wants_write())
+            .is_none_or(|translated| translated.unsent.is_empty());
+        !is_untranslated
+            || self
+                .tls
+                .as_ref()
+                .is_some_and(|tls| tls.connection.wants_write())
     }
 
     /// Whether there is input that the socket does not report.
     #[must_use]
     pub fn has_buffered_input(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.plaintext_waiting)
+        self.translated
+            .as_ref()
+            .is_some_and(|translated| !translated.packets.is_empty())
+            || self.tls.as_ref().is_some_and(|tls| tls.plaintext_waiting)
     }
 }
 
@@ -100,6 +186,71 @@ impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+impl Translated {
+    fn read(&mut self, from: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.packets.is_empty() {
+            let count = from.read_bytes(&mut self.received)?;
+            if count == 0 {
+                return Ok(0);
+            }
+            let received = &self.received[..count];
+            let (packets, unsent) = (&mut self.packets, &mut self.unsent);
+            let translated = self.translator.replies(received, packets, unsent);
+            translated.map_err(malformed)?;
+            self.flush(from)?;
+        }
+        let waiting = &self.packets[self.packets_read..];
+        let count = waiting.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&waiting[..count]);
+        self.packets_read += count;
+        if self.packets_read == self.packets.len() {
+            self.packets.clear();
+            self.packets_read = 0;
+        }
+        Ok(count)
+    }
+
+    fn write(&mut self, to: &mut Stream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut taken = 0;
+        for slice in slices {
+            for piece in slice.chunks(UNSENT_BYTES_MAX) {
+                if self.unsent.len() - self.unsent_begin >= UNSENT_BYTES_MAX {
+                    self.flush(to)?;
+                }
+                if self.unsent.len() - self.unsent_begin >= UNSENT_BYTES_MAX {
+                    return match taken {
+                        0 => Err(io::ErrorKind::WouldBlock.into()),
+                        taken => Ok(taken),
+                    };
+                }
+                let translated = self.translator.requests(piece, &mut self.unsent);
+                translated.map_err(malformed)?;
+                taken += piece.len();
+            }
+        }
+        self.flush(to)?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self, to: &mut Stream) -> io::Result<()> {
+        while self.unsent_begin < self.unsent.len() {
+            let waiting = IoSlice::new(&self.unsent[self.unsent_begin..]);
+            match to.write_bytes(&[waiting]) {
+                Ok(count) => self.unsent_begin += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        self.unsent.clear();
+        self.unsent_begin = 0;
+        Ok(())
+    }
+}
+
+fn malformed(rule: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, rule)
 }
 
 impl Tls {

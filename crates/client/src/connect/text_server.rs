@@ -1,0 +1,71 @@
+//! Servers that do not speak the binary protocol: finding that out, and connecting to them.
+
+use super::exchange::{ask_noop, ask_text};
+use super::{Connected, Connector, PATIENCE};
+use crate::distribution::Server;
+use crate::text::TextTranslator;
+use crate::{Error, Transport};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A server that answers text is given so many times as long for a binary answer.
+const SLOWER: u32 = 20;
+
+impl Connector {
+    /// Connects where the first attempt ended without an answer that could be understood: the server may speak text only,
+    /// or it was busy.
+    pub(super) fn connect_once_more(
+        &self,
+        server: usize,
+        why: Error,
+        deadline: Instant,
+    ) -> Result<Connected, Error> {
+        let at = &self.servers[server];
+        let mut stream = self.stream(at, deadline).map_err(|_| why.clone())?;
+        let begin = Instant::now();
+        match ask_text(&mut stream, "version\r\n", deadline) {
+            Ok(line) if is_an_answer(&line) => {}
+            _ => return Err(why),
+        }
+        // It is there, and this is how fast: had it been too busy before, it is known now how long to wait.
+        let patience = PATIENCE.max(begin.elapsed() * SLOWER).min(self.timeout);
+        let begin = Instant::now();
+        let mut stream = self.stream(at, begin + self.timeout)?;
+        let answered = ask_noop(&mut stream, Instant::now() + patience);
+        if matches!(answered, Ok(()) | Err(Error::AuthFailed(_))) {
+            return self.connect_by_packets(stream, begin + self.timeout);
+        }
+        self.speaks_text[server].store(true, Ordering::Relaxed);
+        self.connect_by_text(at, Instant::now() + self.timeout)
+    }
+
+    /// Connects to a server that speaks text.
+    pub(super) fn connect_by_text(
+        &self,
+        server: &Server,
+        deadline: Instant,
+    ) -> Result<Connected, Error> {
+        if self.transport == Transport::Fabric {
+            let why = "the server speaks memcached's text protocol only";
+            return Err(Error::FabricUnavailable(why.into()));
+        }
+        let mut stream = self.stream(server, deadline)?;
+        if let Some(credentials) = &self.credentials {
+            let words = format!("{} {}", credentials.user, credentials.password);
+            let question = format!("set auth 0 0 {}\r\n{words}\r\n", words.len());
+            let answer = ask_text(&mut stream, &question, deadline)?;
+            if answer != "STORED" {
+                return Err(Error::AuthFailed(answer.into()));
+            }
+        }
+        Ok(Connected {
+            stream: stream.translated(Box::new(TextTranslator::new())),
+            grant: Err("the server speaks text only".into()),
+        })
+    }
+}
+
+/// Whether a line is one of memcached's; a server that wants a password first says so.
+fn is_an_answer(line: &str) -> bool {
+    line.starts_with("VERSION ") || line.starts_with("CLIENT_ERROR")
+}

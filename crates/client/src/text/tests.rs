@@ -1,0 +1,178 @@
+//! Requests and replies by hand.
+
+use super::TextTranslator;
+use farcache_fabric::tcp::Translator;
+use farcache_proto::binary::{
+    ArithmeticExtras, Header, MAGIC_REQUEST, NO_CREATE, Opcode, Packet, SetExtras, Status,
+};
+
+fn request(opcode: Opcode, opaque: u32, extras: &[u8], key: &[u8], value: &[u8]) -> Vec<u8> {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: opcode as u8,
+        opaque,
+        ..Header::default()
+    };
+    let mut packet = Vec::new();
+    Packet {
+        header,
+        extras,
+        key,
+        value,
+    }
+    .encode(&mut packet);
+    packet
+}
+
+/// Opaque, status and value of a packet that comes back.
+type Answer = (u32, u16, Vec<u8>);
+
+/// What is sent for these packets and then for these replies, byte by byte, and the packets that come back.
+fn exchange(packets: &[u8], replies: &[u8]) -> (String, String, Vec<Answer>) {
+    let mut translator = TextTranslator::new();
+    let (mut text, mut more, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+    for byte in packets {
+        translator.requests(&[*byte], &mut text).unwrap();
+    }
+    for byte in replies {
+        translator
+            .replies(&[*byte], &mut answers, &mut more)
+            .unwrap();
+    }
+    let (text, more) = (String::from_utf8(text), String::from_utf8(more));
+    let (mut rest, mut found) = (&answers[..], Vec::new());
+    while let Some((packet, bytes)) = Packet::decode(rest).unwrap() {
+        let header = packet.header;
+        found.push((header.opaque, header.status, packet.value.to_vec()));
+        rest = &rest[bytes..];
+    }
+    assert!(rest.is_empty());
+    (text.unwrap(), more.unwrap(), found)
+}
+
+const SUCCESS: u16 = Status::Success as u16;
+
+fn refused(opaque: u32, status: Status) -> Answer {
+    (opaque, status as u16, status.text().into())
+}
+
+#[test]
+fn values_are_got_and_stored() {
+    let extras = SetExtras {
+        flags: 7,
+        expiration: u32::MAX,
+    };
+    let packets = [
+        request(Opcode::Get, 1, &[], b"one", &[]),
+        request(Opcode::Get, 2, &[], b"none", &[]),
+        request(Opcode::Set, 3, &extras.encode(), b"one", b"val\r\nue"),
+        request(Opcode::Add, 4, &SetExtras::default().encode(), b"e", b""),
+        request(Opcode::Append, 5, &[], b"one", b"x"),
+    ]
+    .concat();
+    let replies =
+        b"VALUE one 7 7 99\r\nEND\r\n..\r\nEND\r\nEND\r\nSTORED\r\nNOT_STORED\r\nNOT_STORED\r\n";
+    let (text, _, answers) = exchange(&packets, replies);
+    let asked = "gets one\r\ngets none\r\nset one 7 2147483647 7\r\nval\r\nue\r\nadd e 0 0 0\r\n\r\nappend one 0 0 1\r\nx\r\n";
+    assert_eq!(text, asked);
+    let expected = [
+        (1, SUCCESS, b"END\r\n..".to_vec()),
+        refused(2, Status::NotFound),
+        (3, SUCCESS, Vec::new()),
+        refused(4, Status::Exists),
+        refused(5, Status::NotStored),
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn what_text_cannot_say_never_reaches_the_server() {
+    let packets = [
+        request(Opcode::Get, 1, &[], b"two words", &[]),
+        request(Opcode::Delete, 2, &[], b"a\r\nflush_all", &[]),
+        request(Opcode::Set, 3, &[0; 8], b"a b", b"value\r\n"),
+        request(Opcode::Stat, 4, &[], b"a\r\nflush_all", &[]),
+        request(Opcode::SaslList, 5, &[], b"", &[]),
+    ]
+    .concat();
+    let (text, _, answers) = exchange(&packets, "VERSION 1\r\n".repeat(5).as_bytes());
+    assert_eq!(text, "version\r\n".repeat(5));
+    let invalid = (1..=4).map(|opaque| refused(opaque, Status::InvalidArguments));
+    let expected: Vec<_> = invalid
+        .chain([refused(5, Status::UnknownCommand)])
+        .collect();
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn an_absent_number_is_created() {
+    let extras = ArithmeticExtras {
+        delta: 5,
+        initial: 42,
+        expiration: 60,
+    };
+    let none = ArithmeticExtras {
+        expiration: NO_CREATE,
+        ..extras
+    };
+    let packets = [
+        request(Opcode::Increment, 1, &extras.encode(), b"n", &[]),
+        request(Opcode::Decrement, 2, &none.encode(), b"m", &[]),
+        request(Opcode::Increment, 3, &extras.encode(), b"r", &[]),
+    ]
+    .concat();
+    let replies = b"NOT_FOUND\r\nNOT_FOUND\r\nNOT_FOUND\r\nSTORED\r\nNOT_STORED\r\n47\r\n";
+    let (text, more, answers) = exchange(&packets, replies);
+    assert_eq!(text, "incr n 5\r\ndecr m 5\r\nincr r 5\r\n");
+    assert_eq!(
+        more,
+        "add n 0 60 2\r\n42\r\nadd r 0 60 2\r\n42\r\nincr r 5\r\n"
+    );
+    let number = |number: u64| number.to_be_bytes().to_vec();
+    let expected = [
+        refused(2, Status::NotFound),
+        (1, SUCCESS, number(42)),
+        (3, SUCCESS, number(47)),
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn quiet_requests_and_failures() {
+    let packets = [
+        request(Opcode::SetQ, 1, &[0; 8], b"a", b"x"),
+        request(Opcode::DeleteQ, 2, &[], b"a", &[]),
+        request(Opcode::Set, 3, &[0; 8], b"a", b"x"),
+        request(Opcode::Version, 4, &[], b"", &[]),
+        request(Opcode::Stat, 5, &[], b"", &[]),
+    ]
+    .concat();
+    let replies = b"STORED\r\nNOT_FOUND\r\nSERVER_ERROR object too large for cache\r\nVERSION 1.2\r\nSTAT a b c\r\nEND\r\n";
+    let (_, _, answers) = exchange(&packets, replies);
+    let expected = [
+        refused(2, Status::NotFound),
+        refused(3, Status::TooLarge),
+        (4, SUCCESS, b"1.2".to_vec()),
+        (5, SUCCESS, b"b c".to_vec()),
+        (5, SUCCESS, Vec::new()),
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn servers_that_say_something_else_are_given_up() {
+    for reply in [
+        &b"STORED\r\n"[..],
+        b"VALUE other 0 1 0\r\nx\r\n",
+        b"VALUE one 0 1 0\r\nxy\r\n",
+        b"VALUE one 0 99999999999 0\r\n",
+        b"VALUE one 0 1 0\r\nx\r\nVALUE one 0 1 0\r\n",
+        b"END\r\nEND\r\n",
+    ] {
+        let mut translator = TextTranslator::new();
+        let get = request(Opcode::Get, 1, &[], b"one", &[]);
+        translator.requests(&get, &mut Vec::new()).unwrap();
+        let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());
+        assert!(outcome.is_err(), "{}", String::from_utf8_lossy(reply));
+    }
+}
