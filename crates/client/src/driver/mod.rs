@@ -33,6 +33,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 type ClientInbox = Inbox<SendBytes, ReceiveBytes>;
 
@@ -62,6 +63,8 @@ pub(crate) struct Driver {
     pub(super) has_sleeper: bool,
     /// Threads that sleep until that thread tells them.
     pub(super) followers: usize,
+    /// How long the next sleep may be.
+    sleep_limit: Duration,
 }
 
 impl Driver {
@@ -104,6 +107,7 @@ impl Driver {
             flushes: 0,
             has_sleeper: false,
             followers: 0,
+            sleep_limit: shared::SLEEP_MIN,
         })
     }
 }

@@ -27,7 +27,9 @@ const TURNS_PER_LOOK: u32 = 32;
 /// A thread that polls for longer gives way to others that want its processor.
 const YIELD_AFTER_US: u64 = 15;
 
-/// Longest sleep: a wake-up that a network has lost costs no more.
+/// The first sleep, and the longest: each in vain is followed by one twice as long. A wake-up may be lost: over shared
+/// memory, UCX drops those that its socket has no room for, which is full when some hundred idle clients have not read theirs.
+pub(super) const SLEEP_MIN: Duration = Duration::from_millis(1);
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// Longest rest of the progress thread while nothing is under way. Whoever submits something ends it.
@@ -395,7 +397,8 @@ impl Shared {
         }
         let due_us = guard.engine.deadline_us().saturating_sub(now_us);
         // The clock that is looked at lags behind: a millisecond more makes sure that it is time.
-        let limit = SLEEP_MAX.min(Duration::from_micros(due_us.saturating_add(1000)));
+        let due = Duration::from_micros(due_us.saturating_add(1000));
+        let limit = guard.sleep_limit.min(due);
         if guard.has_sleeper {
             guard.followers += 1;
             let waited = self.told.wait_timeout(guard, limit);
@@ -409,8 +412,11 @@ impl Shared {
         guard = self.lock();
         guard.has_sleeper = false;
         let now_us = clock::now_us();
-        guard.turn_sockets(now_us);
-        guard.full_turn(now_us);
+        let has_moved = guard.turn_sockets(now_us) | guard.full_turn(now_us);
+        guard.sleep_limit = match has_moved {
+            true => SLEEP_MIN,
+            false => SLEEP_MAX.min(guard.sleep_limit * 2),
+        };
         self.tell(&guard);
         guard
     }
