@@ -78,7 +78,8 @@ pub struct ClientConfig {
     pub tls: Option<TlsSettings>,
     /// Authentication; none by default.
     pub credentials: Option<Credentials>,
-    /// How long connecting to a server may take, with all that belongs to it: 1 s.
+    /// How long connecting to a server may take, with all that belongs to it: 4 s, as in libmemcached. A machine that is
+    /// busy takes more than one to open the fabric.
     pub connect_timeout: Duration,
     /// How long an operation may take, connecting included: 5 s. Operations end up to 10 ms later.
     pub timeout: Duration,
@@ -111,7 +112,7 @@ impl Default for ClientConfig {
             transport: Transport::Auto,
             tls: None,
             credentials: None,
-            connect_timeout: Duration::from_secs(1),
+            connect_timeout: Duration::from_secs(4),
             timeout: Duration::from_secs(5),
             reconnect_delay_min: Duration::from_millis(50),
             reconnect_delay_max: Duration::from_secs(2),

@@ -5,7 +5,7 @@ mod ucx_common;
 
 use conformance::harness::{Body, KEY, Node, SESSION, introduce};
 use farcache_fabric::ucx::UcxPort;
-use farcache_fabric::{Frame, Kind, Port};
+use farcache_fabric::{Error, Frame, Kind, Port};
 use farcache_ucx_sys::{Address, Context, Endpoint, Library, Worker};
 use std::time::{Duration, Instant};
 use ucx_common::{SHARED_MEMORY, TCP, ports};
@@ -13,7 +13,7 @@ use ucx_common::{SHARED_MEMORY, TCP, ports};
 /// UCX's numbers for messages and greetings, and what precedes UCX's address in a port's.
 const MESSAGE: u16 = 1;
 const GREETING: u16 = 2;
-const PROCESS_BYTES: usize = 36;
+const FRONT_BYTES: usize = 48;
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -28,7 +28,7 @@ impl Stranger {
         let library = Library::load().expect("UCX, as the port has it");
         let worker = Worker::new(&Context::new(library, settings).expect("a context"));
         let worker = worker.expect("a worker");
-        let ucx = address[PROCESS_BYTES..].to_vec();
+        let ucx = address[FRONT_BYTES..].to_vec();
         // SAFETY: a port's address, whole and unaltered.
         let address = unsafe { Address::from_bytes(ucx) };
         let endpoint = worker.connect(&address).expect("an endpoint");
@@ -96,6 +96,20 @@ fn garbage_is_counted_and_disturbs_nobody(settings: &[(&str, &str)]) {
     assert!(server.offers.is_empty());
     let mut other = Node::new(make());
     introduce(&mut other, &mut server);
+    broken_addresses_are_refused(&mut other, server.port.address());
+}
+
+/// UCX itself ends the process over most of these.
+fn broken_addresses_are_refused(node: &mut Node<UcxPort<Body, Body>>, address: &[u8]) {
+    let without_front = &address[FRONT_BYTES..];
+    let older = &address[8..];
+    let cut_off = &address[..address.len() - 1];
+    let mut altered = address.to_vec();
+    altered[FRONT_BYTES] ^= 0xff;
+    for broken in [&[][..], without_front, older, cut_off, &altered] {
+        let refused = node.port.connect(broken);
+        assert!(matches!(refused, Err(Error::Unreachable(_))), "{refused:?}");
+    }
 }
 
 #[test]

@@ -91,12 +91,12 @@ fn a_fabric_that_does_not_welcome_is_done_without() {
     let ticket = world.get(b"key");
     world.run();
     assert!(world.outcome(ticket).is_none());
-    world.wait_ms(1_000);
+    world.wait_ms(4_000);
     assert!(!world.engine.is_on_fabric(0) && world.engine.uses_sockets());
     let mut demanding = World::with_fabric_demanded(&[Door::FabricWithoutWelcome], true, |_| {});
     let ticket = demanding.get(b"key");
     demanding.run();
-    demanding.wait_ms(1_000);
+    demanding.wait_ms(4_000);
     let error = demanding.error(ticket);
     assert!(matches!(error, Error::FabricUnavailable(_)), "{error}");
 }

@@ -1,5 +1,6 @@
 //! What arrives: UCX calls these handlers while it is at work, and they only put things away.
 
+use super::address;
 use super::endpoint::EndpointId;
 use super::process::Process;
 use super::slots::Slots;
@@ -21,9 +22,6 @@ pub(super) const GREETING: u16 = 2;
 
 /// UCX's number for a message that a port sends itself: it has neither header nor data.
 pub(super) const PROBE: u16 = 3;
-
-/// Longest address that a greeting may bring, in bytes. A worker with dozens of devices has less.
-const ADDRESS_BYTES_MAX: usize = 16 << 10;
 
 /// A body that UCX keeps for us.
 #[derive(Debug)]
@@ -219,9 +217,7 @@ fn decode_greeting<'a>(
     if frame.kind != Kind::Hello {
         return Err(Error::Malformed("a greeting that is none"));
     }
-    let (process, address) = Process::decode(address)
-        .filter(|(_, address)| (1..=ADDRESS_BYTES_MAX).contains(&address.len()))
-        .ok_or(Error::Malformed("an address that cannot be one"))?;
+    let (process, address) = address::decode(address)?;
     Ok((frame, packets, Sender { process, address }))
 }
 
@@ -321,7 +317,6 @@ unsafe fn bytes_at<'a>(place: *const c_void, bytes: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::process::PROCESS_BYTES;
     use super::*;
 
     fn frame(kind: Kind, body_bytes: u32) -> [u8; FRAME_BYTES] {
@@ -339,7 +334,8 @@ mod tests {
     #[test]
     fn a_greeting_is_its_packets_and_an_address() {
         let header = frame(Kind::Hello, 5);
-        let data = [&b"token"[..], &Process::this().encode(), b"address"].concat();
+        let address = address::encode(&Process::this(), b"address");
+        let data = [&b"token"[..], &address].concat();
         let (_, packets, sender) = decode_greeting(&header, &data).unwrap();
         assert_eq!((packets, sender.address), (&b"token"[..], &b"address"[..]));
         assert_eq!(sender.process, Process::this());
@@ -350,12 +346,10 @@ mod tests {
         let hello = frame(Kind::Hello, 5);
         assert!(decode_greeting(&hello, b"toke").is_err());
         assert!(decode_greeting(&hello, b"token").is_err());
-        let without_address = 5 + PROCESS_BYTES;
-        let good = &[0; 5 + PROCESS_BYTES + 1];
+        let address = address::encode(&Process::this(), b"address");
+        let good = &[&b"token"[..], &address].concat();
         assert!(decode_greeting(&hello, good).is_ok());
-        assert!(decode_greeting(&hello, &good[..without_address]).is_err());
-        let long = vec![0; without_address + ADDRESS_BYTES_MAX + 1];
-        assert!(decode_greeting(&hello, &long).is_err());
+        assert!(decode_greeting(&hello, &good[..good.len() - 1]).is_err());
         assert!(decode_greeting(&hello[..20], good).is_err());
         assert!(decode_greeting(&[&hello[..], b"x"].concat(), good).is_err());
         assert!(decode_greeting(&frame(Kind::Packets, 5), good).is_err());

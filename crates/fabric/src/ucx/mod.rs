@@ -10,6 +10,7 @@
 //! | `finished` | callbacks: what has ended is noted |
 //! | `sending`, `receiving` | the memory that UCX reads from and writes to, and its owners |
 //! | `links` | the connections of a port |
+//! | `address` | where a port is found, and whether that is whole |
 //! | `process` | whether a peer can still be at work |
 //! | `probe`, `renewal` | whether peers can still reach the port; starting anew where they cannot |
 //!
@@ -27,6 +28,7 @@
 //! asked to, until UCX takes its right away, which it does for memory that it registered itself, and
 //! not for memory registered by [`Network::register`]. See docs/ownership.md.
 
+mod address;
 mod arrivals;
 mod closing;
 mod endpoint;

@@ -2,7 +2,7 @@
 
 use super::port::UcxPort;
 use super::region::{Region, Regions};
-use super::settings::{Settings, defaults};
+use super::settings::{Settings, defaults, may_share_memory};
 use crate::error::Error;
 use crate::port::{ReceiveBody, SendBody};
 use farcache_ucx_sys::{Context, Library};
@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Network {
     context: Context,
+    shares_memory: bool,
     regions: Mutex<Regions>,
 }
 
@@ -28,6 +29,7 @@ impl Network {
         let unavailable = |reason: String| Error::Unavailable(reason);
         let library = Library::load().map_err(|error| unavailable(error.to_string()))?;
         let own = defaults(library.version(), &settings);
+        let shares_memory = may_share_memory(&settings);
         let chosen = settings.list(own);
         let chosen: Vec<_> = chosen
             .iter()
@@ -37,6 +39,7 @@ impl Network {
             Context::new(library, &chosen).map_err(|error| unavailable(error.to_string()))?;
         Ok(Arc::new(Network {
             context,
+            shares_memory,
             regions: Mutex::default(),
         }))
     }
@@ -71,7 +74,7 @@ impl Network {
     /// UCX's: out of memory, out of descriptors.
     pub fn port<S: SendBody, R: ReceiveBody>(&self) -> Result<UcxPort<S, R>, Error> {
         let regions = self.regions().clone();
-        UcxPort::new(&self.context, regions)
+        UcxPort::new(&self.context, regions, self.shares_memory)
     }
 
     fn regions(&self) -> std::sync::MutexGuard<'_, Regions> {

@@ -1,5 +1,6 @@
 //! One thread's end of UCX.
 
+use super::address;
 use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered};
 use super::endpoint::Endpoint;
 use super::finished::Finished;
@@ -22,6 +23,10 @@ use farcache_ucx_sys::raw::ucs_status_t;
 use rustix::event::epoll;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+
+/// UCX prefers shared memory within a host, and waits in vain where the system does not allow it.
+const OTHER_USER: &str = "its process runs as another user of this host, so memory cannot be shared with it (without shared memory, \
+    by UCX_TLS=^sm, the fabric reaches it)";
 
 /// A port of a [`Network`](super::Network).
 ///
@@ -47,7 +52,8 @@ pub struct UcxPort<S, R> {
     /// Counted to do rare things rarely.
     pub(super) turns: u32,
     pub(super) process: Process,
-    /// The process, then UCX's address.
+    /// Memory is shared with other processes of this host where they run as the same user.
+    shares_memory: bool,
     address: Vec<u8>,
     pub(super) context: Context,
     pub(super) prober: Option<Prober>,
@@ -57,7 +63,11 @@ pub struct UcxPort<S, R> {
 }
 
 impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
-    pub(super) fn new(context: &Context, regions: Regions) -> Result<Self, Error> {
+    pub(super) fn new(
+        context: &Context,
+        regions: Regions,
+        shares_memory: bool,
+    ) -> Result<Self, Error> {
         let mut worker = Worker::new(context)?;
         let header_bytes = FRAME_BYTES + HEAD_BYTES_MAX;
         if worker.header_bytes_max() < header_bytes {
@@ -83,6 +93,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             ended: Vec::new(),
             turns: 0,
             process,
+            shares_memory,
             address: Vec::new(),
             context: context.clone(),
             prober: None,
@@ -95,7 +106,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     }
 
     pub(super) fn set_address(&mut self) {
-        self.address = [&self.process.encode(), self.worker.address()].concat();
+        self.address = address::encode(&self.process, self.worker.address());
     }
 
     /// Has the port's descriptor follow the worker's.
@@ -207,8 +218,11 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn connect(&mut self, address: &[u8]) -> Result<Peer, Error> {
-        let (process, address) = Process::decode(address)
-            .ok_or_else(|| Error::Unreachable("the address is too short".into()))?;
+        let (process, address) =
+            address::decode(address).map_err(|error| Error::Unreachable(error.to_string()))?;
+        if self.shares_memory && process.is_of_another_user(&self.process) {
+            return Err(Error::Unreachable(OTHER_USER.into()));
+        }
         let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address)?;
         Ok(self.links.add(Stage::Open(endpoint), process))
     }

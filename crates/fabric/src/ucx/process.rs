@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 /// Length of an encoded process in bytes.
-pub(super) const PROCESS_BYTES: usize = 36;
+pub(super) const PROCESS_BYTES: usize = 40;
 
 /// Fields of `/proc/PID/stat` behind the program's name: state, number of threads, and when it was
 /// started, in ticks since boot.
@@ -26,12 +26,14 @@ const STARTED_FIELD: usize = 19;
 /// | 16 | 8 | number of the PID namespace |
 /// | 24 | 4 | PID |
 /// | 28 | 8 | ticks from boot to its start |
+/// | 36 | 4 | number of the user that it runs as |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     boot: [u8; 16],
     namespace: u64,
     pid: u32,
     started: u64,
+    user: u32,
 }
 
 impl Process {
@@ -50,6 +52,7 @@ impl Process {
                 .ok()
                 .and_then(|text| field(&text, STARTED_FIELD))
                 .unwrap_or_default(),
+            user: rustix::process::geteuid().as_raw(),
         }
     }
 
@@ -59,7 +62,8 @@ impl Process {
         bytes[..16].copy_from_slice(&self.boot);
         bytes[16..24].copy_from_slice(&self.namespace.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.pid.to_le_bytes());
-        bytes[28..].copy_from_slice(&self.started.to_le_bytes());
+        bytes[28..36].copy_from_slice(&self.started.to_le_bytes());
+        bytes[36..].copy_from_slice(&self.user.to_le_bytes());
         bytes
     }
 
@@ -69,12 +73,14 @@ impl Process {
         let (boot, bytes) = bytes.split_first_chunk()?;
         let (namespace, bytes) = bytes.split_first_chunk()?;
         let (pid, bytes) = bytes.split_first_chunk()?;
-        let (started, _) = bytes.split_first_chunk()?;
+        let (started, bytes) = bytes.split_first_chunk()?;
+        let (user, _) = bytes.split_first_chunk()?;
         let process = Process {
             boot: *boot,
             namespace: u64::from_le_bytes(*namespace),
             pid: u32::from_le_bytes(*pid),
             started: u64::from_le_bytes(*started),
+            user: u32::from_le_bytes(*user),
         };
         Some((process, rest))
     }
@@ -92,6 +98,12 @@ impl Process {
             && self.boot != [0; 16]
             && self.namespace != 0
             && self.started != 0
+    }
+
+    /// Whether it can be seen from `here` and runs as another user: the system does not let the two map each
+    /// other's memory.
+    pub fn is_of_another_user(&self, here: &Process) -> bool {
+        self.is_seen(here) && self.user != here.user
     }
 
     fn is_dead(&self) -> bool {
@@ -138,9 +150,10 @@ mod tests {
             namespace: 0x0807_0605_0403_0201,
             pid: 0x1413_1211,
             started: 0x2827_2625_2423_2221,
+            user: 0x3433_3231,
         };
         let golden = b"0123456789abcdef\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\
-            \x21\x22\x23\x24\x25\x26\x27\x28";
+            \x21\x22\x23\x24\x25\x26\x27\x28\x31\x32\x33\x34";
         assert_eq!(process.encode(), *golden);
         let address = [&golden[..], b"rest"].concat();
         assert_eq!(Process::decode(&address), Some((process, &b"rest"[..])));
@@ -161,6 +174,26 @@ mod tests {
             ..earlier
         };
         assert!(!elsewhere.is_gone(&this));
+    }
+
+    #[test]
+    fn users_are_told_apart_where_they_can_be_seen() {
+        let this = Process::this();
+        let other = Process {
+            pid: this.pid + 1,
+            ..this
+        };
+        assert!(!other.is_of_another_user(&this));
+        let stranger = Process {
+            user: this.user + 1,
+            ..other
+        };
+        assert!(stranger.is_of_another_user(&this));
+        let elsewhere = Process {
+            boot: [1; 16],
+            ..stranger
+        };
+        assert!(!elsewhere.is_of_another_user(&this));
     }
 
     #[test]

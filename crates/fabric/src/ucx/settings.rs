@@ -59,18 +59,48 @@ pub(super) fn defaults(
         let mut variables = VARIABLES.iter().filter(|(known, _)| known == name);
         variables.any(|(_, variable)| std::env::var_os(variable).is_some())
     };
-    let by_user = std::env::var("UCX_TLS").ok();
-    let by_program = chosen.ucx.iter().find(|(name, _)| name == "TLS");
-    let by_program = by_program.map(|(_, value)| value.as_str());
+    let transports = transports(chosen);
     let mut list = defaults_in(Situation {
         version,
         has_verbs: Path::new(VERBS_DEVICES)
             .read_dir()
             .is_ok_and(|mut devices| devices.next().is_some()),
-        transports: by_user.as_deref().or(by_program),
+        transports: transports.as_deref(),
     });
     list.retain(|setting| !is_decided(setting));
     list
+}
+
+/// The transports chosen, by the user or else by the program.
+fn transports(chosen: &Settings) -> Option<String> {
+    let by_program = || {
+        let (_, value) = chosen.ucx.iter().find(|(name, _)| name == "TLS")?;
+        Some(value.clone())
+    };
+    std::env::var("UCX_TLS").ok().or_else(by_program)
+}
+
+/// Whether UCX may use shared memory under these settings.
+pub(super) fn may_share_memory(chosen: &Settings) -> bool {
+    shares_memory(transports(chosen).as_deref())
+}
+
+fn shares_memory(transports: Option<&str>) -> bool {
+    const ALL: [&str; 3] = ["sm", "shm", "mm"];
+    const EACH: [&str; 3] = ["posix", "sysv", "xpmem"];
+    let Some(transports) = transports else {
+        return true;
+    };
+    let (is_excluded, list) = match transports.strip_prefix('^') {
+        Some(excluded) => (true, excluded),
+        None => (false, transports),
+    };
+    let words: Vec<&str> = list.split(',').map(str::trim).collect();
+    let has = |name: &&str| words.contains(name);
+    match is_excluded {
+        true => !ALL.iter().any(has) && !["posix", "sysv"].iter().all(has),
+        false => has(&"all") || ALL.iter().chain(&EACH).any(has),
+    }
 }
 
 /// Keeping endpoints alive costs a message a second each, and notices an idle peer's death in about
@@ -151,6 +181,17 @@ mod tests {
         assert!(is_kept(situation(14, true, None)));
         assert!(!is_kept(situation(13, true, None)));
         assert!(is_kept(situation(13, true, Some("posix,self"))));
+    }
+
+    #[test]
+    fn shared_memory_is_found_among_the_transports() {
+        for with in ["all", "shm,self", "tcp, posix", "^tcp", "^sysv", "^cma"] {
+            assert!(shares_memory(Some(with)), "{with}");
+        }
+        for without in ["tcp,self", "rc,ud", "^sm", "^shm,tcp", "^mm", "^posix,sysv"] {
+            assert!(!shares_memory(Some(without)), "{without}");
+        }
+        assert!(shares_memory(None));
     }
 
     #[test]
