@@ -10,7 +10,7 @@ SOURCES = sorted((HERE.parents[1] / "examples/c").glob("*.c")) + [
     HERE / "programs" / name for name in ("operations.c", "requests.c", "threads.c")
 ]
 VALGRIND = [
-    "valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite,indirect",
+    "valgrind", "-q", "--fair-sched=try", "--leak-check=full", "--show-leak-kinds=definite,indirect",
     "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=9", f"--suppressions={SUPPRESSIONS}",
 ]
 
@@ -18,7 +18,8 @@ VALGRIND = [
 @pytest.mark.parametrize("transport", ["tcp", "fabric"])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_valgrind(source, transport, compile_program, run):
-    run(compile_program(source), transport, VALGRIND)
+    # Everything takes many times as long.
+    run(compile_program(source), transport, VALGRIND, FARCACHE_OPTIONS="connect-timeout-ms=60000 timeout-ms=60000")
 
 
 @pytest.mark.parametrize("transport", ["tcp", "fabric"])

@@ -27,10 +27,11 @@ pub struct ClientState {
 }
 
 fn create(servers: &str, options: Option<&Options>) -> Result<ClientHandle, Failure> {
-    let config = match options {
-        Some(options) => options.config(servers),
-        None => Options::default().config(servers),
+    let options = match options {
+        Some(options) => options.with_environment(),
+        None => Options::default().with_environment(),
     }?;
+    let config = options.config(servers)?;
     let client = Client::new(&config).map_err(|error| Failure::from(&error))?;
     let state = ClientState {
         client: client.without_progress_thread(),

@@ -7,6 +7,9 @@ use std::ffi::c_char;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The variable with settings that go before the program's: "timeout-ms=500 transport=tcp".
+const VARIABLE: &str = "FARCACHE_OPTIONS";
+
 /// Settings for clients to be.
 #[derive(Clone, Default)]
 pub struct Options {
@@ -46,6 +49,18 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// These, after a look at the environment.
+    pub fn with_environment(&self) -> Result<Options, Failure> {
+        let mut options = self.clone();
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        for word in text.split_whitespace() {
+            let wrong = || Failure::arguments(&format!("{VARIABLE}: {word:?} is not name=value"));
+            let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+            options.set(name, value)?;
+        }
+        Ok(options)
     }
 
     /// The settings of a client of these servers.
@@ -113,7 +128,7 @@ pub extern "C" fn farcache_options_new() -> *mut Options {
 
 /// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms, progress-thread (on, off),
 /// spin-us, eager-bytes-max, remove-after-failures, removed-for-ms, user, password, tls-ca-file, tls-certificate-file,
-/// tls-key-file, tls-server-name.
+/// tls-key-file, tls-server-name. FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_options_set(
     options: *mut Options,

@@ -180,6 +180,14 @@ static void mistakes(void) {
   farcache_get(none, "k", 1, NULL, 0, NULL, &request);
   WANT(end(request, NULL) == FARCACHE_STATUS_CONNECT);
   farcache_client_free(none);
+  setenv("FARCACHE_OPTIONS", "timeout-ms=soon", 1);
+  WANT(farcache_client_new("a", NULL, &none) == FARCACHE_STATUS_INVALID_ARGUMENTS && none == NULL);
+  WANT(strstr(farcache_message(), "soon") != NULL);
+  setenv("FARCACHE_OPTIONS", "timeout-ms", 1);
+  WANT(farcache_client_new("a", NULL, &none) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  setenv("FARCACHE_OPTIONS", " timeout-ms=500  spin-us=0 ", 1);
+  WANT(farcache_client_new("a", NULL, &none) == FARCACHE_STATUS_OK);
+  farcache_client_free(none);
   WANT(strcmp(farcache_status_text(FARCACHE_STATUS_BUSY), "busy") == 0);
   WANT(strcmp(farcache_status_text(99), "unknown status") == 0 && strlen(farcache_version()) >= 5);
   farcache_client_free(NULL);

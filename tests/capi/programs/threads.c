@@ -4,7 +4,7 @@
 
 #include "want.h"
 
-enum { THREADS = 4, ROUNDS = 100 };
+enum { THREADS = 4, ROUNDS = 50 };
 
 static farcache_client *client;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -137,10 +137,13 @@ impl Connector {
         if let Some(credentials) = &self.credentials {
             authenticate(&mut stream, credentials, deadline)?;
         }
+        let began = Instant::now();
         let opened = match self.transport {
             Transport::Tcp => Err("sockets were asked for".into()),
             _ => self.open(),
         };
+        // Opening the network here, for the first time, is not the server's time.
+        let deadline = deadline + began.elapsed();
         let grant = match opened {
             Ok(()) => self.upgrade(&mut stream, deadline)?,
             Err(reason) => {
