@@ -272,17 +272,20 @@ fn wait_any(requests: &[Option<Arc<Request>>]) -> Result<usize, Failure> {
     };
     let owners: Vec<_> = requests.iter().enumerate().filter_map(there).collect();
     let client = check_together(&owners)?;
-    let taken: Vec<_> = owners.iter().map(|(_, request)| request.take()).collect();
-    // Another thread has just found this one complete.
-    let ended = taken.iter().position(Option::is_none);
-    let taken: Vec<_> = taken.into_iter().flatten().collect();
-    let place = ended.unwrap_or_else(|| client.client.wait_any(&taken));
-    let owners_of_taken = owners
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| Some(*at) != ended);
-    for (pending, (_, (_, request))) in taken.into_iter().zip(owners_of_taken) {
-        request.put_back(pending);
+    let (mut taken, mut places, mut ended) = (Vec::new(), Vec::new(), None);
+    for (place, (_, request)) in owners.iter().enumerate() {
+        match request.take() {
+            Some(pending) => {
+                taken.push(pending);
+                places.push(place);
+            }
+            // Another thread has just found it complete.
+            None => ended = Some(place),
+        }
+    }
+    let place = ended.unwrap_or_else(|| places[client.client.wait_any(&taken)]);
+    for (pending, place) in taken.into_iter().zip(places) {
+        owners[place].1.put_back(pending);
     }
     let (index, request) = &owners[place];
     request.wait()?;
