@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 const STOCK_PART: u32 = 32;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 64;
-/// A segment with a larger live part, in 1024ths, is not worth cleaning.
-const CLEANING_LIVE_PART_MAX: u64 = 900;
+/// A segment with a larger live part, in 1024ths, is not worth cleaning: what frees a byte writes v / (1 - v), here three.
+/// A cache does better to give up the oldest.
+const CLEANING_LIVE_PART_MAX: u64 = 768;
 /// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 /// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them frees one: the eighth
