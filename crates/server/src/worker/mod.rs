@@ -59,6 +59,8 @@ pub struct Worker {
     /// Connections that have more to do.
     unfinished: Vec<usize>,
     polling: Polling,
+    /// The same while reads of the SSD tier are under way, which take longer than the next request.
+    device_polling: Polling,
     resources: Resources,
     idle: idle::Sweep,
     events: Vec<Event>,
@@ -109,6 +111,7 @@ impl Worker {
             .transpose()?;
         let resources = Resources::new(Arc::clone(&shared), index, Arc::clone(&mailbox));
         device::register(&resources.store, &epoll)?;
+        let poll = Duration::from_micros(shared.settings.poll_us.into());
         Ok(Worker {
             together: Together::new(shared.settings.io_uring),
             messages,
@@ -116,7 +119,8 @@ impl Worker {
             admission,
             connections: Slab::new(),
             unfinished: Vec::new(),
-            polling: Polling::new(Duration::from_micros(shared.settings.poll_us.into())),
+            polling: Polling::new(poll),
+            device_polling: Polling::new(poll * device::POLL_FACTOR),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             resources,
             events: Vec::with_capacity(EVENTS_MAX),
@@ -161,12 +165,21 @@ impl Worker {
         let has_messages = self.after_look(!events.is_empty());
         if !events.is_empty() || !self.unfinished.is_empty() || has_messages {
             self.polling.active();
-        } else if self.polling.should_sleep(now) {
+            self.device_polling.active();
+        } else if self.budget().should_sleep(now) {
             self.sleep(&mut events);
         } else {
             rustix::thread::sched_yield();
         }
         events
+    }
+
+    /// That which counts now.
+    fn budget(&mut self) -> &mut Polling {
+        match self.resources.store.reads_in_flight() {
+            0 => &mut self.polling,
+            _ => &mut self.device_polling,
+        }
     }
 
     fn sleep(&mut self, events: &mut Vec<Event>) {
@@ -175,12 +188,14 @@ impl Worker {
             rustix::thread::sched_yield();
             return;
         };
+        self.resources.store.submit_reads();
         self.resources.store.park();
-        self.poll(events, self.idle.timeout().into_iter().chain(most).min());
+        let timeouts = [self.idle.timeout(), self.device_timeout(), most];
+        self.poll(events, timeouts.into_iter().flatten().min());
         let now = Instant::now();
         self.resources.set_time(now);
         if !events.is_empty() {
-            self.polling.woken(now);
+            self.budget().woken(now);
         }
     }
 

@@ -5,6 +5,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Every buffer begins at a multiple of this: enough for any device.
@@ -16,8 +17,10 @@ const CLASSES: usize = 11;
 pub(crate) struct Buffer {
     address: NonNull<u8>,
     bytes: usize,
-    /// The pool it goes back to, and its class there; none for memory of its own.
-    home: Option<(Arc<PoolShared>, usize)>,
+    /// The pool that counts it.
+    pool: Option<Arc<PoolShared>>,
+    /// Its class in the pool's region; none for memory of its own.
+    class: Option<usize>,
 }
 
 // SAFETY: a buffer owns its memory alone, like a `Box<[u8]>`.
@@ -41,7 +44,8 @@ impl Buffer {
         Buffer {
             address,
             bytes,
-            home: None,
+            pool: None,
+            class: None,
         }
     }
 
@@ -69,10 +73,13 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        match &self.home {
-            Some((pool, class)) => pool.give_back(*class, self.address),
+        if let Some(pool) = &self.pool {
+            pool.bytes_out.fetch_sub(self.bytes as u64, Relaxed);
+        }
+        match (&self.pool, self.class) {
+            (Some(pool), Some(class)) => pool.give_back(class, self.address),
             // SAFETY: allocated by `new` with this very layout.
-            None => unsafe { dealloc(self.address.as_ptr(), layout_of(self.bytes)) },
+            _ => unsafe { dealloc(self.address.as_ptr(), layout_of(self.bytes)) },
         }
     }
 }
@@ -87,6 +94,8 @@ struct Lists {
 struct PoolShared {
     region: Region,
     lists: Mutex<Lists>,
+    /// Bytes of the buffers in use.
+    bytes_out: AtomicU64,
 }
 
 // SAFETY: the addresses in the lists are parts of the region that nobody uses.
@@ -136,6 +145,7 @@ impl BufferPool {
             shared: Arc::new(PoolShared {
                 region: Region::reserve(bytes, false)?,
                 lists: Mutex::new(lists),
+                bytes_out: AtomicU64::new(0),
             }),
         })
     }
@@ -145,14 +155,24 @@ impl BufferPool {
     pub fn take(&self, bytes: usize) -> Buffer {
         let class = bytes.div_ceil(BUFFER_ALIGNMENT).next_power_of_two().ilog2() as usize;
         let from_region = (class < CLASSES).then(|| self.shared.take(class)).flatten();
-        match from_region {
+        let mut buffer = match from_region {
             Some(address) => Buffer {
                 address,
                 bytes: BUFFER_ALIGNMENT << class,
-                home: Some((Arc::clone(&self.shared), class)),
+                pool: None,
+                class: Some(class),
             },
             None => Buffer::new(bytes),
-        }
+        };
+        let out = buffer.bytes as u64;
+        self.shared.bytes_out.fetch_add(out, Relaxed);
+        buffer.pool = Some(Arc::clone(&self.shared));
+        buffer
+    }
+
+    /// Bytes of the buffers in use, those with memory of their own included.
+    pub fn bytes_out(&self) -> u64 {
+        self.shared.bytes_out.load(Relaxed)
     }
 
     /// The region from which buffers come: its first byte and its size.
@@ -196,7 +216,11 @@ mod tests {
             (base as usize..base as usize + bytes).contains(&(buffer.address() as usize))
         };
         assert_eq!(all.iter().filter(inside).count(), 2);
+        assert_eq!(pool.bytes_out(), 4 << 20);
         let huge = pool.take(9 << 20);
+        assert_eq!(pool.bytes_out(), 13 << 20);
+        drop(all);
+        assert_eq!(pool.bytes_out(), 9 << 20);
         assert!(
             huge.len() >= 9 << 20 && (huge.address() as usize).is_multiple_of(BUFFER_ALIGNMENT)
         );

@@ -142,6 +142,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::device::FileDevice;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     fn transfer(direction: Direction, offset: u64, fill: u8, token: u64) -> Transfer {
         let mut buffer = Buffer::new(4096);
@@ -216,5 +217,30 @@ mod tests {
     #[test]
     fn either_engine_moves_what_it_is_given() {
         what_is_written_is_read(Uring::IfPossible);
+    }
+
+    #[test]
+    fn the_descriptor_tells_of_what_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = FileDevice::open(folder.path().join("device"), Some(1 << 20)).unwrap();
+        let devices: Devices = Arc::from([Arc::new(file) as Arc<dyn Device>]);
+        for uring in [Uring::Never, Uring::IfPossible] {
+            let mut engine = Engine::new(&devices, 4, uring).unwrap();
+            engine.submit(transfer(Direction::Read, 0, 0, 1));
+            engine.start();
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                let mut readable = [PollFd::from_borrowed_fd(engine.descriptor(), PollFlags::IN)];
+                let timeout = Timespec {
+                    tv_sec: 10,
+                    tv_nsec: 0,
+                };
+                // What the kernel has put off interrupts the wait.
+                let count = poll(&mut readable, Some(&timeout));
+                assert_ne!(count, Ok(0), "nothing was told of the end");
+                engine.poll(&mut ended);
+            }
+            assert!(ended[0].result.is_ok());
+        }
     }
 }

@@ -8,6 +8,7 @@ mod cleaner;
 mod counters;
 mod deaths;
 mod dirty;
+mod durable;
 mod flusher;
 mod format;
 mod location;
@@ -76,12 +77,18 @@ pub(crate) struct Tier {
     is_room_wanted: AtomicBool,
     /// Bytes read from the devices in one window.
     window_bytes: u64,
+    /// Memory that values being read, and values read that clients have yet to take, may have, in bytes.
+    read_bytes_max: u64,
     /// Reads that failed since the last that did not, by device.
     read_failures: Box<[AtomicU32]>,
 }
 
 /// Reads that fail one after the other before a device is taken out of service.
 const READ_FAILURES_MAX: u32 = 16;
+
+/// Values read may take so much of the store's memory limit, on top of it, where that is more than
+/// [`TierConfig::read_buffer_bytes`]: one in so many bytes.
+const READ_BYTES_SHARE: u64 = 4;
 
 impl EngineChoice {
     fn uring(self) -> Uring {
@@ -122,6 +129,7 @@ impl Tier {
             is_full: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),
             window_bytes: memory_bytes.max(1),
+            read_bytes_max: (config.read_buffer_bytes as u64).max(memory_bytes / READ_BYTES_SHARE),
             read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
             devices,
             config,

@@ -38,7 +38,8 @@ pub struct TierConfig {
     pub segment_bytes: u32,
     /// Segments that may wait for the device.
     pub write_buffers: u32,
-    /// Memory for values being read, in bytes; larger reads get memory of their own.
+    /// Memory for values being read, in bytes; larger reads get memory of their own. More reads than this, or a quarter of the
+    /// store's memory where that is more, has room for wait until clients have taken what was read for them.
     pub read_buffer_bytes: usize,
     /// Reads in flight per handle.
     pub reads_max: u32,

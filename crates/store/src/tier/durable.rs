@@ -1,0 +1,50 @@
+//! What callers can learn of durability.
+
+use super::DurableMark;
+use crate::handle::StoreHandle;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+impl StoreHandle {
+    /// A mark behind everything that this handle has done so far. With
+    /// [`crate::Durability::Sync`] it becomes durable soon; with the others, once the mark's memory has been written
+    /// out or the store has been shut down, which nobody is told of.
+    pub fn durable_mark(&self) -> DurableMark {
+        match &self.core.tier {
+            Some(tier) if tier.is_sync() => {
+                let mark = tier.dirty.mark();
+                tier.flusher.wake();
+                mark
+            }
+            _ => DurableMark(0),
+        }
+    }
+
+    /// Whether everything before a mark is durable.
+    pub fn is_durable(&self, mark: DurableMark) -> bool {
+        self.core
+            .tier
+            .as_ref()
+            .is_none_or(|tier| mark.0 <= tier.dirty.durable())
+    }
+
+    /// Shows the descriptor that becomes readable when something has become durable, or when there may be room for a
+    /// request that waits for it ([`StoreHandle::poll_reads`] tells); read 8 bytes from it before
+    /// looking with [`StoreHandle::is_durable`]. None without a tier.
+    ///
+    /// # Errors
+    /// The system's, where it has no descriptors left.
+    pub fn with_durable_descriptor<R>(
+        &self,
+        then: impl FnOnce(BorrowedFd<'_>) -> R,
+    ) -> io::Result<Option<R>> {
+        let Some(tier) = &self.core.tier else {
+            return Ok(None);
+        };
+        let mut event = self.reads.durable_event.borrow_mut();
+        if event.is_none() {
+            *event = Some(tier.bell.subscribe()?);
+        }
+        Ok(event.as_ref().map(|event| then(event.as_fd())))
+    }
+}

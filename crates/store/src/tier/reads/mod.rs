@@ -1,0 +1,276 @@
+//! A handle's reads: what its requests met on the device, what is on its way, what has arrived.
+
+mod arrival;
+mod sets;
+mod staging;
+mod ticket;
+
+pub use sets::ReadId;
+
+use super::room::RoomNeeds;
+use crate::device::{Direction, Engine, Memory, Outcome, Transfer};
+use crate::handle::StoreHandle;
+use crate::index::Location;
+use crate::reclaim::Prospect;
+use sets::{Set, Sets, Token};
+use staging::Staging;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use ticket::Ticket;
+
+/// What a handle keeps of its reads.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// An operation since the last [`StoreHandle::start_reads`] met something it needs.
+    needs: Cell<bool>,
+    pub(super) room: RoomNeeds,
+    wanted: RefCell<Vec<Ticket>>,
+    engine: RefCell<Option<Engine>>,
+    sets: RefCell<Sets>,
+    /// Started, and not yet given to the engine: it gets them together, and no more than there is memory for.
+    queue: RefCell<VecDeque<Token>>,
+    /// What the engine has told last; kept for its memory.
+    ended: RefCell<Vec<Outcome>>,
+    staging: RefCell<Staging>,
+    pub(super) durable_event: RefCell<Option<Arc<OwnedFd>>>,
+}
+
+impl Reads {
+    pub fn needs(&self) -> bool {
+        self.needs.get()
+    }
+
+    /// The request that runs cannot go on yet.
+    pub fn set_needs(&self) {
+        self.needs.set(true);
+    }
+
+    /// Frees what items found before may have referred to.
+    pub fn quiescent(&mut self) {
+        self.staging.get_mut().quiescent();
+    }
+
+    fn want(&self, ticket: Ticket) {
+        self.needs.set(true);
+        let mut wanted = self.wanted.borrow_mut();
+        if !wanted.iter().any(|other| other.location == ticket.location) {
+            wanted.push(ticket);
+        }
+    }
+}
+
+impl StoreHandle {
+    /// Notes that the request cannot go on without the item at this location.
+    pub(crate) fn want(&self, hash: u64, location: Location) {
+        let tier = self.core.tier.as_ref();
+        if let Some(ticket) = tier.and_then(|tier| tier.ticket(hash, location)) {
+            self.reads.want(ticket);
+        }
+    }
+
+    /// Whether an operation since the last [`StoreHandle::start_reads`] needs something from a device. Then the
+    /// outcome of the request is void: discard it, start the reads, and run the request again when they are done.
+    #[inline]
+    pub fn needs_reads(&self) -> bool {
+        self.reads.needs()
+    }
+
+    /// Forgets what the last request would have to read: it is given up.
+    pub fn forget_reads(&self) {
+        self.reads.needs.set(false);
+        self.reads.room.take();
+        self.reads.wanted.borrow_mut().clear();
+    }
+
+    /// Starts all reads that the last request needs; the device gets them with the next
+    /// [`StoreHandle::submit_reads`] or [`StoreHandle::poll_reads`], all that have gathered together. What is staged now
+    /// belongs to them as well: a request that needs more than it first met gets everything together.
+    ///
+    /// # Errors
+    /// The system's, where it has no ring or threads left; the reads stay needed.
+    pub fn start_reads(&self) -> io::Result<ReadId> {
+        if self.core.tier.is_none() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.open_reader()?;
+        let mut sets = self.reads.sets.borrow_mut();
+        let id = sets.open(
+            &mut self.reads.wanted.borrow_mut(),
+            self.reads.staging.borrow().staged(),
+            self.reads.room.take(),
+        );
+        self.reads.queue.borrow_mut().extend(sets.tokens(id));
+        self.reads.needs.set(false);
+        Ok(id)
+    }
+
+    /// Hands the devices the reads that were started since the last time, with one system call.
+    pub fn submit_reads(&self) {
+        if !self.reads.queue.borrow().is_empty() {
+            self.submit_queue(false);
+        }
+    }
+
+    /// With `is_urgent` the first read is submitted whatever memory it takes.
+    fn submit_queue(&self, mut is_urgent: bool) {
+        let mut engine = self.reads.engine.borrow_mut();
+        let Some(engine) = engine.as_mut() else {
+            return;
+        };
+        let mut queue = self.reads.queue.borrow_mut();
+        let mut sets = self.reads.sets.borrow_mut();
+        while let Some(&token) = queue.front() {
+            match sets.wanted(token) {
+                None => sets.end(token, None),
+                // A request that keeps memory already gets the rest that it needs to let go of it.
+                Some(ticket)
+                    if is_urgent || sets.keeps_memory(token) || self.has_memory(ticket) =>
+                {
+                    engine.submit(self.transfer(token, ticket));
+                    is_urgent = false;
+                }
+                Some(_) => break,
+            }
+            queue.pop_front();
+        }
+        engine.start();
+    }
+
+    /// Whether there is memory for one more read: values that clients are slow to take keep theirs.
+    fn has_memory(&self, ticket: &Ticket) -> bool {
+        let tier = self.core.tier.as_ref().expect("reads need a tier");
+        let bytes_out = tier.read_pool.bytes_out();
+        bytes_out == 0 || bytes_out + ticket.bytes as u64 <= tier.read_bytes_max
+    }
+
+    fn transfer(&self, token: Token, ticket: &Ticket) -> Transfer {
+        let tier = self.core.tier.as_ref().expect("reads need a tier");
+        Transfer {
+            direction: Direction::Read,
+            device: ticket.device,
+            offset: ticket.offset,
+            buffer: Memory::Own(tier.read_pool.take(ticket.bytes)),
+            bytes: ticket.bytes,
+            token: token.0,
+        }
+    }
+
+    /// Readable while [`StoreHandle::poll_reads`] has something to tell; none before the first read. The wait for it may
+    /// end with `EINTR` instead: then, too, there may be something to tell.
+    ///
+    /// The descriptor stays the same and open as long as the handle.
+    pub fn with_read_descriptor<R>(&self, then: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        let engine = self.reads.engine.borrow();
+        engine.as_ref().map(|engine| then(engine.descriptor()))
+    }
+
+    /// Opens the handle's access to the devices now instead of with the first read.
+    ///
+    /// # Errors
+    /// The system's, where it has no ring or threads left.
+    pub fn open_reader(&self) -> io::Result<()> {
+        let Some(tier) = self.core.tier.as_ref() else {
+            return Ok(());
+        };
+        let mut engine = self.reads.engine.borrow_mut();
+        if engine.is_none() {
+            let (depth, uring) = (tier.config.reads_max, tier.config.engine.uring());
+            *engine = Some(Engine::new(&tier.devices, depth, uring)?);
+        }
+        Ok(())
+    }
+
+    /// Reads under way.
+    pub fn reads_in_flight(&self) -> usize {
+        self.reads.sets.borrow().outstanding()
+    }
+
+    /// Whether reads wait for memory that others' values take, which no descriptor tells of: look again soon.
+    pub fn reads_await_memory(&self) -> bool {
+        !self.reads.queue.borrow().is_empty()
+    }
+
+    /// Appends the requests to `done` whose reads have all arrived since the last call.
+    pub fn poll_reads(&self, done: &mut Vec<ReadId>) {
+        self.submit_reads();
+        let mut ended = self.reads.ended.take();
+        if let Some(engine) = self.reads.engine.borrow_mut().as_mut() {
+            engine.poll(&mut ended);
+        }
+        if !ended.is_empty() {
+            self.enter();
+        }
+        for outcome in ended.drain(..) {
+            self.take_outcome(outcome);
+        }
+        self.reads.ended.replace(ended);
+        let mut sets = self.reads.sets.borrow_mut();
+        sets.tell(done, |set| self.has_awaited_room(set));
+    }
+
+    /// Whether a request waits for room no longer.
+    fn has_awaited_room(&self, set: &mut Set) -> bool {
+        if set.room == 0 {
+            return true;
+        }
+        let prospect = self.core.await_room(set.room);
+        set.is_in_vain = prospect == Prospect::None;
+        prospect != Prospect::Later
+    }
+
+    fn take_outcome(&self, outcome: Outcome) {
+        let token = Token(outcome.transfer.token);
+        let ticket = self.reads.sets.borrow().ticket(token);
+        let arrived = self.verify(&ticket, outcome);
+        self.reads.sets.borrow_mut().end(token, arrived);
+    }
+
+    /// Gives up the reads of a request, whether they have arrived or not.
+    pub fn cancel_reads(&self, id: ReadId) {
+        self.reads.sets.borrow_mut().give_up(id);
+    }
+
+    /// Waits for the reads of a request; for callers that have nothing else to do.
+    pub fn wait_reads(&self, id: ReadId) {
+        let mut done = Vec::new();
+        self.poll_reads(&mut done);
+        while self.reads.sets.borrow().is_under_way(id) {
+            self.wait_for_progress();
+            self.poll_reads(&mut done);
+        }
+    }
+
+    /// Waits until a read has ended, or for a moment where only room is awaited.
+    fn wait_for_progress(&self) {
+        if self.reads_await_memory() {
+            // The caller may be the one who keeps it.
+            return self.submit_queue(true);
+        }
+        let mut engine = self.reads.engine.borrow_mut();
+        match engine.as_mut().filter(|engine| engine.in_flight() > 0) {
+            Some(engine) => engine.wait(),
+            None => self.wait_for_room(),
+        }
+    }
+
+    /// Runs a request to its end, waiting for the devices as often as it takes; for callers that have nothing else to
+    /// do. `request` must change nothing but through this handle, and returns nothing that borrows from it.
+    ///
+    /// # Errors
+    /// Those of [`StoreHandle::start_reads`].
+    pub fn run_blocking<R>(&self, mut request: impl FnMut(&StoreHandle) -> R) -> io::Result<R> {
+        loop {
+            let outcome = request(self);
+            if !self.needs_reads() {
+                self.unstage();
+                return Ok(outcome);
+            }
+            let id = self.start_reads()?;
+            self.wait_reads(id);
+            self.stage(id);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What was read for the request that runs: its operations find it as if it lay in memory.
+
+use super::arrival::Arrived;
+use super::{ReadId, Reads};
+use crate::device::Buffer;
+use crate::handle::StoreHandle;
+use crate::index::Location;
+use crate::item::RawItem;
+use std::sync::Arc;
+
+/// Reads staged for one request, and those of earlier ones that items found may still refer to.
+#[derive(Default)]
+pub(super) struct Staging {
+    /// In the order of their locations.
+    staged: Vec<Arrived>,
+    leaving: Vec<Arc<Buffer>>,
+}
+
+impl Staging {
+    fn at(&self, location: Location) -> Option<&Arrived> {
+        let place = self
+            .staged
+            .binary_search_by_key(&location.0, |one| one.location.0);
+        place.ok().map(|place| &self.staged[place])
+    }
+
+    /// All that is staged.
+    pub fn staged(&self) -> impl Iterator<Item = Arrived> {
+        self.staged.iter().cloned()
+    }
+
+    /// Nothing found before is in use any longer.
+    pub fn quiescent(&mut self) {
+        if !self.leaving.is_empty() {
+            self.leaving.clear();
+        }
+    }
+}
+
+impl Reads {
+    /// The buffer in which a staged item lies.
+    pub fn buffer_of(&self, location: Location, item: RawItem) -> Option<Arc<Buffer>> {
+        let staging = self.staging.borrow();
+        let arrived = staging.at(location)?;
+        (arrived.item() == item).then(|| Arc::clone(&arrived.buffer))
+    }
+}
+
+impl StoreHandle {
+    /// The item at a location on a device, if it is at hand: in a buffer not yet written, or read and staged.
+    pub(crate) fn at_hand(&self, location: Location) -> Option<RawItem> {
+        let tier = self.core.tier.as_ref()?;
+        if let Some(item) = tier.in_buffer(location) {
+            return Some(item);
+        }
+        let write_number = tier.slots.table(location.slot())?.write_number;
+        let staging = self.reads.staging.borrow();
+        let arrived = staging.at(location)?;
+        (arrived.write_number == write_number).then(|| arrived.item())
+    }
+
+    /// Lets operations find what was read for a request, as if it lay in memory, until
+    /// [`StoreHandle::unstage`].
+    pub fn stage(&self, id: ReadId) {
+        let staged = &mut self.reads.staging.borrow_mut().staged;
+        let is_in_vain = self.reads.sets.borrow_mut().take(id, staged);
+        self.reads.room.set_in_vain(is_in_vain);
+        staged.sort_unstable_by_key(|one| one.location.0);
+    }
+
+    /// The request has run: what was staged is found no longer. Items found stay valid until the next quiescent
+    /// point, and pinned values as long as they are pinned.
+    pub fn unstage(&self) {
+        self.reads.room.set_in_vain(false);
+        let Staging { staged, leaving } = &mut *self.reads.staging.borrow_mut();
+        leaving.extend(staged.drain(..).map(|one| one.buffer));
+    }
+}
