@@ -69,7 +69,7 @@ impl Open {
     /// Whether a record fits beside the table and these deaths.
     fn fits(&self, bytes: usize, deaths: usize) -> bool {
         // Many deaths at once go with several segments.
-        let death_bytes = (2 * deaths * DEATH_BYTES).min(self.capacity / DEATH_PART_MAX);
+        let death_bytes = (deaths * DEATH_BYTES).min(self.capacity / DEATH_PART_MAX);
         let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes;
         self.items.len() < self.item_room && self.used + bytes + table <= self.capacity
     }
@@ -112,8 +112,8 @@ impl Open {
 pub(crate) struct Assembler {
     open: Option<Open>,
     next_write_number: u64,
-    /// Deaths that the segment before told of.
-    told_last: Box<[Death]>,
+    /// Deaths that were told of once so far.
+    told_last: Vec<Death>,
 }
 
 impl Assembler {
@@ -122,7 +122,7 @@ impl Assembler {
         Assembler {
             open: None,
             next_write_number: write_number + 1,
-            told_last: Box::default(),
+            told_last: Vec::new(),
         }
     }
 }
@@ -194,7 +194,8 @@ impl Tier {
     fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
         let is_young = |open: &&Open| open.sequence > core.flush.floor();
         let open = assembler.open.as_ref().filter(is_young);
-        open.is_some_and(|open| open.fits(bytes, self.deaths.pending()))
+        let deaths = 2 * self.deaths.pending() + assembler.told_last.len();
+        open.is_some_and(|open| open.fits(bytes, deaths))
     }
 
     /// Opens a segment in which a record of this size fits.
@@ -251,6 +252,15 @@ impl Tier {
         is_open || self.open(&mut assembler, core, 0, source).is_ok()
     }
 
+    /// Opens a segment, unless one is open, if the last one told of deaths.
+    pub fn open_for_echoes(&self, core: &Core) {
+        let mut assembler = self.assembler();
+        if assembler.open.is_none() && !assembler.told_last.is_empty() {
+            // Without room for it the deaths stand in one place only.
+            let _ = self.open(&mut assembler, core, 0, Source::Memory);
+        }
+    }
+
     /// Finishes the segment being assembled, if there is one, and hands it to the flusher. Returns the write number of
     /// the last segment handed over.
     pub fn seal_open(&self) -> u64 {
@@ -266,8 +276,11 @@ impl Tier {
         let table_bytes = open.items.len() * ENTRY_BYTES;
         let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
         let (deaths, deaths_through) = self.deaths.take(death_room);
-        let mut echoes = std::mem::replace(&mut assembler.told_last, deaths.clone()).into_vec();
-        echoes.truncate(death_room - deaths.len());
+        let mut echoes = std::mem::take(&mut assembler.told_last);
+        let echo_room = death_room - deaths.len();
+        // What there is no room for has its turn with the next one.
+        assembler.told_last = echoes.split_off(echoes.len().min(echo_room));
+        assembler.told_last.extend_from_slice(&deaths);
         let tail = encode_tail(&open.items, deaths.iter().chain(&echoes));
         open.put(open.used, &tail);
         let header = SegmentHeader {

@@ -68,7 +68,10 @@ impl Flusher {
             }
         }
         while !self.has_told(deaths) {
-            self.tier().open_for_deaths(&self.core, Source::Memory);
+            if !self.tier().open_for_deaths(&self.core, Source::Memory) {
+                // The next turn, which comes after slots have been freed, goes on from here.
+                return self.settle();
+            }
             self.settle();
         }
         self.settle();

@@ -108,6 +108,9 @@ impl Flusher {
     /// Hands over the deaths and the flush floor that a drain asks for.
     fn hand_over_for_drains(&mut self, is_new: bool) {
         if self.has_told(self.drain_deaths) {
+            self.tier().seal_open();
+            // Nothing may follow for long: what the last segment tells of is told once more now.
+            self.tier().open_for_echoes(&self.core);
             self.drain_through = Some(self.tier().seal_open());
         } else if is_new || self.is_idle() {
             self.write_deaths();
