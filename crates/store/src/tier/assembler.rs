@@ -257,7 +257,7 @@ impl Tier {
         let mut assembler = self.assembler();
         if assembler.open.is_none() && !assembler.told_last.is_empty() {
             // Without room for it the deaths stand in one place only.
-            let _ = self.open(&mut assembler, core, 0, Source::Memory);
+            let _ = self.open(&mut assembler, core, 0, Source::Cleaner);
         }
     }
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 const STOCK_PART: u32 = 32;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 64;
-/// A segment with a larger live part, in 1024ths, is not worth cleaning: what frees a byte writes v / (1 - v), here three.
-/// A cache does better to give up the oldest.
+/// A segment with a larger live part, in 1024ths, is not worth cleaning: each byte gained would cost more than three
+/// written. A cache does better to give up the oldest.
 const CLEANING_LIVE_PART_MAX: u64 = 768;
 /// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
@@ -82,6 +82,8 @@ impl Flusher {
         if !self.has_enough_slots() {
             self.retire_dead_slots();
         }
+        // Only then have even dense segments been put together.
+        let is_thorough = self.core.config.evict || self.tier().is_room_wanted();
         let mut cleaned = 0;
         while !self.has_enough_slots() && cleaned < CLEANED_PER_TURN && self.clean_one() {
             cleaned += 1;
@@ -95,7 +97,7 @@ impl Flusher {
         if !self.has_enough_slots() && (is_urgent || self.core.config.evict) {
             self.write_deaths_for_slots();
         }
-        self.note_fullness(cleaned);
+        self.note_fullness(is_thorough && cleaned == 0);
     }
 
     fn has_enough_slots(&self) -> bool {
@@ -109,9 +111,9 @@ impl Flusher {
     }
 
     /// The device is full when nothing was gained and nothing is on its way that may be gained from.
-    fn note_fullness(&self, cleaned: u32) {
+    fn note_fullness(&self, has_found_nothing: bool) {
         let (free, waiting) = self.tier().slots.counts();
-        let nothing_comes = cleaned == 0 && waiting == 0 && self.is_idle();
+        let nothing_comes = has_found_nothing && waiting == 0 && self.is_idle();
         self.tier().set_full(self.is_scarce() && nothing_comes);
         if free > CLEANER_SLOTS + 1 {
             self.tier().set_room_wanted(false);

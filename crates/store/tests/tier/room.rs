@@ -27,6 +27,15 @@ impl GatedDevice {
     }
 }
 
+/// Opens the gate when a test ends, so that the store can be closed where an assertion has failed.
+struct OpensAtEnd<'a>(&'a GatedDevice);
+
+impl Drop for OpensAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.set_open(true);
+    }
+}
+
 impl Device for GatedDevice {
     fn name(&self) -> String {
         self.inner.name()
@@ -102,6 +111,7 @@ fn is_done(handle: &mut StoreHandle, id: ReadId) -> bool {
 fn a_request_without_room_waits_outside_and_goes_on_when_there_is_some() {
     let device = GatedDevice::new(16 << 20);
     let store = open_gated(&device);
+    let _opened_at_last = OpensAtEnd(&device);
     let mut handle = store.handle();
     handle.let_requests_await_room();
     device.set_open(false);
@@ -133,6 +143,7 @@ fn a_request_without_room_waits_outside_and_goes_on_when_there_is_some() {
 fn whoever_waits_for_room_is_woken() {
     let device = GatedDevice::new(16 << 20);
     let store = open_gated(&device);
+    let _opened_at_last = OpensAtEnd(&device);
     let mut handle = store.handle();
     handle.let_requests_await_room();
     let was_rung = |handle: &StoreHandle| {
@@ -158,6 +169,7 @@ fn whoever_waits_for_room_is_woken() {
 fn a_request_that_was_given_up_waits_no_longer() {
     let device = GatedDevice::new(16 << 20);
     let store = open_gated(&device);
+    let _opened_at_last = OpensAtEnd(&device);
     let mut handle = store.handle();
     handle.let_requests_await_room();
     device.set_open(false);
