@@ -228,12 +228,8 @@ impl Client {
     }
 
     /// Waits for a multi-get.
-    pub fn wait_get_many(&self, mut request: GetManyRequest) -> Values {
-        let shared = &request.0.shared;
-        let ticket = request.0.ticket;
-        let values = shared.wait_for(shared.lock(), |engine| engine.fetch_values(ticket));
-        request.0.is_fetched = true;
-        values
+    pub fn wait_get_many(&self, request: GetManyRequest) -> Values {
+        request.wait()
     }
 
     /// Waits until one of the requests is complete; returns its index. The first one counts where several

@@ -68,15 +68,7 @@ impl Pending {
         if self.opcode.is_quiet() && status == Status::Success {
             return;
         }
-        let header = self.header(status, 0);
-        let (extras, key) = (&[][..], &[][..]);
-        Packet {
-            header,
-            extras,
-            key,
-            value,
-        }
-        .encode(packets);
+        encode(self.header(status, 0), value, packets);
     }
 
     /// Answers with a failure that has the status's own text.
@@ -88,15 +80,7 @@ impl Pending {
     pub(super) fn fail(&self, text: &str, packets: &mut Vec<u8>) {
         let mut header = self.header(Status::Success, 0);
         header.status = STATUS_INTERNAL;
-        let value = text.as_bytes();
-        let (extras, key) = (&[][..], &[][..]);
-        Packet {
-            header,
-            extras,
-            key,
-            value,
-        }
-        .encode(packets);
+        encode(header, text.as_bytes(), packets);
     }
 
     /// Answers with a value up to its bytes, which follow.
@@ -123,3 +107,15 @@ impl Pending {
 const STATUS_INTERNAL: u16 = 0x84;
 
 const _: () = assert!(HEADER_BYTES == 24);
+
+/// A packet with nothing but a value.
+fn encode(header: Header, value: &[u8], packets: &mut Vec<u8>) {
+    let (extras, key) = (&[][..], &[][..]);
+    Packet {
+        header,
+        extras,
+        key,
+        value,
+    }
+    .encode(packets);
+}

@@ -5,7 +5,6 @@ use super::flusher::Flusher;
 use super::format::{Death, record_item};
 use super::options::TierEventKind;
 use super::slots::SlotState;
-use crate::core::Core;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::RawItem;
@@ -44,7 +43,7 @@ impl super::Tier {
     }
 
     /// Whether slots are needed so badly that everything possible must be done at once.
-    pub(super) fn is_short(&self, _core: &Core) -> bool {
+    pub(super) fn is_short(&self) -> bool {
         let (free, waiting) = self.slots.counts();
         waiting > 0 && free < self.slots_wanted()
     }
@@ -161,7 +160,7 @@ impl Flusher {
         let is_candidate =
             |slot: &u32| tier.is_room_wanted() || tier.slots.slot(*slot).live_items() > 0;
         // A run has one item: moving it gains nothing.
-        let is_gain = |slot: &u32| tier.slots.slot(*slot).run() == 1 || self.live_part(*slot) == 0;
+        let is_gain = |live: u64, slot: u32| live == 0 || tier.slots.slot(slot).run() == 1;
         let may_be_dense = !self.core.config.evict && tier.is_room_wanted();
         let most = if may_be_dense {
             COMPACTING_LIVE_PART_MAX
@@ -171,9 +170,8 @@ impl Flusher {
         let segments: Vec<(u64, u32)> = self
             .written_slots()
             .filter(is_candidate)
-            .filter(is_gain)
             .map(|slot| (self.live_part(slot), slot))
-            .filter(|&(live, _)| live < most)
+            .filter(|&(live, slot)| live < most && is_gain(live, slot))
             .collect();
         let dead: u64 = segments.iter().map(|(live, _)| 1024 - live).sum();
         let (live, slot) = segments.into_iter().min()?;

@@ -16,7 +16,7 @@ impl Flusher {
         }
         let tier = self.tier();
         let is_idle = self.is_idle();
-        let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short(&self.core);
+        let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short();
         let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
         let grants_drains = self.drain_through.is_some_and(|through| {
             self.durable_through < through && self.written_through >= through
@@ -112,9 +112,9 @@ impl Flusher {
             // Nothing may follow for long: what the last segment tells of is told once more now.
             self.tier().open_for_echoes(&self.core);
             self.drain_through = Some(self.tier().seal_open());
+            self.take_jobs();
         } else if is_new || self.is_idle() {
             self.write_deaths();
         }
-        self.take_jobs();
     }
 }
