@@ -39,7 +39,7 @@ fn say_at_once(
     clients: &mut [Client<TcpStream>],
     words: impl Fn(usize) -> Vec<u8>,
 ) {
-    server.signal(Signal::STOP);
+    server.stop();
     for (index, client) in clients.iter_mut().enumerate() {
         client.send(&words(index));
     }
@@ -145,7 +145,7 @@ fn those_who_leave_and_those_who_do_not_read_do_not_disturb_the_others() {
         clients[0].set("large", &value(0, 200_000));
         let mut leaving = clients.split_off(CONNECTIONS - 10);
         let mut silent = clients.split_off(CONNECTIONS - 20);
-        server.signal(Signal::STOP);
+        server.stop();
         for client in &mut silent {
             // 20 MB each that nobody reads.
             client.send("get large\r\n".repeat(100).as_bytes());

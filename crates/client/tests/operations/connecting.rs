@@ -5,6 +5,7 @@ use crate::support::{BOTH, Product, Server, wait_for};
 use farcache_client::distribution::Distribution;
 use farcache_client::{Client, ClientConfig, Credentials, Error, TlsSettings, Transport};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::time::{Duration, Instant};
 
 /// Both ways to a server of ours.
@@ -24,7 +25,7 @@ fn the_end_of_a_server_is_felt_at_once() {
         let client = client(&server, transport);
         client.set("large", vec![1; 1_000_000], 0).expect("stored");
         // It does not answer any more, and has not ended either.
-        signal(&server, rustix::process::Signal::STOP);
+        stop(&server);
         let small = client.submit(get(b"small"));
         let large = client.submit(get(b"large"));
         let set = farcache_client::Store::set(b"large", vec![2; 1_000_000]);
@@ -51,9 +52,12 @@ fn get(key: &[u8]) -> farcache_client::Operation<'_> {
     farcache_client::Operation::Get { key, into }
 }
 
-fn signal(server: &Server, signal: rustix::process::Signal) {
-    let process = rustix::process::Pid::from_child(&server.child);
-    rustix::process::kill_process(process, signal).expect("the server runs");
+/// Stops all of the server's threads: a signal alone is not felt at once by those that run.
+fn stop(server: &Server) {
+    let process = Pid::from_child(&server.child);
+    kill_process(process, Signal::STOP).expect("the server runs");
+    let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("a child");
+    assert!(stopped.is_some_and(|(_, status)| status.stopped()));
 }
 
 #[test]

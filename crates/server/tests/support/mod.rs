@@ -1,7 +1,7 @@
 //! A real server for tests, on free ports, ended with the test.
 #![allow(dead_code)] // Each test program uses its own part of this.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -85,6 +85,14 @@ impl Server {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("the server runs");
+    }
+
+    /// Stops all of the server's threads: a signal alone is not felt at once by those that run.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let stopped = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED);
+        let (_, status) = stopped.expect("a child").expect("it was waited for");
+        assert!(status.stopped());
     }
 
     /// Waits for the server to end.
