@@ -2,6 +2,7 @@
 #![no_main]
 
 use farcache_proto::binary::{ArithmeticExtras, HEADER_BYTES, Head, Packet, SetExtras};
+use farcache_proto::peek_key;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -11,6 +12,7 @@ fuzz_target!(|input: &[u8]| {
         rest = &rest[bytes..];
     }
     check_incomplete(rest);
+    assert!(peek_key(input).is_none_or(|key| key.len() < input.len()));
     if let Some(extras) = SetExtras::decode(input) {
         assert_eq!(extras.encode(), input);
     }

@@ -1,6 +1,7 @@
 //! Text command lines: splitting and parsing never panic, and what is parsed lies in the line.
 #![no_main]
 
+use farcache_proto::peek_key;
 use farcache_proto::text::{Request, parse, split_line};
 use libfuzzer_sys::fuzz_target;
 
@@ -12,6 +13,7 @@ fuzz_target!(|input: &[u8]| {
         rest = &rest[bytes..];
     }
     check(rest);
+    assert!(peek_key(input).is_none_or(|key| key.len() < input.len()));
 });
 
 fn check(line: &[u8]) {

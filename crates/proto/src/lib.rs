@@ -5,5 +5,8 @@ pub mod base64;
 pub mod binary;
 pub mod meta;
 pub mod number;
+mod peek;
 pub mod percent;
 pub mod text;
+
+pub use peek::peek_key;

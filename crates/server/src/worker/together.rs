@@ -8,6 +8,8 @@
 use super::connection::Outcome;
 use super::{DATAGRAMS, Worker, read, reply};
 use crate::settings::IoUringMode;
+use arrayvec::ArrayVec;
+use farcache_proto::peek_key;
 use farcache_sockets::{Batch, Receiving, Sending};
 use rustix::event::epoll::{Event, EventFlags};
 use std::io;
@@ -105,6 +107,7 @@ impl Worker {
         }
         let before = self.resources.before_batch();
         self.receive_together(slots, together);
+        self.prefetch_together(together);
         self.handle_together(slots, together);
         self.send_together(together);
         self.resources.after_batch(before);
@@ -117,6 +120,16 @@ impl Worker {
             room,
         });
         together.batch.receive(calls, &mut together.results);
+    }
+
+    /// Starts fetching what the requests will touch, so that their cache misses overlap.
+    fn prefetch_together(&self, together: &Together) {
+        let rooms = together.rooms.chunks_exact(ROOM_BYTES);
+        let received = together.results.iter().zip(rooms);
+        let keys: ArrayVec<&[u8], TOGETHER_MAX> = received
+            .filter_map(|(result, room)| peek_key(&room[..*result.as_ref().ok()?]))
+            .collect();
+        self.resources.store.prefetch(&keys);
     }
 
     fn handle_together(&mut self, slots: &[usize], together: &mut Together) {
