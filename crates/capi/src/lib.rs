@@ -15,17 +15,23 @@
 //! | `client` | the handle, and what it knows of its servers |
 //! | `buffer` | registered memory |
 //! | `call` | how one operation is to be carried out |
-//! | `operations`, `servers` | beginning an operation on a key, on a server |
+//! | `beginning` | what all operations begin with |
+//! | `get`, `get_many`, `store`, `change` | beginning an operation on a key |
+//! | `servers` | beginning an operation on a server |
 //! | `request` | an operation that is under way: testing, waiting, callbacks |
 //! | `outcome` | what an operation has brought |
 
 mod arguments;
+mod beginning;
 mod buffer;
 mod call;
+mod change;
 mod client;
-mod operations;
+mod get;
+mod get_many;
 mod options;
 mod outcome;
 mod request;
 mod servers;
 mod status;
+mod store;

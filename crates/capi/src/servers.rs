@@ -1,9 +1,9 @@
 //! Beginning an operation on one server, named by its number in the client's list, counted from 0.
 
 use crate::arguments::text;
+use crate::beginning::Beginning;
 use crate::call::Call;
 use crate::client::ClientHandle;
-use crate::operations::Beginning;
 use crate::request::Request;
 use crate::status::{Failure, Status, status_of};
 use farcache_client::{Delivery, Operation, Route};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// In the order in which a reader of the header wants to meet them.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 12] = [
     "status",
     "options",
     "client",
@@ -11,7 +11,10 @@ const SOURCES: [&str; 9] = [
     "request",
     "outcome",
     "buffer",
-    "operations",
+    "get",
+    "get_many",
+    "store",
+    "change",
     "servers",
 ];
 
