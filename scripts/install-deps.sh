@@ -59,7 +59,7 @@ library_is_there() {
 
 is_there() {
     case $1 in
-        python-header) python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ;;
+        python-header) python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null ;;
         php-module:*) php -m 2>/dev/null | grep -qx "${1#php-module:}" ;;
         python-module:*) python3 -c "import ${1#python-module:}" 2>/dev/null ;;
         library:*) library_is_there "${1#library:}" ;;
