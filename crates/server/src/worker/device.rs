@@ -25,6 +25,11 @@ pub(super) const DURABLE: u64 = u64::MAX - 3;
 /// a millisecond or two, and being woken costs a good part of that.
 pub(super) const POLL_FACTOR: u32 = 4;
 
+/// Requests that go on together when their reads have ended, before the sockets and the reads of new requests get
+/// their turn. Devices report many reads at once; answering all of them before the next ones are started would leave
+/// the device idle meanwhile, and who asks for what lies in memory would wait as long.
+const ENDED_PER_TURN: usize = 4;
+
 /// How long to sleep at most while reads wait for memory.
 const MEMORY_WAIT: Duration = Duration::from_millis(2);
 
@@ -43,7 +48,9 @@ pub enum Place {
 #[derive(Default)]
 pub struct Waits {
     places: HashMap<ReadId, Place>,
-    /// Reads that have ended; kept for its memory.
+    /// Reads that have ended and whose requests have yet to go on, the oldest first.
+    ended: VecDeque<ReadId>,
+    /// Where the store tells of them; kept for its memory.
     done: Vec<ReadId>,
     /// Connections whose replies are held back, in the order of their marks.
     held: VecDeque<(DurableMark, usize)>,
@@ -151,21 +158,33 @@ impl Worker {
 
     /// Lets those go on whose reads have ended.
     pub(super) fn poll_devices(&mut self) {
-        if self.resources.waits.places.is_empty() {
+        if self.resources.waits.places.is_empty() && !self.has_ended_reads() {
             return;
         }
-        let mut done = std::mem::take(&mut self.resources.waits.done);
-        self.resources.store.poll_reads(&mut done);
-        for id in done.drain(..) {
-            match self.resources.waits.places.remove(&id) {
-                Some(Place::Connection(slot)) => self.on_reads_ended(slot, id),
-                Some(Place::Datagram) => self.resume_datagram(id),
-                Some(Place::Message) => self.resume_message(id),
-                // Given up in this very turn.
-                None => self.resources.store.cancel_reads(id),
-            }
+        let waits = &mut self.resources.waits;
+        self.resources.store.poll_reads(&mut waits.done);
+        waits.ended.extend(waits.done.drain(..));
+        for _ in 0..ENDED_PER_TURN {
+            let Some(id) = self.resources.waits.ended.pop_front() else {
+                return;
+            };
+            self.go_on(id);
         }
-        self.resources.waits.done = done;
+    }
+
+    /// Whether requests can go on at once.
+    pub(super) fn has_ended_reads(&self) -> bool {
+        !self.resources.waits.ended.is_empty()
+    }
+
+    fn go_on(&mut self, id: ReadId) {
+        match self.resources.waits.places.remove(&id) {
+            Some(Place::Connection(slot)) => self.on_reads_ended(slot, id),
+            Some(Place::Datagram) => self.resume_datagram(id),
+            Some(Place::Message) => self.resume_message(id),
+            // Given up meanwhile.
+            None => self.resources.store.cancel_reads(id),
+        }
     }
 
     fn on_reads_ended(&mut self, slot: usize, id: ReadId) {

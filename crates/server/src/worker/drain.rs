@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 /// How long clients that do not read their replies may hold up the end.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// How long to wait for clients at a time.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
 impl Worker {
     /// Ends all conversations.
     pub(super) fn drain(&mut self) {
@@ -17,7 +20,9 @@ impl Worker {
         let deadline = Instant::now() + DRAIN_TIME_MAX;
         while !self.connections.is_empty() && Instant::now() < deadline {
             let mut events = std::mem::take(&mut self.events);
-            self.poll(&mut events, Some(Duration::from_millis(100)));
+            let has_more = !self.unfinished.is_empty() || self.has_ended_reads();
+            let most = if has_more { Duration::ZERO } else { WAIT_MAX };
+            self.poll(&mut events, Some(most));
             for event in &events {
                 self.dispatch(event);
             }

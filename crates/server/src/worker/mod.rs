@@ -143,7 +143,9 @@ impl Worker {
 
     /// Waits for something to do and does it.
     fn turn(&mut self) {
-        self.poll_devices();
+        if self.messages.is_some() {
+            self.poll_devices();
+        }
         if self.serve_messages() {
             return;
         }
@@ -163,7 +165,8 @@ impl Worker {
         let now = Instant::now();
         self.resources.set_time(now);
         let has_messages = self.after_look(!events.is_empty());
-        if !events.is_empty() || !self.unfinished.is_empty() || has_messages {
+        let has_more = !self.unfinished.is_empty() || self.has_ended_reads();
+        if !events.is_empty() || has_more || has_messages {
             self.polling.active();
             self.device_polling.active();
         } else if self.budget().should_sleep(now) {
