@@ -76,7 +76,7 @@ pub struct Shared {
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
     /// Who watches what happens.
-    pub watch: Hub,
+    pub watch: Arc<Hub>,
     /// The instant of [`START`].
     pub started: Instant,
     /// Unix time of the server's epoch, in seconds.
@@ -94,10 +94,13 @@ impl Shared {
     /// The state of a server whose seconds begin at `epoch`.
     pub fn since(epoch: Epoch, store: Arc<Store>, settings: Settings) -> Self {
         let workers = (0..=settings.threads).map(|_| Arc::default()).collect();
+        let watch = Arc::new(Hub::new(settings.watcher_buffer_bytes));
+        let watch_of_store = Arc::clone(&watch);
+        store.on_eviction(move |item| watch_of_store.evicted(item));
         Shared {
             auth: Auth::new(&settings),
             arriving: ArrivingLimit::new(store.config()),
-            watch: Hub::new(settings.watcher_buffer_bytes),
+            watch,
             detail: Detail::new(settings.detail_prefix, settings.detail),
             sizes_on: AtomicBool::new(false),
             store,

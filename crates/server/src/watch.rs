@@ -5,7 +5,7 @@
 use crate::worker::mailbox::Mailbox;
 use farcache_proto::percent;
 use farcache_proto::text::WatchFlags;
-use farcache_store::{Item, SetOutcome, StoreError};
+use farcache_store::{Evicted, Item, SetOutcome, StoreError};
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,14 +22,17 @@ pub enum Kind {
     ConnEvents,
     /// Deletions of items.
     Deletions,
+    /// Items that had to make room.
+    Evictions,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [
+    const ALL: [Kind; 5] = [
         Kind::Fetchers,
         Kind::Mutations,
         Kind::ConnEvents,
         Kind::Deletions,
+        Kind::Evictions,
     ];
 
     fn name(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Kind {
             Kind::Mutations => "mutations",
             Kind::ConnEvents => "connevents",
             Kind::Deletions => "deletions",
+            Kind::Evictions => "evictions",
         }
     }
 
@@ -178,6 +182,21 @@ impl Hub {
             self.publish(
                 Kind::Deletions,
                 format_args!("type=deleted key={key} cmd=delete"),
+            );
+        }
+    }
+
+    /// An item was evicted.
+    pub fn evicted(&self, item: &Evicted<'_>) {
+        if self.wants(Kind::Evictions) {
+            let (key, idle, size) = (ShownKey(item.key), item.idle_s, item.value_bytes);
+            let fetched = if item.was_fetched { "yes" } else { "no" };
+            let rest = item.rest_s.map_or(-1, i64::from);
+            self.publish(
+                Kind::Evictions,
+                format_args!(
+                    "type=eviction key={key} fetch={fetched} ttl={rest} la={idle} clsid=1 size={size}"
+                ),
             );
         }
     }

@@ -268,6 +268,21 @@ fn watchers_see_what_they_asked_for() {
 }
 
 #[test]
+fn watchers_see_what_has_to_make_room() {
+    let server = Server::start(&["-m", "8"]);
+    let mut watcher = server.connect();
+    assert_eq!(watcher.ask("watch evictions").as_deref(), Some("OK"));
+    let mut client = server.connect();
+    for number in 0..2000 {
+        client.set(&format!("key/{number}"), &[b'x'; 10_000]);
+    }
+    let line = watcher.line().expect("an event");
+    assert!(line.contains(" type=eviction key=key%2F"), "{line}");
+    assert!(line.ends_with(" clsid=1 size=10000"), "{line}");
+    assert!(line.contains(" fetch=no ttl=-1 la="), "{line}");
+}
+
+#[test]
 fn watchers_see_connections_come_and_go() {
     let server = Server::start(&[]);
     let mut watcher = server.connect();

@@ -2,6 +2,7 @@
 
 use crate::epoch::Epochs;
 use crate::events::Events;
+use crate::evicted::Observer;
 use crate::flush::Flush;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub epochs: Epochs,
     pub flush: Flush,
     pub reclaimer: Reclaimer,
+    pub eviction_observer: Observer,
     /// Where items go that leave memory.
     pub tier: Option<Tier>,
     participants: Participants,
@@ -103,6 +105,7 @@ impl Core {
             secrets: RapidSecrets::seed(seed),
             flush: Flush::default(),
             reclaimer: Reclaimer::default(),
+            eviction_observer: Observer::default(),
             events: (0..=config.handles_max + OWN_PARTICIPANTS)
                 .map(|_| Events::default())
                 .collect(),

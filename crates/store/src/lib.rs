@@ -19,6 +19,7 @@ mod core;
 mod device;
 mod epoch;
 mod events;
+mod evicted;
 mod flush;
 mod found;
 mod handle;
@@ -38,6 +39,7 @@ mod tier;
 
 pub use {
     device::{Device, Fault, FaultyDevice, FileDevice},
+    evicted::Evicted,
     found::{Item, PinnedValue},
     handle::StoreHandle,
     operations::Reservation,

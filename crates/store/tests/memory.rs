@@ -1,7 +1,7 @@
 //! What the store does when memory runs out, when items expire, and with items larger than a segment.
 
 use farcache_store::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const SEGMENT: u32 = 64 << 10;
@@ -58,6 +58,33 @@ fn a_full_store_goes_on_storing_and_keeps_to_its_memory() {
     eventually(&store, &mut handle, |stats| {
         stats.items + stats.evictions == 100_000 && stats.evicted_unread == stats.evictions
     });
+}
+
+#[test]
+fn every_eviction_is_told() {
+    let store = store(4 << 20, true);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let observed = Arc::clone(&told);
+    store.on_eviction(move |item| {
+        let figures = (item.value_bytes, item.was_fetched, item.rest_s, item.idle_s);
+        observed.lock().unwrap().push((item.key.to_vec(), figures));
+    });
+    let mut handle = store.handle();
+    handle.set_now(100);
+    for number in 0..100_000 {
+        let options = SetOptions::set(0, 150);
+        handle.set(&key(number), &[7; 100], &options).unwrap();
+        handle.quiescent();
+    }
+    eventually(&store, &mut handle, |stats| {
+        stats.evictions > 10_000 && stats.items + stats.evictions == 100_000
+    });
+    let told = told.lock().unwrap();
+    assert_eq!(told.len() as u64, store.stats().evictions);
+    for (key, figures) in told.iter() {
+        assert_eq!(*figures, (100, false, Some(50), 0));
+        assert!(handle.get(key, Access::Peek).is_none());
+    }
 }
 
 #[test]

@@ -178,6 +178,9 @@ impl Core {
         };
         all.add(1);
         unread.add(u64::from(!was_fetched));
+        if !is_expired {
+            self.tell_evicted(item);
+        }
     }
 
     /// Copies an item and points the index at the copy; false where there is no room.
