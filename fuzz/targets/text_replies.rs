@@ -7,7 +7,6 @@ mod client;
 use client::Client;
 use farcache_client::text::TextTranslator;
 use farcache_client::{Direction, Initial, Operation, ReceiveBytes, Store};
-use farcache_fabric::Payload;
 use farcache_fabric::tcp::Translator;
 use farcache_proto::binary::Packet;
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     let mut translator = TextTranslator::new();
     let (mut sent, mut packets) = (Vec::new(), Vec::new());
     engine.transmit(|message| {
-        if let Payload::Packets(packets) = message.payload {
+        if let Some(packets) = message.payload.packets() {
             let translated = translator.requests(packets, &mut sent);
             translated.expect("the engine sends requests");
         }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
 use stable_deref_trait::StableDeref;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -36,6 +36,9 @@ impl<T: StableDeref + DerefMut<Target = [u8]> + Send + 'static> ReceiveBody for 
 pub enum Payload<'a, S> {
     /// One or several whole packets; copied before the call returns.
     Packets(&'a [u8]),
+    /// The same, at a place in memory that the port may hold a share of until they are sent, instead of copying them: for
+    /// many of them.
+    Shared(&'a Arc<Vec<u8>>, Range<usize>),
     /// One packet whose value lies elsewhere: all of the packet before its value (copied), and the
     /// value, which the port holds until it is sent. [`crate::Event::Sent`] brings it back.
     Large {
@@ -46,6 +49,18 @@ pub enum Payload<'a, S> {
         /// Named by the completion.
         tag: u64,
     },
+}
+
+impl<S> Payload<'_, S> {
+    /// The packets, where there is nothing else.
+    #[must_use]
+    pub fn packets(&self) -> Option<&[u8]> {
+        match self {
+            Payload::Packets(packets) => Some(packets),
+            Payload::Shared(packets, range) => Some(&packets[range.clone()]),
+            Payload::Large { .. } => None,
+        }
+    }
 }
 
 /// One thread's end of the fabric: any number of connections, all moved by [`Port::progress`].

@@ -13,7 +13,7 @@ use ucx_common::{SHARED_MEMORY, TCP, ports};
 /// UCX's numbers for messages and greetings, and what precedes UCX's address in a port's.
 const MESSAGE: u16 = 1;
 const GREETING: u16 = 2;
-const FRONT_BYTES: usize = 48;
+const FRONT_BYTES: usize = 52;
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
 

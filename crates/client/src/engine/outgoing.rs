@@ -4,13 +4,18 @@ use farcache_fabric::Payload;
 use farcache_fabric::bytes::SendBytes;
 use farcache_proto::binary::{HEADER_BYTES, Header};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Capacity that is kept when everything has been sent, in bytes.
 const KEPT_CAPACITY_BYTES: usize = 256 << 10;
 
-/// So many bytes of packets do not wait for more: about ten small requests, of which a server then does the first
-/// while the next are made.
+/// So many bytes of so many requests do not wait for more: about ten small ones, or four with values, of which a server then
+/// does the first while the next are made.
 const COMPANY_BYTES: usize = 512;
+const COMPANY_REQUESTS: usize = 4;
+
+/// Packets of so many bytes are sent from where they are: copying them once more would cost more than sharing them.
+const SHARED_BYTES_MIN: usize = 4 << 10;
 
 /// A value that is sent from where it lies.
 #[derive(Debug)]
@@ -28,17 +33,31 @@ pub(super) struct Outgoing {
     packets: Vec<u8>,
     sent: usize,
     larges: VecDeque<Large>,
+    /// Packets that have been handed to the network, which may still hold a share of them: the next buffer if it does not.
+    shared: Option<Arc<Vec<u8>>>,
 }
 
 impl Outgoing {
     /// Where the next packet is appended.
     pub(super) fn packets(&mut self) -> &mut Vec<u8> {
+        if self.packets.capacity() == 0 {
+            self.renew();
+        }
         if self.is_empty() && self.sent > 0 {
             self.clear();
         } else if self.sent > KEPT_CAPACITY_BYTES && self.sent > self.packets.len() / 2 {
             self.compact();
         }
         &mut self.packets
+    }
+
+    /// Takes the buffer that was handed to the network, if that holds it no more.
+    fn renew(&mut self) {
+        if let Some(Ok(mut packets)) = self.shared.take().map(Arc::try_unwrap) {
+            packets.clear();
+            packets.shrink_to(KEPT_CAPACITY_BYTES);
+            self.packets = packets;
+        }
     }
 
     /// Forgets what has been sent, where something has always been waiting.
@@ -56,7 +75,9 @@ impl Outgoing {
 
     /// Whether there is enough for a message of its own.
     pub(super) fn is_worth_sending(&self) -> bool {
-        self.packets.len() - self.sent >= COMPANY_BYTES || !self.larges.is_empty()
+        let waiting = &self.packets[self.sent..];
+        let is_enough = || waiting.len() >= COMPANY_BYTES && has_packets(waiting, COMPANY_REQUESTS);
+        !self.larges.is_empty() || is_enough()
     }
 
     fn clear(&mut self) {
@@ -100,6 +121,14 @@ impl Outgoing {
         }
         let waiting = &self.packets[start..end];
         self.sent += whole_packets(waiting, bytes_max);
+        if self.is_empty() && self.sent - start >= SHARED_BYTES_MIN {
+            let packets = std::mem::take(&mut self.packets);
+            let range = start..std::mem::take(&mut self.sent);
+            return Some(Payload::Shared(
+                self.shared.insert(Arc::new(packets)),
+                range,
+            ));
+        }
         Some(Payload::Packets(&self.packets[start..self.sent]))
     }
 
@@ -110,6 +139,18 @@ impl Outgoing {
             .into_iter()
             .map(|large| (large.tag, large.body))
     }
+}
+
+/// Whether there are at least so many packets.
+fn has_packets(mut packets: &[u8], count: usize) -> bool {
+    (0..count).all(|_| {
+        let Some(header) = packets.first_chunk::<HEADER_BYTES>() else {
+            return false;
+        };
+        let bytes = HEADER_BYTES + Header::decode(header).body_len as usize;
+        packets = packets.get(bytes..).unwrap_or_default();
+        true
+    })
 }
 
 /// Length of the packets at the start that fit into so many bytes, but of one at least.
@@ -151,6 +192,44 @@ mod tests {
         assert_eq!(packets_of(outgoing.next(1)), packet);
         assert_eq!(packets_of(outgoing.next(usize::MAX)), 2 * packet);
         assert!(outgoing.next(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn four_requests_of_half_a_kilobyte_are_worth_sending() {
+        let mut outgoing = Outgoing::default();
+        for _ in 0..3 {
+            encode::get(&[b'k'; 250], 0, outgoing.packets());
+        }
+        assert!(!outgoing.is_worth_sending());
+        encode::get(b"key", 0, outgoing.packets());
+        assert!(outgoing.is_worth_sending());
+        let mut outgoing = Outgoing::default();
+        for _ in 0..4 {
+            encode::get(b"key", 0, outgoing.packets());
+        }
+        assert!(!outgoing.is_worth_sending());
+    }
+
+    #[test]
+    fn many_packets_are_shared_with_the_network_and_their_buffer_is_used_again() {
+        let mut outgoing = Outgoing::default();
+        let (mut held, mut places) = (Vec::new(), Vec::new());
+        for round in 0..3 {
+            let value = vec![b'k'; SHARED_BYTES_MIN];
+            outgoing.packets().extend_from_slice(&value);
+            let Some(Payload::Shared(packets, range)) = outgoing.next(usize::MAX) else {
+                panic!("so many are not copied");
+            };
+            assert_eq!(packets[range], value);
+            places.push(packets.as_ptr());
+            if round == 1 {
+                // The network is slow.
+                held.push(Arc::clone(packets));
+            }
+            assert!(outgoing.is_empty() && outgoing.next(usize::MAX).is_none());
+        }
+        assert_eq!(places[0], places[1]);
+        assert_ne!(places[1], places[2]);
     }
 
     #[test]

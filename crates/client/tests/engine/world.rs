@@ -283,6 +283,11 @@ impl World {
                     servers[to].messages.push(packets.len());
                     servers[to].inbox.push_back(Sent::Packets(packets.to_vec()));
                 }
+                (Kind::Packets, Payload::Shared(packets, range)) => {
+                    let packets = packets[range].to_vec();
+                    servers[to].messages.push(packets.len());
+                    servers[to].inbox.push_back(Sent::Packets(packets));
+                }
                 (Kind::Packets, Payload::Large { head, body, tag }) => {
                     servers[to].messages.push(head.len());
                     servers[to]

@@ -284,6 +284,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for MemoryPort<S, R> {
         let open = self.links.get(&peer).filter(|link| !link.is_lost);
         let (head, body_bytes): (&[u8], _) = match &payload {
             Payload::Packets(packets) => (&[], packets.len()),
+            Payload::Shared(_, range) => (&[], range.len()),
             Payload::Large { head, body, .. } => (head, body.len()),
         };
         let Some(link) = open else {
@@ -306,6 +307,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for MemoryPort<S, R> {
         front.extend_from_slice(head);
         match payload {
             Payload::Packets(packets) => self.send_eager(peer, front, packets),
+            Payload::Shared(packets, range) => self.send_eager(peer, front, &packets[range]),
             Payload::Large { body, tag, .. } if body.len() > self.eager_bytes_max => {
                 self.send_offer(peer, front, body, tag);
             }

@@ -131,11 +131,14 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for TcpPort<S, R> {
     /// A memcached knows packets only: other kinds are not sent.
     fn send(&mut self, peer: Peer, kind: Kind, _credits: u16, payload: Payload<'_, S>) {
         let connection = self.alive(peer).filter(|_| kind == Kind::Packets);
-        match (payload, connection) {
-            (Payload::Packets(packets), Some(connection)) => {
+        if let Some(packets) = payload.packets() {
+            if let Some(connection) = connection {
                 connection.outgoing.push_packets(packets);
             }
-            (Payload::Packets(_), None) => {}
+            return;
+        }
+        match (payload, connection) {
+            (Payload::Packets(_) | Payload::Shared(..), _) => {}
             (Payload::Large { head, body, tag }, Some(connection)) => {
                 connection.outgoing.push_large(head, body, tag);
             }

@@ -217,8 +217,12 @@ fn decode_greeting<'a>(
     if frame.kind != Kind::Hello {
         return Err(Error::Malformed("a greeting that is none"));
     }
-    let (process, address) = address::decode(address)?;
-    Ok((frame, packets, Sender { process, address }))
+    let address = address::decode(address)?;
+    let sender = Sender {
+        process: address.process,
+        address: address.ucx,
+    };
+    Ok((frame, packets, sender))
 }
 
 /// Called by UCX for each ordinary message.
@@ -318,6 +322,7 @@ unsafe fn bytes_at<'a>(place: *const c_void, bytes: usize) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ucx::address::Address;
 
     fn frame(kind: Kind, body_bytes: u32) -> [u8; FRAME_BYTES] {
         let frame = Frame {
@@ -331,10 +336,18 @@ mod tests {
         frame.encode()
     }
 
+    fn an_address() -> Vec<u8> {
+        address::encode(&Address {
+            process: Process::this(),
+            layout: 0,
+            ucx: b"address",
+        })
+    }
+
     #[test]
     fn a_greeting_is_its_packets_and_an_address() {
         let header = frame(Kind::Hello, 5);
-        let address = address::encode(&Process::this(), b"address");
+        let address = an_address();
         let data = [&b"token"[..], &address].concat();
         let (_, packets, sender) = decode_greeting(&header, &data).unwrap();
         assert_eq!((packets, sender.address), (&b"token"[..], &b"address"[..]));
@@ -346,7 +359,7 @@ mod tests {
         let hello = frame(Kind::Hello, 5);
         assert!(decode_greeting(&hello, b"toke").is_err());
         assert!(decode_greeting(&hello, b"token").is_err());
-        let address = address::encode(&Process::this(), b"address");
+        let address = an_address();
         let good = &[&b"token"[..], &address].concat();
         assert!(decode_greeting(&hello, good).is_ok());
         assert!(decode_greeting(&hello, &good[..good.len() - 1]).is_err());

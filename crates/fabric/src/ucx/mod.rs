@@ -12,6 +12,7 @@
 //! | `links` | the connections of a port |
 //! | `address` | where a port is found, and whether that is whole |
 //! | `process` | whether a peer can still be at work |
+//! | `layout` | whether two ends agree how messages lie in shared memory |
 //! | `probe`, `renewal` | whether peers can still reach the port; starting anew where they cannot |
 //!
 //! # Calls into UCX, and back
@@ -35,6 +36,7 @@ mod endpoint;
 mod errors;
 mod finished;
 mod lanes;
+mod layout;
 mod links;
 mod network;
 mod port;

@@ -1,5 +1,6 @@
 //! UCX as this process uses it.
 
+use super::layout::layout;
 use super::port::UcxPort;
 use super::region::{Region, Regions};
 use super::settings::{Settings, defaults, may_share_memory};
@@ -15,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Network {
     context: Context,
-    shares_memory: bool,
+    /// The layout of the queues in shared memory, where there are any.
+    shares_memory: Option<u32>,
     regions: Mutex<Regions>,
 }
 
@@ -29,8 +31,9 @@ impl Network {
         let unavailable = |reason: String| Error::Unavailable(reason);
         let library = Library::load().map_err(|error| unavailable(error.to_string()))?;
         let own = defaults(library.version(), &settings);
-        let shares_memory = may_share_memory(&settings);
+        let may_share_memory = may_share_memory(&settings);
         let chosen = settings.list(own);
+        let shares_memory = may_share_memory.then(|| layout(&chosen));
         let chosen: Vec<_> = chosen
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))

@@ -1,10 +1,11 @@
 //! One thread's end of UCX.
 
-use super::address;
+use super::address::{self, Address};
 use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered};
 use super::endpoint::Endpoint;
 use super::finished::Finished;
 use super::lanes::lanes_of;
+use super::layout::{NO_LAYOUT, check_sharing};
 use super::links::{Link, Links, Stage};
 use super::probe::Prober;
 use super::process::Process;
@@ -23,10 +24,6 @@ use farcache_ucx_sys::raw::ucs_status_t;
 use rustix::event::epoll;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-
-/// UCX prefers shared memory within a host, and waits in vain where the system does not allow it.
-const OTHER_USER: &str = "its process runs as another user of this host, so memory cannot be shared with it (without shared memory, \
-    by UCX_TLS=^sm, the fabric reaches it)";
 
 /// A port of a [`Network`](super::Network).
 ///
@@ -52,8 +49,9 @@ pub struct UcxPort<S, R> {
     /// Counted to do rare things rarely.
     pub(super) turns: u32,
     pub(super) process: Process,
-    /// Memory is shared with other processes of this host where they run as the same user.
-    shares_memory: bool,
+    /// Memory is shared with other processes of this host where they run as the same user, through queues of this
+    /// layout.
+    shares_memory: Option<u32>,
     address: Vec<u8>,
     pub(super) context: Context,
     pub(super) prober: Option<Prober>,
@@ -66,7 +64,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     pub(super) fn new(
         context: &Context,
         regions: Regions,
-        shares_memory: bool,
+        shares_memory: Option<u32>,
     ) -> Result<Self, Error> {
         let mut worker = Worker::new(context)?;
         let header_bytes = FRAME_BYTES + HEAD_BYTES_MAX;
@@ -106,7 +104,11 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     }
 
     pub(super) fn set_address(&mut self) {
-        self.address = address::encode(&self.process, self.worker.address());
+        self.address = address::encode(&Address {
+            process: self.process,
+            layout: self.shares_memory.unwrap_or(NO_LAYOUT),
+            ucx: self.worker.address(),
+        });
     }
 
     /// Has the port's descriptor follow the worker's.
@@ -199,6 +201,7 @@ fn frame<S: SendBody>(
 ) -> [u8; FRAME_BYTES] {
     let (head_bytes, body_bytes) = match payload {
         Payload::Packets(packets) => (0, packets.len()),
+        Payload::Shared(_, range) => (0, range.len()),
         Payload::Large { head, body, .. } => (head.len(), body.len()),
     };
     let frame = Frame {
@@ -218,13 +221,13 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn connect(&mut self, address: &[u8]) -> Result<Peer, Error> {
-        let (process, address) =
+        let address =
             address::decode(address).map_err(|error| Error::Unreachable(error.to_string()))?;
-        if self.shares_memory && process.is_of_another_user(&self.process) {
-            return Err(Error::Unreachable(OTHER_USER.into()));
+        if let Some(layout) = self.shares_memory {
+            check_sharing(&address, &self.process, layout)?;
         }
-        let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address)?;
-        Ok(self.links.add(Stage::Open(endpoint), process))
+        let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address.ucx)?;
+        Ok(self.links.add(Stage::Open(endpoint), address.process))
     }
 
     fn bind(&mut self, peer: Peer, session: u32, key: u64) {

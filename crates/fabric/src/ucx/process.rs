@@ -106,6 +106,11 @@ impl Process {
         self.is_seen(here) && self.user != here.user
     }
 
+    /// Whether it certainly runs on another machine than `here`.
+    pub fn is_elsewhere(&self, here: &Process) -> bool {
+        self.boot != here.boot && self.boot != [0; 16] && here.boot != [0; 16]
+    }
+
     fn is_dead(&self) -> bool {
         let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", self.pid)) else {
             return true;
@@ -194,6 +199,7 @@ mod tests {
             ..stranger
         };
         assert!(!elsewhere.is_of_another_user(&this));
+        assert!(elsewhere.is_elsewhere(&this) && !stranger.is_elsewhere(&this));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::worker::Worker;
 use crate::frame::FRAME_BYTES;
 use crate::port::{Payload, Peer, SendBody};
 use farcache_ucx_sys::raw::*;
+use std::sync::Arc;
 
 /// Slots that keep their buffer when they are free, so that the next message needs no allocation.
 const KEPT_BUFFERS: usize = 64;
@@ -26,6 +27,8 @@ struct Slot<S> {
     ticket: Ticket,
     /// Header and small body.
     bytes: Vec<u8>,
+    /// Packets that are not copied, while UCX reads them.
+    shared: Option<Arc<Vec<u8>>>,
     large: Option<(S, u64)>,
     /// For whom it is; nobody where it is free, or was given up while UCX still knows of it.
     peer: Option<Peer>,
@@ -105,9 +108,17 @@ impl<S: SendBody> Sends<S> {
         let index = self.free.pop().unwrap_or_else(|| self.add_slot(finished));
         let slot = &mut self.slots[index as usize];
         slot.peer = Some(outgoing.peer);
+        let shared = match &outgoing.payload {
+            Payload::Shared(packets, range) => Some((*packets, range.clone())),
+            _ => None,
+        };
         let header_bytes = slot.fill(&outgoing.frame, outgoing.payload, outgoing.trailer);
         let (header, small) = slot.bytes.split_at(header_bytes);
-        let body: &[u8] = slot.large.as_ref().map_or(small, |(body, _)| body);
+        let body: &[u8] = match (&slot.large, &shared) {
+            (Some((body, _)), _) => body,
+            (None, Some((packets, range))) => &packets[range.clone()],
+            (None, None) => small,
+        };
         let mut param = ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK
                 | UCP_OP_ATTR_FIELD_USER_DATA
@@ -132,7 +143,8 @@ impl<S: SendBody> Sends<S> {
         let send = worker.functions().ucp_am_send_nbx;
         // SAFETY: the endpoint is open and its worker not in progress. Header and body neither move
         // nor change before the slot is freed, after UCX is done with them: the buffer is touched by
-        // `fill` alone, and a large body is a `SendBody`. The ticket lives as long as the worker.
+        // `fill` alone, a large body is a `SendBody`, and of shared packets the slot takes a share below, before the caller
+        // can change them. The ticket lives as long as the worker.
         let request = unsafe {
             send(
                 endpoint.handle(),
@@ -145,6 +157,7 @@ impl<S: SendBody> Sends<S> {
             )
         };
         if UCS_PTR_IS_PTR(request) {
+            slot.shared = shared.map(|(packets, _)| Arc::clone(packets));
             return Started::Pending;
         }
         Started::Over(UCS_PTR_STATUS(request), self.free(index).1)
@@ -157,6 +170,7 @@ impl<S: SendBody> Sends<S> {
         if index as usize >= KEPT_BUFFERS || slot.bytes.capacity() > KEPT_BUFFER_BYTES {
             slot.bytes = Vec::new();
         }
+        slot.shared = None;
         self.free.push(index);
         let peer = slot.peer.take();
         if slot.large.is_none() {
@@ -171,6 +185,7 @@ impl<S: SendBody> Sends<S> {
         self.slots.push(Slot {
             ticket: finished.ticket(index),
             bytes: Vec::new(),
+            shared: None,
             large: None,
             peer: None,
         });
@@ -196,6 +211,10 @@ impl<S> Slot<S> {
                 if !trailer.is_empty() {
                     self.bytes.extend_from_slice(trailer);
                 }
+                frame.len()
+            }
+            Payload::Shared(..) => {
+                self.bytes.extend_from_slice(frame);
                 frame.len()
             }
             Payload::Large { head, body, tag } => {

@@ -1,5 +1,6 @@
 //! What UCX is told.
 
+use super::layout::{ROOM_BYTES, ROOMS_AT_ONCE, is_room_decided};
 use std::path::Path;
 
 /// Where Linux lists devices that speak verbs.
@@ -67,6 +68,12 @@ pub(super) fn defaults(
             .is_ok_and(|mut devices| devices.next().is_some()),
         transports: transports.as_deref(),
     });
+    if may_share_memory(chosen) && !is_room_decided() {
+        list.extend([
+            ("MM_SEG_SIZE", ROOM_BYTES),
+            ("MM_RX_BUFS_GROW", ROOMS_AT_ONCE),
+        ]);
+    }
     list.retain(|setting| !is_decided(setting));
     list
 }

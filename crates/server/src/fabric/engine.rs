@@ -282,22 +282,35 @@ impl Engine {
 }
 
 /// Starts fetching what requests that came in messages of their own will touch, so that their cache
-/// misses overlap. Requests of one message are looked up together anyway.
+/// misses overlap, and those that store. Reads of one message are looked up together anyway.
 fn prefetch(inbox: &Inbox<PinnedValue, Reservation>, resources: &Resources) {
-    if inbox.events.len() < 2 {
-        return;
-    }
-    let mut keys: ArrayVec<&[u8], BATCH_MAX> = ArrayVec::new();
-    for event in inbox.events.iter().take(BATCH_MAX) {
+    let mut keys = Keys::new();
+    for event in &inbox.events {
         if let Event::Message { frame, packets, .. } = event
             && frame.kind == Kind::Packets
-            && let Ok(Some(head)) = Head::decode(&inbox.bytes[packets.clone()])
-            && head.head_len() + head.value_len == packets.len()
         {
-            keys.push(head.key);
+            gather_keys(&inbox.bytes[packets.clone()], &mut keys);
         }
     }
     if keys.len() > 1 {
         resources.store.prefetch(&keys);
+    }
+}
+
+type Keys<'a> = ArrayVec<&'a [u8], BATCH_MAX>;
+
+/// Appends the keys of a message's requests that are not looked up together anyway, as far as there is room.
+fn gather_keys<'a>(mut message: &'a [u8], keys: &mut Keys<'a>) {
+    let mut is_alone = true;
+    while !keys.is_full()
+        && let Ok(Some(head)) = Head::decode(message)
+        && let Some(rest) = message.get(head.head_len() + head.value_len..)
+    {
+        is_alone &= rest.is_empty();
+        if !is_alone && head.value_len == 0 {
+            return;
+        }
+        keys.push(head.key);
+        message = rest;
     }
 }

@@ -114,9 +114,14 @@ impl Engine {
 
     /// Sends a message without large values.
     pub(super) fn send_small(&mut self, peer: Peer, kind: Kind, credits: u16, packets: &[u8]) {
-        self.figures.messages_out.bump();
-        self.count_out(packets.len());
+        self.note_sending(packets.len());
         self.port
             .send(peer, kind, credits, Payload::Packets(packets));
+    }
+
+    /// A message of so many bytes is being sent.
+    pub(super) fn note_sending(&self, bytes: usize) {
+        self.figures.messages_out.bump();
+        self.count_out(bytes);
     }
 }

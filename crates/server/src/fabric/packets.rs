@@ -3,7 +3,7 @@
 use super::MESSAGE_BYTES_MAX;
 use super::conversation::Waiting;
 use super::engine::Engine;
-use crate::session::Status;
+use crate::session::{COMPANY_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::Frame;
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
@@ -106,6 +106,7 @@ impl Engine {
 
     fn advance(&mut self, number: u32, input: &[u8], resources: &mut Resources) -> Outcome {
         self.gather(number);
+        self.replies.copy_up_to(copied_bytes_max(input));
         let context = context!(resources, None);
         let conversation = self.conversations[number as usize]
             .as_mut()
@@ -172,6 +173,16 @@ impl Engine {
     }
 }
 
+/// Up to which size values are copied into the answer to a message.
+fn copied_bytes_max(message: &[u8]) -> usize {
+    match message.first_chunk::<HEADER_BYTES>().map(Header::decode) {
+        Some(header) if message.len() > HEADER_BYTES + header.body_len as usize => {
+            COMPANY_COPY_BYTES_MAX
+        }
+        _ => MESSAGE_COPY_BYTES_MAX,
+    }
+}
+
 /// Whether a message is what its frame says: one packet with a value of its own, or packets that fill
 /// it exactly.
 fn is_well_formed(frame: &Frame, message: &[u8]) -> bool {
@@ -224,6 +235,14 @@ mod tests {
             );
         }
         assert_eq!(count_packets(&[&message[..], b"\x80"].concat()), None);
+    }
+
+    #[test]
+    fn values_that_are_asked_for_together_are_copied_up_to_a_larger_size() {
+        assert_eq!(copied_bytes_max(&get(b"a")), MESSAGE_COPY_BYTES_MAX);
+        assert_eq!(copied_bytes_max(&[]), MESSAGE_COPY_BYTES_MAX);
+        let together = [get(b"a"), get(b"b")].concat();
+        assert_eq!(copied_bytes_max(&together), COMPANY_COPY_BYTES_MAX);
     }
 
     #[test]

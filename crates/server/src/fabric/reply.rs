@@ -1,10 +1,17 @@
 //! Answers go out: those to messages of one session that came together in one message, large values
 //! each in their own.
 
-use super::MESSAGE_BYTES_MAX;
 use super::engine::Engine;
 use farcache_fabric::{Kind, Payload, Peer};
 use farcache_proto::binary::{HEADER_BYTES, Header};
+use std::sync::Arc;
+
+/// Bytes of packets in one message: as many as the shared memory of a host takes in one piece (the fabric's
+/// `ucx/layout.rs`), with the frame.
+const MESSAGE_BYTES_BEST: usize = 32 << 10;
+
+/// Packets of so many bytes are sent from where they are: copying them once more would cost more than sharing them.
+const SHARED_BYTES_MIN: usize = 4 << 10;
 
 impl Engine {
     /// From now on answers are gathered for this session.
@@ -36,12 +43,9 @@ impl Engine {
         }
         let has_large = self.replies.large_count() > 0;
         let is_answered = has_large && self.send_large(peer, credits);
-        let mut replies = std::mem::take(self.replies.buffer());
         if !is_answered {
-            self.send_packets(number, peer, credits, &replies);
+            self.send_packets(number, peer, credits);
         }
-        replies.clear();
-        *self.replies.buffer() = replies;
         self.replies.clear();
     }
 
@@ -73,32 +77,48 @@ impl Engine {
         is_all
     }
 
-    /// Sends packets, in as many messages as they need; the last one tells the credits.
-    fn send_packets(&mut self, number: u32, peer: Peer, credits: u16, mut packets: &[u8]) {
+    /// Sends the packets that have been gathered; the last message tells the credits.
+    fn send_packets(&mut self, number: u32, peer: Peer, credits: u16) {
+        let packets = std::mem::take(self.replies.buffer());
         self.conversation_mut(number).note_sent(packets.len());
-        while packets.len() > MESSAGE_BYTES_MAX {
-            let (message, rest) = packets.split_at(message_bytes(packets));
-            if rest.is_empty() {
-                break;
-            }
-            self.send_small(peer, Kind::Packets, 0, message);
-            packets = rest;
+        let mut buffer = if packets.len() < SHARED_BYTES_MIN {
+            self.send_small(peer, Kind::Packets, credits, &packets);
+            packets
+        } else {
+            self.send_shared(peer, credits, packets)
+        };
+        buffer.clear();
+        *self.replies.buffer() = buffer;
+    }
+
+    /// Sends packets, in as many messages as they need, from where they are. The buffer comes back unless the network holds
+    /// on to it.
+    fn send_shared(&mut self, peer: Peer, credits: u16, packets: Vec<u8>) -> Vec<u8> {
+        let packets = Arc::new(packets);
+        let mut from = 0;
+        while from < packets.len() {
+            let to = from + message_bytes(&packets[from..]);
+            let credits = if to == packets.len() { credits } else { 0 };
+            self.note_sending(to - from);
+            let payload = Payload::Shared(&packets, from..to);
+            self.port.send(peer, Kind::Packets, credits, payload);
+            from = to;
         }
-        self.send_small(peer, Kind::Packets, credits, packets);
+        Arc::try_unwrap(packets).unwrap_or_default()
     }
 }
 
-/// How many bytes of whole packets from the front go into one message: at least one packet.
+/// How many bytes of whole packets from the front go into one message: at least one packet, or what is no packet.
 fn message_bytes(packets: &[u8]) -> usize {
     let mut bytes = 0;
     while let Some(header) = packets[bytes..].first_chunk::<HEADER_BYTES>() {
         let packet_bytes = HEADER_BYTES + Header::decode(header).body_len as usize;
-        if bytes > 0 && bytes + packet_bytes > MESSAGE_BYTES_MAX {
+        if bytes > 0 && bytes + packet_bytes > MESSAGE_BYTES_BEST {
             break;
         }
         bytes += packet_bytes;
     }
-    bytes
+    if bytes == 0 { packets.len() } else { bytes }
 }
 
 #[cfg(test)]
@@ -121,16 +141,16 @@ mod tests {
 
     #[test]
     fn messages_are_cut_between_packets() {
-        let half = MESSAGE_BYTES_MAX / 2;
+        let half = MESSAGE_BYTES_BEST / 2;
         let bytes = packets(&[half, half - 2 * HEADER_BYTES, 1]);
-        assert_eq!(message_bytes(&bytes), MESSAGE_BYTES_MAX);
+        assert_eq!(message_bytes(&bytes), MESSAGE_BYTES_BEST);
         let bytes = packets(&[half, half, 1]);
         assert_eq!(message_bytes(&bytes), half + HEADER_BYTES);
     }
 
     #[test]
     fn a_packet_larger_than_a_message_goes_alone() {
-        let bytes = packets(&[2 * MESSAGE_BYTES_MAX, 1]);
-        assert_eq!(message_bytes(&bytes), 2 * MESSAGE_BYTES_MAX + HEADER_BYTES);
+        let bytes = packets(&[2 * MESSAGE_BYTES_BEST, 1]);
+        assert_eq!(message_bytes(&bytes), 2 * MESSAGE_BYTES_BEST + HEADER_BYTES);
     }
 }

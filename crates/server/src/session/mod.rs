@@ -10,7 +10,10 @@ mod text;
 
 pub use arriving::ArrivingLimit;
 pub use binary::{Expected, Offered};
-pub use replies::{COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies, SLICES_MAX};
+pub use replies::{
+    COMPANY_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,
+    SLICES_MAX,
+};
 
 use crate::counters::Counters;
 use crate::fabric::life_line::Caller;

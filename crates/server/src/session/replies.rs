@@ -14,6 +14,10 @@ pub const COPY_BYTES_MAX: usize = 4096;
 /// shared memory a fifth more time (`docs/journal/2026-11-22-fabric-server.md`).
 pub const MESSAGE_COPY_BYTES_MAX: usize = 2 << 10;
 
+/// The same for replies to messages that ask for several values: they go together in large messages, which costs less than a
+/// message of its own for each (`docs/journal/2026-11-22-libmemcached.md`).
+pub const COMPANY_COPY_BYTES_MAX: usize = 4 << 10;
+
 /// Bytes of replies after which a session yields. A client that does not read holds about as much
 /// memory, and any number of clients may do that.
 pub const HIGH_WATER_BYTES: usize = 256 << 10;
@@ -71,6 +75,11 @@ impl Replies {
             value_sent: 0,
             pinned_bytes: 0,
         }
+    }
+
+    /// From now on values of up to so many bytes are copied.
+    pub fn copy_up_to(&mut self, bytes: usize) {
+        self.copy_bytes_max = bytes;
     }
 
     /// The buffer to which small replies are appended.

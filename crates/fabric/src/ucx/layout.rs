@@ -1,0 +1,133 @@
+//! How messages lie in shared memory: processes that share it must agree, and UCX does not look whether they do. A sender
+//! writes as many bytes into its peer's buffers as its own have.
+
+use super::address::{Address, checksum};
+use super::process::Process;
+use crate::error::Error;
+use std::ffi::OsString;
+
+/// Room of a message in shared memory, in bytes: several values of 4 KB. A larger message arrives in pieces, which costs
+/// its receiver another copy. An odd number of cache lines, so that the rooms' beginnings do not share places in the caches.
+pub(super) const ROOM_BYTES: &str = "33088";
+
+/// Rooms that are made at a time. Beside so large ones, UCX's own 512 would be four times as much memory as it thought of.
+pub(super) const ROOMS_AT_ONCE: &str = "128";
+
+/// The layout of a port that shares no memory.
+pub(super) const NO_LAYOUT: u32 = 0;
+
+/// What variables for UCX's transports in shared memory begin with.
+const PREFIXES: [&str; 5] = ["", "MM_", "POSIX_", "SYSV_", "XPMEM_"];
+
+/// Settings that both ends must have the same.
+const SHARED: [&str; 3] = ["SEG_SIZE", "FIFO_SIZE", "FIFO_ELEM_SIZE"];
+
+/// UCX prefers shared memory within a host, and waits in vain where the system does not allow it.
+const OTHER_USER: &str = "its process runs as another user of this host, so memory cannot be shared with it (without shared memory, \
+    by UCX_TLS=^sm, the fabric reaches it)";
+
+/// UCX would write beyond the ends of the smaller rooms.
+const OTHER_LAYOUT: &str = "its process on this host has other sizes for the queues in shared memory (by variables like UCX_POSIX_SEG_SIZE: \
+    they must be the same for both)";
+
+/// Whether memory could be shared with the port of this address, should UCX do so, by a process that is `here` and has this
+/// layout.
+///
+/// # Errors
+/// [`Error::Unreachable`]
+pub(super) fn check_sharing(
+    address: &Address<'_>,
+    here: &Process,
+    layout: u32,
+) -> Result<(), Error> {
+    if address.process.is_of_another_user(here) {
+        return Err(Error::Unreachable(OTHER_USER.into()));
+    }
+    let is_other = address.layout != NO_LAYOUT && address.layout != layout;
+    if is_other && !address.process.is_elsewhere(here) {
+        return Err(Error::Unreachable(OTHER_LAYOUT.into()));
+    }
+    Ok(())
+}
+
+/// A number that stands for the layout, which follows from these settings and the environment.
+pub(super) fn layout(chosen: &[(String, String)]) -> u32 {
+    layout_in(chosen, |variable| std::env::var_os(variable))
+}
+
+fn layout_in(chosen: &[(String, String)], environment: impl Fn(&str) -> Option<OsString>) -> u32 {
+    let mut text = Vec::new();
+    for name in names() {
+        let by_program = chosen.iter().find(|(known, _)| *known == name);
+        let by_program = by_program.map(|(_, value)| value.into());
+        if let Some(value) = by_program.or_else(|| environment(&format!("UCX_{name}"))) {
+            text.extend_from_slice(name.as_bytes());
+            text.extend_from_slice(value.as_encoded_bytes());
+        }
+    }
+    checksum(&text)
+}
+
+/// Whether the user has decided how large rooms are.
+pub(super) fn is_room_decided() -> bool {
+    PREFIXES
+        .iter()
+        .any(|prefix| std::env::var_os(format!("UCX_{prefix}SEG_SIZE")).is_some())
+}
+
+fn names() -> impl Iterator<Item = String> {
+    let named = |prefix| SHARED.iter().map(move |name| format!("{prefix}{name}"));
+    PREFIXES.iter().flat_map(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(name: &str, value: &str) -> Vec<(String, String)> {
+        vec![(name.into(), value.into())]
+    }
+
+    #[test]
+    fn processes_of_one_machine_must_agree() {
+        let process = Process::this();
+        let ucx = &b"ucx"[..];
+        let with = |layout| Address {
+            process,
+            layout,
+            ucx,
+        };
+        assert_eq!(check_sharing(&with(1), &process, 1), Ok(()));
+        assert_eq!(check_sharing(&with(NO_LAYOUT), &process, 1), Ok(()));
+        let Err(Error::Unreachable(why)) = check_sharing(&with(2), &process, 1) else {
+            panic!("their rooms differ");
+        };
+        assert!(why.contains("UCX_POSIX_SEG_SIZE"));
+    }
+
+    #[test]
+    fn only_settings_of_the_queues_count() {
+        let none = |_: &str| None;
+        let plain = layout_in(&[], none);
+        assert_eq!(plain, layout_in(&chosen("KEEPALIVE_INTERVAL", "1s"), none));
+        let large = layout_in(&chosen("MM_SEG_SIZE", "33088"), none);
+        assert_ne!(plain, large);
+        assert_ne!(large, layout_in(&chosen("MM_SEG_SIZE", "8256"), none));
+    }
+
+    #[test]
+    fn the_users_variables_count_too() {
+        let of = |set: &'static str| {
+            layout_in(&[], move |variable| (variable == set).then(|| "1".into()))
+        };
+        let plain = of("UCX_TLS");
+        for variable in [
+            "UCX_POSIX_SEG_SIZE",
+            "UCX_MM_FIFO_SIZE",
+            "UCX_SYSV_FIFO_ELEM_SIZE",
+        ] {
+            assert_ne!(of(variable), plain, "{variable}");
+        }
+        assert_ne!(of("UCX_POSIX_SEG_SIZE"), of("UCX_SYSV_SEG_SIZE"));
+    }
+}
