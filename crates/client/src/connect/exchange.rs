@@ -12,6 +12,10 @@ use std::time::Instant;
 /// Most bytes of an answer to a question of this kind.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
+/// The opaque number of every question. To a server that speaks text only it is the end of a line, which it answers at
+/// once, instead of waiting for one.
+const LINE_END: u32 = u32::from_be_bytes(*b"  \r\n");
+
 /// An answer.
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -29,6 +33,8 @@ impl Answer {
     }
 }
 
+const NOT_BINARY: &str = "the server does not speak the binary protocol";
+
 /// Asks; ends by `deadline`.
 pub(super) fn ask(
     stream: &mut Stream,
@@ -40,6 +46,7 @@ pub(super) fn ask(
     let header = Header {
         magic: MAGIC_REQUEST,
         opcode,
+        opaque: LINE_END,
         ..Header::default()
     };
     let mut packet = Vec::new();
@@ -52,14 +59,16 @@ pub(super) fn ask(
     .encode(&mut packet);
     write(stream, &packet, deadline)?;
     let mut header = [0; HEADER_BYTES];
-    read(stream, &mut header, deadline)?;
+    // A line of text may be shorter than a header.
+    read(stream, &mut header[..1], deadline)?;
+    if header[0] != MAGIC_RESPONSE {
+        return Err(Error::Protocol(NOT_BINARY));
+    }
+    read(stream, &mut header[1..], deadline)?;
     let header = Header::decode(&header);
     let body_bytes = header.body_len as usize;
-    let answers = header.magic == MAGIC_RESPONSE && header.opcode == opcode;
-    if !answers || body_bytes > ANSWER_BYTES_MAX {
-        return Err(Error::Protocol(
-            "the server does not speak the binary protocol",
-        ));
+    if header.opcode != opcode || body_bytes > ANSWER_BYTES_MAX {
+        return Err(Error::Protocol(NOT_BINARY));
     }
     let head_bytes = usize::from(header.extras_len) + usize::from(header.key_len);
     let mut body = vec![0; body_bytes];
@@ -153,4 +162,30 @@ fn wait(
 
 fn broken(error: &io::Error) -> Error {
     Error::Connect(error.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_that_waits_for_the_end_of_a_line_is_found_out_without_a_wait() {
+        let (here, mut there) = UnixStream::pair().expect("sockets");
+        let server = std::thread::spawn(move || {
+            let mut lines = BufReader::new(there.try_clone().expect("a second handle"));
+            lines.read_until(b'\n', &mut Vec::new()).expect("a line");
+            there.write_all(b"ERROR\r\n").expect("an answer");
+            // It stays open until the other end has what it wants, which is not all of the answer.
+            let _ = lines.read_until(0xff, &mut Vec::new());
+        });
+        let mut stream = Stream::plain(here).expect("a stream");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let answer = ask(&mut stream, Opcode::Version as u8, &[], &[], deadline);
+        assert!(matches!(answer, Err(Error::Protocol(NOT_BINARY))));
+        drop(stream);
+        server.join().expect("the server's part is played");
+    }
 }

@@ -30,8 +30,8 @@ use tls::Tls;
 /// The opcode of the question for the fabric. Source: `docs/design/fabric.md`.
 const UPGRADE: u8 = 0xf0;
 
-/// After so long a server that has said nothing to a binary question is asked by text: memcached with `-B ascii` waits
-/// for the end of a line.
+/// After so long a server that has said nothing to a binary question is asked by text. (memcached with `-B ascii` says at
+/// once that it does not understand: see `exchange::LINE_END`.)
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The same as part of the time for connecting, where that is less.
