@@ -144,19 +144,36 @@ pub fn write_out(store: &Store) {
     }
     tracing::info!("writing memory to the SSD tier");
     let start = Instant::now();
+    let evicted = store.stats().evictions;
     let is_complete = store.shutdown(SHUTDOWN_TIME_MAX);
     let milliseconds = start.elapsed().as_millis() as u64;
     let items = store.tier_stats().unwrap_or_default().items;
+    let lost = items_lost(store, evicted, items);
     log_events(store);
-    if is_complete {
-        tracing::info!(items, milliseconds, "SSD tier closed");
-    } else {
+    if !is_complete {
         tracing::error!(
             items,
+            lost,
             milliseconds,
             "SSD tier closed, but not everything could be written out"
         );
+    } else if lost > 0 {
+        tracing::warn!(
+            items,
+            lost,
+            milliseconds,
+            "SSD tier closed; it has no room for everything, so the oldest items were evicted"
+        );
+    } else {
+        tracing::info!(items, milliseconds, "SSD tier closed");
     }
+}
+
+/// Items that an orderly stop has dropped, and those that it has left in memory.
+fn items_lost(store: &Store, evicted_before: u64, items_on_device: u64) -> u64 {
+    let stats = store.stats();
+    let left = stats.items.saturating_sub(items_on_device);
+    stats.evictions - evicted_before + left
 }
 
 fn log_events(store: &Store) {

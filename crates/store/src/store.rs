@@ -54,17 +54,19 @@ impl Store {
         }))
     }
 
-    /// Writes out what is in memory, as far as the devices have room, and returns when it is durable; without a tier
-    /// it does nothing. Items that open handles have stored last stay behind: drop the handles first. False if not
-    /// everything became durable within `time`.
+    /// Writes out what is in memory and returns when it is durable; without a tier it does nothing. Where the devices
+    /// have no room for everything, what was written first gives way, counted as evicted, or, with eviction off, what is
+    /// left stays in memory. Items that open handles have stored last stay behind: drop the handles first.
+    /// False if something stayed in memory, or not everything became durable within `time`.
     pub fn shutdown(&self, time: Duration) -> bool {
         let Some(tier) = &self.core.tier else {
             return true;
         };
-        let deadline = Instant::now() + time;
-        let all = self.core.write_out(deadline);
-        let rest = deadline.saturating_duration_since(Instant::now());
-        tier.flusher.drain(rest.max(Duration::from_millis(1))) && all && tier.is_in_service()
+        let start = Instant::now();
+        // What has been written must still become durable.
+        let all = self.core.write_out(start + time / 4 * 3);
+        let rest = time.saturating_sub(start.elapsed());
+        tier.flusher.drain(rest) && all && tier.is_in_service()
     }
 
     /// Waits until everything that has left memory so far is durable, and every deletion; false if that takes longer

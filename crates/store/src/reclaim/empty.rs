@@ -118,7 +118,7 @@ impl Core {
             self.drop_item(candidate, item, false);
             return self.tier.is_some() || self.config.evict;
         }
-        let deadline = Instant::now() + DEVICE_WAIT_MAX;
+        let deadline = self.device_deadline();
         loop {
             match self.spill(candidate.hash, candidate.location, item) {
                 Spilled::Done => return true,
@@ -134,6 +134,13 @@ impl Core {
             self.drop_item(candidate, item, false);
         }
         self.config.evict
+    }
+
+    /// Until when an item waits for a device.
+    fn device_deadline(&self) -> Instant {
+        let deadline = Instant::now() + DEVICE_WAIT_MAX;
+        let end = self.reclaimer.write_out_until();
+        end.map_or(deadline, |end| deadline.min(end))
     }
 
     fn is_shadowed(&self, candidate: Candidate, item: RawItem) -> bool {

@@ -66,6 +66,8 @@ pub(crate) struct Reclaimer {
     state: Mutex<State>,
     wanted: Mutex<bool>,
     awaited: room::Awaited,
+    /// Until when memory is being written out, while it is.
+    write_out_until: Mutex<Option<Instant>>,
     wake: Condvar,
 }
 
@@ -82,6 +84,7 @@ impl Default for Reclaimer {
             state: Mutex::new(state),
             wanted: Mutex::default(),
             awaited: room::Awaited::default(),
+            write_out_until: Mutex::default(),
             wake: Condvar::new(),
         }
     }
@@ -98,6 +101,15 @@ impl Reclaimer {
         if !std::mem::replace(&mut *wanted, true) {
             self.wake.notify_one();
         }
+    }
+
+    /// Until when memory is being written out; none while it is not.
+    pub fn write_out_until(&self) -> Option<Instant> {
+        *self.write_out_until.lock().expect("no holder panics")
+    }
+
+    fn set_write_out_until(&self, until: Option<Instant>) {
+        *self.write_out_until.lock().expect("no holder panics") = until;
     }
 
     /// Waits until woken or until the time is up.
@@ -139,7 +151,8 @@ impl Core {
             let excess = counts.managed.saturating_sub(counts.allowed);
             let is_enough = counts.free + counts.limbo >= wanted + excess;
             // Locked anew for each segment, so that a writer in need gets its turn.
-            if is_enough || self.must_wait() {
+            let is_written_out = self.reclaimer.write_out_until().is_some();
+            if is_enough || is_written_out || self.must_wait() {
                 return;
             }
             let has_gained = self.reclaim_one(&mut self.reclaimer.state());
@@ -178,16 +191,27 @@ impl Core {
     /// Moves everything in sealed segments to the tier's devices, the oldest first; false if something had
     /// to stay.
     pub fn write_out(&self, deadline: Instant) -> bool {
+        // Seen by the reclaiming thread, which gives way.
+        self.reclaimer.set_write_out_until(Some(deadline));
+        let all = self.write_out_sealed(deadline);
+        self.reclaimer.set_write_out_until(None);
+        all
+    }
+
+    fn write_out_sealed(&self, deadline: Instant) -> bool {
         let mut state = self.reclaimer.state();
         state.probation.seal_all(&self.arena);
         state.main.seal_all(&self.arena);
         let is_sealed = |head: &u32| self.arena.meta(*head).state() == SegmentState::Sealed;
         let mut heads: Vec<u32> = (0..self.arena.segment_count()).filter(is_sealed).collect();
         heads.sort_by_key(|&head| self.arena.meta(head).sequence());
-        let mut all = true;
+        let takes_items = |tier: &Tier| tier.takes_items_after_all(deadline);
+        let (mut all, mut has_room) = (true, true);
         for head in heads {
-            let is_in_time = Instant::now() < deadline && self.can_spill();
-            let was_emptied = is_in_time
+            has_room = has_room
+                && Instant::now() < deadline
+                && self.tier.as_ref().is_some_and(takes_items);
+            let was_emptied = has_room
                 && self.arena.begin_emptying(head)
                 && self.empty(&mut state, head, Fate::Drop);
             all &= was_emptied || self.arena.meta(head).live_items() == 0;

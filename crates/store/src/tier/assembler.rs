@@ -18,7 +18,7 @@ const DEATH_PART_MAX: usize = 4;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
 pub(crate) const CLEANER_SLOTS: u32 = 3;
 /// Those of them that are only for deaths, whose writing frees slots.
-const DEATH_SLOTS: u32 = 1;
+pub(crate) const DEATH_SLOTS: u32 = 1;
 
 /// An item on its way to the device.
 pub(crate) struct Incoming<'a> {
@@ -143,7 +143,7 @@ impl Tier {
         let bytes = RECORD_HEADER_BYTES + layout.size();
         let mut assembler = self.assembler();
         if !self.has_room(&assembler, core, bytes) {
-            self.seal(&mut assembler);
+            self.seal(&mut assembler, false);
             if let Err(refusal) = self.open(&mut assembler, core, bytes, source) {
                 return refusal;
             }
@@ -172,7 +172,7 @@ impl Tier {
         }
         self.count_appended(source, size as u64);
         if open.run > 1 {
-            self.seal(&mut assembler);
+            self.seal(&mut assembler, false);
         }
         Appended::Done
     }
@@ -214,6 +214,10 @@ impl Tier {
             Source::Cleaner => DEATH_SLOTS,
             Source::Deaths => 0,
         };
+        // Looked at before anything is prepared; others may still be quicker.
+        if self.slots.counts().0 < run.saturating_add(keep) {
+            return Err(self.no_slot());
+        }
         if self.counters.buffers.get() >= u64::from(self.config.write_buffers) {
             return Err(Appended::Busy);
         }
@@ -261,15 +265,24 @@ impl Tier {
         }
     }
 
+    /// Room in the segment being assembled, in 1024ths of its size; none where there is none.
+    pub fn room_in_open(&self) -> Option<u64> {
+        let assembler = self.assembler();
+        let open = assembler.open.as_ref()?;
+        let used = open.used + open.items.len() * ENTRY_BYTES;
+        Some((open.capacity.saturating_sub(used) * 1024 / open.capacity) as u64)
+    }
+
     /// Finishes the segment being assembled, if there is one, and hands it to the flusher. Returns the write number of
     /// the last segment handed over.
     pub fn seal_open(&self) -> u64 {
         let mut assembler = self.assembler();
-        self.seal(&mut assembler);
+        self.seal(&mut assembler, true);
         assembler.next_write_number - 1
     }
 
-    fn seal(&self, assembler: &mut Assembler) {
+    /// `is_partial` where more would have fitted.
+    fn seal(&self, assembler: &mut Assembler, is_partial: bool) {
         let Some(open) = assembler.open.take() else {
             return;
         };
@@ -307,6 +320,7 @@ impl Tier {
             bytes,
             buffer: open.buffer,
             has_failed: false,
+            is_partial,
         });
     }
 }

@@ -1,14 +1,10 @@
 //! Getting slots back: from segments in which nothing is alive, by cleaning, by eviction.
 
-use super::assembler::{Appended, CLEANER_SLOTS, Incoming, Source};
+use super::assembler::{CLEANER_SLOTS, DEATH_SLOTS, Source};
 use super::flusher::Flusher;
-use super::format::{Death, record_item};
-use super::options::TierEventKind;
+use super::format::{DEATH_BYTES, Death, ENTRY_BYTES, HEADER_BYTES};
+use super::mover::Fate;
 use super::slots::SlotState;
-use crate::device::{BUFFER_ALIGNMENT, Buffer};
-use crate::index::Location;
-use crate::item::RawItem;
-use std::time::{Duration, Instant};
 
 /// Part of all slots that is kept free, and its bounds.
 const STOCK_PART: u32 = 32;
@@ -24,17 +20,11 @@ const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 const CLEANING_GAIN_MIN: u64 = 1024 + 128;
 /// Segments cleaned before the flusher looks after its writes again.
 const CLEANED_PER_TURN: u32 = 4;
-/// How long cleaning waits for the device before it gives up.
-const BUSY_MAX: Duration = Duration::from_secs(10);
-
-/// What becomes of the live items of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// All move to another segment.
-    Keep,
-    /// Those read of late move, the others are dropped.
-    KeepRead,
-}
+/// Live parts that are put together in the last free slot, in 1024ths of a segment: what cannot go wrong, because there is no
+/// other place for what does not fit.
+const LAST_SLOT_LIVE_MAX: u64 = 1024 - 128;
+/// Slots that must wait for deaths before these are written ahead of time: the segment that tells of them takes one.
+const UNTOLD_MIN: u32 = 2;
 
 impl super::Tier {
     /// Free slots that are kept ready.
@@ -44,8 +34,7 @@ impl super::Tier {
 
     /// Whether slots are needed so badly that everything possible must be done at once.
     pub(super) fn is_short(&self) -> bool {
-        let (free, waiting) = self.slots.counts();
-        waiting > 0 && free < self.slots_wanted()
+        self.slots.counts().0 < self.slots_wanted()
     }
 }
 
@@ -55,7 +44,7 @@ impl Flusher {
         for slot in 0..self.tier().slots.count() {
             let state = self.tier().slots.slot(slot);
             let is_dead = state.state() == SlotState::Written && state.live_items() == 0;
-            if is_dead && self.deaths_needed(slot) == 0 {
+            if is_dead && self.is_settled(slot) && self.deaths_needed(slot) == 0 {
                 self.retire_slot(slot);
             }
         }
@@ -69,9 +58,16 @@ impl Flusher {
         deaths.iter().filter(is_needed).count() as u64
     }
 
+    /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its death must also tell
+    /// that the log has no gap where it was.
+    fn is_settled(&self, slot: u32) -> bool {
+        let table = self.tier().slots.table(slot);
+        table.is_some_and(|table| self.is_durable(table.write_number))
+    }
+
     /// Cleans, or evicts, until enough slots are free or will be.
     ///
-    /// A slot counts only once the death of its segment has been handed over for writing. That happens when the
+    /// A slot comes free once the death of its segment is durable. That is written when the
     /// segment that takes the items is full, so that sparse segments are put together instead of each
     /// moving alone.
     pub(super) fn keep_slots_free(&mut self) {
@@ -87,21 +83,23 @@ impl Flusher {
         while !self.has_enough_slots() && cleaned < CLEANED_PER_TURN && self.clean_one() {
             cleaned += 1;
         }
+        let is_urgent = self.tier().is_room_wanted() || self.is_scarce();
+        if is_urgent || (cleaned == 0 && self.core.config.evict) {
+            self.write_deaths_for_slots();
+        }
         if cleaned == CLEANED_PER_TURN {
             // There may be more: the writes come first.
             self.tier().flusher.wake();
             return;
         }
-        let is_urgent = self.tier().is_room_wanted() || self.is_scarce();
-        if !self.has_enough_slots() && (is_urgent || self.core.config.evict) {
-            self.write_deaths_for_slots();
-        }
         self.note_fullness(is_thorough && cleaned == 0);
     }
 
+    /// Whether enough slots are free or will be; one of them has to take the deaths of the others.
     fn has_enough_slots(&self) -> bool {
         let (free, _) = self.tier().slots.counts();
-        free + self.slots_told_of() >= self.tier().slots_wanted()
+        let untold = self.slots_untold().saturating_sub(1);
+        free + self.slots_told_of() + untold >= self.tier().slots_wanted()
     }
 
     /// Whether hardly anything but what cleaning needs for itself is free.
@@ -111,19 +109,27 @@ impl Flusher {
 
     /// The device is full when nothing was gained and nothing is on its way that may be gained from.
     fn note_fullness(&self, has_found_nothing: bool) {
-        let (free, waiting) = self.tier().slots.counts();
-        let nothing_comes = has_found_nothing && waiting == 0 && self.is_idle();
+        let nothing_comes = has_found_nothing && !self.has_prospects();
         self.tier().set_full(self.is_scarce() && nothing_comes);
-        if free > CLEANER_SLOTS + 1 {
+        self.tier().flusher.note_look();
+        if self.tier().slots.counts().0 > CLEANER_SLOTS + 1 {
             self.tier().set_room_wanted(false);
         }
     }
 
-    /// Writes deaths if slots become free by that.
+    /// Whether slots will come free by what is being written, or by writing deaths.
+    pub(super) fn has_prospects(&self) -> bool {
+        let is_writing = !self.is_idle() || self.is_behind();
+        is_writing || self.slots_told_of() > 0 || self.slots_untold() >= UNTOLD_MIN
+    }
+
+    /// Writes deaths if more slots become free by that than it takes.
     pub(super) fn write_deaths_for_slots(&mut self) {
+        let (free, _) = self.tier().slots.counts();
+        let is_short = free + self.slots_told_of() < self.tier().slots_wanted();
+        let is_gain = self.slots_untold() >= UNTOLD_MIN;
         let tier = self.tier();
-        let is_due = self.waits_for_deaths() && tier.deaths.pending() > 0;
-        if is_due && tier.flusher.queued() == 0 {
+        if is_short && is_gain && tier.flusher.queued() == 0 {
             tier.open_for_deaths(&self.core, Source::Deaths);
             tier.seal_open();
         }
@@ -131,237 +137,142 @@ impl Flusher {
 
     /// False if nothing is worth cleaning and nothing may be evicted.
     fn clean_one(&mut self) -> bool {
+        if self.has_only_last_slot() {
+            return self.clean_into_last_slot() || self.evict_one(Fate::Drop);
+        }
         if let Some(slot) = self.sparsest() {
             self.tier().counters.segments_cleaned.add(1);
-            return self.clean(slot, Fate::Keep);
+            return self.clean(slot, Fate::Keep) || self.evict_one(Fate::Drop);
         }
-        // Before anything live is dropped, what is dead already is made use of.
-        if !self.core.config.evict || self.waits_for_deaths() {
+        // What is to be kept may find no room.
+        self.evict_one(Fate::KeepRead) || self.evict_one(Fate::Drop)
+    }
+
+    /// Drops the oldest segment, if that may be.
+    fn evict_one(&mut self, fate: Fate) -> bool {
+        if !self.core.config.evict {
             return false;
         }
         let Some(slot) = self.oldest() else {
             return false;
         };
         self.tier().counters.segments_evicted.add(1);
-        self.clean(slot, Fate::KeepRead)
+        self.clean(slot, fate)
     }
 
-    fn written_slots(&self) -> impl Iterator<Item = u32> + '_ {
+    /// Whether what is moved has no place but the slot that is kept for deaths.
+    fn has_only_last_slot(&self) -> bool {
+        self.tier().slots.counts().0 <= DEATH_SLOTS && self.tier().room_in_open().is_none()
+    }
+
+    /// Moves what is alive in several segments to the slot that is kept for deaths, if that has room for all: with their
+    /// deaths written there, too, more slots come free than it takes. False if it has not.
+    fn clean_into_last_slot(&mut self) -> bool {
+        let mut total = 0;
+        let fits = |&(live, _): &(u64, u32)| {
+            total += live;
+            total <= LAST_SLOT_LIVE_MAX
+        };
+        let mut segments = self.shrinkable(LAST_SLOT_LIVE_MAX);
+        segments.sort_unstable();
+        let chosen: Vec<(u64, u32)> = segments.into_iter().take_while(fits).collect();
+        let is_gain = chosen.len() as u32 + self.slots_untold() >= UNTOLD_MIN;
+        let tier = self.tier();
+        if chosen.is_empty() || !is_gain || !tier.open_for_deaths(&self.core, Source::Deaths) {
+            return false;
+        }
+        for (_, slot) in chosen.into_iter().take(CLEANED_PER_TURN as usize) {
+            self.tier().counters.segments_cleaned.add(1);
+            self.clean(slot, Fate::Keep);
+        }
+        self.tier().seal_open();
+        true
+    }
+
+    fn settled_slots(&self) -> impl Iterator<Item = u32> + '_ {
         let slots = &self.tier().slots;
         (0..slots.count()).filter(|&slot| {
-            slots.slot(slot).state() == SlotState::Written && slots.is_in_service(slot)
+            slots.slot(slot).state() == SlotState::Written
+                && slots.is_in_service(slot)
+                && self.is_settled(slot)
         })
     }
 
     /// The segment to be cleaned next; none where cleaning gains nothing.
     fn sparsest(&self) -> Option<u32> {
-        let tier = self.tier();
-        // What only tells of deaths gives way only where it must: they would have to be told again.
-        let is_candidate =
-            |slot: &u32| tier.is_room_wanted() || tier.slots.slot(*slot).live_items() > 0;
-        // A run has one item: moving it gains nothing.
-        let is_gain = |live: u64, slot: u32| live == 0 || tier.slots.slot(slot).run() == 1;
-        let may_be_dense = !self.core.config.evict && tier.is_room_wanted();
+        let may_be_dense = !self.core.config.evict && self.tier().is_room_wanted();
         let most = if may_be_dense {
             COMPACTING_LIVE_PART_MAX
         } else {
             CLEANING_LIVE_PART_MAX
         };
-        let segments: Vec<(u64, u32)> = self
-            .written_slots()
-            .filter(is_candidate)
-            .map(|slot| (self.live_part(slot), slot))
-            .filter(|&(live, slot)| live < most && is_gain(live, slot))
-            .collect();
+        let segments = self.shrinkable(most);
         let dead: u64 = segments.iter().map(|(live, _)| 1024 - live).sum();
         let (live, slot) = segments.into_iter().min()?;
-        // The live part of a single segment would fill as much of the next one, which would be cleaned in its turn.
-        (live == 0 || dead >= CLEANING_GAIN_MIN).then_some(slot)
+        (live == 0 || dead + self.room_at_hand() >= CLEANING_GAIN_MIN).then_some(slot)
     }
 
-    /// Live bytes of a segment in 1024ths of its size; 0 if all has expired.
+    /// The segments that cleaning may gain from, each with its live part, which is less than `most`.
+    fn shrinkable(&self, most: u64) -> Vec<(u64, u32)> {
+        self.settled_slots()
+            .filter(|&slot| self.can_shrink(slot))
+            .map(|slot| (self.live_part(slot), slot))
+            .filter(|&(live, _)| live < most)
+            .collect()
+    }
+
+    /// Room, in 1024ths of a segment, that what is moved finds before it takes another slot.
+    fn room_at_hand(&self) -> u64 {
+        match self.tier().room_in_open() {
+            Some(room) => room,
+            // A segment has to be written for their deaths anyway.
+            None if self.slots_untold() > 0 => 1024,
+            None => 0,
+        }
+    }
+
+    /// Whether moving what is alive in a segment can leave anything behind. Where nothing has died since it was filled
+    /// there is nothing to be gained, however much room it may have left: it was too little for the next item.
+    /// So everything that is moved without gain is moved once, and cleaning comes to an end.
+    fn can_shrink(&self, slot: u32) -> bool {
+        let tier = self.tier();
+        let state = tier.slots.slot(slot);
+        let Some(table) = tier.slots.table(slot) else {
+            return false;
+        };
+        if state.live_items() == 0 {
+            // What only tells of deaths gives way only where it must: they have to be told again.
+            return tier.is_room_wanted();
+        }
+        let records = table.table_offset - HEADER_BYTES as u64;
+        let has_room = table.is_partial && state.run() == 1;
+        has_room || state.live_bytes() < records || state.is_expired(self.core.now())
+    }
+
+    /// What is alive of a segment, with its part of the item table, in 1024ths of its size; 0 if all has expired.
     fn live_part(&self, slot: u32) -> u64 {
         let tier = self.tier();
         let state = tier.slots.slot(slot);
-        if state.live_items() == 0 || state.is_expired(self.core.now()) {
+        let items = u64::from(state.live_items());
+        if items > 0 && state.is_expired(self.core.now()) {
             return 0;
         }
-        if state.run() > 1 {
+        if state.run() > 1 && items > 0 {
+            // It has one item: moving it gains nothing.
             return 1024;
         }
-        state.live_bytes() * 1024 / tier.slots.segment_bytes()
+        let bytes = match items {
+            0 => self.deaths_needed(slot) * DEATH_BYTES as u64,
+            _ => state.live_bytes() + items * ENTRY_BYTES as u64,
+        };
+        // Even what only tells of few deaths needs a place for them.
+        (bytes * 1024 / tier.slots.segment_bytes()).max(1)
     }
 
     fn oldest(&self) -> Option<u32> {
         let slots = &self.tier().slots;
-        self.written_slots()
+        self.settled_slots()
+            .filter(|&slot| slots.slot(slot).live_items() > 0)
             .min_by_key(|&slot| slots.slot(slot).sequence())
-    }
-
-    /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere to go.
-    fn clean(&mut self, slot: u32, fate: Fate) -> bool {
-        let tier = self.tier();
-        let Some(table) = tier.slots.table(slot) else {
-            return false;
-        };
-        if tier.slots.slot(slot).live_items() == 0 {
-            self.retire_slot(slot);
-            return true;
-        }
-        let bytes = (table.table_offset as usize).next_multiple_of(BUFFER_ALIGNMENT);
-        let device = tier.slots.device_of(slot);
-        let mut buffer = tier.write_pool.take(bytes);
-        let read = tier.devices[device].read_at(&mut buffer[..bytes], tier.slots.offset_of(slot));
-        if let Err(error) = read {
-            tier.counters.read_errors.add(1);
-            let name = tier.devices[device].name();
-            tier.events
-                .tell_error(TierEventKind::ReadFailed, &name, &error);
-            buffer.fill(0);
-        }
-        if !self.move_live(slot, &buffer, fate) {
-            return false;
-        }
-        self.drop_unreadable(slot);
-        self.retire_slot(slot);
-        true
-    }
-
-    /// Moves (or drops) each item of a segment to which the index points; `buffer` holds the segment. False if
-    /// items have nowhere to go.
-    pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, fate: Fate) -> bool {
-        let started = Instant::now();
-        let items = self
-            .tier()
-            .slots
-            .table(slot)
-            .map_or(0, |table| table.room());
-        for item in 0..items {
-            if self.tier().slots.slot(slot).live_items() == 0 {
-                break;
-            }
-            loop {
-                match self.move_one(Location::on_device(slot, item), buffer, fate) {
-                    Appended::Done | Appended::Gone => break,
-                    Appended::Full => return self.give_up(slot, item),
-                    Appended::Busy if started.elapsed() > BUSY_MAX => {
-                        return self.give_up(slot, item);
-                    }
-                    Appended::Busy => self.pump_one(),
-                }
-            }
-        }
-        true
-    }
-
-    /// The segment stays, but what has left it so far is dead there.
-    fn give_up(&self, slot: u32, items: u32) -> bool {
-        if let Some(table) = self.tier().slots.table(slot) {
-            let write_number = table.write_number;
-            // Some of these died before and are told of twice; that does no harm.
-            for item in 0..items {
-                self.tier().deaths.note(Death { write_number, item });
-            }
-        }
-        false
-    }
-
-    fn move_one(&self, location: Location, buffer: &Buffer, fate: Fate) -> Appended {
-        let tier = self.tier();
-        let Some(table) = tier.slots.table(location.slot()) else {
-            return Appended::Gone;
-        };
-        let record = table.record(location.item());
-        let place = record.start as usize..record.end as usize;
-        let part = buffer.get(place).unwrap_or_default();
-        let Some(item) = record_item(part, table.write_number, location.item()) else {
-            return Appended::Gone;
-        };
-        // SAFETY: the record is whole, so an item lies there as it was written; the buffer outlives the
-        // use, and records are aligned to 4.
-        let raw = unsafe { RawItem::at(item.as_ptr()) };
-        let hash = self.core.hash(raw.key());
-        let found = self
-            .core
-            .index
-            .find(hash, |found| (found == location).then_some(()));
-        if found.is_none() {
-            return Appended::Gone;
-        }
-        let is_visible = tier.is_visible(&self.core, location, self.core.now());
-        let is_kept = fate == Fate::Keep || table.is_read_of_late(location.item(), tier.window());
-        if !is_visible || !is_kept {
-            self.drop_item(hash, location, is_visible);
-            return Appended::Gone;
-        }
-        let mut fields = raw.fields();
-        fields.expiry = table.expiry(location.item());
-        fields.win_sent |= table.is_win_sent(location.item());
-        let incoming = Incoming {
-            hash,
-            key: raw.key(),
-            value: raw.value(),
-            fields,
-            state: raw.state(),
-        };
-        tier.append(&self.core, &incoming, Source::Cleaner, |to| {
-            self.redirect(hash, location, to)
-        })
-    }
-
-    fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {
-        let chain = self.core.index.lock(hash);
-        let Some(slot) = chain.place_of(from) else {
-            return false;
-        };
-        // A client may have been told to recache it since its fields were read.
-        if self.tier().is_win_sent(from) {
-            self.tier().claim_win(to);
-        }
-        chain.replace(slot, to);
-        self.tier().remove_live(from);
-        true
-    }
-
-    fn drop_item(&self, hash: u64, location: Location, is_visible: bool) {
-        if self.core.remove_device_entry(hash, location) {
-            let events = self.core.flusher_events();
-            events.removed.add(1);
-            if is_visible {
-                self.tier().counters.evictions.add(1);
-                events.evicted.add(1);
-            } else {
-                events.expired.add(1);
-            }
-        }
-    }
-
-    /// Takes what points to a device that is gone out of the index.
-    pub(super) fn drop_device(&self, device: usize) {
-        let slots = self.tier().slots.of_device(device);
-        self.drop_all(|location| slots.contains(&location.slot()));
-    }
-
-    /// Takes what still points into a segment out of the index: its records cannot be read.
-    pub(super) fn drop_unreadable(&self, slot: u32) {
-        if self.tier().slots.slot(slot).live_items() > 0 {
-            self.drop_all(|location| location.slot() == slot);
-        }
-    }
-
-    fn drop_all(&self, is_lost: impl Fn(Location) -> bool) {
-        let level = self.core.index.scan_level();
-        for class in 0..1 << level {
-            self.core.index.remove_class(class, level, |location| {
-                let is_lost = location.is_on_device() && is_lost(location);
-                if is_lost {
-                    self.tier().remove_live(location);
-                    self.tier().counters.items_lost.add(1);
-                    self.core.flusher_events().removed.add(1);
-                    self.core.note_entries(-1);
-                }
-                is_lost
-            });
-        }
     }
 }

@@ -12,6 +12,7 @@ mod durable;
 mod flusher;
 mod format;
 mod location;
+mod mover;
 mod options;
 mod persist;
 mod reads;
@@ -48,6 +49,7 @@ use slots::Slots;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 /// The tier of one store.
 pub(crate) struct Tier {
@@ -243,6 +245,16 @@ impl Tier {
 
     pub fn is_sync(&self) -> bool {
         self.config.durability == Durability::Sync
+    }
+
+    /// As [`Tier::takes_items`], but looked at anew where it seems that they may not.
+    pub fn takes_items_after_all(&self, deadline: Instant) -> bool {
+        if self.is_in_service() && !self.takes_items() {
+            self.set_room_wanted(true);
+            let rest = deadline.saturating_duration_since(Instant::now());
+            self.flusher.wait_for_look(rest);
+        }
+        self.takes_items()
     }
 
     fn is_room_wanted(&self) -> bool {

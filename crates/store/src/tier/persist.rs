@@ -68,7 +68,7 @@ impl Flusher {
             }
         }
         while !self.has_told(deaths) {
-            if !self.tier().open_for_deaths(&self.core, Source::Memory) {
+            if !self.tier().open_for_deaths(&self.core, Source::Cleaner) {
                 // The next turn, which comes after slots have been freed, goes on from here.
                 return self.settle();
             }

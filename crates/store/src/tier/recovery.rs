@@ -300,6 +300,7 @@ impl Recovery<'_> {
         let mut table = Table::with_room(items as usize, header.write_number, None);
         table.epoch_shift = shift;
         table.table_offset = header.table_offset;
+        table.is_partial = is_partial(self.tier, header);
         table.deaths = parse_deaths(own_deaths).collect();
         let entries: Vec<TableEntry> = parse_entries(entries).take(items as usize).collect();
         for (number, entry) in entries.iter().enumerate() {
@@ -443,6 +444,12 @@ impl Recovery<'_> {
             .set(items.added.get() - items.removed.get());
         (physical, last)
     }
+}
+
+/// Whether a segment was, as it seems, finished long before it was full.
+fn is_partial(tier: &Tier, header: &SegmentHeader) -> bool {
+    let segment_bytes = tier.slots.segment_bytes();
+    header.segment_bytes() + segment_bytes / 4 <= u64::from(header.slots) * segment_bytes
 }
 
 /// An instant of another process in this one's seconds.

@@ -1,5 +1,6 @@
 //! From memory to the device.
 
+use super::Tier;
 use super::assembler::{Appended, Incoming, Source};
 use super::options::Durability;
 use crate::core::Core;
@@ -81,12 +82,18 @@ impl Core {
             }
             Appended::Gone => Spilled::Changed,
             Appended::Full => Spilled::Refused,
-            Appended::Busy if tier.config.durability == Durability::Cache => {
+            Appended::Busy if self.evicts_instead_of_waiting(tier) => {
                 tier.counters.evictions_device_slow.add(1);
                 Spilled::Refused
             }
             Appended::Busy => Spilled::Busy,
         }
+    }
+
+    /// Whether items are dropped where the device is slow: in a pure cache, but not when it is being closed.
+    fn evicts_instead_of_waiting(&self, tier: &Tier) -> bool {
+        let is_cache = tier.config.durability == Durability::Cache;
+        is_cache && self.reclaimer.write_out_until().is_none()
     }
 
     /// Makes a copy of an item in memory on the device, its shadow; the item stays.

@@ -34,6 +34,8 @@ pub(crate) struct Table {
     pub epoch_shift: i64,
     /// Where the records end and the item table begins, in bytes; 0 until the segment is complete.
     pub table_offset: u64,
+    /// It was finished before it was full.
+    pub is_partial: bool,
     /// Deaths that the segment tells of.
     pub deaths: Box<[Death]>,
     /// The segment's bytes, until they are on the device.
@@ -49,6 +51,7 @@ impl Table {
             write_number,
             epoch_shift: 0,
             table_offset: 0,
+            is_partial: false,
             deaths: Box::default(),
             buffer,
             entries: (0..=items).map(|_| Entry::default()).collect(),
@@ -66,6 +69,7 @@ impl Table {
             write_number: self.write_number,
             epoch_shift: self.epoch_shift,
             table_offset,
+            is_partial: self.is_partial,
             deaths,
             buffer: None,
             entries: self.entries[..=items as usize].iter().map(copy).collect(),

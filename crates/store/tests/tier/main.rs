@@ -3,6 +3,7 @@
 mod common;
 mod crash;
 mod faults;
+mod full;
 mod model;
 mod operations;
 mod restart;

@@ -84,12 +84,18 @@ fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, StoreError> 
     )
 }
 
-/// Stores until a request has to wait; returns its number, its reads started.
+/// Stores until a request has to wait and the device takes nothing any more; returns its number, its reads started.
 fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
     for number in 0..10_000 {
-        let outcome = try_set(handle, number);
-        if handle.needs_reads() {
-            return (number, handle.start_reads().unwrap());
+        let mut outcome = try_set(handle, number);
+        while handle.needs_reads() {
+            let id = handle.start_reads().unwrap();
+            if waits_for_device(handle, id) {
+                return (number, id);
+            }
+            handle.stage(id);
+            outcome = try_set(handle, number);
+            handle.unstage();
         }
         assert!(
             matches!(outcome, Ok(SetOutcome::Stored { .. })),
@@ -98,6 +104,18 @@ fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
         handle.quiescent();
     }
     panic!("everything found room");
+}
+
+/// Waits until a request has room, or until the store's own thread waits for the device again and again.
+fn waits_for_device(handle: &mut StoreHandle, id: ReadId) -> bool {
+    let waits = |handle: &StoreHandle| stats(handle.store()).waits;
+    let before = waits(handle);
+    let mut is_ready = false;
+    eventually("there is room, or the device takes nothing", || {
+        is_ready = is_done(handle, id);
+        is_ready || waits(handle) > before + 3
+    });
+    !is_ready
 }
 
 fn is_done(handle: &mut StoreHandle, id: ReadId) -> bool {

@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub bytes: usize,
     pub buffer: Arc<Buffer>,
     pub has_failed: bool,
+    /// It was finished before it was full.
+    pub is_partial: bool,
 }
 
 #[derive(Default)]
@@ -28,6 +30,8 @@ pub(super) struct Queue {
     /// Somebody waits for everything to be durable; counted up for each wish, and granted up to.
     pub drains_wanted: u64,
     pub drains_done: u64,
+    /// How often the flusher has looked for slots and found out whether there are any.
+    looks: u64,
 }
 
 /// What other threads tell the flusher, and it them.
@@ -82,6 +86,29 @@ impl FlusherDoor {
             .progress
             .wait_timeout_while(queue, time, |queue| queue.drains_done < mine);
         !waited.expect("no holder panics").1.timed_out()
+    }
+
+    /// The flusher knows again whether the devices are full.
+    pub(in crate::tier) fn note_look(&self) {
+        self.queue().looks += 1;
+        self.progress.notify_all();
+    }
+
+    /// Has the flusher look for slots and waits until it knows; at most for `time`.
+    pub fn wait_for_look(&self, time: Duration) {
+        let mut queue = self.queue();
+        // One that has begun already may have missed something.
+        let wanted = queue.looks + 2;
+        queue.is_wanted = true;
+        self.wake.notify_one();
+        let waited = self.progress.wait_timeout_while(queue, time, |queue| {
+            // Its sleep after the first look is cut short, too.
+            if !std::mem::replace(&mut queue.is_wanted, true) {
+                self.wake.notify_one();
+            }
+            queue.looks < wanted
+        });
+        drop(waited.expect("no holder panics"));
     }
 
     pub fn queued(&self) -> usize {

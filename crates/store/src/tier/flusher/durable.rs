@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
 const SEGMENTS_PER_SYNC: u64 = 64;
+/// The same as a part of all slots: what is not durable is neither cleaned nor evicted.
+const SYNC_PART: u64 = 16;
 
 impl Flusher {
     pub(super) fn sync_if_due(&mut self) {
@@ -21,19 +23,30 @@ impl Flusher {
         let grants_drains = self.drain_through.is_some_and(|through| {
             self.durable_through < through && self.written_through >= through
         });
-        if (is_idle && is_wanted) || is_old || grants_drains || unsynced >= SEGMENTS_PER_SYNC {
+        let most = SEGMENTS_PER_SYNC.min(u64::from(tier.slots.count()) / SYNC_PART);
+        if (is_idle && is_wanted) || is_old || grants_drains || unsynced >= most {
             self.sync();
         }
     }
 
-    fn drains_wanted(&self) -> bool {
+    /// Whether the segment with this write number is durable, and all before it.
+    pub(in crate::tier) fn is_durable(&self, write_number: u64) -> bool {
+        write_number <= self.durable_through
+    }
+
+    pub(super) fn drains_wanted(&self) -> bool {
         let queue = self.tier().flusher.queue();
         queue.drains_wanted > queue.drains_done
     }
 
+    /// Whether something that has been written is not durable yet.
+    pub(in crate::tier) fn is_behind(&self) -> bool {
+        self.written_through > self.durable_through
+    }
+
     /// Makes what has been written durable now.
     pub(in crate::tier) fn sync_if_behind(&mut self) {
-        if self.written_through > self.durable_through {
+        if self.is_behind() {
             self.sync();
         }
     }

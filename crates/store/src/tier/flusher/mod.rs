@@ -141,17 +141,16 @@ impl Flusher {
             self.engine.wait();
             return;
         }
-        let time = if self.waiting.is_empty() {
-            TICK
-        } else {
-            GRACE_TICK
+        let time = match self.waiting.is_empty() && !self.drains_wanted() {
+            true => TICK,
+            false => GRACE_TICK,
         };
         let queue = self.tier().flusher.queue();
         let idle = |queue: &mut Queue| {
             queue.jobs.is_empty()
                 && !queue.is_wanted
                 && !queue.stop
-                && queue.drains_wanted == queue.drains_done
+                && queue.drains_wanted == self.drains_seen
         };
         let door = &self.tier().flusher;
         let waited = door.wake.wait_timeout_while(queue, time, idle);
@@ -176,7 +175,7 @@ impl Flusher {
 
     /// Writes a segment soon, whatever there is to be written.
     pub(super) fn write_deaths(&mut self) {
-        self.tier().open_for_deaths(&self.core, Source::Memory);
+        self.tier().open_for_deaths(&self.core, Source::Cleaner);
         self.tier().seal_open();
         self.take_jobs();
     }

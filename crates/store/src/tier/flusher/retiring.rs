@@ -78,9 +78,10 @@ impl Flusher {
         waiting.map(|waiting| waiting.run).sum()
     }
 
-    /// Whether slots wait only for deaths to be written.
-    pub(in crate::tier) fn waits_for_deaths(&self) -> bool {
-        let durable = self.deaths_durable;
-        self.waiting.iter().any(|waiting| waiting.death > durable)
+    /// Slots that wait for deaths of which no segment tells yet.
+    pub(in crate::tier) fn slots_untold(&self) -> u32 {
+        let told = self.tier().deaths.told();
+        let waiting = self.waiting.iter().filter(|waiting| waiting.death > told);
+        waiting.map(|waiting| waiting.run).sum()
     }
 }

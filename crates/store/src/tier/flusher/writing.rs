@@ -4,8 +4,8 @@ use super::door::Job;
 use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
 use crate::tier::assembler::put_header;
-use crate::tier::cleaner::Fate;
 use crate::tier::format::{Death, WHOLE_SEGMENT};
+use crate::tier::mover::Fate;
 use crate::tier::options::TierEventKind;
 use crate::tier::slots::SlotState;
 use std::io;
@@ -105,7 +105,8 @@ impl Flusher {
         let _marks = tier.marks.lock().expect("no holder panics");
         let table = tier.slots.table(job.slot).expect("being written");
         let deaths = std::mem::take(&mut job.deaths);
-        let table = table.completed(job.header.items, job.header.table_offset, deaths);
+        let mut table = table.completed(job.header.items, job.header.table_offset, deaths);
+        table.is_partial = job.is_partial;
         tier.slots
             .replace_table(job.slot, table, || self.core.epochs.retire());
         tier.slots.slot(job.slot).set_state(SlotState::Written);

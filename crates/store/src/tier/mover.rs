@@ -1,0 +1,220 @@
+//! What is alive in a segment moves to another one, or is dropped.
+
+use super::assembler::{Appended, Incoming, Source};
+use super::flusher::Flusher;
+use super::format::{Death, record_item};
+use super::options::TierEventKind;
+use crate::device::{BUFFER_ALIGNMENT, Buffer};
+use crate::index::Location;
+use crate::item::RawItem;
+use std::time::{Duration, Instant};
+
+/// How long moving waits for the device before it gives up.
+const BUSY_MAX: Duration = Duration::from_secs(10);
+
+/// What becomes of the live items of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// All move to another segment.
+    Keep,
+    /// Those read of late move, up to half a segment of them; the others are dropped. So each slot gained costs at most
+    /// one written, also where everything has been read of late.
+    KeepRead,
+    /// All are dropped.
+    Drop,
+}
+
+/// Half a segment.
+const KEPT_PART: u64 = 2;
+
+impl Fate {
+    /// Bytes that may move.
+    fn budget(self, segment_bytes: u64) -> u64 {
+        match self {
+            Fate::Keep => u64::MAX,
+            Fate::KeepRead => segment_bytes / KEPT_PART,
+            Fate::Drop => 0,
+        }
+    }
+}
+
+impl Flusher {
+    /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere to go.
+    pub(super) fn clean(&mut self, slot: u32, fate: Fate) -> bool {
+        let tier = self.tier();
+        let Some(table) = tier.slots.table(slot) else {
+            return false;
+        };
+        if tier.slots.slot(slot).live_items() == 0 {
+            self.retire_slot(slot);
+            return true;
+        }
+        let bytes = (table.table_offset as usize).next_multiple_of(BUFFER_ALIGNMENT);
+        let device = tier.slots.device_of(slot);
+        let mut buffer = tier.write_pool.take(bytes);
+        let read = tier.devices[device].read_at(&mut buffer[..bytes], tier.slots.offset_of(slot));
+        if let Err(error) = read {
+            tier.counters.read_errors.add(1);
+            let name = tier.devices[device].name();
+            tier.events
+                .tell_error(TierEventKind::ReadFailed, &name, &error);
+            buffer.fill(0);
+        }
+        if !self.move_live(slot, &buffer, fate) {
+            return false;
+        }
+        self.drop_unreadable(slot);
+        self.retire_slot(slot);
+        true
+    }
+
+    /// Moves (or drops) each item of a segment to which the index points; `buffer` holds the segment. False if
+    /// items have nowhere to go.
+    pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, fate: Fate) -> bool {
+        let started = Instant::now();
+        let table = self.tier().slots.table(slot);
+        let items = table.map_or(0, |table| table.room());
+        let mut budget = fate.budget(self.tier().slots.segment_bytes());
+        let mut moved = Vec::new();
+        for item in 0..items {
+            if self.tier().slots.slot(slot).live_items() == 0 {
+                break;
+            }
+            let location = Location::on_device(slot, item);
+            loop {
+                match self.move_one(location, buffer, fate, &mut budget) {
+                    Appended::Done => break moved.push(item),
+                    Appended::Gone => break,
+                    Appended::Full => return self.give_up(slot, &moved),
+                    Appended::Busy if started.elapsed() > BUSY_MAX || !self.has_prospects() => {
+                        return self.give_up(slot, &moved);
+                    }
+                    Appended::Busy => self.pump_one(),
+                }
+            }
+        }
+        true
+    }
+
+    /// The segment stays, but what has been moved out of it is dead there.
+    fn give_up(&self, slot: u32, moved: &[u32]) -> bool {
+        if let Some(table) = self.tier().slots.table(slot) {
+            let write_number = table.write_number;
+            for &item in moved {
+                self.tier().deaths.note(Death { write_number, item });
+            }
+        }
+        false
+    }
+
+    fn move_one(
+        &self,
+        location: Location,
+        buffer: &Buffer,
+        fate: Fate,
+        budget: &mut u64,
+    ) -> Appended {
+        let tier = self.tier();
+        let Some(table) = tier.slots.table(location.slot()) else {
+            return Appended::Gone;
+        };
+        let record = table.record(location.item());
+        let place = record.start as usize..record.end as usize;
+        let part = buffer.get(place).unwrap_or_default();
+        let Some(item) = record_item(part, table.write_number, location.item()) else {
+            return Appended::Gone;
+        };
+        // SAFETY: the record is whole, so an item lies there as it was written; the buffer outlives the
+        // use, and records are aligned to 4.
+        let raw = unsafe { RawItem::at(item.as_ptr()) };
+        let hash = self.core.hash(raw.key());
+        let found = self
+            .core
+            .index
+            .find(hash, |found| (found == location).then_some(()));
+        if found.is_none() {
+            return Appended::Gone;
+        }
+        let is_visible = tier.is_visible(&self.core, location, self.core.now());
+        let is_wanted = || table.is_read_of_late(location.item(), tier.window());
+        let bytes = part.len() as u64;
+        let is_kept = fate == Fate::Keep || (bytes <= *budget && is_wanted());
+        if !is_visible || !is_kept {
+            self.drop_item(hash, location, is_visible);
+            return Appended::Gone;
+        }
+        let mut fields = raw.fields();
+        fields.expiry = table.expiry(location.item());
+        fields.win_sent |= table.is_win_sent(location.item());
+        let incoming = Incoming {
+            hash,
+            key: raw.key(),
+            value: raw.value(),
+            fields,
+            state: raw.state(),
+        };
+        let appended = tier.append(&self.core, &incoming, Source::Cleaner, |to| {
+            self.redirect(hash, location, to)
+        });
+        if appended == Appended::Done {
+            *budget = budget.saturating_sub(bytes);
+        }
+        appended
+    }
+
+    fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {
+        let chain = self.core.index.lock(hash);
+        let Some(slot) = chain.place_of(from) else {
+            return false;
+        };
+        // A client may have been told to recache it since its fields were read.
+        if self.tier().is_win_sent(from) {
+            self.tier().claim_win(to);
+        }
+        chain.replace(slot, to);
+        self.tier().remove_live(from);
+        true
+    }
+
+    fn drop_item(&self, hash: u64, location: Location, is_visible: bool) {
+        if self.core.remove_device_entry(hash, location) {
+            let events = self.core.flusher_events();
+            events.removed.add(1);
+            if is_visible {
+                self.tier().counters.evictions.add(1);
+                events.evicted.add(1);
+            } else {
+                events.expired.add(1);
+            }
+        }
+    }
+
+    /// Takes what points to a device that is gone out of the index.
+    pub(super) fn drop_device(&self, device: usize) {
+        let slots = self.tier().slots.of_device(device);
+        self.drop_all(|location| slots.contains(&location.slot()));
+    }
+
+    /// Takes what still points into a segment out of the index: its records cannot be read.
+    pub(super) fn drop_unreadable(&self, slot: u32) {
+        if self.tier().slots.slot(slot).live_items() > 0 {
+            self.drop_all(|location| location.slot() == slot);
+        }
+    }
+
+    fn drop_all(&self, is_lost: impl Fn(Location) -> bool) {
+        let level = self.core.index.scan_level();
+        for class in 0..1 << level {
+            self.core.index.remove_class(class, level, |location| {
+                let is_lost = location.is_on_device() && is_lost(location);
+                if is_lost {
+                    self.tier().remove_live(location);
+                    self.tier().counters.items_lost.add(1);
+                    self.core.flusher_events().removed.add(1);
+                    self.core.note_entries(-1);
+                }
+                is_lost
+            });
+        }
+    }
+}

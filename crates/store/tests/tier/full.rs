@@ -1,0 +1,69 @@
+//! A device on which hardly anything is dead: what is gained by cleaning it ends, and so does an orderly stop.
+
+use crate::common::*;
+use farcache_store::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const KEYS: u32 = 1400;
+const BYTES: usize = 4000;
+
+/// How long nothing may be written before the device counts as being left alone.
+const REST: Duration = Duration::from_millis(500);
+
+/// More than the device holds, stored, partly overwritten and all of it read of late.
+fn overfill(store: &Arc<Store>) {
+    let mut handle = store.handle();
+    for number in 0..KEYS {
+        set(&mut handle, number, 0, BYTES);
+    }
+    let mut state = 7u32;
+    for _ in 0..3 * KEYS {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let number = (state >> 8) % KEYS;
+        // Half of the changes go to a tenth of the keys.
+        let number = if state >> 31 == 0 {
+            number / 10
+        } else {
+            number
+        };
+        set(&mut handle, number, 1, BYTES);
+        get_with(&mut handle, state % KEYS, Access::Use);
+    }
+}
+
+#[test]
+fn cleaning_that_gains_nothing_ends() {
+    let device = device(4 << 20);
+    let store = open(&device);
+    overfill(&store);
+    let (mut seen, mut since) = (0, Instant::now());
+    eventually("the device is left alone", || {
+        let written = stats(&store).segments_written;
+        if written != seen {
+            (seen, since) = (written, Instant::now());
+        }
+        since.elapsed() > REST
+    });
+    let tier = stats(&store);
+    assert!(tier.bytes_written < 8 * tier.bytes_from_memory, "{tier:?}");
+}
+
+#[test]
+fn an_orderly_stop_drops_what_has_no_room_and_writes_little_more_than_memory_holds() {
+    let device = device(4 << 20);
+    let store = open(&device);
+    overfill(&store);
+    assert!(store.sync_tier(PATIENCE));
+    let before = stats(&store);
+    assert!(store.shutdown(PATIENCE));
+    let tier = stats(&store);
+    let written = tier.bytes_written - before.bytes_written;
+    assert!(written < 8 << 20, "{before:?} {tier:?}");
+    let items = store.stats().items;
+    assert_eq!(items, tier.items, "nothing is left in memory");
+    assert!(store.stats().evictions > 0, "not all had room");
+    drop(store);
+    let store = open(&device);
+    assert_eq!(stats(&store).items_recovered, items);
+}
