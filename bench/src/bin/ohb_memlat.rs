@@ -121,6 +121,7 @@ impl Options {
     ) -> std::io::Result<LatencyRow> {
         let items = Items::new(value_bytes, self.key_bytes, self.keys, !self.stored);
         if !self.stored {
+            session.register(items.memory())?;
             items.store(session)?;
             items.verify(session)?;
         }

@@ -97,6 +97,7 @@ impl Options {
         let mut rows = Vec::new();
         for &value_bytes in &self.sizes.0 {
             let items = Items::new(value_bytes, self.key_bytes, self.keys, true);
+            session.register(items.memory())?;
             items.store(session)?;
             items.verify(session)?;
             for &benchmark in &self.benchmarks {
@@ -137,6 +138,9 @@ fn be_worker() -> io::Result<()> {
             session.connect()?;
             let with_values = task.benchmark != Benchmark::Get;
             let items = Items::new(task.value_bytes, task.key_bytes, task.keys, with_values);
+            if with_values {
+                session.register(items.memory())?;
+            }
             Ok((session, items))
         },
         |task, (mut session, items)| {

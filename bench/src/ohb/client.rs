@@ -1,9 +1,9 @@
 //! The client library as a [`Session`].
 
-use super::session::Session;
+use super::session::{Session, StoredValue};
 use farcache_client::{
-    Client, ClientConfig, Delivery, GetManyRequest, Operation, ReceiveBytes, Reply, Request, Store,
-    Value, Values,
+    Client, ClientConfig, Delivery, GetManyRequest, LentMemory, Operation, ReceiveBytes, Reply,
+    Request, SendBytes, Store, Value, Values,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -47,6 +47,7 @@ pub struct ClientSession {
     /// The same for multi-gets.
     many: Vec<Values>,
     eager_bytes_max: usize,
+    registered: Option<Arc<LentMemory>>,
 }
 
 /// What is under way.
@@ -72,6 +73,7 @@ impl ClientSession {
             rooms: Vec::new(),
             many: Vec::new(),
             eager_bytes_max: config.eager_bytes_max,
+            registered: None,
         })
     }
 
@@ -103,11 +105,23 @@ impl ClientSession {
     }
 
     /// Small values are copied into the message; large ones are sent from where they lie.
-    fn lend<'a>(&self, value: &'a Arc<Vec<u8>>) -> Value<'a> {
+    fn lend<'a>(&self, value: &'a StoredValue<'_>) -> Value<'a> {
         match value.len() > self.eager_bytes_max {
-            true => Value::from(Arc::clone(value)),
+            true => SendBytes::part_of(Arc::clone(value.memory), value.range.clone()).into(),
             false => Value::Copied(value),
         }
+    }
+
+    /// Registers the memory that values will be sent from, instead of what was registered before.
+    ///
+    /// # Errors
+    /// The network's.
+    pub fn register(&mut self, memory: &Arc<Vec<u8>>) -> io::Result<()> {
+        let memory = Arc::new(LentMemory::of(Arc::clone(memory)));
+        if let Some(before) = self.registered.replace(Arc::clone(&memory)) {
+            self.client.unregister(&before);
+        }
+        self.client.register(&memory).map_err(io::Error::other)
     }
 
     fn finish_one(&mut self, request: Request, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
@@ -158,7 +172,7 @@ impl Session for ClientSession {
         }
     }
 
-    fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+    fn set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
         let stored = self.client.set(key, self.lend(value), 0);
         stored.map(drop).map_err(io::Error::other)
     }
@@ -179,7 +193,7 @@ impl Session for ClientSession {
         Ok(())
     }
 
-    fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+    fn begin_set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
         let store = Store::set(key, self.lend(value));
         let request = self.client.submit(Operation::Store(store));
         self.begun.push_back(Begun::One(request));

@@ -1,8 +1,9 @@
 //! The keys and values of a benchmark.
 
-use super::session::Session;
+use super::session::{Session, StoredValue};
 use crate::load::keys::{KeyId, KeyShape};
 use crate::load::values::{ValueSizes, Values};
+use farcache_client::zeroed_memory;
 use std::io;
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ const STORED_TOGETHER_BYTES: usize = 32 << 10;
 pub struct Items {
     keys: Vec<u8>,
     key_bytes: usize,
-    values: Vec<Arc<Vec<u8>>>,
+    /// One value behind the other.
+    values: Arc<Vec<u8>>,
     value_bytes: usize,
 }
 
@@ -42,15 +44,13 @@ impl Items {
             0
         };
         let content = Values::new(ValueSizes::fixed(value_bytes));
-        let value = |id: usize| {
-            let mut value = Vec::with_capacity(value_bytes);
-            content.push(id as KeyId, &mut value);
-            Arc::new(value)
-        };
+        let mut values = zeroed_memory(made * value_bytes);
+        values.clear();
+        (0..made).for_each(|id| content.push(id as KeyId, &mut values));
         Items {
             keys,
             key_bytes,
-            values: (0..made).map(value).collect(),
+            values: Arc::new(values),
             value_bytes,
         }
     }
@@ -75,9 +75,18 @@ impl Items {
     ///
     /// # Panics
     /// If there are no values.
-    pub fn value(&self, number: u64) -> &Arc<Vec<u8>> {
+    pub fn value(&self, number: u64) -> StoredValue<'_> {
         let index = (number % self.count() as u64) as usize;
-        &self.values[index % self.values.len()]
+        let start = index * self.value_bytes % self.values.len();
+        StoredValue {
+            memory: &self.values,
+            range: start..start + self.value_bytes,
+        }
+    }
+
+    /// The memory of all values.
+    pub fn memory(&self) -> &Arc<Vec<u8>> {
+        &self.values
     }
 
     /// Carries out the operation with this number; shows the value if it fetches one.
@@ -92,7 +101,7 @@ impl Items {
         see: &mut dyn FnMut(&[u8]),
     ) -> io::Result<()> {
         match stores {
-            true => session.set(self.key(number), self.value(number)),
+            true => session.set(self.key(number), &self.value(number)),
             false => session.get(self.key(number), see),
         }
     }
@@ -103,7 +112,7 @@ impl Items {
     /// Those of the session.
     pub fn begin(&self, session: &mut impl Session, number: u64, stores: bool) -> io::Result<()> {
         match stores {
-            true => session.begin_set(self.key(number), self.value(number)),
+            true => session.begin_set(self.key(number), &self.value(number)),
             false => session.begin_get(self.key(number)),
         }
     }
@@ -122,7 +131,7 @@ impl Items {
     /// Those of the session, and a value that is another than the one stored.
     pub fn verify(&self, session: &mut impl Session) -> io::Result<()> {
         self.for_each(session, false, |number, value| {
-            match *value == ***self.value(number) {
+            match *value == *self.value(number) {
                 true => Ok(()),
                 false => Err(io::Error::other(format!(
                     "the value of item {number} is not the one stored"

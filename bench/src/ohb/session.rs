@@ -1,7 +1,25 @@
 //! What the benchmarks ask of a client.
 
 use std::io;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
+
+/// A value to be stored, in the memory of all values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredValue<'a> {
+    /// All values.
+    pub memory: &'a Arc<Vec<u8>>,
+    /// Which of it.
+    pub range: Range<usize>,
+}
+
+impl Deref for StoredValue<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.range.clone()]
+    }
+}
 
 /// A client, with blocking calls, and with operations that are begun and finished in the same order.
 pub trait Session {
@@ -15,7 +33,7 @@ pub trait Session {
     ///
     /// # Errors
     /// Where it failed.
-    fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()>;
+    fn set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()>;
 
     /// Begins to fetch a value.
     ///
@@ -33,7 +51,7 @@ pub trait Session {
     ///
     /// # Errors
     /// Where it cannot be begun.
-    fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()>;
+    fn begin_set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()>;
 
     /// Sends off what was begun; what was begun together travels together.
     ///
@@ -144,7 +162,7 @@ pub mod fake {
             self.finish(see)
         }
 
-        fn set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+        fn set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
             self.begin_set(key, value)?;
             self.finish(&mut |_| ())
         }
@@ -161,7 +179,7 @@ pub mod fake {
             Ok(())
         }
 
-        fn begin_set(&mut self, key: &[u8], value: &Arc<Vec<u8>>) -> io::Result<()> {
+        fn begin_set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
             self.values.insert(key.to_vec(), value.to_vec());
             self.begin(Vec::new());
             Ok(())

@@ -3,10 +3,11 @@
 //! Both kinds are either Rust's own memory, given away and given back, or memory that somebody else
 //! answers for (a C program's buffer), which only `unsafe` code can bring in.
 
+use crate::huge_pages;
 use stable_deref_trait::StableDeref;
 use std::any::Any;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
@@ -47,9 +48,10 @@ impl Foreign {
 pub struct LentMemory {
     start: NonNull<u8>,
     bytes: usize,
+    _keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: an address and a length, which say nothing of who may use what stands there.
+// SAFETY: an address and a length, which say nothing of who may use what stands there; the keeper may be sent itself.
 unsafe impl Send for LentMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for LentMemory {}
@@ -62,7 +64,26 @@ impl LentMemory {
     /// until the result is dropped and no port has it registered any more.
     #[must_use]
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Self {
-        LentMemory { start, bytes }
+        LentMemory {
+            start,
+            bytes,
+            _keeper: None,
+        }
+    }
+
+    /// The memory of a vector, which lives until the result is dropped at least.
+    #[must_use]
+    pub fn of(bytes: Arc<Vec<u8>>) -> Self {
+        LentMemory {
+            start: NonNull::from(&bytes[..]).cast(),
+            bytes: bytes.len(),
+            _keeper: Some(bytes),
+        }
+    }
+
+    /// Asks the system to put it into huge pages, now where it can do that. What stands there stays.
+    pub fn prefer_huge_pages(&self) {
+        huge_pages::prefer_now(self.start, self.bytes);
     }
 
     /// Its first byte.
@@ -92,9 +113,20 @@ impl LentMemory {
     }
 }
 
+/// A vector of so many zeros, in huge pages where it is long and the system has them. What is not touched takes no memory.
+#[must_use]
+pub fn zeroed_memory(bytes: usize) -> Vec<u8> {
+    let zeros = vec![0; bytes];
+    if bytes >= huge_pages::HUGE_FROM_BYTES {
+        huge_pages::prefer(NonNull::from(&zeros[..]).cast(), bytes);
+    }
+    zeros
+}
+
 enum Source {
     Owned(Vec<u8>),
     Shared(Arc<Vec<u8>>),
+    Part(Arc<Vec<u8>>, Range<usize>),
     Foreign(Foreign),
 }
 
@@ -118,12 +150,23 @@ impl SendBytes {
         }))
     }
 
+    /// A value that is part of a shared vector.
+    ///
+    /// # Panics
+    /// Where the vector has no such part.
+    #[must_use]
+    pub fn part_of(bytes: Arc<Vec<u8>>, part: Range<usize>) -> Self {
+        assert!(bytes.get(part.clone()).is_some(), "no part of the vector");
+        SendBytes(Source::Part(bytes, part))
+    }
+
     /// The value as a vector; copied unless it was given as one, or nobody else shares it.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Source::Owned(bytes) => bytes,
             Source::Shared(bytes) => Arc::unwrap_or_clone(bytes),
+            Source::Part(bytes, range) => bytes[range].to_vec(),
             Source::Foreign(foreign) => foreign.bytes().to_vec(),
         }
     }
@@ -136,6 +179,7 @@ impl Deref for SendBytes {
         match &self.0 {
             Source::Owned(bytes) => bytes,
             Source::Shared(bytes) => bytes,
+            Source::Part(bytes, range) => &bytes[range.clone()],
             Source::Foreign(foreign) => foreign.bytes(),
         }
     }
@@ -197,6 +241,8 @@ impl ReceiveBytes {
     #[must_use]
     pub fn make_room(&mut self, bytes: usize) -> bool {
         match &mut self.0 {
+            // Zeros that the system gives need not be written, and what was there need not be moved.
+            Room::Owned(room) if bytes > room.capacity() => *room = zeroed_memory(bytes),
             Room::Owned(room) => room.resize(bytes, 0),
             Room::Foreign(foreign) if bytes > foreign.capacity_bytes => return false,
             Room::Foreign(foreign) => foreign.bytes = bytes,
@@ -282,6 +328,12 @@ mod tests {
         let shared = Arc::new(vec![3]);
         assert_eq!(&SendBytes::from(Arc::clone(&shared))[..], [3]);
         assert_eq!(Arc::strong_count(&shared), 1);
+        let memory = Arc::new(vec![4, 5, 6]);
+        let lent = LentMemory::of(Arc::clone(&memory));
+        lent.prefer_huge_pages();
+        let part = SendBytes::part_of(memory, 1..3);
+        assert!(lent.contains(&part));
+        assert_eq!(part.into_vec(), [5, 6]);
     }
 
     #[test]
@@ -289,6 +341,10 @@ mod tests {
         let mut owned = ReceiveBytes::from(vec![9]);
         assert!(owned.make_room(3));
         assert_eq!(owned.len(), 3);
+        assert!(owned.make_room(9 << 20));
+        assert_eq!(owned.len(), 9 << 20);
+        assert!(owned.make_room(1));
+        assert_eq!(owned.len(), 1);
         let mut memory = [0u8; 4];
         let start = NonNull::from(&mut memory).cast();
         // SAFETY: the array outlives the room and is not touched meanwhile.

@@ -21,6 +21,7 @@ pub mod bytes;
 pub mod error;
 pub mod frame;
 pub mod grant;
+mod huge_pages;
 pub mod inbox;
 pub mod memory;
 pub mod port;

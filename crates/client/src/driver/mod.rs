@@ -121,6 +121,8 @@ fn watch(events: &OwnedFd, descriptor: &impl AsFd) -> io::Result<()> {
 impl Driver {
     /// Registers memory with the fabric, now or when it is opened.
     pub(crate) fn register(&mut self, memory: &Arc<LentMemory>) -> Result<(), Error> {
+        // Before its pages are pinned.
+        memory.prefer_huge_pages();
         if let Some(port) = &mut self.fabric {
             let registered = port.register(memory);
             registered.map_err(|error| Error::Configuration(error.to_string().into()))?;

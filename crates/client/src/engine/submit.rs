@@ -8,7 +8,7 @@ use crate::Error;
 use crate::operation::{Delivery, Operation, Route, Value};
 use crate::values::{Entry, Place, Values};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use farcache_fabric::bytes::SendBytes;
+use farcache_fabric::bytes::{SendBytes, zeroed_memory};
 
 impl Engine {
     /// Takes an operation. It ends in time, whatever happens; one that cannot be sent at all has
@@ -241,7 +241,11 @@ fn large(value: Value<'_>, eager_bytes_max: usize) -> Result<SendBytes, Value<'_
         return Err(value);
     }
     Ok(match value {
-        Value::Copied(bytes) => bytes.to_vec().into(),
+        Value::Copied(bytes) => {
+            let mut copy = zeroed_memory(bytes.len());
+            copy.copy_from_slice(bytes);
+            copy.into()
+        }
         Value::Lent(bytes) => bytes,
     })
 }
