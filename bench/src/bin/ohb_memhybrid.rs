@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use farcache_bench::host_memory;
 use farcache_bench::hybrid::device_limit::{self, DeviceLimit};
 use farcache_bench::hybrid::{Part, Report, Scan, ScanMode, run};
@@ -67,7 +68,7 @@ struct Options {
     #[arg(long)]
     farcached: Option<PathBuf>,
     /// Program of memcached; left out where it is empty.
-    #[arg(long, default_value = "memcached")]
+    #[arg(long, default_value = "memcached", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     memcached: PathBuf,
     /// Core of the servers.
     #[arg(long)]

@@ -84,6 +84,15 @@ pub enum KeyPicker {
         /// The next key.
         next: KeyId,
     },
+    /// Each once, those that were stored one after the other far apart; from the start again after the last.
+    Scattered {
+        /// The first key.
+        first: KeyId,
+        /// How many keys there are.
+        keys: KeyId,
+        /// Keys chosen so far, modulo their number.
+        chosen: KeyId,
+    },
 }
 
 impl KeyPicker {
@@ -106,6 +115,15 @@ impl KeyPicker {
             KeyPicker::Sequential { keys, next } => {
                 let id = *next;
                 *next = if id + 1 == *keys { 0 } else { id + 1 };
+                id
+            }
+            KeyPicker::Scattered {
+                first,
+                keys,
+                chosen,
+            } => {
+                let id = *first + scatter(u64::from(*chosen), u64::from(*keys));
+                *chosen = (*chosen + 1) % *keys;
                 id
             }
         }
@@ -175,11 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn sequential_wraps_and_uniform_reaches_all() {
+    fn sequential_wraps_and_the_others_reach_all() {
         let mut random = SmallRng::seed_from_u64(2);
         let mut sequential = KeyPicker::Sequential { keys: 3, next: 1 };
         let order: Vec<_> = (0..5).map(|_| sequential.pick(&mut random)).collect();
         assert_eq!(order, [1, 2, 0, 1, 2]);
+        let mut scattered = KeyPicker::Scattered {
+            first: 10,
+            keys: 5,
+            chosen: 0,
+        };
+        let once: HashSet<_> = (0..5).map(|_| scattered.pick(&mut random)).collect();
+        assert_eq!(once, (10..15).collect());
         let mut uniform = KeyPicker::Uniform { keys: 8 };
         let seen: HashSet<_> = (0..400).map(|_| uniform.pick(&mut random)).collect();
         assert_eq!(seen.len(), 8);
