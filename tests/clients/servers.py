@@ -60,7 +60,7 @@ class Server:
         self.host, self.port, self.socket_path, self.tls = "127.0.0.1", None, None, None
         self.log_path = folder / f"server-{transport}.log"
         command = [path or binary(), *self._place(folder), *options]
-        if os.geteuid() == 0:
+        if os.geteuid() == 0 and "-u" not in options:
             command += ["-u", "root"]
         environment = {**os.environ, **(environment or {})}
         with open(self.log_path, "ab") as log:

@@ -69,9 +69,9 @@ def start(tmp_path_factory, server_path):
     """Starts servers that end with the test, and must end well."""
     running = []
 
-    def start_one(transport="tcp", options=(), **more):
+    def start_one(transport="tcp", options=(), path=server_path, **more):
         folder = tmp_path_factory.mktemp("server")
-        running.append(servers.Server(folder, transport, options, path=server_path, **more))
+        running.append(servers.Server(folder, transport, options, path=path, **more))
         return running[-1]
 
     yield start_one

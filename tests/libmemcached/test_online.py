@@ -1,5 +1,10 @@
 """Operations on servers: the same program says the same with the system's library and with ours."""
 
+import os
+import shutil
+import subprocess
+import tempfile
+
 import pytest
 import runs
 import servers
@@ -67,6 +72,37 @@ def test_names_and_passwords(compile_program, drop_in, start, tmp_path, transpor
     expected = runs.run(program, arguments)
     assert len(expected) >= 10 and "data: set 0 get 0 'value' 3" in expected
     assert runs.run(program, arguments, drop_in, transport) == expected
+
+
+def test_passwords_in_text(compile_program, drop_in, start, tmp_path):
+    """Servers that want the password in text (-Y), which libmemcached cannot tell them: with ours the program says what it
+    says with the system's library and a server that wants it in the binary protocol."""
+    users = tmp_path / "users"
+    users.write_text("bob:builder\n")
+    program, environment = compile_program("authenticated.c"), {"MEMCACHED_SASL_PWDB": str(users)}
+    binary = start(options=["-S"], path=servers.binary(), environment=environment)
+    expected = runs.run(program, (binary.host, binary.port, "bob", "builder"))
+    assert "data: set 0 get 0 'value' 3" in expected
+    text = start(options=["-Y", str(users)])
+    assert runs.run(program, (text.host, text.port, "bob", "builder"), drop_in, "auto") == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_a_server_that_has_changed_its_user_shares_memory_with_that_one(drop_in, start):
+    server = start(options=["-u", "nobody"])
+    folder = tempfile.mkdtemp()
+    try:
+        # Where that user can read them.
+        shutil.copytree(drop_in, folder, dirs_exist_ok=True)
+        os.chmod(folder, 0o755)
+        user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+        environment = dict(os.environ, LD_LIBRARY_PATH=folder, FARCACHE_TRANSPORT="fabric", UCX_LOG_LEVEL="error")
+        command = [*user, "memcping", f"--servers={server.host}:{server.port}"]
+        subprocess.run(command, env=environment, check=True, timeout=runs.PROGRAM_SECONDS_MAX)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert runs.fabric_messages(server) >= 1
 
 
 def test_pools_and_questions(compile_program, drop_in, start):

@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
 use farcache_fabric::ucx;
+use rustix::process::DumpableBehavior;
 use std::io;
 use std::sync::Arc;
 
@@ -40,6 +41,9 @@ pub fn open(shared: &Shared) -> io::Result<Option<Opened>> {
 }
 
 fn open_ucx(shared: &Shared) -> Result<Opened, Error> {
+    // Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the
+    // system refuses with a process that has changed its user (-u) and has not said this.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
     let network = ucx::Network::open(ucx::Settings::default())?;
     let (start, bytes) = shared.store.lend_memory();
     if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
