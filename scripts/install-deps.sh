@@ -29,6 +29,8 @@ test  python3-dev   python-header
 test  zlib1g-dev    /usr/include/zlib.h
 test  php-cli       php
 test  php-memcached php-module:memcached
+test  apache2-bin   /usr/sbin/apache2
+test  libapache2-mod-oauth2 /usr/lib/apache2/modules/mod_oauth2.so
 test  binutils      objdump
 test  man-db        man
 test  valgrind      valgrind
