@@ -150,7 +150,9 @@ impl Flusher {
 
     /// Drops the oldest segment, if that may be.
     fn evict_one(&mut self, fate: Fate) -> bool {
-        if !self.core.config.evict {
+        // Before anything live is dropped, what is dead already is made use of. What is not durable yet could not be looked at.
+        let something_comes = !self.is_idle() || self.is_behind() || self.slots_told_of() > 0;
+        if !self.core.config.evict || something_comes {
             return false;
         }
         let Some(slot) = self.oldest() else {
