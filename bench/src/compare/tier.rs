@@ -42,6 +42,8 @@ const DEVICE_TIME: Duration = Duration::from_secs(1);
 /// Which items are read from the SSD, as shares of all: each once, so that none returns to memory. Those stored before
 /// them are lost to memcached, which does not wait for extstore; those stored after them are in memory.
 const FROM_SSD: (f64, f64) = (0.25, 0.33);
+/// What the page cache reads ahead at most: one item in so many bytes is read alone, so that none is there already.
+const READ_AHEAD_BYTES: usize = 128 << 10;
 /// Share of these that must be there, or the figures are about misses.
 const FOUND_MIN: f64 = 0.9;
 /// Gets of items in memory a second, and how many of them in each window. Windows without and with reads from the
@@ -241,13 +243,10 @@ impl<'l> Subject<'l> {
         self.empty_page_cache()?;
         let [first, end] =
             [FROM_SSD.0, FROM_SSD.1].map(|share| (f64::from(plan.keys) * share) as KeyId);
-        let (alone, together) = (
-            first..first + (end - first) / 4,
-            first + (end - first) / 4..end,
-        );
-        let limits = RunLimits::requests(u64::from(alone.end - alone.start));
+        let step = (READ_AHEAD_BYTES / self.value_bytes) as KeyId;
+        let limits = RunLimits::requests(u64::from((end - first) / step));
         let mut connection = Connection::new(plan.target.connect()?, plan.scanner());
-        let mut workload = each_once(plan, alone.start, alone.end);
+        let mut workload = each_once(plan, first, end, step);
         let (_, summary) = blocking::run(&mut connection, &mut workload, 1, limits)?;
         if summary.hit_ratio < FOUND_MIN {
             eprintln!("{}: most items are lost", self.product.name());
@@ -257,8 +256,8 @@ impl<'l> Subject<'l> {
         let title = format!("GET from the SSD, one at a time, {size} KB, p50");
         let wanted = Wanted::RatioAtMost(1.0);
         self.add(table, &title, "us", wanted, summary.latency_us.p50);
-        let limits = RunLimits::requests(u64::from(together.end - together.start));
-        let workload = each_once(plan, together.start, together.end);
+        let limits = RunLimits::requests(u64::from(end - first));
+        let workload = each_once(plan, first, end, 1);
         let summary = finish(ClosedLoop::start(
             plan.fleet(OUTSTANDING)?,
             workload,
@@ -274,8 +273,7 @@ impl<'l> Subject<'l> {
         Ok(())
     }
 
-    /// What is read from now on comes from the device: memcached reads and writes through the page cache. (That would
-    /// also read ahead, if items were asked for in the order of storing.)
+    /// What is read from now on comes from the device: memcached reads and writes through the page cache.
     fn empty_page_cache(&self) -> io::Result<()> {
         let file = std::fs::File::open(&self.file)?;
         file.sync_data()?;
@@ -305,7 +303,7 @@ impl<'l> Subject<'l> {
         for window in 0..MEMORY_WINDOWS {
             without.push(memory_p99(&hot, None)?);
             let first = MEMORY_KEYS + window * in_window;
-            let reads = each_once(&beside, first, first + in_window);
+            let reads = each_once(&beside, first, first + in_window, 1);
             let endless = RunLimits::requests(u64::MAX);
             let reading = ClosedLoop::start(beside.fleet(OUTSTANDING / 4)?, reads, 1, endless)?;
             with.push(memory_p99(&hot, Some(reading))?);
@@ -393,11 +391,12 @@ impl<'l> Subject<'l> {
     }
 }
 
-/// Gets of the keys from `first` to before `end`, each once.
-fn each_once(plan: &Plan, first: KeyId, end: KeyId) -> Workload {
+/// Gets of every `step`th key from `first` to before `end`, each once.
+fn each_once(plan: &Plan, first: KeyId, end: KeyId, step: KeyId) -> Workload {
     let picker = KeyPicker::Scattered {
         first,
-        keys: end - first,
+        keys: (end - first) / step,
+        step,
         chosen: 0,
     };
     Workload::new(plan.renderer(), picker, plan.mix, plan.seed)

@@ -90,6 +90,8 @@ pub enum KeyPicker {
         first: KeyId,
         /// How many keys there are.
         keys: KeyId,
+        /// From one to the next, in the order of storing.
+        step: KeyId,
         /// Keys chosen so far, modulo their number.
         chosen: KeyId,
     },
@@ -120,9 +122,10 @@ impl KeyPicker {
             KeyPicker::Scattered {
                 first,
                 keys,
+                step,
                 chosen,
             } => {
-                let id = *first + scatter(u64::from(*chosen), u64::from(*keys));
+                let id = *first + *step * scatter(u64::from(*chosen), u64::from(*keys));
                 *chosen = (*chosen + 1) % *keys;
                 id
             }
@@ -201,10 +204,11 @@ mod tests {
         let mut scattered = KeyPicker::Scattered {
             first: 10,
             keys: 5,
+            step: 3,
             chosen: 0,
         };
         let once: HashSet<_> = (0..5).map(|_| scattered.pick(&mut random)).collect();
-        assert_eq!(once, (10..15).collect());
+        assert_eq!(once, HashSet::from([10, 13, 16, 19, 22]));
         let mut uniform = KeyPicker::Uniform { keys: 8 };
         let seen: HashSet<_> = (0..400).map(|_| uniform.pick(&mut random)).collect();
         assert_eq!(seen.len(), 8);
