@@ -4,18 +4,8 @@ use std::path::{Path, PathBuf};
 
 /// In the order in which a reader of the header wants to meet them.
 const SOURCES: [&str; 12] = [
-    "status",
-    "options",
-    "client",
-    "call",
-    "request",
-    "outcome",
-    "buffer",
-    "get",
-    "get_many",
-    "store",
-    "change",
-    "servers",
+    "status", "options", "client", "call", "request", "outcome", "buffer", "get", "get_many",
+    "store", "change", "servers",
 ];
 
 fn folder() -> PathBuf {
