@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ sys.path.append(str(REPOSITORY / "tests/clients"))
 import servers  # noqa: E402 (found beside the other clients' tests)
 
 PREFIX = "/opt/farcache"
+C_TOOLS = ("memget", "ohb_memlat_nb", "ohb_nbio")
 
 
 def make(target, place):
@@ -100,10 +102,20 @@ def test_the_system_s_libraries_are_left_alone(installed):
 def test_tools_and_pages_are_there(installed):
     for tool in ("farcached", "farcache-load", "farcache-run", "ohb_memlat"):
         assert said_by([f"{installed}{PREFIX}/bin/{tool}", "--help"])
-    for page in ("man1/farcached.1", "man1/farcache-run.1", "man3/farcache.3"):
+    for page in ("man1/farcached.1", "man1/farcache-run.1", "man3/farcache.3", *(f"man1/{tool}.1" for tool in C_TOOLS)):
         path = f"{installed}{PREFIX}/share/man/{page}"
         rendered = subprocess.run(["man", "--warnings", "-l", path], capture_output=True, text=True)
         assert rendered.returncode == 0 and "SYNOPSIS" in rendered.stdout and not rendered.stderr, rendered.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/include/libmemcached/memcached.h"), reason="libmemcached has no headers here")
+@pytest.mark.parametrize("tool", C_TOOLS)
+def test_pages_tell_all_options(installed, tool):
+    help_text = said_by([f"{installed}{PREFIX}/bin/{tool}", "--help"], f"{installed}{PREFIX}/lib/farcache")
+    options = re.findall(r"^  (--[a-z-]+)", help_text, re.MULTILINE)
+    page = pathlib.Path(f"{installed}{PREFIX}/share/man/man1/{tool}.1").read_text().replace("\\-", "-")
+    assert len(options) >= 6
+    assert [option for option in options if option not in page] == []
 
 
 def test_the_service_names_the_prefix(installed):
