@@ -7,6 +7,10 @@ use super::run_limits::{Progress, RunLimits, Turn};
 use super::workload::Workload;
 use std::io;
 
+/// A run goes on for so long without a single answer, in nanoseconds: on a busy machine a short one would be over before
+/// its server has had a processor.
+const UNANSWERED_NS_MAX: u64 = 5_000_000_000;
+
 /// A closed loop under way.
 pub struct ClosedLoop {
     fleet: Fleet,
@@ -74,12 +78,18 @@ impl ClosedLoop {
         match self.progress.turn(now_ns) {
             Turn::On => {}
             Turn::Measure => self.start_measuring(),
+            Turn::End if self.awaits_first_answer(now_ns) => {}
             Turn::End => self.end_ns = Some(now_ns),
         }
         if self.left == 0 && self.fleet.outstanding() == 0 {
             self.end_ns = Some(self.clock.now_ns());
         }
         Ok(self.end_ns.is_none())
+    }
+
+    fn awaits_first_answer(&self, now_ns: u64) -> bool {
+        self.recorder.counts().requests == 0
+            && self.progress.measured_ns(now_ns) < UNANSWERED_NS_MAX
     }
 
     fn start_measuring(&mut self) {

@@ -76,11 +76,13 @@ fn every_eviction_is_told() {
         handle.set(&key(number), &[7; 100], &options).unwrap();
         handle.quiescent();
     }
+    // The store's own thread may be evicting right now: its counters agree when it rests.
     eventually(&store, &mut handle, |stats| {
-        stats.evictions > 10_000 && stats.items + stats.evictions == 100_000
+        let told = told.lock().unwrap().len() as u64;
+        told == stats.evictions && told + stats.items == 100_000
     });
     let told = told.lock().unwrap();
-    assert_eq!(told.len() as u64, store.stats().evictions);
+    assert!(told.len() > 10_000);
     for (key, figures) in told.iter() {
         assert_eq!(*figures, (100, false, Some(50), 0));
         assert!(handle.get(key, Access::Peek).is_none());
