@@ -25,6 +25,7 @@ test  libhashkit-dev /usr/include/libhashkit/hashkit.h
 test  libmemcached11 library:libmemcached.so.11
 test  libmemcachedutil2 library:libmemcachedutil.so.2
 test  libsasl2-dev  /usr/include/sasl/sasl.h
+test  libsasl2-modules /usr/lib/*/sasl2/libplain.so
 test  python3-dev   python-header
 test  zlib1g-dev    /usr/include/zlib.h
 test  php-cli       php
@@ -65,7 +66,10 @@ is_there() {
         php-module:*) php -m 2>/dev/null | grep -qx "${1#php-module:}" ;;
         python-module:*) python3 -c "import ${1#python-module:}" 2>/dev/null ;;
         library:*) library_is_there "${1#library:}" ;;
-        /*) [ -e "$1" ] ;;
+        /*)
+            # shellcheck disable=SC2086 # a pattern, where the folder is named after the architecture
+            [ -e $1 ]
+            ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
 }
