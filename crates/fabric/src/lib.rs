@@ -33,5 +33,5 @@ pub use {
     frame::{Frame, Kind},
     grant::Grant,
     inbox::{Event, Inbox, Offer},
-    port::{Arming, Payload, Peer, Port},
+    port::{Arming, Payload, Peer, Port, SHARED_BYTES_MIN},
 };

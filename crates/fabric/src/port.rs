@@ -51,6 +51,9 @@ pub enum Payload<'a, S> {
     },
 }
 
+/// Packets of so many bytes are better sent as [`Payload::Shared`]: copying them once more would cost more than sharing them.
+pub const SHARED_BYTES_MIN: usize = 4 << 10;
+
 impl<S> Payload<'_, S> {
     /// The packets, where there is nothing else.
     #[must_use]

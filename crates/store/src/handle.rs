@@ -322,8 +322,12 @@ impl StoreHandle {
     }
 
     /// Starts fetching what operations on up to [`BATCH_MAX`] keys will touch; keys beyond that are
-    /// left alone. Worth it before several operations that follow each other closely.
+    /// left alone, and so is a single one, whose misses cannot overlap with anything. Worth it before several operations that
+    /// follow each other closely.
     pub fn prefetch(&self, keys: &[&[u8]]) {
+        if keys.len() < 2 {
+            return;
+        }
         self.enter();
         self.prefetch_hinted(&keys[..keys.len().min(BATCH_MAX)]);
     }

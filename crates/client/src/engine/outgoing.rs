@@ -1,8 +1,8 @@
 //! What waits to be sent to one server.
 
-use farcache_fabric::Payload;
 use farcache_fabric::bytes::SendBytes;
-use farcache_proto::binary::{HEADER_BYTES, Header};
+use farcache_fabric::{Payload, SHARED_BYTES_MIN};
+use farcache_proto::binary::{HEADER_BYTES, Header, whole_packets};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,9 +13,6 @@ const KEPT_CAPACITY_BYTES: usize = 256 << 10;
 /// does the first while the next are made.
 const COMPANY_BYTES: usize = 512;
 const COMPANY_REQUESTS: usize = 4;
-
-/// Packets of so many bytes are sent from where they are: copying them once more would cost more than sharing them.
-const SHARED_BYTES_MIN: usize = 4 << 10;
 
 /// A value that is sent from where it lies.
 #[derive(Debug)]
@@ -151,22 +148,6 @@ fn has_packets(mut packets: &[u8], count: usize) -> bool {
         packets = packets.get(bytes..).unwrap_or_default();
         true
     })
-}
-
-/// Length of the packets at the start that fit into so many bytes, but of one at least.
-fn whole_packets(packets: &[u8], bytes_max: usize) -> usize {
-    if packets.len() <= bytes_max {
-        return packets.len();
-    }
-    let mut end = 0;
-    while let Some(header) = packets[end..].first_chunk::<HEADER_BYTES>() {
-        let next = end + HEADER_BYTES + Header::decode(header).body_len as usize;
-        if end > 0 && next > bytes_max {
-            break;
-        }
-        end = next;
-    }
-    end
 }
 
 #[cfg(test)]

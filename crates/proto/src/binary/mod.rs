@@ -13,7 +13,7 @@ mod status;
 pub use extras::{ArithmeticExtras, SetExtras, decode_u32, encode_u32};
 pub use header::{HEADER_BYTES, Header, MAGIC_REQUEST, MAGIC_RESPONSE};
 pub use opcode::Opcode;
-pub use packet::{Head, Malformed, Packet, encode_head};
+pub use packet::{Head, Malformed, Packet, encode_head, whole_packets};
 pub use status::Status;
 
 /// Expiration of an increment or decrement that must not create an absent key.

@@ -141,3 +141,21 @@ pub fn encode_head(
     out.extend_from_slice(extras);
     out.extend_from_slice(key);
 }
+
+/// Length of the whole packets at the start that fit into so many bytes, but of one at least. The lengths in their headers
+/// must be right.
+#[must_use]
+pub fn whole_packets(packets: &[u8], bytes_max: usize) -> usize {
+    if packets.len() <= bytes_max {
+        return packets.len();
+    }
+    let mut end = 0;
+    while let Some(header) = packets[end..].first_chunk::<HEADER_BYTES>() {
+        let next = end + HEADER_BYTES + Header::decode(header).body_len as usize;
+        if end > 0 && next > bytes_max {
+            break;
+        }
+        end = next;
+    }
+    end
+}

@@ -292,9 +292,7 @@ fn prefetch(inbox: &Inbox<PinnedValue, Reservation>, resources: &Resources) {
             gather_keys(&inbox.bytes[packets.clone()], &mut keys);
         }
     }
-    if keys.len() > 1 {
-        resources.store.prefetch(&keys);
-    }
+    resources.store.prefetch(&keys);
 }
 
 type Keys<'a> = ArrayVec<&'a [u8], BATCH_MAX>;

@@ -2,16 +2,13 @@
 //! each in their own.
 
 use super::engine::Engine;
-use farcache_fabric::{Kind, Payload, Peer};
-use farcache_proto::binary::{HEADER_BYTES, Header};
+use farcache_fabric::{Kind, Payload, Peer, SHARED_BYTES_MIN};
+use farcache_proto::binary::whole_packets;
 use std::sync::Arc;
 
 /// Bytes of packets in one message: as many as the shared memory of a host takes in one piece (the fabric's
 /// `ucx/layout.rs`), with the frame.
 const MESSAGE_BYTES_BEST: usize = 32 << 10;
-
-/// Packets of so many bytes are sent from where they are: copying them once more would cost more than sharing them.
-const SHARED_BYTES_MIN: usize = 4 << 10;
 
 impl Engine {
     /// From now on answers are gathered for this session.
@@ -97,7 +94,7 @@ impl Engine {
         let packets = Arc::new(packets);
         let mut from = 0;
         while from < packets.len() {
-            let to = from + message_bytes(&packets[from..]);
+            let to = from + whole_packets(&packets[from..], MESSAGE_BYTES_BEST);
             let credits = if to == packets.len() { credits } else { 0 };
             self.note_sending(to - from);
             let payload = Payload::Shared(&packets, from..to);
@@ -108,23 +105,10 @@ impl Engine {
     }
 }
 
-/// How many bytes of whole packets from the front go into one message: at least one packet, or what is no packet.
-fn message_bytes(packets: &[u8]) -> usize {
-    let mut bytes = 0;
-    while let Some(header) = packets[bytes..].first_chunk::<HEADER_BYTES>() {
-        let packet_bytes = HEADER_BYTES + Header::decode(header).body_len as usize;
-        if bytes > 0 && bytes + packet_bytes > MESSAGE_BYTES_BEST {
-            break;
-        }
-        bytes += packet_bytes;
-    }
-    if bytes == 0 { packets.len() } else { bytes }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcache_proto::binary::{MAGIC_RESPONSE, encode_head};
+    use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, encode_head};
 
     fn packets(values: &[usize]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -143,14 +127,23 @@ mod tests {
     fn messages_are_cut_between_packets() {
         let half = MESSAGE_BYTES_BEST / 2;
         let bytes = packets(&[half, half - 2 * HEADER_BYTES, 1]);
-        assert_eq!(message_bytes(&bytes), MESSAGE_BYTES_BEST);
+        assert_eq!(
+            whole_packets(&bytes, MESSAGE_BYTES_BEST),
+            MESSAGE_BYTES_BEST
+        );
         let bytes = packets(&[half, half, 1]);
-        assert_eq!(message_bytes(&bytes), half + HEADER_BYTES);
+        assert_eq!(
+            whole_packets(&bytes, MESSAGE_BYTES_BEST),
+            half + HEADER_BYTES
+        );
     }
 
     #[test]
     fn a_packet_larger_than_a_message_goes_alone() {
         let bytes = packets(&[2 * MESSAGE_BYTES_BEST, 1]);
-        assert_eq!(message_bytes(&bytes), 2 * MESSAGE_BYTES_BEST + HEADER_BYTES);
+        assert_eq!(
+            whole_packets(&bytes, MESSAGE_BYTES_BEST),
+            2 * MESSAGE_BYTES_BEST + HEADER_BYTES
+        );
     }
 }

@@ -20,8 +20,11 @@ impl Worker {
         let deadline = Instant::now() + DRAIN_TIME_MAX;
         while !self.connections.is_empty() && Instant::now() < deadline {
             let mut events = std::mem::take(&mut self.events);
-            let has_more = !self.unfinished.is_empty() || self.has_ended_reads();
-            let most = if has_more { Duration::ZERO } else { WAIT_MAX };
+            let most = if self.has_more_to_do() {
+                Duration::ZERO
+            } else {
+                WAIT_MAX
+            };
             self.poll(&mut events, Some(most));
             for event in &events {
                 self.dispatch(event);

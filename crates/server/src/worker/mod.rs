@@ -165,8 +165,7 @@ impl Worker {
         let now = Instant::now();
         self.resources.set_time(now);
         let has_messages = self.after_look(!events.is_empty());
-        let has_more = !self.unfinished.is_empty() || self.has_ended_reads();
-        if !events.is_empty() || has_more || has_messages {
+        if !events.is_empty() || self.has_more_to_do() || has_messages {
             self.polling.active();
             self.device_polling.active();
         } else if self.budget().should_sleep(now) {
@@ -175,6 +174,11 @@ impl Worker {
             rustix::thread::sched_yield();
         }
         events
+    }
+
+    /// Whether something is left over from the turn before.
+    fn has_more_to_do(&self) -> bool {
+        !self.unfinished.is_empty() || self.has_ended_reads()
     }
 
     /// That which counts now.

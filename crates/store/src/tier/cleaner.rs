@@ -119,8 +119,12 @@ impl Flusher {
 
     /// Whether slots will come free by what is being written, or by writing deaths.
     pub(super) fn has_prospects(&self) -> bool {
-        let is_writing = !self.is_idle() || self.is_behind();
-        is_writing || self.slots_told_of() > 0 || self.slots_untold() >= UNTOLD_MIN
+        self.awaits_slots() || self.slots_untold() >= UNTOLD_MIN
+    }
+
+    /// Whether slots will come free, or can be looked at, by what is being written alone.
+    fn awaits_slots(&self) -> bool {
+        !self.is_idle() || self.is_behind() || self.slots_told_of() > 0
     }
 
     /// Writes deaths if more slots become free by that than it takes.
@@ -151,8 +155,7 @@ impl Flusher {
     /// Drops the oldest segment, if that may be.
     fn evict_one(&mut self, fate: Fate) -> bool {
         // Before anything live is dropped, what is dead already is made use of. What is not durable yet could not be looked at.
-        let something_comes = !self.is_idle() || self.is_behind() || self.slots_told_of() > 0;
-        if !self.core.config.evict || something_comes {
+        if !self.core.config.evict || self.awaits_slots() {
             return false;
         }
         let Some(slot) = self.oldest() else {

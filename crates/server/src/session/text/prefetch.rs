@@ -22,10 +22,7 @@ impl Run<'_, '_> {
             keys.push(key);
             rest = rest.get(bytes..).unwrap_or_default();
         }
-        // A command by itself gains nothing: its misses cannot overlap with anything.
-        if keys.len() > 1 {
-            self.context.store.prefetch(&keys);
-        }
+        self.context.store.prefetch(&keys);
         self.prefetched = self.position + self.rest().len() - rest.len();
     }
 }
