@@ -65,6 +65,7 @@ impl Store {
         let start = Instant::now();
         // What has been written must still become durable.
         let all = self.core.write_out(start + time / 4 * 3);
+        tier.set_at_rest(true);
         let rest = time.saturating_sub(start.elapsed());
         tier.flusher.drain(rest) && all && tier.is_in_service()
     }

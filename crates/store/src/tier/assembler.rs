@@ -207,6 +207,9 @@ impl Tier {
         source: Source,
     ) -> Result<(), Appended> {
         let segment_bytes = self.slots.segment_bytes() as usize;
+        if source == Source::Memory {
+            self.set_at_rest(false);
+        }
         let needed = HEADER_BYTES + bytes + ENTRY_BYTES;
         let run = needed.div_ceil(segment_bytes) as u32;
         let keep = match source {

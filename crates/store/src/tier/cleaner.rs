@@ -155,14 +155,21 @@ impl Flusher {
     /// Drops the oldest segment, if that may be.
     fn evict_one(&mut self, fate: Fate) -> bool {
         // Before anything live is dropped, what is dead already is made use of. What is not durable yet could not be looked at.
-        if !self.core.config.evict || self.awaits_slots() {
+        if !self.core.config.evict || self.awaits_slots() || self.is_at_rest() {
             return false;
         }
         let Some(slot) = self.oldest() else {
             return false;
         };
         self.tier().counters.segments_evicted.add(1);
-        self.clean(slot, fate)
+        let was_evicted = self.clean(slot, fate);
+        self.tell_before_drains_end();
+        was_evicted
+    }
+
+    /// Whether nobody needs room: memory has been written out, and whoever waits for that is served.
+    fn is_at_rest(&self) -> bool {
+        self.tier().is_at_rest() && !self.hands_over_for_drains()
     }
 
     /// Whether what is moved has no place but the slot that is kept for deaths.

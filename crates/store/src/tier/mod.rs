@@ -77,6 +77,8 @@ pub(crate) struct Tier {
     is_full: AtomicBool,
     /// Somebody found no slot to write to.
     is_room_wanted: AtomicBool,
+    /// Memory has been written out, and nothing has come since.
+    is_at_rest: AtomicBool,
     /// Bytes read from the devices in one window.
     window_bytes: u64,
     /// Memory that values being read, and values read that clients have yet to take, may have, in bytes.
@@ -130,6 +132,7 @@ impl Tier {
             durable_through: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),
+            is_at_rest: AtomicBool::new(false),
             window_bytes: memory_bytes.max(1),
             read_bytes_max: (config.read_buffer_bytes as u64).max(memory_bytes / READ_BYTES_SHARE),
             read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
@@ -263,6 +266,15 @@ impl Tier {
 
     fn set_room_wanted(&self, is_wanted: bool) {
         self.is_room_wanted.store(is_wanted, Release);
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.is_at_rest.load(Acquire)
+    }
+
+    /// Told that memory has been written out: until something leaves it again nothing is evicted to keep slots free.
+    pub fn set_at_rest(&self, is_at_rest: bool) {
+        self.is_at_rest.store(is_at_rest, Release);
     }
 
     fn set_full(&self, is_full: bool) {

@@ -75,7 +75,7 @@ impl Flusher {
         let table = self.tier().slots.table(slot);
         let items = table.map_or(0, |table| table.room());
         let mut budget = fate.budget(self.tier().slots.segment_bytes());
-        let mut moved = Vec::new();
+        let mut left = Vec::new();
         for item in 0..items {
             if self.tier().slots.slot(slot).live_items() == 0 {
                 break;
@@ -83,28 +83,36 @@ impl Flusher {
             let location = Location::on_device(slot, item);
             loop {
                 match self.move_one(location, buffer, fate, &mut budget) {
-                    Appended::Done => break moved.push(item),
-                    Appended::Gone => break,
-                    Appended::Full => return self.give_up(slot, &moved),
+                    Appended::Done | Appended::Gone => break left.push(item),
+                    Appended::Full => return self.give_up(slot, &mut left),
                     Appended::Busy if started.elapsed() > BUSY_MAX || !self.has_prospects() => {
-                        return self.give_up(slot, &moved);
+                        return self.give_up(slot, &mut left);
                     }
-                    Appended::Busy => self.pump_one(),
+                    Appended::Busy => {
+                        // What clients do meanwhile may become durable before the segment's death does.
+                        self.tell_left(slot, &mut left);
+                        self.pump_one();
+                    }
                 }
             }
         }
         true
     }
 
-    /// The segment stays, but what has been moved out of it is dead there.
-    fn give_up(&self, slot: u32, moved: &[u32]) -> bool {
+    /// The segment stays, but what has left it is dead there.
+    fn give_up(&self, slot: u32, left: &mut Vec<u32>) -> bool {
+        self.tell_left(slot, left);
+        false
+    }
+
+    /// Notes the deaths of items that have left a segment.
+    fn tell_left(&self, slot: u32, left: &mut Vec<u32>) {
         if let Some(table) = self.tier().slots.table(slot) {
             let write_number = table.write_number;
-            for &item in moved {
+            for item in left.drain(..) {
                 self.tier().deaths.note(Death { write_number, item });
             }
         }
-        false
     }
 
     fn move_one(

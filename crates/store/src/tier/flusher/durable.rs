@@ -118,6 +118,18 @@ impl Flusher {
         }
     }
 
+    /// Whether deaths or the flush floor must still be handed over for somebody who waits.
+    pub(in crate::tier) fn hands_over_for_drains(&self) -> bool {
+        self.drains_wanted() && self.drain_through.is_none()
+    }
+
+    /// Those who wait for memory to be written out also wait for the deaths noted so far.
+    pub(in crate::tier) fn tell_before_drains_end(&mut self) {
+        if self.tier().is_at_rest() {
+            self.drain_deaths = self.tier().deaths.noted();
+        }
+    }
+
     /// Hands over the deaths and the flush floor that a drain asks for.
     fn hand_over_for_drains(&mut self, is_new: bool) {
         if self.has_told(self.drain_deaths) {
