@@ -22,12 +22,15 @@ struct Options {
     /// Groups of rows to measure; all of the version by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     groups: Vec<Group>,
-    /// How often the servers take turns.
+    /// How often the servers take turns at each speed row; 5 in the short version.
     #[arg(long)]
-    rounds: Option<usize>,
-    /// Seconds of each speed measurement.
-    #[arg(long)]
-    seconds: Option<f64>,
+    turns: Option<usize>,
+    /// Seconds of each of these turns.
+    #[arg(long, default_value_t = 0.25)]
+    seconds: f64,
+    /// How often the servers take turns in the other groups.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// Program of farcached; the one beside this program by default.
     #[arg(long)]
     farcached: Option<PathBuf>,
@@ -88,8 +91,9 @@ impl Options {
         };
         Scope {
             short: self.short,
-            rounds: self.rounds.unwrap_or(3),
-            seconds: self.seconds.unwrap_or(if self.short { 0.35 } else { 2.0 }),
+            turns: self.turns.unwrap_or(if self.short { 5 } else { 21 }),
+            seconds: self.seconds,
+            rounds: self.rounds,
             cpu_time: self.cpu_time,
             ssd: self.ssd.clone(),
             products,

@@ -22,10 +22,12 @@ use table::Table;
 pub struct Scope {
     /// The main rows only, in about 45 seconds.
     pub short: bool,
-    /// How often the servers take turns.
-    pub rounds: usize,
-    /// Length of each speed measurement, in seconds.
+    /// How often the servers take turns at each speed row.
+    pub turns: usize,
+    /// Length of each of these turns, in seconds.
     pub seconds: f64,
+    /// How often the servers take turns in the other groups.
+    pub rounds: usize,
     /// Show also the server's CPU time per key: what other load on the machine disturbs least.
     pub cpu_time: bool,
     /// Directory for the files of the SSD tier.

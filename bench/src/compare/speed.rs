@@ -32,52 +32,70 @@ struct Measurement {
     figure: fn(&Summary) -> f64,
 }
 
-/// Measures every speed row, the servers taking turns.
+/// A server with its data, and what is measured of it.
+struct Side {
+    product: Product,
+    server: ServerProcess,
+    measurements: Vec<Measurement>,
+}
+
+/// Measures every speed row, the servers taking short turns: the speed of a shared machine's cores drifts over minutes, and
+/// what lies within a second of each other has seen the same machine.
 ///
 /// # Errors
 /// If a server cannot be started or breaks off.
 pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Result<()> {
-    for round in 0..scope.rounds {
-        for &product in &scope.products {
-            eprintln!(
-                "speed, round {} of {}: {}",
-                round + 1,
-                scope.rounds,
-                product.name()
-            );
-            measure_server(launcher, product, scope, table)?;
+    let sides = scope.products.iter();
+    let sides: Vec<Side> = sides
+        .map(|&product| start(launcher, product, scope))
+        .collect::<io::Result<_>>()?;
+    let rows = sides.first().map_or(0, |side| side.measurements.len());
+    for turn in 0..scope.turns {
+        eprintln!("speed, turn {} of {}", turn + 1, scope.turns);
+        for row in 0..rows {
+            // Whoever went second goes first the next time.
+            let (head, tail) = sides.split_at((turn + row) % 2 * (sides.len() - 1));
+            for side in tail.iter().chain(head) {
+                side.measure_row(row, scope, table)?;
+            }
         }
     }
     Ok(())
 }
 
-fn measure_server(
-    launcher: &Launcher,
-    product: Product,
-    scope: &Scope,
-    table: &mut Table,
-) -> io::Result<()> {
+fn start(launcher: &Launcher, product: Product, scope: &Scope) -> io::Result<Side> {
     let server = launcher.start(product, &["-m", "1024"])?;
     let small = small(&server, scope);
     let large = large(&server, scope);
     small.preload()?;
     large.preload()?;
-    for measurement in measurements(&small, &large, scope.short) {
-        let (cpu_ns, start) = (server.cpu_ns()?, Instant::now());
+    Ok(Side {
+        product,
+        server,
+        measurements: measurements(&small, &large, scope.short),
+    })
+}
+
+impl Side {
+    fn measure_row(&self, row: usize, scope: &Scope, table: &mut Table) -> io::Result<()> {
+        let measurement = &self.measurements[row];
+        let (cpu_ns, start) = (self.server.cpu_ns()?, Instant::now());
         let summary = measurement.plan.run()?;
-        let cpu_share = (server.cpu_ns()? - cpu_ns) as f64 / start.elapsed().as_nanos() as f64;
+        let cpu_ns = self.server.cpu_ns()? - cpu_ns;
+        let cpu_share = cpu_ns as f64 / start.elapsed().as_nanos() as f64;
         check(&summary, &measurement.row)?;
-        table.add(&measurement.row, product, (measurement.figure)(&summary));
+        table.add(
+            &measurement.row,
+            self.product,
+            (measurement.figure)(&summary),
+        );
         if scope.cpu_time {
-            let row = Row::new(
-                format!("  CPU: {}", measurement.row.title),
-                "ns",
-                Wanted::Nothing,
-            );
-            table.add(&row, product, cpu_share * 1e9 / summary.keys_per_s);
+            let title = format!("  CPU: {}", measurement.row.title);
+            let row = Row::new(title, "ns", Wanted::Nothing);
+            table.add(&row, self.product, cpu_share * 1e9 / summary.keys_per_s);
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A figure counts only if every request did what it should.

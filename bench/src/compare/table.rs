@@ -92,8 +92,10 @@ pub struct Line {
     pub memcached: Option<f64>,
     /// Median of farcached.
     pub farcached: Option<f64>,
-    /// farcached over memcached.
+    /// farcached over memcached: the median of the turns' ratios, where both had as many turns, else the medians' ratio.
     pub ratio: Option<f64>,
+    /// The first and the third quartile of the turns' ratios.
+    pub ratio_quartiles: Option<[f64; 2]>,
     /// What it should show.
     pub wanted: Wanted,
     /// Whether it does.
@@ -127,29 +129,34 @@ impl Table {
         median(self.samples(title, product))
     }
 
-    fn memcached(&self, row: &Row) -> Option<f64> {
-        if row.rivals.is_empty() {
-            return self.median(&row.title, Product::Memcached);
-        }
+    /// The row of memcached's that a row is compared with: its own, or the best of its rivals.
+    fn rival<'r>(&self, row: &'r Row) -> &'r str {
+        let median = |title: &&String| {
+            let median = self.median(title, Product::Memcached);
+            median.unwrap_or(f64::MIN)
+        };
         let rivals = row.rivals.iter();
-        rivals
-            .filter_map(|title| self.median(title, Product::Memcached))
-            .reduce(f64::max)
+        let best = rivals.max_by(|one, other| median(one).total_cmp(&median(other)));
+        best.unwrap_or(&row.title)
     }
 
     fn line(&self, row: &Row) -> Line {
-        let memcached = self.memcached(row);
-        let farcached = self.median(&row.title, Product::Farcached);
-        let ratio = farcached.zip(memcached).map(|(ours, theirs)| ours / theirs);
+        let theirs = self.samples(self.rival(row), Product::Memcached);
+        let ours = self.samples(&row.title, Product::Farcached);
+        let (memcached, farcached) = (median(theirs.clone()), median(ours.clone()));
+        let ratios = turn_ratios(&ours, &theirs);
+        let of_medians = || farcached.zip(memcached).map(|(ours, theirs)| ours / theirs);
+        let ratio = median(ratios.clone()).or_else(of_medians);
         Line {
             title: row.title.clone(),
             unit: row.unit,
             memcached,
             farcached,
             ratio,
+            ratio_quartiles: quartiles(ratios),
             wanted: row.wanted,
             met: row.wanted.is_met(farcached, ratio),
-            farcached_samples: self.samples(&row.title, Product::Farcached),
+            farcached_samples: ours,
             memcached_samples: self.samples(&row.title, Product::Memcached),
         }
     }
@@ -161,7 +168,7 @@ impl Table {
 
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
-        let head = "| | unit | memcached | farcached | ratio | wanted | met |\n|---|---|---|---|---|---|---|\n";
+        let head = "| | unit | memcached | farcached | ratio | quartiles | wanted | met |\n|---|---|---|---|---|---|---|---|\n";
         let lines = self.lines();
         lines
             .iter()
@@ -188,15 +195,21 @@ impl Line {
         self.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
     }
 
+    fn quartiles_text(&self) -> String {
+        let text = |[first, third]: [f64; 2]| format!("{first:.2} - {third:.2}");
+        self.ratio_quartiles.map_or(String::new(), text)
+    }
+
     /// The line as one row of a Markdown table.
     fn markdown(&self) -> String {
         format!(
-            "| {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
             self.title,
             self.unit,
             figure(self.memcached),
             figure(self.farcached),
             self.ratio_text(),
+            self.quartiles_text(),
             self.wanted,
             self.met_word()
         )
@@ -214,6 +227,22 @@ pub fn median(mut samples: Vec<f64>) -> Option<f64> {
     }
 }
 
+/// The ratios of the turns; none where the servers had different numbers of them.
+fn turn_ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    if ours.len() != theirs.len() {
+        return Vec::new();
+    }
+    let turns = ours.iter().zip(theirs);
+    turns.map(|(ours, theirs)| ours / theirs).collect()
+}
+
+/// The first and the third quartile, each a sample; none of fewer than four.
+fn quartiles(mut samples: Vec<f64>) -> Option<[f64; 2]> {
+    samples.sort_by(f64::total_cmp);
+    let last = samples.len().checked_sub(1)?;
+    (samples.len() >= 4).then(|| [samples[last / 4], samples[last - last / 4]])
+}
+
 /// A figure with three or four digits that matter.
 fn figure(number: Option<f64>) -> String {
     match number {
@@ -228,18 +257,19 @@ impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
-            "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} met",
-            "", "unit", "memcached", "farcached", "ratio", "wanted"
+            "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<13} {:<9} met",
+            "", "unit", "memcached", "farcached", "ratio", "quartiles", "wanted"
         )?;
         for line in self.lines() {
             writeln!(
                 formatter,
-                "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<9} {}",
+                "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<13} {:<9} {}",
                 line.title,
                 line.unit,
                 figure(line.memcached),
                 figure(line.farcached),
                 line.ratio_text(),
+                line.quartiles_text(),
                 line.wanted.to_string(),
                 line.met_word(),
             )?;
@@ -257,6 +287,31 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn the_ratio_is_the_median_of_the_turns() {
+        let mut table = Table::default();
+        let row = Row::new("row", "x", Wanted::RatioAtLeast(2.0));
+        // The machine is twice as fast in the last two turns.
+        for (theirs, ours) in [(1.0, 2.0), (1.0, 2.1), (1.0, 1.9), (2.0, 4.0), (2.0, 4.4)] {
+            table.add(&row, Product::Memcached, theirs);
+            table.add(&row, Product::Farcached, ours);
+        }
+        let line = &table.lines()[0];
+        assert_eq!((line.ratio, line.met), (Some(2.0), Some(true)));
+        assert_eq!(line.ratio_quartiles, Some([2.0, 2.1]));
+    }
+
+    #[test]
+    fn fewer_turns_of_one_server_leave_the_ratio_of_the_medians() {
+        let mut table = Table::default();
+        let row = Row::new("row", "x", Wanted::Nothing);
+        table.add(&row, Product::Memcached, 1.0);
+        table.add(&row, Product::Farcached, 2.0);
+        table.add(&row, Product::Farcached, 4.0);
+        let line = &table.lines()[0];
+        assert_eq!((line.ratio, line.ratio_quartiles), (Some(3.0), None));
     }
 
     #[test]
@@ -288,7 +343,7 @@ mod tests {
         assert!(
             table
                 .markdown()
-                .ends_with("| row | x | 1.000 | - | - | <= 1x |  |\n")
+                .ends_with("| row | x | 1.000 | - | - |  | <= 1x |  |\n")
         );
     }
 }
