@@ -66,9 +66,12 @@ impl Core {
             if meta.state() != SegmentState::Sealed {
                 continue;
             }
-            let is_dead = meta.live_items() == 0 || meta.is_expired(now);
-            if is_dead && self.arena.begin_emptying(head) {
-                let state: &mut State = &mut self.reclaimer.state();
+            if meta.live_items() > 0 && !meta.is_expired(now) {
+                continue;
+            }
+            // Before the segment is taken: whoever writes memory out meanwhile must find it as it was.
+            let state: &mut State = &mut self.reclaimer.state();
+            if self.arena.begin_emptying(head) {
                 self.empty(state, head, Fate::Keep);
             }
         }
