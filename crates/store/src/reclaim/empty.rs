@@ -118,7 +118,7 @@ impl Core {
             self.drop_item(candidate, item, false);
             return self.tier.is_some() || self.config.evict;
         }
-        let deadline = self.device_deadline();
+        let mut deadline = None;
         loop {
             match self.spill(candidate.hash, candidate.location, item) {
                 Spilled::Done => return true,
@@ -126,7 +126,7 @@ impl Core {
                     let home = self.arena.meta_of(candidate.location).queue();
                     return self.move_or_drop(state, candidate, Fate::Drop, home);
                 }
-                Spilled::Busy if Instant::now() < deadline => self.wait_for_device(),
+                Spilled::Busy if !self.has_waited_enough(&mut deadline) => self.wait_for_device(),
                 Spilled::Busy | Spilled::Refused => break,
             }
         }
@@ -136,11 +136,15 @@ impl Core {
         self.config.evict
     }
 
-    /// Until when an item waits for a device.
-    fn device_deadline(&self) -> Instant {
-        let deadline = Instant::now() + DEVICE_WAIT_MAX;
-        let end = self.reclaimer.write_out_until();
-        end.map_or(deadline, |end| deadline.min(end))
+    /// Whether an item has waited for a device as long as it may; its deadline is set the first time.
+    fn has_waited_enough(&self, deadline: &mut Option<Instant>) -> bool {
+        let now = Instant::now();
+        let deadline = deadline.get_or_insert_with(|| {
+            let latest = now + DEVICE_WAIT_MAX;
+            let end = self.reclaimer.write_out_until();
+            end.map_or(latest, |end| latest.min(end))
+        });
+        now >= *deadline
     }
 
     fn is_shadowed(&self, candidate: Candidate, item: RawItem) -> bool {
