@@ -16,6 +16,7 @@ pub mod load;
 pub mod memory_limit;
 pub mod ohb;
 pub mod picture;
+pub mod reopen;
 pub mod replay;
 pub mod server_process;
 pub mod shows;

@@ -32,6 +32,15 @@ impl Index {
         count.is_multiple_of(POPULATE_BUCKETS)
     }
 
+    /// Makes the table as large as growth would make it for this many entries, at once: for an empty index that
+    /// nobody else uses yet.
+    pub fn grow_while_empty(&self, entries: u64) {
+        let _growing = crate::sync::lock(&self.growing);
+        let wanted = entries.div_ceil(LOAD_TARGET).min(self.table.capacity());
+        let count = self.count.load(Ordering::Relaxed);
+        self.count.store(count.max(wanted), Ordering::Release);
+    }
+
     /// Backs the buckets that growth will reach next with memory, so that no insertion has to wait
     /// for the kernel to clear it.
     pub fn populate_ahead(&self) {

@@ -56,6 +56,28 @@ fn every_entry_is_found_however_far_the_table_has_grown() {
 }
 
 #[test]
+fn an_empty_table_that_grew_at_once_finds_and_splits_as_any_other() {
+    let index = Index::new(2, 1 << 12, false).unwrap();
+    index.grow_while_empty(10_001);
+    assert_eq!(index.buckets().0, 1667, "six entries a bucket");
+    (0..10_000).for_each(|key| insert(&index, key));
+    assert!(!index.wants_growth(10_002) && index.wants_growth(10_003));
+    (0..500).for_each(|_| _ = index.grow());
+    assert_eq!(index.buckets().0, 2167);
+    assert!((0..10_000).all(|key| get(&index, key) == Some(Location(key))));
+    let index = Index::new(2, 1 << 12, false).unwrap();
+    index.grow_while_empty(1);
+    assert_eq!(index.buckets().0, 4, "it never shrinks");
+    index.grow_while_empty(u64::MAX);
+    assert_eq!(
+        index.buckets().0,
+        1 << 12,
+        "nor is it larger than it can be"
+    );
+    assert!(!index.wants_growth(u64::MAX));
+}
+
+#[test]
 fn splitting_frees_overflow_buckets() {
     let index = Index::new(1, 64, false).unwrap();
     (0..300).for_each(|key| insert(&index, key));

@@ -3,7 +3,7 @@
 use super::Tier;
 use super::format::*;
 use super::location::ITEMS_MAX;
-use crate::device::{BUFFER_ALIGNMENT, Buffer, Direction, Engine, Memory, Transfer};
+use crate::device::{BUFFER_ALIGNMENT, Buffer, Direction, Engine, Memory, Outcome, Transfer};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -30,45 +30,72 @@ struct Part {
     bytes: usize,
 }
 
-/// Reads many parts, and shows each in their order; a part that cannot be read is shown as none.
+/// Reads under way, and what has arrived before its turn.
+struct Reading {
+    engine: Engine,
+    /// By number; none for what could not be read.
+    arrived: BTreeMap<u64, Option<Buffer>>,
+    ended: Vec<Outcome>,
+}
+
+impl Reading {
+    fn has_room(&self) -> bool {
+        self.engine.in_flight() + self.arrived.len() < 2 * DEPTH
+    }
+
+    fn submit(&mut self, tier: &Tier, number: usize, part: Part) {
+        self.engine.submit(Transfer {
+            direction: Direction::Read,
+            device: part.device,
+            offset: part.offset,
+            buffer: Memory::Own(tier.read_pool.take(part.bytes)),
+            bytes: part.bytes,
+            token: number as u64,
+        });
+    }
+
+    /// Takes what has ended, without waiting.
+    fn take_ended(&mut self) {
+        self.engine.poll(&mut self.ended);
+        for outcome in self.ended.drain(..) {
+            let buffer = match (outcome.result, outcome.transfer.buffer) {
+                (Ok(()), Memory::Own(buffer)) => Some(buffer),
+                _ => None,
+            };
+            self.arrived.insert(outcome.transfer.token, buffer);
+        }
+    }
+}
+
+/// Reads many parts, and shows each in their order; a part that cannot be read is shown as none. Between two that are
+/// shown further ones are asked for, so that the device has work meanwhile.
 fn read_in_order(
     tier: &Tier,
     parts: impl Iterator<Item = Part>,
     mut show: impl FnMut(usize, Option<&[u8]>),
 ) -> io::Result<()> {
-    let mut engine = Engine::new(&tier.devices, DEPTH as u32, tier.config.engine.uring())?;
+    let mut reading = Reading {
+        engine: Engine::new(&tier.devices, DEPTH as u32, tier.config.engine.uring())?,
+        arrived: BTreeMap::new(),
+        ended: Vec::new(),
+    };
     let mut parts = parts.enumerate();
-    let mut arrived: BTreeMap<u64, Option<Buffer>> = BTreeMap::new();
-    let (mut next, mut ended) = (0, Vec::new());
+    let mut next = 0;
     loop {
-        while engine.in_flight() + arrived.len() < 2 * DEPTH
+        while reading.has_room()
             && let Some((number, part)) = parts.next()
         {
-            engine.submit(Transfer {
-                direction: Direction::Read,
-                device: part.device,
-                offset: part.offset,
-                buffer: Memory::Own(tier.read_pool.take(part.bytes)),
-                bytes: part.bytes,
-                token: number as u64,
-            });
+            reading.submit(tier, number, part);
         }
-        engine.start();
-        if engine.in_flight() == 0 {
-            return Ok(());
-        }
-        engine.wait();
-        engine.poll(&mut ended);
-        for outcome in ended.drain(..) {
-            let buffer = match (outcome.result, outcome.transfer.buffer) {
-                (Ok(()), Memory::Own(buffer)) => Some(buffer),
-                _ => None,
-            };
-            arrived.insert(outcome.transfer.token, buffer);
-        }
-        while let Some(buffer) = arrived.remove(&next) {
+        reading.engine.start();
+        reading.take_ended();
+        if let Some(buffer) = reading.arrived.remove(&next) {
             show(next as usize, buffer.as_deref());
             next += 1;
+        } else if reading.engine.in_flight() == 0 {
+            return Ok(());
+        } else {
+            reading.engine.wait();
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Which copies on the devices have died: a bit for each, so that asking costs little however many there are.
+
+use crate::tier::format::{Death, WHOLE_SEGMENT};
+
+const WORD_BITS: u32 = u64::BITS;
+
+/// The dead of one segment.
+struct Part {
+    items: u32,
+    is_whole: bool,
+    /// A bit for each item; empty while none is known to have died.
+    bits: Box<[u64]>,
+}
+
+/// The dead of all segments, these numbered by their position in the log.
+pub(super) struct Dead {
+    /// Write numbers, rising.
+    numbers: Vec<u64>,
+    parts: Vec<Part>,
+}
+
+impl Dead {
+    /// Nobody has died in these segments, each a write number (rising) and how many items it has.
+    pub fn none_of(segments: impl Iterator<Item = (u64, u32)>) -> Dead {
+        let none = |items| Part {
+            items,
+            is_whole: false,
+            bits: Box::default(),
+        };
+        let (numbers, parts) = segments
+            .map(|(number, items)| (number, none(items)))
+            .unzip();
+        Dead { numbers, parts }
+    }
+
+    /// Notes a death; of what is not on the devices there is nothing to be noted.
+    pub fn note(&mut self, death: Death) {
+        let Ok(position) = self.numbers.binary_search(&death.write_number) else {
+            return;
+        };
+        let part = &mut self.parts[position];
+        if death.item == WHOLE_SEGMENT {
+            part.is_whole = true;
+        } else if death.item < part.items {
+            if part.bits.is_empty() {
+                part.bits = vec![0; part.items.div_ceil(WORD_BITS) as usize].into();
+            }
+            part.bits[(death.item / WORD_BITS) as usize] |= 1 << (death.item % WORD_BITS);
+        }
+    }
+
+    /// Whether a segment has died as a whole.
+    pub fn is_whole(&self, position: usize) -> bool {
+        self.parts[position].is_whole
+    }
+
+    /// Whether an item of a segment has died by itself.
+    pub fn has_died(&self, position: usize, item: u32) -> bool {
+        let word = self.parts[position].bits.get((item / WORD_BITS) as usize);
+        word.is_some_and(|word| word >> (item % WORD_BITS) & 1 != 0)
+    }
+
+    /// Items of a segment that have not died by themselves.
+    pub fn survivors(&self, position: usize) -> u32 {
+        let part = &self.parts[position];
+        let died: u32 = part.bits.iter().map(|word| word.count_ones()).sum();
+        part.items - died
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_death_is_told_of_its_own_copy_only() {
+        let mut dead = Dead::none_of([(5, 130), (6, 1), (9, 64)].into_iter());
+        for (write_number, item) in [(5, 0), (5, 129), (5, 129), (6, WHOLE_SEGMENT), (9, 63)] {
+            dead.note(Death { write_number, item });
+        }
+        // Of a segment that is gone, and of items that are not there.
+        for (write_number, item) in [(7, 0), (4, 0), (10, 1), (6, 1), (9, 64)] {
+            dead.note(Death { write_number, item });
+        }
+        let died = |position, items| -> Vec<u32> {
+            let items = 0..items;
+            items
+                .filter(|&item| dead.has_died(position, item))
+                .collect()
+        };
+        assert_eq!(died(0, 200), [0, 129]);
+        assert_eq!(died(1, 64), []);
+        assert_eq!(died(2, 200), [63]);
+        assert_eq!(
+            [0, 1, 2].map(|one| dead.is_whole(one)),
+            [false, true, false]
+        );
+        assert_eq!([0, 1, 2].map(|one| dead.survivors(one)), [128, 1, 63]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Rebuilding the index from what is on the devices.
+
+mod dead;
+mod items;
+mod log;
+mod superblocks;
+
+pub(crate) use superblocks::Found;
+
+use super::Tier;
+use super::assembler::{Assembler, CLEANER_SLOTS};
+use super::flusher::Physical;
+use super::scan::Scan;
+use super::slots::SlotState;
+use crate::core::Core;
+use dead::Dead;
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// How far sequence numbers jump at a restart: fillings of memory that never reached a device had numbers, too,
+/// and tokens made from them.
+const SEQUENCE_JUMP: u64 = 1 << 20;
+
+/// Rebuilds the index of a store that nobody uses yet, and makes its devices this process's. Returns what lies on
+/// the devices and the last write number.
+///
+/// # Errors
+/// The devices', where they cannot be read or written at all.
+pub(crate) fn recover(core: &Core, found: &Found) -> io::Result<(Physical, u64)> {
+    let started = Instant::now();
+    let tier = core.tier.as_ref().expect("a store with a tier");
+    let mut recovery = Recovery::begin(core, tier, found)?;
+    recovery.cut_log();
+    recovery.collect_deaths()?;
+    recovery.restore_items()?;
+    recovery.erase_dropped()?;
+    let outcome = recovery.finish();
+    found.claim(tier, core.flush.floor())?;
+    let microseconds = started.elapsed().as_micros() as u64;
+    tier.counters.recovery_us.set(microseconds);
+    Ok(outcome)
+}
+
+struct Recovery<'c> {
+    core: &'c Core,
+    tier: &'c Tier,
+    /// Segments by write number, oldest first; their number there is their position.
+    scan: Scan,
+    /// By position: the segment is of no use.
+    is_dropped: Vec<bool>,
+    /// What has a sequence number up to it is void.
+    floor: u64,
+    dead: Dead,
+}
+
+impl Recovery<'_> {
+    fn begin<'c>(core: &'c Core, tier: &'c Tier, found: &Found) -> io::Result<Recovery<'c>> {
+        let scan = Scan::headers(tier, &found.devices())?;
+        let headers = scan.segments.iter().map(|segment| &segment.header);
+        let dead = Dead::none_of(headers.map(|header| (header.write_number, header.items)));
+        Ok(Recovery {
+            core,
+            tier,
+            is_dropped: vec![false; scan.segments.len()],
+            floor: found.superblock.flush_floor,
+            dead,
+            scan,
+        })
+    }
+
+    /// Numbers go on where they ended.
+    fn finish(self) -> (Physical, u64) {
+        let tier = self.tier;
+        self.hold_dropped();
+        self.release_some();
+        let headers = || self.scan.segments.iter().map(|segment| &segment.header);
+        let last = headers()
+            .map(|header| header.write_number.max(header.watermark))
+            .max();
+        let last = last.unwrap_or(0);
+        let sequence = headers().map(|header| header.sequence).max().unwrap_or(0);
+        let sequence = sequence.max(self.floor);
+        if sequence > 0 {
+            self.core.arena.raise_sequence(sequence + SEQUENCE_JUMP);
+        }
+        self.core.flush.restore(self.floor);
+        *tier.assembler() = Assembler::after(last);
+        tier.durable_through.store(last, Relaxed);
+        let items = self.core.flusher_events();
+        tier.counters
+            .items_recovered
+            .set(items.added.get() - items.removed.get());
+        (self.physical(), last)
+    }
+
+    fn physical(&self) -> Physical {
+        let mut physical = Physical {
+            numbers: HashSet::with_capacity(self.scan.segments.len()),
+            of_slot: vec![0; self.tier.slots.count() as usize],
+        };
+        for segment in &self.scan.segments {
+            physical.numbers.insert(segment.header.write_number);
+            physical.of_slot[segment.slot as usize] = segment.header.write_number;
+        }
+        physical
+    }
+
+    /// Before anything can be cleaned, deaths must be written, which takes a slot. If none is free, one is taken in
+    /// which nothing is alive: all that says so is durable, and nothing else is written before it.
+    fn release_some(&self) {
+        let slots = &self.tier.slots;
+        for slot in (0..slots.count()).rev() {
+            if slots.counts().0 >= CLEANER_SLOTS {
+                return;
+            }
+            if self.is_useless(slot) {
+                let run = slots.slot(slot).run();
+                slots.empty(slot, || self.core.epochs.retire());
+                slots.release(slot, run);
+            }
+        }
+    }
+
+    /// Whether nothing in a slot is alive, and nothing that it tells of needs to be told.
+    fn is_useless(&self, slot: u32) -> bool {
+        let slots = &self.tier.slots;
+        let state = slots.slot(slot);
+        let table = slots.table(slot);
+        state.state() == SlotState::Written
+            && state.live_items() == 0
+            && table.is_some_and(|table| table.deaths.is_empty())
+    }
+}
