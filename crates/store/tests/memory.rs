@@ -60,6 +60,27 @@ fn a_full_store_goes_on_storing_and_keeps_to_its_memory() {
     });
 }
 
+/// A number without order in it (the finalizer of MurmurHash3).
+fn mixed(number: u32) -> u32 {
+    let mixed = (number ^ number >> 16).wrapping_mul(0x85eb_ca6b);
+    let mixed = (mixed ^ mixed >> 13).wrapping_mul(0xc2b2_ae35);
+    mixed ^ mixed >> 16
+}
+
+#[test]
+fn overwriting_what_fits_evicts_nothing() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    for step in 0..40_000_u32 {
+        // Two fifths of the memory, in an order that leaves something alive everywhere.
+        set(&handle, mixed(step) % 1_500, &[7; 1_000]).unwrap();
+        handle.quiescent();
+    }
+    let stats = store.stats();
+    assert_eq!(stats.evictions, 0, "{stats:?}");
+    assert!(stats.segments_cleaned > 0);
+}
+
 #[test]
 fn every_eviction_is_told() {
     let store = store(4 << 20, true);

@@ -269,15 +269,16 @@ impl Core {
 
     /// A segment in the next window with little or nothing alive in it.
     fn cheapest_in_window(&self, state: &mut State) -> Option<u32> {
-        let segments = self.arena.segment_count();
-        let first = state.position;
+        // Without those that only a higher limit would bring into use: most windows would be empty.
+        let segments = self.arena.segments_end();
+        let first = state.position % segments;
         state.position = (first + CLEANING_WINDOW) % segments;
         let window = (0..CLEANING_WINDOW.min(segments)).map(|step| (first + step) % segments);
         let head = window
             .filter(|&head| self.can_empty(head))
             .min_by_key(|&head| self.live_part(head))?;
-        (self.live_part(head) < policy::CLEANING_LIVE_PART_MAX && self.arena.begin_emptying(head))
-            .then_some(head)
+        let most = policy::cleaning_live_part_max(self.can_spill());
+        (self.live_part(head) < most && self.arena.begin_emptying(head)).then_some(head)
     }
 
     /// The segment with the smallest live part, if cleaning it gains anything worth the work.

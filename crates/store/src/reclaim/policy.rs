@@ -11,13 +11,24 @@ use crate::segment::{Queue, Queues};
 /// The probation queue gives way while it holds more than this part of the sealed segments.
 const PROBATION_PART: u32 = 10;
 /// A segment with a smaller live part, in 1024ths, is cleaned before anything is evicted.
-pub(super) const CLEANING_LIVE_PART_MAX: u64 = 512;
+const CLEANING_LIVE_PART_MAX: u64 = 512;
+/// The same where what is evicted goes to a device. Three copies within memory for each segment gained are cheaper than writing,
+/// cleaning and reading items that memory has room for.
+const CLEANING_LIVE_PART_MAX_ABOVE_DEVICE: u64 = 768;
 /// With eviction off: a segment with a larger live part is not worth cleaning.
 pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 
 /// Segments emptied in vain, because everything in them was in use, before the demands on an item
 /// rise by one use.
 const ROUNDS_PER_USE: u32 = 8;
+
+/// Below which live part, in 1024ths, a segment is cleaned before anything is evicted.
+pub(super) fn cleaning_live_part_max(evicts_to_device: bool) -> u64 {
+    match evicts_to_device {
+        true => CLEANING_LIVE_PART_MAX_ABOVE_DEVICE,
+        false => CLEANING_LIVE_PART_MAX,
+    }
+}
 
 /// What becomes of the live items of a segment being emptied.
 #[derive(Clone, Copy, Debug)]

@@ -59,6 +59,8 @@ struct Pool {
     /// Segments that may hold memory: those not parked.
     managed: u32,
     allowed: u32,
+    /// All segments from this number on have always been parked.
+    end: u32,
 }
 
 /// The segments of a store.
@@ -121,6 +123,7 @@ impl Arena {
                 limbo: VecDeque::new(),
                 managed: allowed,
                 allowed,
+                end: allowed,
             }),
             queues: Mutex::default(),
             sequence: AtomicU64::new(0),
@@ -151,6 +154,11 @@ impl Arena {
 
     pub fn segment_count(&self) -> u32 {
         self.metas.len() as u32
+    }
+
+    /// Number behind the last segment that may ever have held memory.
+    pub fn segments_end(&self) -> u32 {
+        self.pool().end
     }
 
     pub fn counts(&self) -> SegmentCounts {
@@ -407,6 +415,7 @@ impl Arena {
         }
         let mut pool = self.pool();
         pool.allowed = allowed;
+        pool.end = pool.end.max(allowed);
         for segment in 0..self.segment_count() {
             if pool.managed < allowed && self.meta(segment).state() == SegmentState::Parked {
                 pool.managed += 1;

@@ -22,6 +22,27 @@ fn more_than_memory_holds_stays_a_hit() {
     assert_eq!(tier.checksum_errors + tier.read_errors + tier.items_lost, 0);
 }
 
+/// A number without order in it (the finalizer of MurmurHash3).
+fn mixed(number: u32) -> u32 {
+    let mixed = (number ^ number >> 16).wrapping_mul(0x85eb_ca6b);
+    let mixed = (mixed ^ mixed >> 13).wrapping_mul(0xc2b2_ae35);
+    mixed ^ mixed >> 16
+}
+
+#[test]
+fn overwriting_what_memory_holds_writes_nothing() {
+    let device = device(16 << 20);
+    let store = Store::open(config(4 << 20), tier(&device)).unwrap();
+    let mut handle = store.handle();
+    for step in 0..20_000_u32 {
+        // Three fifths of the memory, in an order that leaves something alive everywhere.
+        set(&mut handle, mixed(step) % 600, step, 4000);
+    }
+    let (tier, all) = (stats(&store), store.stats());
+    assert_eq!((tier.items_written, all.evictions), (0, 0), "{all:?}");
+    assert!(all.segments_cleaned > 0);
+}
+
 #[test]
 fn what_is_read_twice_comes_back_and_a_scan_moves_nothing() {
     let device = device(16 << 20);
