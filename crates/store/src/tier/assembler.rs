@@ -301,7 +301,7 @@ impl Tier {
         open.put(open.used, &tail);
         let header = SegmentHeader {
             slots: open.run,
-            store_id: self.store_id,
+            store_id: self.superblock.store_id,
             write_number: open.write_number,
             sequence: open.sequence,
             flush_floor: 0,

@@ -43,7 +43,7 @@ use deaths::Deaths;
 use dirty::Dirty;
 use farcache_base::time::{Seconds, is_expired};
 use flusher::FlusherDoor;
-use format::Death;
+use format::{Death, Superblock};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use slots::Slots;
 use std::io;
@@ -66,7 +66,8 @@ pub(crate) struct Tier {
     write_pool: BufferPool,
     /// Stands where a buffer was.
     no_buffer: Arc<Buffer>,
-    store_id: [u8; 16],
+    /// What the devices' superblocks say, but for their sizes.
+    superblock: Superblock,
     secrets: RapidSecrets,
     assembler: Mutex<Assembler>,
     /// Held while a mark is made on an item of a segment that may just be changing its table.
@@ -124,7 +125,7 @@ impl Tier {
             read_pool: BufferPool::new(config.read_buffer_bytes)?,
             write_pool: BufferPool::new(write_bytes as usize)?,
             no_buffer: Arc::new(Buffer::new(1)),
-            store_id: found.superblock.store_id,
+            superblock: found.superblock,
             secrets: RapidSecrets::seed(found.superblock.fingerprint_seed),
             assembler: Mutex::new(Assembler::after(0)),
             marks: Mutex::new(()),

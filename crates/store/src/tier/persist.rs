@@ -76,7 +76,8 @@ impl Flusher {
         }
         self.settle();
         self.sync_if_behind();
-        if self.tier().is_in_service() {
+        self.mend_gap();
+        if self.tier().is_in_service() && !self.has_gap() {
             self.tier().dirty.set_durable(through);
             self.tier().bell.ring();
         }

@@ -177,7 +177,7 @@ impl Scan {
 fn is_possible(tier: &Tier, slot: u32, header: &SegmentHeader) -> bool {
     let end = tier.slots.of_device(tier.slots.device_of(slot)).end;
     let room = u64::from(header.slots) * tier.slots.segment_bytes();
-    header.store_id == tier.store_id
+    header.store_id == tier.superblock.store_id
         && header.slots >= 1
         && header.slots <= end - slot
         && header.items <= ITEMS_MAX

@@ -28,14 +28,14 @@ struct History {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Crash {
+pub enum Crash {
     Kill,
     PowerLoss,
 }
 
-struct World {
+pub struct World {
     random: Random,
-    device: Arc<FaultyDevice>,
+    pub device: Arc<FaultyDevice>,
     durability: Durability,
     keys: Vec<History>,
     version: u32,
@@ -47,7 +47,7 @@ fn bytes_of(number: u32, version: u32) -> usize {
 }
 
 impl World {
-    fn new(seed: u64, durability: Durability) -> World {
+    pub fn new(seed: u64, durability: Durability) -> World {
         let empty = History {
             states: vec![None],
             durable: 0,
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    fn open(&self) -> Arc<Store> {
+    pub fn open(&self) -> Arc<Store> {
         let tier = TierConfig {
             durability: self.durability,
             engine: EngineChoice::Threads,
@@ -75,7 +75,7 @@ impl World {
         Store::open(config, tier).unwrap()
     }
 
-    fn change_something(&mut self, handle: &mut StoreHandle) {
+    pub fn change_something(&mut self, handle: &mut StoreHandle) {
         let number = self.random.next(u64::from(KEYS)) as u32;
         let state = if self.random.next(5) == 0 {
             handle.delete(&key(number), &DeleteOptions::default());
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Everything up to now becomes durable (or its predecessors impossible).
-    fn make_durable(&mut self, store: &Store, handle: &mut StoreHandle) {
+    pub fn make_durable(&mut self, store: &Store, handle: &mut StoreHandle) {
         if self.durability == Durability::Sync {
             let mark = handle.durable_mark();
             handle.park();
@@ -118,6 +118,11 @@ impl World {
                 get_with(&mut handle, number, Access::Use);
             }
         }
+        self.crash(crash);
+    }
+
+    /// The store that is open goes on with a device of its own.
+    pub fn crash(&mut self, crash: Crash) {
         let contents = match crash {
             Crash::Kill => self.device.contents(),
             Crash::PowerLoss => {
@@ -129,7 +134,7 @@ impl World {
     }
 
     /// Each key holds what it may hold, and from now on exactly that.
-    fn check_all(&mut self, handle: &mut StoreHandle) {
+    pub fn check_all(&mut self, handle: &mut StoreHandle) {
         for number in 0..KEYS {
             let found = get(handle, number);
             let history = &mut self.keys[number as usize];

@@ -4,6 +4,7 @@ mod common;
 mod crash;
 mod faults;
 mod full;
+mod gaps;
 mod model;
 mod operations;
 mod restart;

@@ -12,13 +12,14 @@ const SYNC_PART: u64 = 16;
 
 impl Flusher {
     pub(super) fn sync_if_due(&mut self) {
-        let unsynced = self.written_through - self.durable_through;
+        let unsynced = self.written_through - self.synced_through;
         if unsynced == 0 {
             return;
         }
         let tier = self.tier();
         let is_idle = self.is_idle();
-        let is_wanted = self.drains_wanted() || tier.is_sync() || tier.is_short();
+        let is_wanted =
+            self.drains_wanted() || tier.is_sync() || tier.is_short() || self.gap.is_some();
         let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
         let grants_drains = self.drain_through.is_some_and(|through| {
             self.durable_through < through && self.written_through >= through
@@ -41,7 +42,7 @@ impl Flusher {
 
     /// Whether something that has been written is not durable yet.
     pub(in crate::tier) fn is_behind(&self) -> bool {
-        self.written_through > self.durable_through
+        self.written_through > self.synced_through
     }
 
     /// Makes what has been written durable now.
@@ -64,14 +65,31 @@ impl Flusher {
                 self.fail_device(device, &error);
             }
         }
-        self.durable_through = through;
-        self.tier().durable_through.store(through, Release);
+        self.synced_through = through;
         let later = self.written.split_off(&(through + 1));
         for (number, job) in std::mem::replace(&mut self.written, later) {
-            self.deaths_durable = self.deaths_durable.max(job.deaths_through);
+            self.deaths_synced = self.deaths_synced.max(job.deaths_through);
             self.note_overwritten(&job, number);
         }
-        self.tier().flusher.tell_progress();
+        self.advance_durable();
+    }
+
+    /// What has been synced is durable, unless it lies behind a gap.
+    pub(super) fn advance_durable(&mut self) {
+        self.close_gap();
+        match &self.gap {
+            Some(gap) => {
+                let before = gap.before().min(self.synced_through);
+                self.durable_through = self.durable_through.max(before);
+            }
+            None => {
+                self.durable_through = self.synced_through;
+                self.deaths_durable = self.deaths_synced;
+            }
+        }
+        let tier = self.tier();
+        tier.durable_through.store(self.durable_through, Release);
+        tier.flusher.tell_progress();
     }
 
     /// What lay in the slots of a durable segment before is gone for good.

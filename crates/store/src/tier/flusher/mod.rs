@@ -2,6 +2,7 @@
 
 mod door;
 mod durable;
+mod gap;
 mod retiring;
 mod writing;
 
@@ -10,6 +11,7 @@ use crate::core::Core;
 use crate::device::Engine;
 use door::Queue;
 pub(crate) use door::{FlusherDoor, Job};
+use gap::Gap;
 use retiring::Waiting;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -43,8 +45,15 @@ pub(super) struct Flusher {
     written: BTreeMap<u64, Job>,
     /// All segments up to this write number are on the device, and durable after the next sync.
     written_through: u64,
+    /// The same after the last sync.
+    synced_through: u64,
+    /// Deaths up to this number have been synced.
+    deaths_synced: u64,
+    /// As `synced_through`, but not beyond a gap.
     durable_through: u64,
+    /// As `deaths_synced`, but not beyond a gap.
     deaths_durable: u64,
+    gap: Option<Gap>,
     waiting: VecDeque<Waiting>,
     pub(super) physical: Physical,
     failures: u32,
@@ -55,8 +64,6 @@ pub(super) struct Flusher {
     /// The last segment that must be durable before the wish is granted, once all it asks for has been handed over.
     drain_through: Option<u64>,
     unsynced_since: Instant,
-    /// No slot is released before this death is durable.
-    deaths_held: u64,
     /// The newest flush floor that a header tells of.
     floor_told: u64,
 }
@@ -81,8 +88,11 @@ impl FlusherThread {
             in_flight: HashMap::new(),
             written: BTreeMap::new(),
             written_through: last,
+            synced_through: last,
+            deaths_synced: 0,
             durable_through: last,
             deaths_durable: 0,
+            gap: None,
             waiting: VecDeque::new(),
             physical,
             failures: 0,
@@ -91,7 +101,6 @@ impl FlusherThread {
             drain_deaths: 0,
             drain_through: None,
             unsynced_since: Instant::now(),
-            deaths_held: 0,
             floor_told: core.flush.floor(),
         };
         let thread = std::thread::Builder::new()
@@ -126,6 +135,7 @@ impl Flusher {
             self.take_jobs();
             self.pump();
             self.sync_if_due();
+            self.mend_gap();
             self.release_slots();
             self.persist_dirty();
             self.regular_work();

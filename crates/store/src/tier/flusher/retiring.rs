@@ -53,8 +53,7 @@ impl Flusher {
     }
 
     pub(super) fn release_slots(&mut self) {
-        let is_held = self.deaths_durable < self.deaths_held;
-        let durable = if is_held { 0 } else { self.deaths_durable };
+        let durable = self.deaths_durable;
         let core = Arc::clone(&self.core);
         let tier = core.tier.as_ref().expect("a store with a tier");
         tier.slots.free_tables(&core.epochs);

@@ -3,7 +3,7 @@
 use super::door::Job;
 use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
-use crate::tier::assembler::put_header;
+use crate::tier::assembler::{Source, put_header};
 use crate::tier::format::{Death, WHOLE_SEGMENT};
 use crate::tier::mover::Fate;
 use crate::tier::options::TierEventKind;
@@ -55,7 +55,9 @@ impl Flusher {
             };
             drop(transfer);
             match result {
-                Ok(()) => self.note_written(job),
+                Ok(()) if self.tier().slots.is_in_service(job.slot) => self.note_written(job),
+                // It may have arrived, but nobody will make it durable.
+                Ok(()) => self.move_elsewhere(job),
                 Err(error) => self.note_failed(job, &error),
             }
         }
@@ -75,14 +77,21 @@ impl Flusher {
         self.release_slots();
     }
 
-    /// Writes what is being assembled and waits until all is on the device.
+    /// Writes what is being assembled and waits until all is on the device, also what had to move because it could
+    /// not be written at its first place.
     pub(in crate::tier) fn settle(&mut self) {
-        self.tier().seal_open();
-        self.take_jobs();
-        while !self.in_flight.is_empty() || self.tier().flusher.queued() > 0 {
-            self.engine.wait();
-            self.pump();
+        loop {
+            self.tier().seal_open();
             self.take_jobs();
+            while !self.is_idle() {
+                self.engine.wait();
+                self.pump();
+                self.take_jobs();
+            }
+            let is_owed = self.owes_deaths_of_gap();
+            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Cleaner) {
+                return;
+            }
         }
     }
 
@@ -126,16 +135,26 @@ impl Flusher {
     /// Writes it once more, then gives the place up.
     fn note_failed(&mut self, mut job: Job, error: &io::Error) {
         let device = self.tier().slots.device_of(job.slot);
-        self.tier().counters.write_errors.add(1);
-        self.tell(TierEventKind::WriteFailed, device, error);
         if !std::mem::replace(&mut job.has_failed, true) {
+            self.note_write_error(device, error);
             return self.begin(job);
         }
+        self.note_device_error(device, error);
+        self.move_elsewhere(job);
+    }
+
+    fn note_write_error(&self, device: usize, error: &io::Error) {
+        self.tier().counters.write_errors.add(1);
+        self.tell(TierEventKind::WriteFailed, device, error);
+    }
+
+    /// A write has failed for good; enough of them in a row take the device out of service.
+    pub(super) fn note_device_error(&mut self, device: usize, error: &io::Error) {
+        self.note_write_error(device, error);
         self.failures += 1;
         if self.failures >= FAILURES_MAX {
             self.fail_device(device, error);
         }
-        self.move_elsewhere(job);
     }
 
     fn tell(&self, kind: TierEventKind, device: usize, error: &io::Error) {
@@ -148,6 +167,7 @@ impl Flusher {
             self.tell(TierEventKind::OutOfService, device, error);
             self.failures = 0;
             self.drop_device(device);
+            self.tell_anew(device);
         }
     }
 
@@ -165,6 +185,7 @@ impl Flusher {
         let (slot, run, number) = (job.slot, job.run, job.header.write_number);
         let buffer = Arc::clone(&job.buffer);
         let deaths = job.deaths.clone();
+        self.begin_gap(number);
         // First, so that its buffer counts no longer.
         self.note_past(job);
         self.move_live(slot, &buffer, Fate::Keep);
@@ -177,12 +198,9 @@ impl Flusher {
             write_number: number,
             item: WHOLE_SEGMENT,
         });
-        // What later segments told of already does not make up for what this one lost.
-        let noted = tier.deaths.noted();
-        self.deaths_held = noted;
-        let tier = self.tier();
         tier.slots.empty(slot, || self.core.epochs.retire());
         tier.slots.close(slot, run);
+        self.end_gap();
     }
 
     /// Whether everything handed over has been written.

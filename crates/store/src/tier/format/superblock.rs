@@ -11,7 +11,8 @@
 //! | 48 | 8 | generation: how often the store was opened; a device that lags behind missed something |
 //! | 56 | 8 | size of the device |
 //! | 64 | 8 | flush floor when it was written |
-//! | 72 | 52 | 0 |
+//! | 72 | 8 | watermark when it was written: of the segments with write numbers up to it, all that is missing was told elsewhere |
+//! | 80 | 44 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
 
 use super::{Reader, Writer};
@@ -30,6 +31,7 @@ pub(crate) struct Superblock {
     pub generation: u64,
     pub device_bytes: u64,
     pub flush_floor: u64,
+    pub watermark: u64,
 }
 
 impl Superblock {
@@ -42,6 +44,7 @@ impl Superblock {
         writer.u64(48, self.generation);
         writer.u64(56, self.device_bytes);
         writer.u64(64, self.flush_floor);
+        writer.u64(72, self.watermark);
         writer.seal();
     }
 
@@ -58,6 +61,7 @@ impl Superblock {
             generation: reader.u64(48),
             device_bytes: reader.u64(56),
             flush_floor: reader.u64(64),
+            watermark: reader.u64(72),
         })
     }
 }
@@ -74,6 +78,7 @@ mod tests {
         generation: 3,
         device_bytes: 1 << 32,
         flush_floor: 5,
+        watermark: 0x0304,
     };
 
     #[test]
@@ -91,6 +96,7 @@ mod tests {
         expected[48] = 3;
         expected[60] = 1; // 2^32: byte 4 of 8
         expected[64] = 5;
+        expected[72..74].copy_from_slice(&[4, 3]); // 0x0304, low byte first
         assert_eq!(bytes[..124], expected[..124]);
         assert_eq!(Superblock::decode(&bytes), Some(EXAMPLE));
     }

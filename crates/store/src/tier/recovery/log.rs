@@ -32,7 +32,7 @@ impl Recovery<'_> {
 
     /// Behind the watermark the log is accepted up to its first gap, each segment only if it is whole.
     pub(super) fn cut_log(&mut self) {
-        let watermark = self.scan.watermark();
+        let watermark = self.watermark;
         let mut expected = watermark + 1;
         for position in 0..self.scan.segments.len() {
             let segment = &self.scan.segments[position];

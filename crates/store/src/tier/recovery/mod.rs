@@ -6,6 +6,7 @@ mod log;
 mod superblocks;
 
 pub(crate) use superblocks::Found;
+pub(super) use superblocks::write_superblock;
 
 use super::Tier;
 use super::assembler::{Assembler, CLEANER_SLOTS};
@@ -52,6 +53,8 @@ struct Recovery<'c> {
     is_dropped: Vec<bool>,
     /// What has a sequence number up to it is void.
     floor: u64,
+    /// Up to which write number nothing is missing that matters.
+    watermark: u64,
     dead: Dead,
 }
 
@@ -65,6 +68,7 @@ impl Recovery<'_> {
             tier,
             is_dropped: vec![false; scan.segments.len()],
             floor: found.superblock.flush_floor,
+            watermark: scan.watermark().max(found.superblock.watermark),
             dead,
             scan,
         })
@@ -76,10 +80,8 @@ impl Recovery<'_> {
         self.hold_dropped();
         self.release_some();
         let headers = || self.scan.segments.iter().map(|segment| &segment.header);
-        let last = headers()
-            .map(|header| header.write_number.max(header.watermark))
-            .max();
-        let last = last.unwrap_or(0);
+        let numbers = headers().map(|header| header.write_number);
+        let last = numbers.fold(self.watermark, u64::max);
         let sequence = headers().map(|header| header.sequence).max().unwrap_or(0);
         let sequence = sequence.max(self.floor);
         if sequence > 0 {

@@ -41,7 +41,7 @@ impl Found {
             .map(|device| read_superblock(device.as_ref()))
             .collect::<io::Result<Vec<_>>>()?;
         let present = || superblocks.iter().flatten();
-        let newest = present().max_by_key(|one| one.generation);
+        let newest = present().max_by_key(|one| (one.generation, one.watermark));
         let mut superblock = newest.copied().unwrap_or_else(|| blank(config));
         if present().any(|one| one.store_id != superblock.store_id) {
             let message =
@@ -122,6 +122,7 @@ fn blank(config: &TierConfig) -> Superblock {
         generation: 0,
         device_bytes: 0,
         flush_floor: 0,
+        watermark: 0,
     }
 }
 
@@ -132,11 +133,15 @@ fn read_superblock(device: &dyn Device) -> io::Result<Option<Superblock>> {
         device.read_at(&mut buffer, offset)?;
         copies.extend(Superblock::decode(&buffer));
     }
-    Ok(copies.into_iter().max_by_key(|copy| copy.generation))
+    let age = |copy: &Superblock| (copy.generation, copy.watermark);
+    Ok(copies.into_iter().max_by_key(age))
 }
 
 /// Writes both copies, one after the other, so that one is whole whatever happens.
-fn write_superblock(device: &dyn Device, superblock: &Superblock) -> io::Result<()> {
+pub(in crate::tier) fn write_superblock(
+    device: &dyn Device,
+    superblock: &Superblock,
+) -> io::Result<()> {
     let mut buffer = Buffer::new(BUFFER_ALIGNMENT);
     let own = Superblock {
         device_bytes: device.bytes(),

@@ -1,0 +1,129 @@
+//! Segments that are missing from the log, because they could not be written where they were to lie.
+//!
+//! Recovery accepts the log up to its first gap behind the watermark. So nothing behind a gap counts as durable before
+//! a watermark vouches for it, and that must not happen before what the missing segments held, and the deaths that they
+//! told of, are durable elsewhere. Until then a crash leaves what was there before the gap, whole. The watermark goes into the superblocks
+//! then: the next segment's header would do as well, but there may be no slot for one.
+
+use super::Flusher;
+use crate::tier::format::{Death, Superblock};
+use crate::tier::recovery::write_superblock;
+use std::io;
+
+/// Missing segments.
+pub(super) struct Gap {
+    first: u64,
+    last: u64,
+    /// Once the deaths up to this number are synced, so is what the segments held.
+    deaths: u64,
+    /// Segments whose items are just being moved.
+    moving: u32,
+}
+
+impl Gap {
+    /// The last write number before it.
+    pub fn before(&self) -> u64 {
+        self.first - 1
+    }
+}
+
+impl Flusher {
+    /// Notes that the segments with these write numbers are missing.
+    fn note_gap(&mut self, first: u64, last: u64) -> &mut Gap {
+        let deaths = self.tier().deaths.noted();
+        let gap = self.gap.get_or_insert(Gap {
+            first,
+            last,
+            deaths,
+            moving: 0,
+        });
+        gap.first = gap.first.min(first);
+        gap.last = gap.last.max(last);
+        gap.deaths = deaths;
+        gap
+    }
+
+    /// A segment is missing, and what it held is about to move elsewhere.
+    pub(super) fn begin_gap(&mut self, write_number: u64) {
+        self.note_gap(write_number, write_number).moving += 1;
+    }
+
+    /// All that moves has moved, and all that the segment told of has been noted.
+    pub(super) fn end_gap(&mut self) {
+        let deaths = self.tier().deaths.noted();
+        if let Some(gap) = &mut self.gap {
+            gap.moving -= 1;
+            gap.deaths = deaths;
+        }
+    }
+
+    /// What lies on a device that is gone is missing: the others must tell of the deaths that its segments told of.
+    pub(super) fn tell_anew(&mut self, device: usize) {
+        let tier = self.tier();
+        for slot in tier.slots.of_device(device) {
+            let table = tier.slots.table(slot);
+            let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
+            let is_needed = |death: &&Death| self.physical.numbers.contains(&death.write_number);
+            deaths.iter().filter(is_needed).for_each(|death| {
+                tier.deaths.note(*death);
+            });
+        }
+        let first = self.durable_through + 1;
+        let last = self.written.last_key_value();
+        self.note_gap(first, last.map_or(first, |(number, _)| *number));
+    }
+
+    pub(in crate::tier) fn has_gap(&self) -> bool {
+        self.gap.is_some()
+    }
+
+    /// Whether a segment must still be assembled before the gap can be closed.
+    pub(super) fn owes_deaths_of_gap(&self) -> bool {
+        let gap = self.gap.as_ref();
+        gap.is_some_and(|gap| self.tier().deaths.told() < gap.deaths)
+    }
+
+    /// Takes the next step towards closing the gap.
+    pub(in crate::tier) fn mend_gap(&mut self) {
+        if self.gap.is_none() || !self.is_idle() {
+            return;
+        }
+        if self.owes_deaths_of_gap() {
+            self.write_deaths();
+        } else if self.is_behind() {
+            self.sync_if_behind();
+        } else {
+            self.advance_durable();
+        }
+    }
+
+    /// Ends the gap if the watermark may go, and has gone, beyond it; or if nothing becomes durable any more.
+    pub(super) fn close_gap(&mut self) {
+        let Some(gap) = &self.gap else { return };
+        let is_mended =
+            gap.moving == 0 && gap.last <= self.synced_through && gap.deaths <= self.deaths_synced;
+        if is_mended && let Err((device, error)) = self.vouch() {
+            return self.note_device_error(device, &error);
+        }
+        if is_mended || !self.tier().is_in_service() {
+            self.gap = None;
+        }
+    }
+
+    /// Writes the watermark into the superblocks of all devices in service; else tells which one failed.
+    fn vouch(&self) -> Result<(), (usize, io::Error)> {
+        let tier = self.tier();
+        let superblock = Superblock {
+            flush_floor: self.core.flush.floor(),
+            watermark: self.synced_through,
+            ..tier.superblock
+        };
+        for (number, device) in tier.devices.iter().enumerate() {
+            if tier.slots.is_in_service(tier.slots.of_device(number).start) {
+                let written = write_superblock(device.as_ref(), &superblock);
+                written.map_err(|error| (number, error))?;
+            }
+        }
+        Ok(())
+    }
+}
