@@ -288,27 +288,50 @@ static double median_us(latencies_st *of) {
   return sum.p50;
 }
 
-/* Part of the operations' time, in per cent, that the caller can compute: with as much work as they take without it, how
-   much longer everything takes than the work alone, and how much of their time is so saved. */
-static double overlap_percent(run_st *run) {
+/* What the overlap is calculated from, medians in microseconds: a window of operations alone, the caller's work alone, and
+   the work while the operations are under way. */
+typedef struct {
+  double alone_us, work_us, both_us;
+} overlap_st;
+
+/* Part of the operations' time, in per cent, that the caller can compute. */
+static double overlap_percent(overlap_st of) {
+  if (of.alone_us <= 0)
+    return 0;
+  double share = 100 * (1 - (of.both_us - of.work_us) / of.alone_us);
+  return share < 0 ? 0 : share > 100 ? 100 : share;
+}
+
+/* Rounds of work that take this long: the median of several samples, as one may be interrupted. */
+static uint64_t rounds_within(double us) {
+  enum { SAMPLES = 25 };
+  const uint64_t sample = 100000;
+  latencies_st samples = latencies_create(SAMPLES);
+  for (int at = 0; at < SAMPLES; at++) {
+    uint64_t before = now_ns();
+    compute(sample);
+    latencies_add(&samples, now_ns() - before);
+  }
+  double sample_us = median_us(&samples);
+  latencies_free(&samples);
+  return (uint64_t) (us / sample_us * (double) sample);
+}
+
+/* With as much work as the operations take without it: how long everything takes. */
+static overlap_st measure_overlap(run_st *run) {
   size_t rounds = run->options->overlap_rounds;
-  latencies_st pure = latencies_create(rounds), work = latencies_create(rounds), both = latencies_create(rounds);
+  latencies_st alone = latencies_create(rounds), work = latencies_create(rounds), both = latencies_create(rounds);
   for (size_t round = 0; round < rounds; round++) {
     uint64_t before = now_ns();
     do_window(run, NULL);
-    latencies_add(&pure, now_ns() - before);
+    latencies_add(&alone, now_ns() - before);
   }
-  double pure_us = median_us(&pure);
-  const uint64_t sample = 100000;
-  uint64_t before = now_ns();
-  compute(sample);
-  double sample_us = (double) (now_ns() - before) / 1e3;
-  uint64_t amount = (uint64_t) (pure_us / sample_us * (double) sample);
-  pure.count = 0;
+  uint64_t amount = rounds_within(median_us(&alone));
+  alone.count = 0;
   for (size_t round = 0; round < rounds; round++) {
-    before = now_ns();
+    uint64_t before = now_ns();
     do_window(run, NULL);
-    latencies_add(&pure, now_ns() - before);
+    latencies_add(&alone, now_ns() - before);
     before = now_ns();
     compute(amount);
     latencies_add(&work, now_ns() - before);
@@ -318,11 +341,11 @@ static double overlap_percent(run_st *run) {
     end_window(run, NULL);
     latencies_add(&both, now_ns() - before);
   }
-  double share = 100 * (1 - (median_us(&both) - median_us(&work)) / median_us(&pure));
-  latencies_free(&pure);
+  overlap_st of = {median_us(&alone), median_us(&work), median_us(&both)};
+  latencies_free(&alone);
   latencies_free(&work);
   latencies_free(&both);
-  return share < 0 ? 0 : share > 100 ? 100 : share;
+  return of;
 }
 
 static void measure(const options_st *options, memcached_st *memc, size_t size) {
@@ -339,11 +362,15 @@ static void measure(const options_st *options, memcached_st *memc, size_t size) 
     do_window(&run, &latencies);
   double rate = (double) (windows * options->window) / seconds;
   summary_st sum = latencies_summary(&latencies);
-  double overlap = options->overlap_rounds && !is_blocking(options->kind) ? overlap_percent(&run) : 0;
+  overlap_st overlap = {0};
+  if (options->overlap_rounds && !is_blocking(options->kind))
+    overlap = measure_overlap(&run);
   printf(options->json ? "{\"reqtype\": \"%s\", \"size\": %zu, \"operations_per_s\": %.0f, \"mean_us\": %.2f, \"p50_us\": %.2f, "
-                         "\"p99_us\": %.2f, \"p999_us\": %.2f, \"max_us\": %.2f, \"overlap_percent\": %.1f}\n"
-                       : "%-5s %8zu %12.0f %10.2f %10.2f %10.2f %10.2f %10.2f %8.1f\n",
-         options->kind_name, size, rate, sum.mean, sum.p50, sum.p99, sum.p999, sum.max, overlap);
+                         "\"p99_us\": %.2f, \"p999_us\": %.2f, \"max_us\": %.2f, \"overlap_percent\": %.1f, "
+                         "\"overlap_alone_us\": %.2f, \"overlap_work_us\": %.2f, \"overlap_both_us\": %.2f}\n"
+                       : "%-5s %8zu %12.0f %10.2f %10.2f %10.2f %10.2f %10.2f %8.1f %10.2f %10.2f %10.2f\n",
+         options->kind_name, size, rate, sum.mean, sum.p50, sum.p99, sum.p999, sum.max, overlap_percent(overlap),
+         overlap.alone_us, overlap.work_us, overlap.both_us);
   fflush(stdout);
   latencies_free(&latencies);
   end_run(&run);
@@ -357,8 +384,8 @@ int main(int count, char **words) {
   check(memc, memcached_version(memc), "asking for the version");
   pin(options.cpu);
   if (!options.json)
-    printf("%-5s %8s %12s %10s %10s %10s %10s %10s %8s\n", "type", "size", "operations/s", "mean us", "p50", "p99", "p99.9",
-           "max", "overlap%");
+    printf("%-5s %8s %12s %10s %10s %10s %10s %10s %8s %10s %10s %10s\n", "type", "size", "operations/s", "mean us", "p50", "p99",
+           "p99.9", "max", "overlap%", "alone us", "work us", "both us");
   for (size_t at = 0; at < options.size_count; at++)
     measure(&options, memc, options.sizes[at]);
   memcached_free(memc);

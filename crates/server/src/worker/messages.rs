@@ -20,6 +20,11 @@ const TURNS_PER_LOOK_MIN: u32 = 2;
 /// over a silent socket waits about as long as a sleeping worker would take to wake up.
 const TURNS_PER_LOOK_MAX: u32 = 64;
 
+/// How much longer than for sockets a worker polls while there are sessions on the fabric. Its clients may compute while a
+/// large value travels, and on the same host a sleeping processor takes a quarter of such a value's time to wake up: 300 us
+/// make that a tenth of the time in between (docs/journal/2026-11-22-libmemcached.md).
+pub(super) const POLL_FACTOR: u32 = 6;
+
 /// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the network.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
@@ -60,14 +65,21 @@ impl Messages {
 }
 
 impl Worker {
+    /// Whether there are sessions on the fabric, or were a moment ago.
+    pub(super) fn uses_messages(&self) -> bool {
+        let now = self.resources.clock.now;
+        let mut messages = self.messages.iter();
+        messages.any(|messages| messages.engine.is_in_use(now))
+    }
+
     /// Serves the fabric; whether the sockets need not be looked at in this turn.
     pub(super) fn serve_messages(&mut self) -> bool {
+        if !self.uses_messages() {
+            return false;
+        }
         let Some(messages) = &mut self.messages else {
             return false;
         };
-        if !messages.engine.is_in_use(self.resources.clock.now) {
-            return false;
-        }
         let has_moved = messages.engine.turn(&mut self.resources);
         messages.has_moved |= has_moved;
         if messages.turns_left > 0 && self.unfinished.is_empty() {

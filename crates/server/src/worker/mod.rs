@@ -61,6 +61,8 @@ pub struct Worker {
     polling: Polling,
     /// The same while reads of the SSD tier are under way, which take longer than the next request.
     device_polling: Polling,
+    /// The same while there are sessions on the fabric.
+    message_polling: Polling,
     resources: Resources,
     idle: idle::Sweep,
     events: Vec<Event>,
@@ -121,6 +123,7 @@ impl Worker {
             unfinished: Vec::new(),
             polling: Polling::new(poll),
             device_polling: Polling::new(poll * device::POLL_FACTOR),
+            message_polling: Polling::new(poll * messages::POLL_FACTOR),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             resources,
             events: Vec::with_capacity(EVENTS_MAX),
@@ -168,6 +171,7 @@ impl Worker {
         if !events.is_empty() || self.has_more_to_do() || has_messages {
             self.polling.active();
             self.device_polling.active();
+            self.message_polling.active();
         } else if self.budget().should_sleep(now) {
             self.sleep(&mut events);
         } else {
@@ -183,7 +187,9 @@ impl Worker {
 
     /// That which counts now.
     fn budget(&mut self) -> &mut Polling {
+        let has_messages = self.uses_messages();
         match self.resources.store.reads_in_flight() {
+            0 if has_messages => &mut self.message_polling,
             0 => &mut self.polling,
             _ => &mut self.device_polling,
         }
