@@ -15,6 +15,8 @@ use std::sync::Arc;
 const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
 /// Room is kept for waiting deaths up to one part in this many of a segment.
 const DEATH_PART_MAX: usize = 4;
+/// A segment tells of its deaths so many times.
+const DEATH_COPIES: usize = 2;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
 pub(crate) const CLEANER_SLOTS: u32 = 3;
 /// Those of them that are only for deaths, whose writing frees slots.
@@ -194,7 +196,7 @@ impl Tier {
     fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
         let is_young = |open: &&Open| open.sequence > core.flush.floor();
         let open = assembler.open.as_ref().filter(is_young);
-        let deaths = 2 * self.deaths.pending() + assembler.told_last.len();
+        let deaths = DEATH_COPIES * self.deaths.pending() + assembler.told_last.len();
         open.is_some_and(|open| open.fits(bytes, deaths))
     }
 
@@ -291,13 +293,13 @@ impl Tier {
         };
         let table_bytes = open.items.len() * ENTRY_BYTES;
         let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
-        let (deaths, deaths_through) = self.deaths.take(death_room);
+        let (deaths, deaths_through) = self.deaths.take(death_room / DEATH_COPIES);
         let mut echoes = std::mem::take(&mut assembler.told_last);
-        let echo_room = death_room - deaths.len();
+        let echo_room = death_room - DEATH_COPIES * deaths.len();
         // What there is no room for has its turn with the next one.
         assembler.told_last = echoes.split_off(echoes.len().min(echo_room));
         assembler.told_last.extend_from_slice(&deaths);
-        let tail = encode_tail(&open.items, deaths.iter().chain(&echoes));
+        let (tail, checksums) = encode_tail(&open.items, &deaths, &echoes);
         open.put(open.used, &tail);
         let header = SegmentHeader {
             slots: open.run,
@@ -310,8 +312,8 @@ impl Tier {
             items: open.items.len() as u32,
             deaths: deaths.len() as u32,
             table_offset: open.used as u64,
-            table_checksum: crc32c::crc32c(&tail),
             echoes: echoes.len() as u32,
+            tail: checksums,
         };
         let bytes = (open.used + tail.len()).next_multiple_of(BUFFER_ALIGNMENT);
         self.flusher.push(Job {
@@ -326,19 +328,6 @@ impl Tier {
             is_partial,
         });
     }
-}
-
-/// The item table, and the deaths that follow it.
-fn encode_tail<'a>(items: &[TableEntry], deaths: impl Iterator<Item = &'a Death>) -> Vec<u8> {
-    let deaths: Vec<&Death> = deaths.collect();
-    let table_bytes = items.len() * ENTRY_BYTES;
-    let mut tail = vec![0; table_bytes + deaths.len() * DEATH_BYTES];
-    let (table, rest) = tail.split_at_mut(table_bytes);
-    let entries = table.chunks_exact_mut(ENTRY_BYTES);
-    entries.zip(items).for_each(|(at, item)| item.encode(at));
-    let places = rest.chunks_exact_mut(DEATH_BYTES);
-    places.zip(deaths).for_each(|(at, death)| death.encode(at));
-    tail
 }
 
 /// Puts the header in its place, in a buffer that is about to be written.

@@ -274,7 +274,7 @@ impl Flusher {
             return 1024;
         }
         let bytes = match items {
-            0 => self.deaths_needed(slot) * DEATH_BYTES as u64,
+            0 => self.deaths_needed(slot) * 2 * DEATH_BYTES as u64,
             _ => state.live_bytes() + items * ENTRY_BYTES as u64,
         };
         // Even what only tells of few deaths needs a place for them.

@@ -1,4 +1,4 @@
-//! Reading the headers and tables of all segments.
+//! Reading the headers and tails of all segments.
 
 use super::Tier;
 use super::format::*;
@@ -135,15 +135,15 @@ impl Scan {
         watermarks.max().unwrap_or(0)
     }
 
-    /// Reads the item tables and deaths of some segments and shows them in order; none for a damaged one.
+    /// Reads the tails of some segments and shows them in order; none for one that cannot be read.
     ///
     /// # Errors
     /// The system's, where there is no engine to be had.
-    pub fn tables(
+    pub fn tails(
         &self,
         tier: &Tier,
         positions: &[usize],
-        mut show: impl FnMut(usize, Option<&[u8]>),
+        mut show: impl FnMut(usize, Option<Tail<'_>>),
     ) -> io::Result<()> {
         let span = |header: &SegmentHeader| {
             let start = header.table_offset / BUFFER_ALIGNMENT as u64 * BUFFER_ALIGNMENT as u64;
@@ -164,11 +164,9 @@ impl Scan {
         read_in_order(tier, parts, |number, bytes| {
             let header = &self.segments[positions[number]].header;
             let lead = (header.table_offset - span(header).0) as usize;
-            let tail = bytes.map(|bytes| &bytes[lead..lead + header.table_bytes()]);
-            show(
-                positions[number],
-                tail.filter(|tail| is_table(header, tail)),
-            );
+            let tail = bytes.map(|bytes| &bytes[lead..lead + header.tail_bytes()]);
+            let tail = tail.map(|tail| Tail::parse(header, tail));
+            show(positions[number], tail);
         })
     }
 }
@@ -183,7 +181,7 @@ fn is_possible(tier: &Tier, slot: u32, header: &SegmentHeader) -> bool {
         && header.items <= ITEMS_MAX
         && header.table_offset >= HEADER_BYTES as u64
         && header.table_offset <= room
-        && header.table_bytes() as u64 <= room - header.table_offset
+        && header.tail_bytes() as u64 <= room - header.table_offset
 }
 
 /// Of two segments that claim the same slots, only the newer can be whole.
@@ -207,20 +205,6 @@ fn drop_overlapped(segments: &mut Vec<Segment>) {
     *segments = kept;
 }
 
-/// Whether an item table is whole and can be one.
-fn is_table(header: &SegmentHeader, tail: &[u8]) -> bool {
-    if crc32c::crc32c(tail) != header.table_checksum {
-        return false;
-    }
-    let mut end = HEADER_BYTES as u64;
-    let in_order = parse_entries(&tail[..header.items as usize * ENTRY_BYTES]).all(|entry| {
-        let fits = entry.offset >= end;
-        end = entry.offset + RECORD_HEADER_BYTES as u64;
-        fits
-    });
-    in_order && end <= header.table_offset.max(HEADER_BYTES as u64)
-}
-
 /// Whether a segment has arrived whole, every record of it.
 pub(super) fn verify_whole(tier: &Tier, segment: &Segment) -> bool {
     let header = &segment.header;
@@ -234,11 +218,11 @@ pub(super) fn verify_whole(tier: &Tier, segment: &Segment) -> bool {
         return false;
     }
     let start = header.table_offset as usize;
-    let tail = &buffer[start..start + header.table_bytes()];
-    if !is_table(header, tail) {
+    let tail = Tail::parse(header, &buffer[start..start + header.tail_bytes()]);
+    if !tail.is_whole || !SegmentHeader::is_whole(&buffer) {
         return false;
     }
-    let table = &tail[..header.items as usize * ENTRY_BYTES];
+    let table = tail.table.unwrap_or_default();
     parse_entries(table).enumerate().all(|(number, entry)| {
         let record = &buffer[entry.offset as usize..start];
         record_item(record, header.write_number, number as u32).is_some()

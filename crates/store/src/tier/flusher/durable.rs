@@ -131,6 +131,7 @@ impl Flusher {
         };
         // Not once all is idle: cleaning goes on for as long as there is something to gain.
         if self.durable_through >= through {
+            self.vouch_if_new();
             self.tier().flusher.queue().drains_done = wanted;
             self.tier().flusher.tell_progress();
         }

@@ -107,6 +107,18 @@ impl Flusher {
         }
         if is_mended || !self.tier().is_in_service() {
             self.gap = None;
+            self.vouched_through = self.synced_through;
+        }
+    }
+
+    /// Writes the watermark down for what nothing may follow, so that damage there is not taken for the end of the log.
+    pub(super) fn vouch_if_new(&mut self) {
+        if self.vouched_through >= self.synced_through || self.gap.is_some() {
+            return;
+        }
+        match self.vouch() {
+            Ok(()) => self.vouched_through = self.synced_through,
+            Err((device, error)) => self.note_device_error(device, &error),
         }
     }
 

@@ -54,6 +54,8 @@ pub(super) struct Flusher {
     /// As `deaths_synced`, but not beyond a gap.
     deaths_durable: u64,
     gap: Option<Gap>,
+    /// The watermark in the superblocks is at least this.
+    vouched_through: u64,
     waiting: VecDeque<Waiting>,
     pub(super) physical: Physical,
     failures: u32,
@@ -93,6 +95,7 @@ impl FlusherThread {
             durable_through: last,
             deaths_durable: 0,
             gap: None,
+            vouched_through: 0,
             waiting: VecDeque::new(),
             physical,
             failures: 0,

@@ -14,16 +14,22 @@
 //! | 72 | 4 | items |
 //! | 76 | 4 | deaths |
 //! | 80 | 8 | where the item table begins, in bytes from the segment's start |
-//! | 88 | 4 | checksum of item table, deaths and echoes |
-//! | 92 | 4 | echoes: deaths of the segment written before, told once more, so that no single damage revives the dead |
-//! | 96 | 28 | 0 |
+//! | 88 | 4 | checksum of the item table |
+//! | 92 | 4 | echoes: deaths of the segment written before, told once more |
+//! | 96 | 4 | checksum of the deaths |
+//! | 100 | 4 | checksum of the echoes |
+//! | 104 | 20 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
+//! | 128 | 384 | 0 |
+//! | 512 | 128 | all this once more, in another sector: what a segment tells of others must not hang on one bit |
 
-use super::{BLOCK_BYTES, DEATH_BYTES, ENTRY_BYTES, Reader, Writer};
+use super::{BLOCK_BYTES, DEATH_BYTES, ENTRY_BYTES, Reader, TailChecksums, Writer};
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
-/// Size of a header; the first record follows.
-pub(crate) const HEADER_BYTES: usize = BLOCK_BYTES;
+/// Where its copies begin, in bytes from the segment's start.
+const COPIES: [usize; 2] = [0, 512];
+/// Size of a header with its copy; the first record follows.
+pub(crate) const HEADER_BYTES: usize = COPIES[1] + BLOCK_BYTES;
 
 /// What a segment is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,12 +44,20 @@ pub(crate) struct SegmentHeader {
     pub items: u32,
     pub deaths: u32,
     pub table_offset: u64,
-    pub table_checksum: u32,
     pub echoes: u32,
+    pub tail: TailChecksums,
 }
 
 impl SegmentHeader {
+    /// Writes both copies.
     pub fn encode(&self, out: &mut [u8]) {
+        out[..HEADER_BYTES].fill(0);
+        COPIES
+            .iter()
+            .for_each(|&at| self.encode_copy(&mut out[at..]));
+    }
+
+    fn encode_copy(&self, out: &mut [u8]) {
         let mut writer = Writer::block(out, MAGIC);
         writer.u32(12, self.slots);
         writer.bytes(16, &self.store_id);
@@ -55,13 +69,26 @@ impl SegmentHeader {
         writer.u32(72, self.items);
         writer.u32(76, self.deaths);
         writer.u64(80, self.table_offset);
-        writer.u32(88, self.table_checksum);
+        writer.u32(88, self.tail.table);
         writer.u32(92, self.echoes);
+        writer.u32(96, self.tail.deaths);
+        writer.u32(100, self.tail.echoes);
         writer.seal();
     }
 
-    /// None for anything that is not a whole header of this version.
+    /// The first copy that is whole and of this version; none if there is none.
     pub fn decode(bytes: &[u8]) -> Option<SegmentHeader> {
+        let copies = COPIES.iter().filter_map(|&at| bytes.get(at..));
+        copies.filter_map(Self::decode_copy).next()
+    }
+
+    /// Whether both copies are whole.
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        let copies = COPIES.map(|at| bytes.get(at..).and_then(Self::decode_copy));
+        copies[0].is_some() && copies[0] == copies[1]
+    }
+
+    fn decode_copy(bytes: &[u8]) -> Option<SegmentHeader> {
         let reader = Reader::block(bytes, MAGIC)?;
         Some(SegmentHeader {
             slots: reader.u32(12),
@@ -74,20 +101,24 @@ impl SegmentHeader {
             items: reader.u32(72),
             deaths: reader.u32(76),
             table_offset: reader.u64(80),
-            table_checksum: reader.u32(88),
             echoes: reader.u32(92),
+            tail: TailChecksums {
+                table: reader.u32(88),
+                deaths: reader.u32(96),
+                echoes: reader.u32(100),
+            },
         })
     }
 
-    /// Bytes of the item table, the deaths and the echoes.
-    pub fn table_bytes(&self) -> usize {
-        let deaths = self.deaths as usize + self.echoes as usize;
+    /// Bytes of all that follows the records.
+    pub fn tail_bytes(&self) -> usize {
+        let deaths = 2 * self.deaths as usize + self.echoes as usize;
         self.items as usize * ENTRY_BYTES + deaths * DEATH_BYTES
     }
 
     /// Bytes of the whole segment.
     pub fn segment_bytes(&self) -> u64 {
-        self.table_offset + self.table_bytes() as u64
+        self.table_offset + self.tail_bytes() as u64
     }
 }
 
@@ -106,17 +137,21 @@ mod tests {
         items: 3,
         deaths: 2,
         table_offset: 4096,
-        table_checksum: 0xdead_beef,
         echoes: 1,
+        tail: TailChecksums {
+            table: 0xdead_beef,
+            deaths: 0x0506,
+            echoes: 0x0708,
+        },
     };
 
     #[test]
     fn its_bytes_are_these() {
-        let mut bytes = [0xff; 128];
+        let mut bytes = [0xff; HEADER_BYTES];
         EXAMPLE.encode(&mut bytes);
         let mut expected = [0u8; 128];
         expected[..7].copy_from_slice(b"FARCSEG");
-        expected[8] = 1; // version
+        expected[8] = 2; // version
         expected[12] = 1; // slots
         expected[16..32].fill(7);
         expected[32..34].copy_from_slice(&[1, 2]); // 0x0201, low byte first
@@ -130,20 +165,32 @@ mod tests {
         expected[81] = 0x10; // 4096 = 0x1000
         expected[88..92].copy_from_slice(&[0xef, 0xbe, 0xad, 0xde]);
         expected[92] = 1; // echoes
+        expected[96..98].copy_from_slice(&[6, 5]);
+        expected[100..102].copy_from_slice(&[8, 7]);
         assert_eq!(bytes[..124], expected[..124]);
+        assert_eq!(bytes[..128], bytes[512..640]);
+        assert!(bytes[128..512].iter().all(|&byte| byte == 0));
         assert_eq!(SegmentHeader::decode(&bytes), Some(EXAMPLE));
-        // Three entries of 24 bytes, two deaths and an echo of 16.
-        assert_eq!(EXAMPLE.segment_bytes(), 4096 + 72 + 48);
+        assert!(SegmentHeader::is_whole(&bytes));
+        // Three entries of 24 bytes; two deaths, twice, and an echo of 16.
+        assert_eq!(EXAMPLE.segment_bytes(), 4096 + 72 + 80);
     }
 
     #[test]
-    fn no_flipped_bit_goes_unnoticed() {
-        let mut bytes = [0; 128];
+    fn either_copy_suffices_and_no_flipped_bit_goes_unnoticed() {
+        let mut bytes = [0; HEADER_BYTES];
         EXAMPLE.encode(&mut bytes);
-        for bit in 0..128 * 8 {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(SegmentHeader::decode(&bytes), None, "bit {bit}");
-            bytes[bit / 8] ^= 1 << (bit % 8);
+        for at in COPIES {
+            for bit in at * 8..(at + 128) * 8 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert!(!SegmentHeader::is_whole(&bytes), "bit {bit}");
+                assert_eq!(SegmentHeader::decode_copy(&bytes[at..]), None, "bit {bit}");
+                assert_eq!(SegmentHeader::decode(&bytes), Some(EXAMPLE), "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
         }
+        COPIES.iter().for_each(|&at| bytes[at] ^= 1);
+        assert_eq!(SegmentHeader::decode(&bytes), None);
+        assert_eq!(SegmentHeader::decode(&bytes[..127]), None);
     }
 }

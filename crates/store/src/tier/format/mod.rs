@@ -1,12 +1,13 @@
 //! Every byte on a device. All numbers are little-endian; checksums are CRC-32C.
 //!
-//! A slot holds one segment: [`SegmentHeader`], records, item table ([`TableEntry`]), deaths
+//! A slot holds one segment: [`SegmentHeader`], records, and a tail of item table ([`TableEntry`]) and deaths
 //! ([`Death`]), in this order. The first slot of a device holds two [`Superblock`]s.
 
 mod header;
 mod record;
 mod superblock;
 mod table;
+mod tail;
 
 pub(crate) use header::{HEADER_BYTES, SegmentHeader};
 pub(crate) use record::{RECORD_HEADER_BYTES, record_checksum, record_item};
@@ -14,9 +15,10 @@ pub(crate) use superblock::{SUPERBLOCK_COPIES, Superblock};
 pub(crate) use table::{
     DEATH_BYTES, Death, ENTRY_BYTES, TableEntry, WHOLE_SEGMENT, parse_deaths, parse_entries,
 };
+pub(crate) use tail::{Tail, TailChecksums, encode_tail};
 
 /// Version of all structures; another one is not read.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// Size of the blocks that say what a device or a segment is: magic, version, fields, and last a checksum
 /// of all before it.

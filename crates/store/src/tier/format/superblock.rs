@@ -87,7 +87,7 @@ mod tests {
         EXAMPLE.encode(&mut bytes);
         let mut expected = [0u8; 128];
         expected[..7].copy_from_slice(b"FARCSSD");
-        expected[8] = 1; // version
+        expected[8] = 2; // version
         expected[14] = 0x10; // 1 MiB = 0x100000
         expected[16..32].fill(0xab);
         expected[32] = 1;

@@ -35,15 +35,15 @@ impl Recovery<'_> {
             .filter(|&position| !self.dead.is_whole(position))
             .collect();
         self.make_room(&positions);
-        let (mut damaged, mut entries) = (Vec::new(), Vec::new());
+        let (mut unreadable, mut entries) = (Vec::new(), Vec::new());
         let this = &*self;
-        this.scan.tables(this.tier, &positions, |position, tail| {
+        this.scan.tails(this.tier, &positions, |position, tail| {
             match tail {
                 Some(tail) => this.restore_segment(position, tail, &mut entries),
-                None => damaged.push(position),
+                None => unreadable.push(position),
             };
         })?;
-        damaged
+        unreadable
             .into_iter()
             .for_each(|position| self.drop_segment(position));
         Ok(())
@@ -60,20 +60,22 @@ impl Recovery<'_> {
         self.core.index.grow_while_empty(entries.sum());
     }
 
-    /// `entries` is room for the entries of a segment.
-    fn restore_segment(&self, position: usize, tail: &[u8], entries: &mut Vec<TableEntry>) {
+    /// `entries` is room for the entries of a segment. One whose item table is damaged goes on telling of deaths.
+    fn restore_segment(&self, position: usize, tail: Tail<'_>, entries: &mut Vec<TableEntry>) {
         let segment = &self.scan.segments[position];
         let header = &segment.header;
-        let (item_table, deaths) = tail.split_at(header.items as usize * ENTRY_BYTES);
         entries.clear();
         if !self.is_void(position) {
-            entries.extend(parse_entries(item_table));
+            entries.extend(parse_entries(tail.table.unwrap_or_default()));
         }
-        let own_deaths = &deaths[..header.deaths as usize * DEATH_BYTES];
-        let table = table_of(self.tier, segment, entries, own_deaths);
+        if tail.table.is_some() {
+            self.tier.counters.segments_recovered.add(1);
+        } else {
+            self.tell_damaged(position);
+        }
+        let table = table_of(self.tier, segment, entries, tail.deaths);
         let slots = &self.tier.slots;
         slots.adopt(segment.slot, header.slots, header.sequence, table);
-        self.tier.counters.segments_recovered.add(1);
         let mut entering = Entering {
             position,
             slot: segment.slot,

@@ -2,7 +2,7 @@
 
 use super::Recovery;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
-use crate::tier::format::{Death, ENTRY_BYTES, WHOLE_SEGMENT, parse_deaths};
+use crate::tier::format::{Death, WHOLE_SEGMENT, parse_deaths};
 use crate::tier::options::TierEventKind;
 use crate::tier::scan::verify_whole;
 use std::io;
@@ -10,6 +10,10 @@ use std::io;
 impl Recovery<'_> {
     pub(super) fn drop_segment(&mut self, position: usize) {
         self.is_dropped[position] = true;
+        self.tell_damaged(position);
+    }
+
+    pub(super) fn tell_damaged(&self, position: usize) {
         self.tier.counters.segments_dropped.add(1);
         let device = self.tier.slots.device_of(self.scan.segments[position].slot);
         let name = self.tier.devices[device].name();
@@ -57,10 +61,10 @@ impl Recovery<'_> {
         let floors = self.accepted().map(|one| header(one).flush_floor);
         self.floor = floors.fold(self.floor, u64::max);
         let (scan, dead) = (&self.scan, &mut self.dead);
-        scan.tables(self.tier, &positions, |position, tail| {
+        scan.tails(self.tier, &positions, |_, tail| {
             if let Some(tail) = tail {
-                let items = scan.segments[position].header.items as usize;
-                parse_deaths(&tail[items * ENTRY_BYTES..]).for_each(|death| dead.note(death));
+                let told = parse_deaths(tail.deaths).chain(parse_deaths(tail.echoes));
+                told.for_each(|death| dead.note(death));
             }
         })
     }

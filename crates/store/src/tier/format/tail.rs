@@ -1,0 +1,166 @@
+//! What follows the records of a segment.
+//!
+//! | part | content |
+//! |---|---|
+//! | item table | an entry for each item |
+//! | deaths | |
+//! | echoes | deaths of the segment written before |
+//! | deaths | once more: whatever single part is damaged, none of them is lost |
+//!
+//! The header has the sizes, and a checksum of each.
+
+use super::*;
+
+/// The checksums of a tail's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TailChecksums {
+    pub table: u32,
+    pub deaths: u32,
+    pub echoes: u32,
+}
+
+/// A tail as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail<'a> {
+    /// The item table; none if it is damaged.
+    pub table: Option<&'a [u8]>,
+    /// From one that is whole; empty if none is.
+    pub deaths: &'a [u8],
+    /// Empty if they are damaged.
+    pub echoes: &'a [u8],
+    /// Nothing is damaged.
+    pub is_whole: bool,
+}
+
+impl<'a> Tail<'a> {
+    /// The parts of `bytes`, which must be as many as the header says.
+    pub fn parse(header: &SegmentHeader, bytes: &'a [u8]) -> Tail<'a> {
+        let (table, rest) = bytes.split_at(header.items as usize * ENTRY_BYTES);
+        let (deaths, rest) = rest.split_at(header.deaths as usize * DEATH_BYTES);
+        let (echoes, again) = rest.split_at(header.echoes as usize * DEATH_BYTES);
+        let checksums = &header.tail;
+        let [first, second] = [deaths, again].map(|part| whole(part, checksums.deaths));
+        let table = whole(table, checksums.table).filter(|table| is_in_order(header, table));
+        let echoes = whole(echoes, checksums.echoes);
+        Tail {
+            table,
+            deaths: first.or(second).unwrap_or_default(),
+            echoes: echoes.unwrap_or_default(),
+            is_whole: table.and(first).and(second).and(echoes).is_some(),
+        }
+    }
+}
+
+fn whole(part: &[u8], checksum: u32) -> Option<&[u8]> {
+    (crc32c::crc32c(part) == checksum).then_some(part)
+}
+
+/// Whether the entries can be those of the segment's records.
+fn is_in_order(header: &SegmentHeader, table: &[u8]) -> bool {
+    let mut end = HEADER_BYTES as u64;
+    let fits = |entry: TableEntry| {
+        let follows = entry.offset >= end;
+        end = entry.offset + RECORD_HEADER_BYTES as u64;
+        follows
+    };
+    parse_entries(table).all(fits) && end <= header.table_offset
+}
+
+/// The bytes of a tail.
+pub(crate) fn encode_tail(
+    items: &[TableEntry],
+    deaths: &[Death],
+    echoes: &[Death],
+) -> (Vec<u8>, TailChecksums) {
+    let mut table = vec![0; items.len() * ENTRY_BYTES];
+    let places = table.chunks_exact_mut(ENTRY_BYTES);
+    places.zip(items).for_each(|(at, item)| item.encode(at));
+    let [deaths, echoes] = [deaths, echoes].map(encode_deaths);
+    let checksums = TailChecksums {
+        table: crc32c::crc32c(&table),
+        deaths: crc32c::crc32c(&deaths),
+        echoes: crc32c::crc32c(&echoes),
+    };
+    ([&table[..], &deaths, &echoes, &deaths].concat(), checksums)
+}
+
+fn encode_deaths(deaths: &[Death]) -> Vec<u8> {
+    let mut bytes = vec![0; deaths.len() * DEATH_BYTES];
+    let places = bytes.chunks_exact_mut(DEATH_BYTES);
+    places.zip(deaths).for_each(|(at, death)| death.encode(at));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn death(item: u32) -> Death {
+        Death {
+            write_number: 3,
+            item,
+        }
+    }
+
+    fn example() -> (SegmentHeader, Vec<u8>) {
+        let entry = |offset| TableEntry {
+            hash: 1,
+            fingerprint: 2,
+            offset,
+            expiry: 0,
+        };
+        let first = HEADER_BYTES as u64;
+        let items = [entry(first), entry(first + 100)];
+        let deaths = [death(7), death(8), death(9)];
+        let (bytes, tail) = encode_tail(&items, &deaths, &[death(5)]);
+        let header = SegmentHeader {
+            items: 2,
+            deaths: 3,
+            echoes: 1,
+            table_offset: first + 200,
+            tail,
+            ..SegmentHeader::default()
+        };
+        (header, bytes)
+    }
+
+    #[test]
+    fn its_parts_follow_one_another() {
+        let (header, bytes) = example();
+        // Two entries of 24 bytes, three deaths of 16, an echo, and the deaths again.
+        assert_eq!((bytes.len(), header.tail_bytes()), (160, 160));
+        assert_eq!(bytes[48..96], bytes[112..]);
+        let tail = Tail::parse(&header, &bytes);
+        assert!(tail.is_whole);
+        assert_eq!(tail.table, Some(&bytes[..48]));
+        let numbers = |deaths| -> Vec<u32> { parse_deaths(deaths).map(|one| one.item).collect() };
+        assert_eq!(numbers(tail.deaths), [7, 8, 9]);
+        assert_eq!(numbers(tail.echoes), [5]);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_and_costs_no_death() {
+        let (header, mut bytes) = example();
+        let deaths = bytes[48..96].to_vec();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let tail = Tail::parse(&header, &bytes);
+            assert!(!tail.is_whole, "bit {bit}");
+            assert_eq!(tail.table.is_none(), bit < 48 * 8, "bit {bit}");
+            assert_eq!(tail.deaths, deaths, "bit {bit}");
+            let is_echo = (96..112).contains(&(bit / 8));
+            assert_eq!(tail.echoes.is_empty(), is_echo, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn entries_out_of_order_are_no_table() {
+        let (header, bytes) = example();
+        let header = SegmentHeader {
+            table_offset: HEADER_BYTES as u64 + 100,
+            ..header
+        };
+        assert!(Tail::parse(&header, &bytes).table.is_none());
+    }
+}
