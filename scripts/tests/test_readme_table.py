@@ -11,7 +11,8 @@ LINES = [
     {"title": "idle CPU", "unit": "%", "memcached": None, "farcached": 0.04, "ratio": None},
 ]
 FABRIC_LINES = [
-    {"title": "GET", "unit": "us", "limit": 1.0, "fabric": 1.3, "sockets": 13.5, "memcached": 14.25, "judgements": []},
+    {"title": "GET", "unit": "us", "limit": 1.0, "tuned": 0.9, "fabric": 1.3, "sockets": 13.5, "memcached": 14.25,
+     "judgements": [{"wanted": "<= 1.4x limit", "figure": 1.44, "quartiles": [1.4, 1.5], "met": False}]},
 ]
 PAGE = "# Top\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nbottom\n"
 
@@ -41,6 +42,6 @@ def test_the_fabrics_table_has_marks_of_its_own(tmp_path):
     code, page = run(tmp_path, marked, FABRIC_LINES)
     assert code == 0
     assert page == PAGE + (
-        "<!-- measured fabric: begin -->\n| | unit | bare UCX | fabric | sockets | memcached |\n"
-        "|---|---|--:|--:|--:|--:|\n| GET | us | 1.000 | 1.300 | 13.5 | 14.2 |\n<!-- measured fabric: end -->\n")
+        "<!-- measured fabric: begin -->\n| | unit | bare UCX | with our settings | fabric | sockets | memcached | fabric over bare UCX |\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|\n| GET | us | 1.000 | 0.900 | 1.300 | 13.5 | 14.2 | 1.44 (1.40 to 1.50) |\n<!-- measured fabric: end -->\n")
     assert run(tmp_path, PAGE, FABRIC_LINES) == (1, PAGE)

@@ -24,10 +24,13 @@ struct Options {
     /// Sections to measure; all of the version by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     sections: Vec<Section>,
-    /// How often everything is measured in turn.
+    /// How often everything but the speeds is measured in turn.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Seconds of each speed measurement.
+    /// Short turns in which the speeds are measured.
+    #[arg(long)]
+    turns: Option<usize>,
+    /// Seconds of each measurement; of the speeds a tenth of it in each turn.
     #[arg(long)]
     seconds: Option<f64>,
     /// Clients that are killed in the middle of large values.
@@ -93,6 +96,7 @@ impl Options {
         Scope {
             short: self.short,
             rounds: self.rounds.unwrap_or(if self.short { 1 } else { 3 }),
+            turns: self.turns.unwrap_or(if self.short { 4 } else { 12 }),
             seconds: self.seconds.unwrap_or(if self.short { 0.25 } else { 1.0 }),
             kills: self.kills,
             clients: self.clients,

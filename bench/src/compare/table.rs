@@ -228,7 +228,7 @@ pub fn median(mut samples: Vec<f64>) -> Option<f64> {
 }
 
 /// The ratios of the turns; none where the servers had different numbers of them.
-fn turn_ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+pub fn turn_ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
     if ours.len() != theirs.len() {
         return Vec::new();
     }
@@ -237,7 +237,7 @@ fn turn_ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
 }
 
 /// The first and the third quartile, each a sample; none of fewer than four.
-fn quartiles(mut samples: Vec<f64>) -> Option<[f64; 2]> {
+pub fn quartiles(mut samples: Vec<f64>) -> Option<[f64; 2]> {
     samples.sort_by(f64::total_cmp);
     let last = samples.len().checked_sub(1)?;
     (samples.len() >= 4).then(|| [samples[last / 4], samples[last - last / 4]])

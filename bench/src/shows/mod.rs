@@ -13,6 +13,7 @@ pub mod levels;
 pub mod programs;
 pub mod speed;
 pub mod table;
+pub mod turns;
 
 use crate::picture::Picture;
 use crate::server_process::{Launcher, Product, ServerProcess};
@@ -87,8 +88,10 @@ impl Section {
 pub struct Scope {
     /// The main rows only.
     pub short: bool,
-    /// How often everything is measured in turn.
+    /// How often everything but the speeds is measured in turn.
     pub rounds: usize,
+    /// Short turns in which the speeds are measured.
+    pub turns: usize,
     /// Length of each measurement, in seconds.
     pub seconds: f64,
     /// Clients that are killed.
@@ -129,7 +132,7 @@ pub fn show(bench: &Bench, sections: &[Section]) -> io::Result<Results> {
         .filter(|one| sections.contains(one))
     {
         match section {
-            Section::Speed => speed::measure(bench, &mut results)?,
+            Section::Speed => turns::measure(bench, &mut results)?,
             Section::Picture => results.picture = Some(by_size::measure(bench)?),
             Section::Large => large::measure(bench, &mut results.table)?,
             Section::Idle => idle::measure(bench, &mut results.table)?,

@@ -30,7 +30,23 @@ impl Programs {
     /// # Errors
     /// If it fails; what went wrong stands on standard error.
     pub fn limits(&self, network: Network, arguments: &[&str]) -> io::Result<Limits> {
+        self.limits_with(network, &[], arguments)
+    }
+
+    /// The same with settings of UCX by name without `UCX_`, as far as the environment leaves them open.
+    ///
+    /// # Errors
+    /// As [`Programs::limits`].
+    pub fn limits_with(
+        &self,
+        network: Network,
+        settings: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> io::Result<Limits> {
         let mut command = self.command("farcache-fabric-limits", network);
+        for (name, value) in settings {
+            command.env(format!("UCX_{name}"), value);
+        }
         match self.server_cpu.zip(self.client_cpu) {
             Some((server, client)) => {
                 command.args(["--server-cpu", &server.to_string()]);

@@ -1,9 +1,9 @@
-//! Latencies and rates, in rounds: bare UCX, the fabric, sockets, memcached.
+//! Latencies and rates of bare UCX, the fabric, sockets and memcached, a group of rows at a time.
 
 use super::table::{Column, Row, Table, Wanted};
+use super::turns::Servers;
 use super::{Bench, Network, Results};
 use crate::compare::plan;
-use crate::host_memory;
 use crate::limits::{Figures, Limits, Operation};
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::{Pace, Plan};
@@ -12,8 +12,9 @@ use crate::load::workload::Mix;
 use crate::ohb::items::keys_for;
 use crate::ohb::report::{LatencyReport, ThroughputReport};
 use crate::ohb::session::Benchmark;
-use crate::server_process::{Product, ServerProcess};
+use crate::server_process::ServerProcess;
 use crate::sizes::size_text;
+use farcache_fabric::ucx::shared_memory_defaults;
 use std::io;
 
 const SMALL: usize = 64;
@@ -26,33 +27,100 @@ const BATCH: usize = 48;
 const BATCH_WINDOW: usize = 8;
 /// Single gets under way together.
 const WINDOW: usize = 32;
-/// What a server may touch for the first time while it is measured.
-const HOST_MEMORY_BYTES: usize = 1024 << 20;
 /// Share of each measurement that warms up.
 const WARMUP_SHARE: f64 = 0.2;
+/// Share of the scope's seconds that a measurement takes in each turn.
+const TURN_SHARE: f64 = 0.1;
 
-/// Measures every row, so many rounds.
+/// Rows that are measured right after each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Small values, one at a time.
+    Small,
+    /// Large values, one at a time.
+    Large,
+    /// Many values under way.
+    Rates,
+    /// Over UCX tcp alone, one at a time.
+    Tcp,
+}
+
+impl Group {
+    /// Every group, in the order of the table.
+    pub(super) const ALL: [Group; 4] = [Group::Small, Group::Large, Group::Rates, Group::Tcp];
+
+    fn network(self) -> Network {
+        match self {
+            Group::Tcp => Network::Tcp,
+            _ => Network::Chosen,
+        }
+    }
+
+    /// Sizes of the values that are fetched one at a time, in bytes.
+    fn get_bytes(self) -> &'static [usize] {
+        match self {
+            Group::Small => &[SMALL, PAGE],
+            Group::Large => &[MEDIUM, LARGE],
+            Group::Rates => &[],
+            Group::Tcp => &[SMALL, PAGE, LARGE],
+        }
+    }
+
+    /// Sizes of those that are stored.
+    fn set_bytes(self) -> &'static [usize] {
+        match self {
+            Group::Small | Group::Rates => &[],
+            Group::Large | Group::Tcp => &[LARGE],
+        }
+    }
+}
+
+/// A list of sizes as the programs' options take it.
+fn sizes(list: &[usize]) -> String {
+    let texts: Vec<_> = list.iter().map(usize::to_string).collect();
+    texts.join(",")
+}
+
+fn seconds(bench: &Bench) -> f64 {
+    bench.scope.seconds * TURN_SHARE
+}
+
+/// Measures one column of a group of rows once.
 ///
 /// # Errors
-/// If a server or a program cannot be started or breaks off.
-pub fn measure(bench: &Bench, results: &mut Results) -> io::Result<()> {
-    for round in 0..bench.scope.rounds {
-        eprintln!("fabric, round {} of {}", round + 1, bench.scope.rounds);
-        let limits = limits(bench, Network::Chosen)?;
-        results.lanes.clone_from(&limits.lanes);
-        add_limits(&mut results.table, &limits, Network::Chosen);
-        fabric(bench, Network::Chosen, &mut results.table)?;
-        for product in [Product::Farcached, Product::Memcached] {
-            sockets(bench, product, &mut results.table)?;
+/// If a program cannot be started or breaks off.
+pub(super) fn measure(
+    bench: &Bench,
+    servers: &Servers,
+    group: Group,
+    column: Column,
+    results: &mut Results,
+) -> io::Result<()> {
+    let table = &mut results.table;
+    match column {
+        Column::Limit => {
+            let limits = limits(bench, group, &[])?;
+            if group != Group::Tcp {
+                results.lanes.clone_from(&limits.lanes);
+            }
+            add_limits(table, &limits, group, column);
+            Ok(())
         }
-        add_limits(
-            &mut results.table,
-            &self::limits(bench, Network::Tcp)?,
-            Network::Tcp,
-        );
-        fabric(bench, Network::Tcp, &mut results.table)?;
+        Column::Tuned => {
+            let limits = limits(bench, group, &shared_memory_defaults())?;
+            add_limits(table, &limits, group, column);
+            Ok(())
+        }
+        Column::Fabric => {
+            let server = match group {
+                Group::Tcp => &servers.fabric_tcp,
+                _ => &servers.fabric,
+            };
+            fabric(bench, server, group, table)
+        }
+        Column::Sockets => sockets(bench, &servers.sockets, group, column, table),
+        Column::Memcached => sockets(bench, &servers.memcached, group, column, table),
     }
-    Ok(())
 }
 
 /// The row of one value at a time.
@@ -104,23 +172,33 @@ fn batch_row(window: usize) -> Row {
     }
 }
 
-fn limits(bench: &Bench, network: Network) -> io::Result<Limits> {
-    let seconds = bench.scope.seconds.to_string();
+fn limits(bench: &Bench, group: Group, settings: &[(&str, &str)]) -> io::Result<Limits> {
+    let seconds = seconds(bench).to_string();
+    let (get, set) = (sizes(group.get_bytes()), sizes(group.set_bytes()));
     let mut arguments = vec!["--no-large", "--seconds", &seconds];
-    match network {
-        Network::Chosen => arguments.extend(["--windows", "32", "--keys", "48"]),
-        Network::Tcp => arguments.extend(["--get-sizes", "64,4K,1M", "--no-rates"]),
+    // The options do not take empty lists: what is measured too much is left out below.
+    for (option, list) in [("--get-sizes", &get), ("--set-sizes", &set)] {
+        arguments.extend([option, if list.is_empty() { "1" } else { list }]);
     }
-    if network == Network::Chosen {
-        arguments.extend(["--keys-windows", "1,8"]);
+    match group {
+        Group::Rates => {
+            arguments.extend(["--windows", "32", "--keys", "48", "--keys-windows", "1,8"])
+        }
+        _ => arguments.push("--no-rates"),
     }
-    bench.programs.limits(network, &arguments)
+    bench
+        .programs
+        .limits_with(group.network(), settings, &arguments)
 }
 
-fn add_limits(table: &mut Table, limits: &Limits, network: Network) {
-    for figures in &limits.figures {
-        let (row, figure) = row_of_limit(figures, network);
-        table.add(&row, Column::Limit, figure);
+fn add_limits(table: &mut Table, limits: &Limits, group: Group, column: Column) {
+    for figures in limits
+        .figures
+        .iter()
+        .filter(|one| one.scenario.value_bytes >= SMALL)
+    {
+        let (row, figure) = row_of_limit(figures, group.network());
+        table.add(&row, column, figure);
     }
 }
 
@@ -139,47 +217,31 @@ fn row_of_limit(figures: &Figures, network: Network) -> (Row, f64) {
     }
 }
 
-fn fabric(bench: &Bench, network: Network, table: &mut Table) -> io::Result<()> {
-    host_memory::take_and_give_back(HOST_MEMORY_BYTES);
-    let server = bench.fabric_server(network, &["-m", "1024", "-I", "2m"])?;
-    let seconds = bench.scope.seconds.to_string();
-    let sizes = match network {
-        Network::Chosen => "64,4K,64K,1M",
-        Network::Tcp => "64,4K,1M",
-    };
-    for (benchmarks, sizes) in [("get", sizes), ("set", "1M")] {
-        let arguments = [
-            "--benchmarks",
-            benchmarks,
-            "--sizes",
-            sizes,
-            "--seconds",
-            &seconds,
-        ];
-        let unlimited = ["--iterations", "1000000000"];
-        let arguments = [&arguments[..], &unlimited].concat();
-        let report = bench
-            .programs
-            .memlat(network, server.address(), &arguments)?;
+fn fabric(
+    bench: &Bench,
+    server: &ServerProcess,
+    group: Group,
+    table: &mut Table,
+) -> io::Result<()> {
+    let (network, address) = (group.network(), server.address());
+    let seconds = seconds(bench).to_string();
+    for (benchmarks, list) in [("get", group.get_bytes()), ("set", group.set_bytes())] {
+        if list.is_empty() {
+            continue;
+        }
+        let list = sizes(list);
+        let what = ["--benchmarks", benchmarks, "--sizes", &list];
+        let extent = ["--seconds", &seconds, "--iterations", "1000000000"];
+        let arguments = [what, extent].concat();
+        let report = bench.programs.memlat(network, address, &arguments)?;
         add_latencies(table, &report, network);
     }
-    if network == Network::Chosen {
+    if group == Group::Rates {
         for (windows, batch) in [("32", "1"), ("1,8", "48")] {
-            let arguments = [
-                "--benchmarks",
-                "get",
-                "--sizes",
-                "64",
-                "--windows",
-                windows,
-                "--batches",
-                batch,
-                "--seconds",
-                &seconds,
-            ];
-            let report = bench
-                .programs
-                .memthr(network, server.address(), &arguments)?;
+            let what = ["--benchmarks", "get", "--sizes", "64", "--windows", windows];
+            let extent = ["--batches", batch, "--seconds", &seconds];
+            let arguments = [&what[..], &extent].concat();
+            let report = bench.programs.memthr(network, address, &arguments)?;
             add_rates(table, &report);
         }
     }
@@ -208,25 +270,38 @@ fn add_rates(table: &mut Table, report: &ThroughputReport) {
 }
 
 /// The same over sockets, with the load generator: a client that does as little as one can.
-fn sockets(bench: &Bench, product: Product, table: &mut Table) -> io::Result<()> {
-    host_memory::take_and_give_back(HOST_MEMORY_BYTES);
-    let server = bench.launcher.start(product, &["-m", "1024", "-I", "2m"])?;
-    let column = match product {
-        Product::Farcached => Column::Sockets,
-        Product::Memcached => Column::Memcached,
-    };
-    for value_bytes in [SMALL, PAGE, MEDIUM, LARGE] {
+fn sockets(
+    bench: &Bench,
+    server: &ServerProcess,
+    group: Group,
+    column: Column,
+    table: &mut Table,
+) -> io::Result<()> {
+    let plan_of = |value_bytes| sockets_plan(server, value_bytes, seconds(bench));
+    for &value_bytes in group.get_bytes() {
         let row = latency_row(Network::Chosen, Operation::Get, value_bytes);
-        let plan = sockets_plan(&server, value_bytes, bench.scope.seconds);
+        let plan = plan_of(value_bytes);
         plan.preload()?;
         table.add(&row, column, checked(&plan)?.latency_us.p50);
     }
-    let set = storing(&sockets_plan(&server, LARGE, bench.scope.seconds));
-    let row = latency_row(Network::Chosen, Operation::Set, LARGE);
-    table.add(&row, column, checked(&set)?.latency_us.p50);
-    let small = sockets_plan(&server, SMALL, bench.scope.seconds);
-    table.add(&window_row(), column, unpipelined_rate(&small)? / 1e6);
-    let batches = Plan {
+    for &value_bytes in group.set_bytes() {
+        let row = latency_row(Network::Chosen, Operation::Set, value_bytes);
+        let plan = storing(&plan_of(value_bytes));
+        table.add(&row, column, checked(&plan)?.latency_us.p50);
+    }
+    if group == Group::Rates {
+        let small = plan_of(SMALL);
+        small.preload()?;
+        table.add(&window_row(), column, unpipelined_rate(&small)? / 1e6);
+        let batches = batches(small);
+        let rate = checked(&batches)?.keys_per_s;
+        table.add(&batch_row(BATCH_WINDOW), column, rate / 1e6);
+    }
+    Ok(())
+}
+
+fn batches(small: Plan) -> Plan {
+    Plan {
         pace: Pace::Closed,
         connections: BATCH_WINDOW,
         mix: Mix {
@@ -234,10 +309,7 @@ fn sockets(bench: &Bench, product: Product, table: &mut Table) -> io::Result<()>
             multi_get_keys: BATCH,
         },
         ..small
-    };
-    let row = batch_row(BATCH_WINDOW);
-    table.add(&row, column, checked(&batches)?.keys_per_s / 1e6);
-    Ok(())
+    }
 }
 
 /// One blocking connection that gets the values which the fabric's benchmark would use.

@@ -1,6 +1,6 @@
 //! What was measured of the fabric, beside the limits, sockets and memcached.
 
-use crate::compare::table::median;
+use crate::compare::table::{median, quartiles, turn_ratios};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,10 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Column {
-    /// Bare UCX.
+    /// Bare UCX as it is installed.
     Limit,
+    /// Bare UCX with the fabric's settings.
+    Tuned,
     /// farcached over the fabric.
     Fabric,
     /// farcached over sockets.
@@ -83,8 +85,11 @@ impl Row {
 pub struct Judgement {
     /// What was wanted.
     pub wanted: String,
-    /// The figure or the ratio that decides.
+    /// The figure or the ratio that decides: the median of the turns' ratios, where both were measured in the same turns, else
+    /// that of the medians.
     pub figure: Option<f64>,
+    /// The first and the third quartile of the turns' ratios.
+    pub quartiles: Option<[f64; 2]>,
     /// Whether it was reached; nothing where a figure is missing.
     pub met: Option<bool>,
 }
@@ -96,8 +101,10 @@ pub struct Line {
     pub title: String,
     /// Unit of the figures.
     pub unit: &'static str,
-    /// Bare UCX.
+    /// Bare UCX as it is installed.
     pub limit: Option<f64>,
+    /// Bare UCX with the fabric's settings.
+    pub tuned: Option<f64>,
     /// farcached over the fabric.
     pub fabric: Option<f64>,
     /// farcached over sockets.
@@ -145,8 +152,8 @@ impl Table {
 
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
-        let head = "| | unit | bare UCX | fabric | sockets | memcached | wanted | met |\n\
-                    |---|---|--:|--:|--:|--:|---|---|\n";
+        let head = "| | unit | bare UCX | with our settings | fabric | sockets | memcached | wanted | met |\n\
+                    |---|---|--:|--:|--:|--:|--:|---|---|\n";
         let lines = self.lines();
         lines.iter().fold(head.to_owned(), |text, line| {
             let cells = line.cells().join(" | ");
@@ -161,41 +168,85 @@ impl Table {
 
 fn line(row: &Row, samples: &BTreeMap<Column, Vec<f64>>) -> Line {
     let of = |column| samples.get(&column).and_then(|one| median(one.clone()));
-    let (limit, fabric) = (of(Column::Limit), of(Column::Fabric));
-    let memcached = of(Column::Memcached);
-    let over = |above: Option<f64>, below: Option<f64>| {
-        above.zip(below).map(|(above, below)| above / below)
-    };
     let judge = |wanted: &Wanted| {
-        let (figure, bound, is_most) = match *wanted {
-            Wanted::OfLimitAtMost(most) => (over(fabric, limit), most, true),
-            Wanted::OfLimitAtLeast(least) => (over(fabric, limit), least, false),
-            Wanted::BelowMemcached(times) => (over(memcached, fabric), times, false),
-            Wanted::AboveMemcached(times) => (over(fabric, memcached), times, false),
-            Wanted::AtMost(most) => (fabric, most, true),
-            Wanted::AtLeast(least) => (fabric, least, false),
+        let (ratio, bound, is_most) = match *wanted {
+            Wanted::OfLimitAtMost(most) => (Ratio::to_limit(samples, f64::min), most, true),
+            Wanted::OfLimitAtLeast(least) => (Ratio::to_limit(samples, f64::max), least, false),
+            Wanted::BelowMemcached(times) => (
+                Ratio::of(samples, Column::Memcached, Column::Fabric),
+                times,
+                false,
+            ),
+            Wanted::AboveMemcached(times) => (
+                Ratio::of(samples, Column::Fabric, Column::Memcached),
+                times,
+                false,
+            ),
+            Wanted::AtMost(most) => (Ratio::figure(of(Column::Fabric)), most, true),
+            Wanted::AtLeast(least) => (Ratio::figure(of(Column::Fabric)), least, false),
+        };
+        let is_met = |figure| match is_most {
+            true => figure <= bound,
+            false => figure >= bound,
         };
         Judgement {
             wanted: wanted.to_string(),
-            figure,
-            met: figure.map(|figure| {
-                if is_most {
-                    figure <= bound
-                } else {
-                    figure >= bound
-                }
-            }),
+            figure: ratio.figure,
+            quartiles: ratio.quartiles,
+            met: ratio.figure.map(is_met),
         }
     };
     Line {
         title: row.title.clone(),
         unit: row.unit,
-        limit,
-        fabric,
+        limit: of(Column::Limit),
+        tuned: of(Column::Tuned),
+        fabric: of(Column::Fabric),
         sockets: of(Column::Sockets),
-        memcached,
+        memcached: of(Column::Memcached),
         judgements: row.wanted.iter().map(judge).collect(),
         samples: samples.clone(),
+    }
+}
+
+/// What decides whether something wanted was reached.
+#[derive(Default)]
+struct Ratio {
+    figure: Option<f64>,
+    quartiles: Option<[f64; 2]>,
+}
+
+impl Ratio {
+    /// A figure that stands for itself.
+    fn figure(figure: Option<f64>) -> Ratio {
+        Ratio {
+            figure,
+            quartiles: None,
+        }
+    }
+
+    /// One column over another.
+    fn of(samples: &BTreeMap<Column, Vec<f64>>, above: Column, below: Column) -> Ratio {
+        let (Some(above), Some(below)) = (samples.get(&above), samples.get(&below)) else {
+            return Ratio::default();
+        };
+        let ratios = turn_ratios(above, below);
+        let medians = || Some(median(above.clone())? / median(below.clone())?);
+        Ratio {
+            figure: median(ratios.clone()).or_else(medians),
+            quartiles: quartiles(ratios),
+        }
+    }
+
+    /// The fabric over bare UCX, with those settings of the two with which UCX did better.
+    fn to_limit(samples: &BTreeMap<Column, Vec<f64>>, better: fn(f64, f64) -> f64) -> Ratio {
+        let of = |column| samples.get(&column).and_then(|one| median(one.clone()));
+        let stricter = match (of(Column::Limit), of(Column::Tuned)) {
+            (Some(limit), Some(tuned)) if better(limit, tuned) != limit => Column::Tuned,
+            (None, Some(_)) => Column::Tuned,
+            _ => Column::Limit,
+        };
+        Ratio::of(samples, Column::Fabric, stricter)
     }
 }
 
@@ -206,13 +257,20 @@ impl Line {
         (!known.is_empty()).then(|| known.iter().all(|met| *met))
     }
 
-    fn cells(&self) -> [String; 6] {
-        let [limit, fabric, sockets, memcached] =
-            [self.limit, self.fabric, self.sockets, self.memcached].map(figure);
+    fn cells(&self) -> [String; 7] {
+        let figures = [
+            self.limit,
+            self.tuned,
+            self.fabric,
+            self.sockets,
+            self.memcached,
+        ];
+        let [limit, tuned, fabric, sockets, memcached] = figures.map(figure);
         [
             self.title.clone(),
             self.unit.into(),
             limit,
+            tuned,
             fabric,
             sockets,
             memcached,
@@ -221,7 +279,13 @@ impl Line {
 
     /// What was wanted, each with the figure that decides.
     fn wanted_text(&self) -> String {
-        let text = |one: &Judgement| format!("{}: {}", one.wanted, figure(one.figure));
+        let text = |one: &Judgement| {
+            let range = |[first, third]: [f64; 2]| {
+                format!(" ({}-{})", figure(Some(first)), figure(Some(third)))
+            };
+            let quartiles = one.quartiles.map_or(String::new(), range);
+            format!("{}: {}{quartiles}", one.wanted, figure(one.figure))
+        };
         let texts: Vec<_> = self.judgements.iter().map(text).collect();
         texts.join(", ")
     }
@@ -249,14 +313,14 @@ impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
-            "{:<66} {:<9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
-            "", "unit", "bare UCX", "fabric", "sockets", "memcached", "met"
+            "{:<66} {:<9} {:>9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
+            "", "unit", "bare UCX", "tuned", "fabric", "sockets", "memcached", "met"
         )?;
         for line in self.lines() {
-            let [title, unit, limit, fabric, sockets, memcached] = line.cells();
+            let [title, unit, limit, tuned, fabric, sockets, memcached] = line.cells();
             writeln!(
                 formatter,
-                "{title:<66} {unit:<9} {limit:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
+                "{title:<66} {unit:<9} {limit:>9} {tuned:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
                 line.met_text(),
                 line.wanted_text()
             )?;
@@ -322,8 +386,33 @@ mod tests {
         assert!(
             table
                 .markdown()
-                .contains("| row | us | 1.00 | - | - | - | <= 1.4x limit: - |  |")
+                .contains("| row | us | 1.00 | - | - | - | - | <= 1.4x limit: - |  |")
         );
+    }
+
+    #[test]
+    fn the_median_of_the_turns_decides_against_the_better_of_the_limits() {
+        let row = Row::new("row", "us").wants(Wanted::OfLimitAtMost(1.4));
+        let mut table = Table::default();
+        // A slow turn takes all columns along: the medians' ratio would be 3.
+        for (limit, tuned, fabric) in [
+            (1.0, 0.5, 0.6),
+            (3.1, 3.0, 3.6),
+            (1.1, 1.0, 1.2),
+            (1.0, 1.0, 3.0),
+            (3.0, 1.0, 1.2),
+        ] {
+            table.add(&row, Column::Limit, limit);
+            table.add(&row, Column::Tuned, tuned);
+            table.add(&row, Column::Fabric, fabric);
+        }
+        let line = &table.lines()[0];
+        let figure = line.judgements[0].figure.unwrap();
+        assert!((figure - 1.2).abs() < 1e-9, "{figure}");
+        let [first, third] = line.judgements[0].quartiles.unwrap();
+        assert!(first <= figure && figure <= third);
+        assert_eq!(line.met(), Some(true));
+        assert_eq!(line.tuned, Some(1.0));
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Frame {
     ///
     /// # Errors
     /// [`Error::Malformed`] names the rule that it breaks.
+    #[inline]
     pub fn decode(front: &[u8], body_bytes: usize) -> Result<(Frame, &[u8]), Error> {
         let (bytes, head) = front
             .split_first_chunk::<FRAME_BYTES>()

@@ -4,7 +4,7 @@ mod conformance;
 mod ucx_common;
 
 use conformance::harness::{Body, KEY, Node, SESSION, introduce};
-use farcache_fabric::ucx::UcxPort;
+use farcache_fabric::ucx::{UcxPort, shared_memory_defaults};
 use farcache_fabric::{Error, Frame, Kind, Port};
 use farcache_ucx_sys::{Address, Context, Endpoint, Library, Worker};
 use std::time::{Duration, Instant};
@@ -26,7 +26,9 @@ struct Stranger {
 impl Stranger {
     fn new(settings: &[(&str, &str)], address: &[u8]) -> Stranger {
         let library = Library::load().expect("UCX, as the port has it");
-        let worker = Worker::new(&Context::new(library, settings).expect("a context"));
+        // In shared memory it writes where the port's queues say, so it must have the same sizes.
+        let settings = [settings, &shared_memory_defaults()].concat();
+        let worker = Worker::new(&Context::new(library, &settings).expect("a context"));
         let worker = worker.expect("a worker");
         let ucx = address[FRONT_BYTES..].to_vec();
         // SAFETY: a port's address, whole and unaltered.

@@ -325,7 +325,7 @@ impl Shared {
     /// Moves the driver until something has happened, or it is time to do something else in between.
     fn move_on<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
         loop {
-            if guard.turn(spin.now_us) {
+            if guard.turn(spin.now_us) || self.watch_fabric(&mut guard, spin) {
                 spin.since_us = 0;
                 self.tell(&guard);
                 return guard;
@@ -341,6 +341,23 @@ impl Shared {
                 std::hint::spin_loop();
             }
         }
+    }
+
+    /// Where nothing but the fabric can bring anything, looks there until it has, or it is time for something else. A look costs
+    /// less than a turn, and how soon an answer is seen depends on it.
+    fn watch_fabric(&self, guard: &mut Guard<'_>, spin: &mut Spin) -> bool {
+        if spin.turns >= TURNS_PER_LOOK || !guard.awaits_fabric_only() {
+            return false;
+        }
+        while !(spin.turns + 1).is_multiple_of(TURNS_PER_LOOK)
+            && self.wanted.load(Ordering::Relaxed) == 0
+        {
+            if guard.turn_fabric(spin.now_us) {
+                return true;
+            }
+            spin.turns += 1;
+        }
+        false
     }
 
     /// Steps aside, looks at the clock, yields or sleeps, as it is time to.

@@ -75,7 +75,15 @@ impl Driver {
         now_us.saturating_sub(self.sockets_seen_us) > 10 * LIFE_LINES_SEEN_US
     }
 
-    fn turn_fabric(&mut self, now_us: u64) -> bool {
+    /// Whether nothing waits to be sent or done, and all answers come over the fabric.
+    pub(super) fn awaits_fabric_only(&self) -> bool {
+        let engine = &self.engine;
+        let is_silent = !engine.has_waiting() && !engine.has_actions() && !engine.has_notices();
+        is_silent && self.connecting == 0 && !engine.uses_sockets()
+    }
+
+    #[inline]
+    pub(super) fn turn_fabric(&mut self, now_us: u64) -> bool {
         let Some(port) = &mut self.fabric else {
             return false;
         };

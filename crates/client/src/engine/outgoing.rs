@@ -95,6 +95,7 @@ impl Outgoing {
     }
 
     /// The next message, of at most so many bytes of packets.
+    #[inline]
     pub(super) fn next(&mut self, bytes_max: usize) -> Option<Payload<'_, SendBytes>> {
         let start = self.sent;
         let large = self.larges.pop_front_if(|large| large.at == start);

@@ -8,10 +8,14 @@ use std::ffi::OsString;
 
 /// Room of a message in shared memory, in bytes: several values of 4 KB. A larger message arrives in pieces, which costs
 /// its receiver another copy. An odd number of cache lines, so that the rooms' beginnings do not share places in the caches.
-pub(super) const ROOM_BYTES: &str = "33088";
+const ROOM_BYTES: &str = "33088";
+
+/// Size of a queue's element, in bytes, twice UCX's own: the answer with a value of up to 160 bytes lies in the element itself.
+/// Otherwise it lies in a room, of which both ends have to fetch a cache line more.
+const ELEMENT_BYTES: &str = "256";
 
 /// Rooms that are made at a time. Beside so large ones, UCX's own 512 would be four times as much memory as it thought of.
-pub(super) const ROOMS_AT_ONCE: &str = "128";
+const ROOMS_AT_ONCE: &str = "128";
 
 /// The layout of a port that shares no memory.
 pub(super) const NO_LAYOUT: u32 = 0;
@@ -68,11 +72,29 @@ fn layout_in(chosen: &[(String, String)], environment: impl Fn(&str) -> Option<O
     checksum(&text)
 }
 
-/// Whether the user has decided how large rooms are.
-pub(super) fn is_room_decided() -> bool {
-    PREFIXES
-        .iter()
-        .any(|prefix| std::env::var_os(format!("UCX_{prefix}SEG_SIZE")).is_some())
+/// Our own choice of the layout in shared memory, as far as the user has not decided: UCX's settings by name without `UCX_`, and
+/// their values.
+#[must_use]
+pub fn defaults() -> Vec<(&'static str, &'static str)> {
+    defaults_in(|variable| std::env::var_os(variable).is_some())
+}
+
+fn defaults_in(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    let is_decided = |name| {
+        let mut variables = PREFIXES.iter().map(|prefix| format!("UCX_{prefix}{name}"));
+        variables.any(|variable| is_set(&variable))
+    };
+    let mut list = Vec::new();
+    if !is_decided("SEG_SIZE") {
+        list.extend([
+            ("MM_SEG_SIZE", ROOM_BYTES),
+            ("MM_RX_BUFS_GROW", ROOMS_AT_ONCE),
+        ]);
+    }
+    if !is_decided("FIFO_ELEM_SIZE") {
+        list.push(("MM_FIFO_ELEM_SIZE", ELEMENT_BYTES));
+    }
+    list
 }
 
 fn names() -> impl Iterator<Item = String> {
@@ -113,6 +135,19 @@ mod tests {
         let large = layout_in(&chosen("MM_SEG_SIZE", "33088"), none);
         assert_ne!(plain, large);
         assert_ne!(large, layout_in(&chosen("MM_SEG_SIZE", "8256"), none));
+    }
+
+    #[test]
+    fn what_the_user_has_decided_is_left_alone() {
+        let names = |set: &'static [&str]| {
+            let list = defaults_in(|variable| set.contains(&variable)).into_iter();
+            list.map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let rooms = ["MM_SEG_SIZE", "MM_RX_BUFS_GROW"];
+        assert_eq!(names(&["UCX_TLS"]).len(), 3);
+        assert_eq!(names(&["UCX_SYSV_FIFO_ELEM_SIZE"]), rooms);
+        assert_eq!(names(&["UCX_POSIX_SEG_SIZE"]), ["MM_FIFO_ELEM_SIZE"]);
+        assert!(names(&["UCX_SEG_SIZE", "UCX_MM_FIFO_ELEM_SIZE"]).is_empty());
     }
 
     #[test]

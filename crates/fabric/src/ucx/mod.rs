@@ -51,4 +51,6 @@ mod settle;
 mod slots;
 mod worker;
 
-pub use {network::Network, port::UcxPort, settings::Settings};
+pub use {
+    layout::defaults as shared_memory_defaults, network::Network, port::UcxPort, settings::Settings,
+};

@@ -160,24 +160,33 @@ impl<S: SendBody> Sends<S> {
             slot.shared = shared.map(|(packets, _)| Arc::clone(packets));
             return Started::Pending;
         }
-        Started::Over(UCS_PTR_STATUS(request), self.free(index).1)
+        let status = UCS_PTR_STATUS(request);
+        if slot.large.is_some() {
+            return Started::Over(status, self.free(index).1);
+        }
+        // What was returned would be read back from where it was just put, which waits for all that was written before, the message among it.
+        self.free_small(index);
+        Started::Over(status, None)
     }
 
     /// Frees the slot of a send that has ended; whose it was, unless it was given up, and its large
     /// body.
     pub fn free(&mut self, index: u32) -> (Option<Peer>, Option<Returned<S>>) {
+        let returned = self.slots[index as usize].large.take();
+        let peer = self.free_small(index);
+        (peer, returned.map(|(body, tag)| Returned { body, tag }))
+    }
+
+    /// The same of one without a large body.
+    #[inline]
+    fn free_small(&mut self, index: u32) -> Option<Peer> {
         let slot = &mut self.slots[index as usize];
         if index as usize >= KEPT_BUFFERS || slot.bytes.capacity() > KEPT_BUFFER_BYTES {
             slot.bytes = Vec::new();
         }
         slot.shared = None;
         self.free.push(index);
-        let peer = slot.peer.take();
-        if slot.large.is_none() {
-            return (peer, None);
-        }
-        let returned = slot.large.take();
-        (peer, returned.map(|(body, tag)| Returned { body, tag }))
+        slot.peer.take()
     }
 
     fn add_slot(&mut self, finished: &Finished) -> u32 {

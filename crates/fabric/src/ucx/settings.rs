@@ -1,6 +1,6 @@
 //! What UCX is told.
 
-use super::layout::{ROOM_BYTES, ROOMS_AT_ONCE, is_room_decided};
+use super::layout;
 use std::path::Path;
 
 /// Where Linux lists devices that speak verbs.
@@ -68,11 +68,8 @@ pub(super) fn defaults(
             .is_ok_and(|mut devices| devices.next().is_some()),
         transports: transports.as_deref(),
     });
-    if may_share_memory(chosen) && !is_room_decided() {
-        list.extend([
-            ("MM_SEG_SIZE", ROOM_BYTES),
-            ("MM_RX_BUFS_GROW", ROOMS_AT_ONCE),
-        ]);
+    if may_share_memory(chosen) {
+        list.extend(layout::defaults());
     }
     list.retain(|setting| !is_decided(setting));
     list

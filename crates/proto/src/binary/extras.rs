@@ -96,6 +96,7 @@ impl ArithmeticExtras {
 
 /// Reads extras that are one number: the expiration of touch, get-and-touch and flush, the level of
 /// verbosity, the flags of a value returned. `None` if the length is another.
+#[inline]
 pub fn decode_u32(extras: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(extras.try_into().ok()?))
 }

@@ -62,6 +62,7 @@ const _: () = {
 
 impl Header {
     /// Reads a header.
+    #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Header {
         Header {
             magic: bytes[0],
@@ -81,6 +82,7 @@ impl Header {
     }
 
     /// The header as on the wire.
+    #[inline]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = self.magic;
@@ -96,6 +98,7 @@ impl Header {
     }
 
     /// Bytes of the value, or `None` if the body is too short for extras and key.
+    #[inline]
     pub fn value_len(&self) -> Option<usize> {
         (self.body_len as usize).checked_sub(self.extras_len as usize + self.key_len as usize)
     }

@@ -41,6 +41,7 @@ impl<'a> Head<'a> {
     ///
     /// # Errors
     /// The lengths contradict each other; found as soon as the header is there.
+    #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Option<Head<'a>>, Malformed> {
         let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -62,6 +63,7 @@ impl<'a> Head<'a> {
     }
 
     /// Bytes up to the value.
+    #[inline]
     pub fn head_len(&self) -> usize {
         HEADER_BYTES + self.extras.len() + self.key.len()
     }
@@ -86,6 +88,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// The lengths contradict each other; found as soon as the header is there.
+    #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Option<(Packet<'a>, usize)>, Malformed> {
         let Some(head) = Head::decode(bytes)? else {
             return Ok(None);

@@ -2,10 +2,10 @@
 //! cache misses.
 
 use super::dispatch::Request;
-use super::{Context, Flow, reply};
-use crate::session::Replies;
+use super::{Context, Flow, State, authenticate, reply};
+use crate::session::{HIGH_WATER_BYTES, Replies, Status as SessionStatus};
 use farcache_base::limits::KEY_BYTES_MAX;
-use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, Status};
+use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
 use farcache_store::{Access, BATCH_MAX, Item};
 
 /// Looks up the get at the start of the input and those right behind it.
@@ -32,6 +32,42 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
         bytes: batch.bytes,
         requests: batch.count,
     }
+}
+
+/// The short way for a get that is all of the input, which is what a client sends that waits for each answer: it does what the
+/// long way does. None where the input is anything else.
+#[inline]
+pub(super) fn run_alone(
+    state: &State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Option<(usize, SessionStatus)> {
+    let (head, key) = lone_get(input)?;
+    let is_free = state.swallow_bytes == 0 && state.pending.is_none();
+    let may_run = is_free && authenticate::may_use(state, GET, &context.shared.auth);
+    if !may_run || context.store.needs_reads() || replies.len() >= HIGH_WATER_BYTES {
+        return None;
+    }
+    let item = context.store.get(key, Access::Use);
+    if context.store.needs_reads() {
+        return Some((0, SessionStatus::AwaitDevice));
+    }
+    answer(&Header::decode(head), key, item.as_ref(), context, replies);
+    Some((input.len(), SessionStatus::NeedInput))
+}
+
+/// Head and key of a get that is all of the input.
+#[inline]
+fn lone_get(input: &[u8]) -> Option<(&[u8; HEADER_BYTES], &[u8])> {
+    let (head, key) = input.split_first_chunk::<HEADER_BYTES>()?;
+    let [MAGIC_REQUEST, GET, key_high, key_low, 0, ..] = *head else {
+        return None;
+    };
+    let key_bytes = usize::from(u16::from_be_bytes([key_high, key_low]));
+    let body_bytes = u32::from_be_bytes([head[8], head[9], head[10], head[11]]) as usize;
+    let is_all = key_bytes == key.len() && body_bytes == key.len();
+    (is_all && (1..=KEY_BYTES_MAX).contains(&key_bytes)).then_some((head, key))
 }
 
 struct Batch<'a> {
@@ -124,6 +160,7 @@ fn answer(
     }
 }
 
+const GET: u8 = Opcode::Get as u8;
 const GETQ: u8 = Opcode::GetQ as u8;
 const GETK: u8 = Opcode::GetK as u8;
 const GETKQ: u8 = Opcode::GetKQ as u8;
@@ -142,4 +179,51 @@ fn count(key: &[u8], hit: bool, context: &Context<'_>) {
 pub(super) fn miss_with_key(header: &Header, key: &[u8], replies: &mut Replies) {
     let header = reply::header(header, Status::NotFound, 0);
     farcache_proto::binary::encode_head(header, &[], key, 0, replies.buffer());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcache_proto::binary::encode_head;
+
+    fn packet(opcode: Opcode, extras: &[u8], key: &[u8]) -> Vec<u8> {
+        let header = Header {
+            magic: MAGIC_REQUEST,
+            opcode: opcode as u8,
+            opaque: 7,
+            ..Header::default()
+        };
+        let mut bytes = Vec::new();
+        encode_head(header, extras, key, 0, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn only_a_whole_get_with_nothing_behind_it_takes_the_short_way() {
+        let get = packet(Opcode::Get, &[], b"key");
+        let (head, key) = lone_get(&get).expect("a get alone");
+        assert_eq!((&head[..], key), (&get[..HEADER_BYTES], &b"key"[..]));
+        let longest = packet(Opcode::Get, &[], &[b'k'; KEY_BYTES_MAX]);
+        assert!(lone_get(&longest).is_some());
+        let others = [
+            [&get[..], &get].concat(),
+            get[..get.len() - 1].to_vec(),
+            get[..HEADER_BYTES].to_vec(),
+            packet(Opcode::Get, &[], &[]),
+            packet(Opcode::Get, &[], &[b'k'; KEY_BYTES_MAX + 1]),
+            packet(Opcode::Get, &[0], b"key"),
+            packet(Opcode::GetQ, &[], b"key"),
+            packet(Opcode::GetK, &[], b"key"),
+            packet(Opcode::Delete, &[], b"key"),
+        ];
+        for other in others {
+            assert!(lone_get(&other).is_none(), "{other:?}");
+        }
+        let mut response = get.clone();
+        response[0] = 0x81;
+        assert!(lone_get(&response).is_none());
+        let mut contradicting = get;
+        contradicting[11] = 2;
+        assert!(lone_get(&contradicting).is_none());
+    }
 }

@@ -106,6 +106,9 @@ pub(super) fn advance(
     context: &Context<'_>,
     replies: &mut Replies,
 ) -> (usize, Status) {
+    if let Some(done) = get::run_alone(state, input, context, replies) {
+        return done;
+    }
     let mut used = 0;
     let mut requests_left = context.shared.settings.requests_per_event.max(1);
     loop {
