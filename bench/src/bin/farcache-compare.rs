@@ -4,6 +4,7 @@
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
 use farcache_bench::compare::table::Line;
+use farcache_bench::compare::tier::Part;
 use farcache_bench::compare::{Group, Scope, compare};
 use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::server_process::{
@@ -22,7 +23,7 @@ struct Options {
     /// Groups of rows to measure; all of the version by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     groups: Vec<Group>,
-    /// How often the servers take turns at each speed row; 5 in the short version.
+    /// How often the servers take turns at each speed row and at reads of the SSD tier; 5 in the short version.
     #[arg(long)]
     turns: Option<usize>,
     /// Seconds of each of these turns.
@@ -46,6 +47,9 @@ struct Options {
     /// Directory for the files of the SSD tier; it should lie on the SSD.
     #[arg(long, default_value = ".")]
     ssd: PathBuf,
+    /// Parts of the SSD tier's rows to measure; all by default.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    tier_parts: Vec<Part>,
     /// Core of the server.
     #[arg(long, default_value_t = 0)]
     server_cpu: usize,
@@ -96,6 +100,10 @@ impl Options {
             rounds: self.rounds,
             cpu_time: self.cpu_time,
             ssd: self.ssd.clone(),
+            tier_parts: match self.tier_parts.is_empty() {
+                true => Part::ALL.to_vec(),
+                false => self.tier_parts.clone(),
+            },
             products,
         }
     }

@@ -22,7 +22,7 @@ use table::Table;
 pub struct Scope {
     /// The main rows only, in about 45 seconds.
     pub short: bool,
-    /// How often the servers take turns at each speed row.
+    /// How often the servers take turns at each speed row, and at reads of the SSD tier.
     pub turns: usize,
     /// Length of each of these turns, in seconds.
     pub seconds: f64,
@@ -32,6 +32,8 @@ pub struct Scope {
     pub cpu_time: bool,
     /// Directory for the files of the SSD tier.
     pub ssd: PathBuf,
+    /// Parts of the tier's rows that are measured.
+    pub tier_parts: Vec<tier::Part>,
     /// Products measured, in this order within a round.
     pub products: Vec<Product>,
 }

@@ -195,9 +195,16 @@ impl Line {
         self.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
     }
 
+    /// The quartiles of the ratios; of farcached's samples where there is nothing to compare them with.
     fn quartiles_text(&self) -> String {
         let text = |[first, third]: [f64; 2]| format!("{first:.2} - {third:.2}");
-        self.ratio_quartiles.map_or(String::new(), text)
+        let own = || match self.memcached_samples.is_empty() {
+            true => quartiles(self.farcached_samples.clone()),
+            false => None,
+        };
+        self.ratio_quartiles
+            .or_else(own)
+            .map_or(String::new(), text)
     }
 
     /// The line as one row of a Markdown table.

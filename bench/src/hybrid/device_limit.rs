@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{pread, pwrite};
 use serde::Serialize;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -61,11 +62,11 @@ fn measure_file(path: &Path, bytes: u64, time: Duration) -> io::Result<DeviceLim
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::DIRECT | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     let write_megabytes_per_s = write_all(&file, bytes)?;
-    let read_latency_us = read_alone(&file, bytes, time)?;
+    let mut reader = PageReader::of(file, 0..bytes, READ_BYTES)?;
     Ok(DeviceLimit {
         write_megabytes_per_s,
-        read_latency_us,
-        reads_per_s: read_together(&file, bytes, time)?,
+        read_latency_us: reader.alone(time)?,
+        reads_per_s: reader.together(time)?,
     })
 }
 
@@ -103,45 +104,107 @@ fn write_all(file: &OwnedFd, bytes: u64) -> io::Result<f64> {
     Ok(offset as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
 
-fn random_place(random: &mut SmallRng, bytes: u64) -> u64 {
-    random.random_range(0..bytes / READ_BYTES as u64) * READ_BYTES as u64
+/// Random reads of what lies in a file already.
+pub struct PageReader {
+    file: OwnedFd,
+    /// The first byte that is read, a multiple of the page.
+    first: u64,
+    pages: u64,
+    page_bytes: usize,
+    seed: u64,
 }
 
-fn read_alone(file: &OwnedFd, bytes: u64, time: Duration) -> io::Result<LatencyUs> {
-    let (mut buffer, mut random) = (Aligned::new(READ_BYTES), SmallRng::seed_from_u64(1));
-    let mut latencies_ns = latency_histogram();
-    let end = Instant::now() + time;
-    loop {
-        let start = Instant::now();
-        if start >= end {
-            return Ok(LatencyUs::of(&latencies_ns));
-        }
-        pread(file, buffer.bytes(), random_place(&mut random, bytes))?;
-        latencies_ns.saturating_record(start.elapsed().as_nanos() as u64);
+impl PageReader {
+    /// Reads pages of this size within a part of a file, past the page cache.
+    ///
+    /// # Errors
+    /// Those of the file system, and a part without a page.
+    pub fn open(path: &Path, part: Range<u64>, page_bytes: usize) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+        Self::of(
+            rustix::fs::open(path, flags, Mode::empty())?,
+            part,
+            page_bytes,
+        )
     }
-}
 
-fn read_together(file: &OwnedFd, bytes: u64, time: Duration) -> io::Result<f64> {
-    let count = AtomicU64::new(0);
-    let start = Instant::now();
-    let end = start + time;
-    let read = |seed| -> io::Result<()> {
-        let (mut buffer, mut random) = (Aligned::new(READ_BYTES), SmallRng::seed_from_u64(seed));
-        while Instant::now() < end {
-            pread(file, buffer.bytes(), random_place(&mut random, bytes))?;
-            count.fetch_add(1, Relaxed);
+    fn of(file: OwnedFd, part: Range<u64>, page_bytes: usize) -> io::Result<Self> {
+        let first = part.start.next_multiple_of(page_bytes as u64);
+        let pages = part.end.saturating_sub(first) / page_bytes as u64;
+        if pages == 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
+        Ok(PageReader {
+            file,
+            first,
+            pages,
+            page_bytes,
+            seed: 0,
+        })
+    }
+
+    fn read(&self, buffer: &mut Aligned, random: &mut SmallRng) -> io::Result<()> {
+        let place = self.first + random.random_range(0..self.pages) * self.page_bytes as u64;
+        pread(&self.file, buffer.bytes(), place)?;
         Ok(())
-    };
-    std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..READERS)
-            .map(|seed| scope.spawn(move || read(seed as u64)))
-            .collect();
-        readers
-            .into_iter()
-            .try_for_each(|reader| reader.join().expect("a reader does not panic"))
-    })?;
-    Ok(count.load(Relaxed) as f64 / start.elapsed().as_secs_f64())
+    }
+
+    fn buffer_and_random(&self, reader: u64) -> (Aligned, SmallRng) {
+        let random = SmallRng::seed_from_u64(self.seed << 8 | reader);
+        (Aligned::new(self.page_bytes), random)
+    }
+
+    /// Latencies of reads one after the other.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn alone(&mut self, time: Duration) -> io::Result<LatencyUs> {
+        self.seed += 1;
+        let (mut buffer, mut random) = self.buffer_and_random(0);
+        let mut latencies_ns = latency_histogram();
+        let end = Instant::now() + time;
+        loop {
+            let start = Instant::now();
+            if start >= end {
+                return Ok(LatencyUs::of(&latencies_ns));
+            }
+            self.read(&mut buffer, &mut random)?;
+            latencies_ns.saturating_record(start.elapsed().as_nanos() as u64);
+        }
+    }
+
+    /// Reads a second, 32 at a time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn together(&mut self, time: Duration) -> io::Result<f64> {
+        self.seed += 1;
+        let count = AtomicU64::new(0);
+        let start = Instant::now();
+        let end = start + time;
+        let read = |reader| -> io::Result<()> {
+            let (mut buffer, mut random) = self.buffer_and_random(reader);
+            while Instant::now() < end {
+                self.read(&mut buffer, &mut random)?;
+                count.fetch_add(1, Relaxed);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..READERS)
+                .map(|reader| {
+                    scope.spawn({
+                        let read = &read;
+                        move || read(reader as u64)
+                    })
+                })
+                .collect();
+            readers
+                .into_iter()
+                .try_for_each(|reader| reader.join().expect("a reader does not panic"))
+        })?;
+        Ok(count.load(Relaxed) as f64 / start.elapsed().as_secs_f64())
+    }
 }
 
 #[cfg(test)]

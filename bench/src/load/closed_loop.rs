@@ -139,6 +139,21 @@ pub fn run(
     Ok(run.finish())
 }
 
+/// The same without figures; the connections go on being used.
+///
+/// # Errors
+/// Those of the connections, and wrong replies.
+pub fn run_and_keep(
+    fleet: Fleet,
+    workload: Workload,
+    depth: usize,
+    limits: RunLimits,
+) -> io::Result<Fleet> {
+    let mut run = ClosedLoop::start(fleet, workload, depth, limits)?;
+    while run.turn()? {}
+    Ok(run.fleet)
+}
+
 /// The summary of one thread's run.
 pub fn summarize(recorder: &Recorder, fleet: &Fleet, measured_ns: u64) -> Summary {
     let measured_ns = measured_ns.max(1) as f64;
