@@ -5,19 +5,23 @@
 mod client;
 
 use client::Client;
-use farcache_client::text::TextTranslator;
+use farcache_client::text::{Dialect, TextTranslator};
 use farcache_client::{Direction, Initial, Operation, ReceiveBytes, Store};
 use farcache_fabric::tcp::Translator;
 use farcache_proto::binary::Packet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&piece_bytes, replies)) = input.split_first() else {
+    let Some((&first, replies)) = input.split_first() else {
         return;
+    };
+    let (piece_bytes, dialect) = match first {
+        0..128 => (usize::from(first) + 1, Dialect::Classic),
+        _ => (usize::from(first) - 127, Dialect::Meta),
     };
     let mut client = Client::with(operations());
     let (engine, frame) = (&mut client.engine, client.frame);
-    let mut translator = TextTranslator::new();
+    let mut translator = TextTranslator::new(dialect);
     let (mut sent, mut packets) = (Vec::new(), Vec::new());
     engine.transmit(|message| {
         if let Some(packets) = message.payload.packets() {
@@ -25,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
             translated.expect("the engine sends requests");
         }
     });
-    for piece in replies.chunks(usize::from(piece_bytes) + 1) {
+    for piece in replies.chunks(piece_bytes) {
         if translator.replies(piece, &mut packets, &mut sent).is_err() {
             break;
         }

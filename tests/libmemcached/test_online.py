@@ -33,6 +33,35 @@ def test_servers_that_speak_text_only(compile_program, nonblocking, drop_in, sta
     assert runs.run(nonblocking, arguments[:2], drop_in, "auto") == ["everything holds"]
 
 
+@pytest.mark.parametrize("options", [(), ("-B", "ascii")])
+def test_meta_commands(compile_program, nonblocking, drop_in, start, monkeypatch, options):
+    """The same calls, carried by meta commands, end as they end in text."""
+    program, started = compile_program("operations.c"), [start(options=options) for _ in range(2)]
+    relays = [runs.Relay(server) for server in started]
+    arguments = [word for relay in relays for word in (relay.host, relay.port)]
+    monkeypatch.setenv("TEXT_ONLY", "1")
+    expected = runs.run(program, arguments)
+    assert len(expected) >= LINES_MIN // 2
+    monkeypatch.setenv("META_COMMANDS", "1")
+    assert [relay.words(b"mg") for relay in relays] == [0, 0]
+    before = [relay.words(b"gets?") for relay in relays]
+    assert runs.run(program, arguments, drop_in) == expected
+    assert runs.run(nonblocking, arguments[:2], drop_in) == ["everything holds"]
+    for word, count in {b"mg": 50, b"ms": 50, b"md": 2, b"ma": 5}.items():
+        assert sum(relay.words(word) for relay in relays) > count
+    assert [relay.words(b"gets?") for relay in relays] == before
+    for relay in relays:
+        relay.close()
+
+
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_the_fabric_goes_before_meta_commands(nonblocking, drop_in, start, monkeypatch):
+    server = start()
+    monkeypatch.setenv("META_COMMANDS", "1")
+    assert runs.run(nonblocking, (server.host, server.port), drop_in, "auto") == ["everything holds"]
+    assert runs.fabric_messages(server) > 20
+
+
 @pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
 def test_operations_over_the_fabric(compile_program, drop_in, start):
     program, server = compile_program("operations.c"), start()

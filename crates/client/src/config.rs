@@ -102,6 +102,10 @@ pub struct ClientConfig {
     /// Whether a thread of its own moves the operations while nobody waits for them: no.
     /// [`PROGRESS_VARIABLE`] in the environment goes first.
     pub progress_thread: bool,
+    /// Servers that are used over sockets are spoken to in meta commands where they know them, rather than in the binary
+    /// protocol. Not where there are credentials and the server takes them by SASL, which the binary protocol alone has. Off by
+    /// default.
+    pub prefers_meta: bool,
 }
 
 impl Default for ClientConfig {
@@ -121,6 +125,7 @@ impl Default for ClientConfig {
             eager_bytes_max: 8 << 10,
             spin: Duration::from_micros(50),
             progress_thread: false,
+            prefers_meta: false,
         }
     }
 }

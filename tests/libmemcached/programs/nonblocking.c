@@ -77,6 +77,8 @@ int main(int count, char **arguments) {
   (void) count;
   memcached_st *memc = memcached_create(NULL);
   memcached_server_add(memc, arguments[1], (in_port_t) atoi(arguments[2]));
+  if (getenv("META_COMMANDS"))
+    WANT(memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_META_PROTOCOL, 1) == MEMCACHED_SUCCESS);
   if (one_after_another(memc) || many_at_once(memc)) {
     return 1;
   }

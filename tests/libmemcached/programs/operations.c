@@ -1,5 +1,6 @@
 /* Every operation on servers, in both protocols, or in text only where TEXT_ONLY is set: operations HOST PORT [HOST PORT...]. What differs from server to server
-   (versions, statistics' values, CAS tokens) is shown by what it is good for only. */
+   (versions, statistics' values, CAS tokens) is shown by what it is good for only. META_COMMANDS, for our library only, has text spoken by
+   meta commands. */
 #include <libmemcached/memcached.h>
 #include <unistd.h>
 
@@ -393,6 +394,14 @@ static void servers(const char *host, in_port_t port) {
   get("k");
 }
 
+/* By its number: the system's header does not have it. */
+static void speak_meta(void) {
+  memcached_behavior_t meta = (memcached_behavior_t) 38;
+  if (getenv("META_COMMANDS")
+      && (memcached_behavior_set(memc, meta, 1) != MEMCACHED_SUCCESS || memcached_behavior_get(memc, meta) != 1))
+    SHOW("no meta commands\n");
+}
+
 int main(int count, char **arguments) {
   for (int binary = 0; binary < (getenv("TEXT_ONLY") ? 1 : 2); binary++) {
     memc = memcached_create(NULL);
@@ -402,6 +411,8 @@ int main(int count, char **arguments) {
       SHOW("add %d\n", memcached_server_add(memc, arguments[at], (in_port_t) atoi(arguments[at + 1])));
     }
     SHOW("binary %d\n", memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_BINARY_PROTOCOL, (uint64_t) binary));
+    if (!binary)
+      speak_meta();
     SHOW("flush %d\n", memcached_flush(memc, 0));
     stores();
     large();

@@ -48,6 +48,8 @@ impl Behavior {
     pub const DEAD_TIMEOUT: Self = Self(36);
     pub const SERVER_TIMEOUT_LIMIT: Self = Self(37);
     pub const MAX: Self = Self(38);
+    /// Of libmemcached after 1.1.4, which has it in the place of the end.
+    pub const META_PROTOCOL: Self = Self(38);
 }
 
 static BEHAVIOR_NAMES: [&CStr; 38] = [

@@ -58,7 +58,7 @@ impl Context<'_> {
             Behavior::CORK => deprecated(
                 "MEMCACHED_BEHAVIOR_CORK is now incorporated into the driver by default.",
             ),
-            Behavior(number) if number >= Behavior::MAX.0 => {
+            Behavior(number) if number > Behavior::META_PROTOCOL.0 => {
                 invalid("Invalid behavior passed to memcached_behavior_set()")
             }
             _ => None,
@@ -84,7 +84,10 @@ impl Context<'_> {
     fn set_flag(&mut self, behavior: Behavior, flag: u16, is_on: bool) {
         self.handle.set(flag, is_on);
         match behavior {
-            Behavior::BINARY_PROTOCOL if is_on => self.handle.set(flags::VERIFY_KEY, false),
+            Behavior::BINARY_PROTOCOL if is_on => {
+                self.handle.set(flags::VERIFY_KEY, false);
+                self.state.prefers_meta = false;
+            }
             Behavior::USE_UDP => {
                 self.handle.set(flags::REPLY, !is_on);
                 if is_on {
@@ -99,6 +102,7 @@ impl Context<'_> {
     fn set_choice(&mut self, behavior: Behavior, value: u64) -> Result<(), Return> {
         match behavior {
             Behavior::NOREPLY => self.handle.set(flags::REPLY, value == 0),
+            Behavior::META_PROTOCOL => self.set_meta(value != 0),
             Behavior::DISTRIBUTION => return self.set_distribution(Distribution(value as u32)),
             Behavior::KETAMA => return self.set_ketama(value != 0),
             Behavior::KETAMA_WEIGHTED if value == 0 => return self.set_ketama(true),
@@ -114,6 +118,15 @@ impl Context<'_> {
             _ => self.set_number(behavior, value),
         }
         Ok(())
+    }
+
+    /// Meta commands are a kind of text: the return codes are those of text.
+    fn set_meta(&mut self, is_on: bool) {
+        self.disconnect();
+        self.state.prefers_meta = is_on;
+        if is_on {
+            self.handle.set(flags::BINARY_PROTOCOL, false);
+        }
     }
 
     fn set_ketama(&mut self, is_on: bool) -> Result<(), Return> {
@@ -163,6 +176,7 @@ impl Context<'_> {
         match behavior {
             Behavior::CACHE_LOOKUPS | Behavior::CORK => 1,
             Behavior::NOREPLY => u64::from(!handle.has(flags::REPLY)),
+            Behavior::META_PROTOCOL => u64::from(self.state.prefers_meta),
             Behavior::KETAMA => u64::from(consistent),
             Behavior::KETAMA_WEIGHTED => u64::from(consistent && handle.ketama.weighted),
             Behavior::DISTRIBUTION => handle.distribution.0.into(),

@@ -43,6 +43,7 @@ impl Context<'_> {
             reconnect_delay_min: retry,
             reconnect_delay_max: retry,
             progress_thread: self.state.has_progress_thread,
+            prefers_meta: self.state.prefers_meta,
             ..ClientConfig::default()
         }
     }

@@ -157,6 +157,8 @@ fn copy(to: &mut Context<'_>, from: &mut Context<'_>) -> Result<(), Return> {
     to.state.namespace = from.state.namespace.clone();
     to.state.file = from.state.file.clone();
     to.state.transport = from.state.transport;
+    to.state.has_progress_thread = from.state.has_progress_thread;
+    to.state.prefers_meta = from.state.prefers_meta;
     to.copy_sasl(from)?;
     to.run_distribution();
     if let Some(on_clone) = from.handle.on_clone {

@@ -19,6 +19,7 @@ const SWITCHES: &[(&str, Behavior)] = &[
     ("BINARY-PROTOCOL", Behavior::BINARY_PROTOCOL),
     ("BUFFER-REQUESTS", Behavior::BUFFER_REQUESTS),
     ("HASH-WITH-NAMESPACE", Behavior::HASH_WITH_PREFIX_KEY),
+    ("META-PROTOCOL", Behavior::META_PROTOCOL),
     ("NOREPLY", Behavior::NOREPLY),
     ("RANDOMIZE-REPLICA-READ", Behavior::RANDOMIZE_REPLICA_READ),
     ("SORT-HOSTS", Behavior::SORT_HOSTS),

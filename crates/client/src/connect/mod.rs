@@ -78,6 +78,10 @@ pub(crate) struct Connector {
     opened: Mutex<Opened>,
     /// Servers that have turned out to speak text only.
     speaks_text: Vec<AtomicBool>,
+    /// Those that know meta commands only.
+    speaks_meta: Vec<AtomicBool>,
+    /// Meta commands are spoken to servers that are used over sockets, where they know them.
+    prefers_meta: bool,
 }
 
 impl Connector {
@@ -97,6 +101,8 @@ impl Connector {
             fabric,
             opened: Mutex::new(Opened::NotYet),
             speaks_text: servers.iter().map(|_| AtomicBool::new(false)).collect(),
+            speaks_meta: servers.iter().map(|_| AtomicBool::new(false)).collect(),
+            prefers_meta: config.prefers_meta,
         })
     }
 
@@ -115,14 +121,21 @@ impl Connector {
 
     fn connect(&self, server: usize) -> Result<Connected, Error> {
         let deadline = Instant::now() + self.timeout;
-        if self.speaks_text[server].load(Ordering::Relaxed) {
-            return self.connect_by_text(&self.servers[server], deadline);
+        let wants_meta = self.prefers_meta && self.credentials.is_none();
+        let is_text = wants_meta && self.transport == Transport::Tcp;
+        if is_text || self.speaks_text[server].load(Ordering::Relaxed) {
+            return self.connect_by_text(server, deadline);
         }
         let stream = self.stream(&self.servers[server], deadline)?;
         let patience = PATIENCE.min(self.timeout.mul_f64(PATIENCE_PART));
         match self.connect_by_packets(stream, Instant::now() + patience) {
             Err(error @ (Error::Connect(_) | Error::Protocol(_))) => {
                 self.connect_once_more(server, error, deadline)
+            }
+            Ok(made)
+                if wants_meta && made.grant.is_err() && self.transport != Transport::Fabric =>
+            {
+                self.connect_by_text(server, deadline)
             }
             outcome => outcome,
         }

@@ -2,9 +2,9 @@
 
 use super::exchange::{ask_noop, ask_text};
 use super::{Connected, Connector, PATIENCE};
-use crate::distribution::Server;
-use crate::text::TextTranslator;
+use crate::text::{Dialect, TextTranslator};
 use crate::{Error, Transport};
+use farcache_fabric::tcp::Stream;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -23,10 +23,12 @@ impl Connector {
         let at = &self.servers[server];
         let mut stream = self.stream(at, deadline).map_err(|_| why.clone())?;
         let begin = Instant::now();
-        match ask_text(&mut stream, "version\r\n", deadline) {
-            Ok(line) if is_an_answer(&line) => {}
-            _ => return Err(why),
+        let line = ask_text(&mut stream, "version\r\n", deadline).map_err(|_| why.clone())?;
+        // Who knows no `version` may still know meta commands.
+        if !is_an_answer(&line) && !speaks_meta(&mut stream, deadline)? {
+            return Err(why);
         }
+        let is_meta_only = !is_an_answer(&line);
         // It is there, and this is how fast: had it been too busy before, it is known now how long to wait.
         let patience = PATIENCE.max(begin.elapsed() * SLOWER).min(self.timeout);
         let begin = Instant::now();
@@ -36,20 +38,23 @@ impl Connector {
             return self.connect_by_packets(stream, begin + self.timeout);
         }
         self.speaks_text[server].store(true, Ordering::Relaxed);
-        self.connect_by_text(at, Instant::now() + self.timeout)
+        if is_meta_only {
+            self.speaks_meta[server].store(true, Ordering::Relaxed);
+        }
+        self.connect_by_text(server, Instant::now() + self.timeout)
     }
 
     /// Connects to a server that speaks text.
     pub(super) fn connect_by_text(
         &self,
-        server: &Server,
+        server: usize,
         deadline: Instant,
     ) -> Result<Connected, Error> {
         if self.transport == Transport::Fabric {
             let why = "the server speaks memcached's text protocol only";
             return Err(Error::FabricUnavailable(why.into()));
         }
-        let mut stream = self.stream(server, deadline)?;
+        let mut stream = self.stream(&self.servers[server], deadline)?;
         if let Some(credentials) = &self.credentials {
             let words = format!("{} {}", credentials.user, credentials.password);
             let question = format!("set auth 0 0 {}\r\n{words}\r\n", words.len());
@@ -58,11 +63,21 @@ impl Connector {
                 return Err(Error::AuthFailed(answer.into()));
             }
         }
+        let wants_meta = self.prefers_meta || self.speaks_meta[server].load(Ordering::Relaxed);
+        let dialect = match wants_meta && speaks_meta(&mut stream, deadline)? {
+            true => Dialect::Meta,
+            false => Dialect::Classic,
+        };
         Ok(Connected {
-            stream: stream.translated(Box::new(TextTranslator::new())),
+            stream: stream.translated(Box::new(TextTranslator::new(dialect))),
             grant: Err("the server speaks text only".into()),
         })
     }
+}
+
+/// Whether a server knows meta commands.
+fn speaks_meta(stream: &mut Stream, deadline: Instant) -> Result<bool, Error> {
+    Ok(ask_text(stream, "mn\r\n", deadline)? == "MN")
 }
 
 /// Whether a line is one of memcached's; a server that wants a password first says so.

@@ -1,4 +1,4 @@
-//! Servers that know memcached's text protocol only.
+//! Servers that know memcached's text protocol only, in one of its dialects.
 //!
 //! The engine speaks the binary protocol. A [`TextTranslator`] stands between it and such a server: packets of
 //! requests become lines of text, lines of replies become packets. It does no I/O.
@@ -7,11 +7,13 @@
 //! |---|---|
 //! | `requests` | packets of requests as text |
 //! | `replies` | lines of replies as packets |
+//! | `meta` | both, where there is a meta command |
 //! | `pending` | what has been asked and not answered |
 //!
-//! What text cannot say is refused here: keys with spaces or control characters, deletion by CAS token. Text tells
-//! no CAS token with what it stores, so the token of a store's answer is 0.
+//! What text cannot say is refused here: keys with spaces or control characters, and, without meta commands, deletion by CAS
+//! token. Without them text tells no CAS token with what it stores, so the token of a store's answer is 0.
 
+mod meta;
 mod pending;
 mod replies;
 mod requests;
@@ -21,6 +23,16 @@ mod tests;
 use farcache_fabric::tcp::Translator;
 use pending::Pending;
 use std::collections::VecDeque;
+
+/// Which commands are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `get`, `set` and so on.
+    #[default]
+    Classic,
+    /// `mg`, `ms`, `md`, `ma` and `mn`, and the classic commands for what these cannot say (`stats`, `flush_all`, ...).
+    Meta,
+}
 
 /// Translates one connection.
 #[derive(Debug, Default)]
@@ -34,8 +46,11 @@ pub struct TextTranslator {
 impl TextTranslator {
     /// For a connection on which nothing has been asked.
     #[must_use]
-    pub fn new() -> Self {
-        TextTranslator::default()
+    pub fn new(dialect: Dialect) -> Self {
+        TextTranslator {
+            requests: requests::Requests::new(dialect),
+            ..TextTranslator::default()
+        }
     }
 }
 

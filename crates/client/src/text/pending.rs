@@ -29,6 +29,36 @@ pub(super) enum Kind {
     Refused(Status),
     /// Lines of `STAT`, then `END`.
     Statistics,
+    /// A meta command's answer.
+    Meta(Meta),
+}
+
+/// How the answer to a meta command is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meta {
+    /// `VA` and a value, or `EN`.
+    Value,
+    /// `HD`, `NS`, `EX` or `NF`, by a command with a value.
+    Store,
+    /// `HD`, `EX` or `NF`.
+    Delete,
+    /// `HD` or `EN`.
+    Touch,
+    /// `VA`, whose value is a number, or `NF`.
+    Count,
+    /// That number.
+    Number { cas: u64 },
+    /// `MN`, which shows that the server is there.
+    Noop,
+    /// `MN`, in the place of a request that meta commands cannot say.
+    Refused(Status),
+}
+
+impl Kind {
+    /// Whether the request's value goes to the server.
+    pub(super) fn sends_value(&self) -> bool {
+        matches!(self, Kind::Store | Kind::Meta(Meta::Store))
+    }
 }
 
 /// A command that counts.
@@ -69,6 +99,13 @@ impl Pending {
             return;
         }
         encode(self.header(status, 0), value, packets);
+    }
+
+    /// Answers with a success and the CAS token that came of it.
+    pub(super) fn succeed(&self, cas: u64, value: &[u8], packets: &mut Vec<u8>) {
+        if !self.opcode.is_quiet() {
+            encode(self.header(Status::Success, cas), value, packets);
+        }
     }
 
     /// Answers with a failure that has the status's own text.

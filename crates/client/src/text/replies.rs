@@ -1,5 +1,6 @@
 //! Lines of replies as packets.
 
+use super::meta;
 use super::pending::{Kind, Pending};
 use super::requests::{write_count, write_create};
 use farcache_base::limits::VALUE_BYTES_MAX;
@@ -11,7 +12,7 @@ use std::str::FromStr;
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 const UNASKED: &str = "an answer to no question";
-const UNEXPECTED: &str = "an answer to another question";
+pub(super) const UNEXPECTED: &str = "an answer to another question";
 
 /// Cuts what a server sends into replies.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub(super) struct Replies {
 }
 
 /// Whether a reply is over.
-enum Turn {
+pub(super) enum Turn {
     Goes,
     Ends,
 }
@@ -97,6 +98,11 @@ impl Replies {
                 Kind::Count { .. } | Kind::Create { .. } => {
                     return counted(asked, line, pending, packets, text);
                 }
+                &mut Kind::Meta(kind) => {
+                    let (turn, value_left) = meta::reply(&mut asked, kind, line, packets)?;
+                    self.value_left = value_left;
+                    turn
+                }
                 _ => single(&asked, line, packets)?,
             },
         };
@@ -144,7 +150,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn number<N: FromStr>(word: Option<&[u8]>) -> Option<N> {
+pub(super) fn number<N: FromStr>(word: Option<&[u8]>) -> Option<N> {
     std::str::from_utf8(word?).ok()?.parse().ok()
 }
 
@@ -226,7 +232,7 @@ fn single(asked: &Pending, line: &[u8], packets: &mut Vec<u8>) -> Result<Turn, &
 }
 
 /// The binary protocol says why.
-fn not_stored(opcode: Opcode) -> Status {
+pub(super) fn not_stored(opcode: Opcode) -> Status {
     match opcode.loud() {
         Opcode::Add => Status::Exists,
         Opcode::Replace => Status::NotFound,

@@ -1,6 +1,8 @@
 //! Packets of requests as text.
 
-use super::pending::{Count, Kind, Pending};
+use super::Dialect;
+use super::meta;
+use super::pending::{Count, Kind, Meta, Pending};
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{
     ArithmeticExtras, HEADER_BYTES, Head, Header, MAGIC_REQUEST, NO_CREATE, Opcode, SetExtras,
@@ -15,6 +17,7 @@ const NO_REQUEST: &str = "a packet that is no request";
 /// Cuts what the engine sends into requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
+    dialect: Dialect,
     /// The beginning of a packet whose key is not there whole.
     head: Vec<u8>,
     /// Bytes of a value that are still to come.
@@ -24,6 +27,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        Requests {
+            dialect,
+            ..Requests::default()
+        }
+    }
+
     pub(super) fn take(
         &mut self,
         mut packets: &[u8],
@@ -83,6 +93,14 @@ impl Requests {
         }
     }
 
+    fn write(&self, opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<Kind, Status> {
+        let written = match self.dialect {
+            Dialect::Classic => None,
+            Dialect::Meta => meta::write_command(opcode, head, text),
+        };
+        written.unwrap_or_else(|| write_command(opcode, head, text))
+    }
+
     /// Writes a request up to its value.
     fn begin(
         &mut self,
@@ -95,13 +113,16 @@ impl Requests {
         let opcode = opcode.ok_or(NO_REQUEST)?;
         self.value_left = head.value_len;
         let at = text.len();
-        let kind = write_command(opcode.loud(), head, text).unwrap_or_else(|status| {
-            text.truncate(at);
-            // Answered in its turn.
-            text.extend_from_slice(b"version\r\n");
-            Kind::Refused(status)
-        });
-        self.is_dropped = kind != Kind::Store;
+        let kind = self
+            .write(opcode.loud(), head, text)
+            .unwrap_or_else(|status| {
+                text.truncate(at);
+                // Answered in its turn.
+                let (command, kind) = self.dialect.placeholder(status);
+                text.extend_from_slice(command);
+                kind
+            });
+        self.is_dropped = !kind.sends_value();
         if !self.is_dropped && head.value_len == 0 {
             text.extend_from_slice(b"\r\n");
         }
@@ -115,6 +136,16 @@ impl Requests {
     }
 }
 
+impl Dialect {
+    /// What is asked in the place of a request that cannot be said.
+    fn placeholder(self, status: Status) -> (&'static [u8], Kind) {
+        match self {
+            Dialect::Classic => (b"version\r\n", Kind::Refused(status)),
+            Dialect::Meta => (meta::NOOP, Kind::Meta(Meta::Refused(status))),
+        }
+    }
+}
+
 /// Writes the line of a command, or says why text cannot say it.
 fn write_command(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<Kind, Status> {
     let cas = head.header.cas;
@@ -124,7 +155,7 @@ fn write_command(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<
             value(head)
         }
         Opcode::Gat => {
-            let expiry = expiry(number(head)?);
+            let expiry = expiry(number_of(head)?);
             write(text, &[b"gats ", expiry.as_bytes(), b" ", key(head)?]);
             value(head)
         }
@@ -137,7 +168,7 @@ fn write_command(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<
             Kind::Delete
         }
         Opcode::Touch => {
-            let expiry = expiry(number(head)?);
+            let expiry = expiry(number_of(head)?);
             write(text, &[b"touch ", key(head)?, b" ", expiry.as_bytes()]);
             Kind::Touch
         }
@@ -155,7 +186,10 @@ fn write_command(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<
             Kind::Done
         }
         Opcode::Verbosity => {
-            write(text, &[b"verbosity ", number(head)?.to_string().as_bytes()]);
+            write(
+                text,
+                &[b"verbosity ", number_of(head)?.to_string().as_bytes()],
+            );
             Kind::Done
         }
         Opcode::Version => {
@@ -179,7 +213,7 @@ fn write_command(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<
     })
 }
 
-fn write(text: &mut Vec<u8>, parts: &[&[u8]]) {
+pub(super) fn write(text: &mut Vec<u8>, parts: &[&[u8]]) {
     for part in parts {
         text.extend_from_slice(part);
     }
@@ -194,7 +228,7 @@ fn value(head: &Head<'_>) -> Kind {
 }
 
 /// The key, if it is one in text too.
-fn key<'a>(head: &Head<'a>) -> Result<&'a [u8], Status> {
+pub(super) fn key<'a>(head: &Head<'a>) -> Result<&'a [u8], Status> {
     let fits = (1..=KEY_BYTES_MAX).contains(&head.key.len());
     let is_plain = head.key.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     match fits && is_plain {
@@ -203,12 +237,12 @@ fn key<'a>(head: &Head<'a>) -> Result<&'a [u8], Status> {
     }
 }
 
-fn number(head: &Head<'_>) -> Result<u32, Status> {
+pub(super) fn number_of(head: &Head<'_>) -> Result<u32, Status> {
     decode_u32(head.extras).ok_or(Status::InvalidArguments)
 }
 
 /// Text has a signed number of 32 bits: what is larger is as far away as can be.
-fn expiry(expiry_s: u32) -> String {
+pub(super) fn expiry(expiry_s: u32) -> String {
     expiry_s.min(i32::MAX.unsigned_abs()).to_string()
 }
 

@@ -1,6 +1,6 @@
 //! Requests and replies by hand.
 
-use super::TextTranslator;
+use super::{Dialect, TextTranslator};
 use farcache_fabric::tcp::Translator;
 use farcache_proto::binary::{
     ArithmeticExtras, Header, MAGIC_REQUEST, NO_CREATE, Opcode, Packet, SetExtras, Status,
@@ -29,7 +29,11 @@ type Answer = (u32, u16, Vec<u8>);
 
 /// What is sent for these packets and then for these replies, byte by byte, and the packets that come back.
 fn exchange(packets: &[u8], replies: &[u8]) -> (String, String, Vec<Answer>) {
-    let mut translator = TextTranslator::new();
+    exchange_in(Dialect::Classic, packets, replies)
+}
+
+fn exchange_in(dialect: Dialect, packets: &[u8], replies: &[u8]) -> (String, String, Vec<Answer>) {
+    let mut translator = TextTranslator::new(dialect);
     let (mut text, mut more, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     for byte in packets {
         translator.requests(&[*byte], &mut text).unwrap();
@@ -169,7 +173,129 @@ fn servers_that_say_something_else_are_given_up() {
         b"VALUE one 0 1 0\r\nx\r\nVALUE one 0 1 0\r\n",
         b"END\r\nEND\r\n",
     ] {
-        let mut translator = TextTranslator::new();
+        let mut translator = TextTranslator::new(Dialect::Classic);
+        let get = request(Opcode::Get, 1, &[], b"one", &[]);
+        translator.requests(&get, &mut Vec::new()).unwrap();
+        let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());
+        assert!(outcome.is_err(), "{}", String::from_utf8_lossy(reply));
+    }
+}
+
+fn request_with_token(opcode: Opcode, opaque: u32, cas: u64, extras: &[u8]) -> Vec<u8> {
+    let mut packet = request(opcode, opaque, extras, b"k", b"");
+    packet[16..24].copy_from_slice(&cas.to_be_bytes());
+    packet
+}
+
+#[test]
+fn meta_commands_get_store_and_touch() {
+    let extras = SetExtras {
+        flags: 7,
+        expiration: u32::MAX,
+    };
+    let packets = [
+        request(Opcode::Get, 1, &[], b"one", &[]),
+        request(Opcode::Get, 2, &[], b"none", &[]),
+        request(Opcode::Set, 3, &extras.encode(), b"one", b"val\r\nue"),
+        request(Opcode::Add, 4, &SetExtras::default().encode(), b"e", b""),
+        request(
+            Opcode::Replace,
+            5,
+            &SetExtras::default().encode(),
+            b"e",
+            b"",
+        ),
+        request(Opcode::Append, 6, &[], b"one", b"x"),
+        request(Opcode::Prepend, 7, &[], b"one", b"x"),
+        request(Opcode::Touch, 8, &60u32.to_be_bytes(), b"one", b""),
+        request(Opcode::Gat, 9, &60u32.to_be_bytes(), b"one", b""),
+        request_with_token(Opcode::Set, 10, 5, &SetExtras::default().encode()),
+        request_with_token(Opcode::Delete, 11, 5, &[]),
+        request(Opcode::Delete, 12, &[], b"k", b""),
+        request(Opcode::Noop, 13, &[], b"", b""),
+        request(Opcode::SetQ, 14, &SetExtras::default().encode(), b"k", b""),
+    ]
+    .concat();
+    let replies = b"VA 7 f7 c99\r\nEND\r\n..\r\nEN\r\nHD c3\r\nNS\r\nNS\r\nNS\r\nHD\r\nHD\r\n\
+        VA 0 c1 f0\r\n\r\nEX\r\nEX\r\nNF\r\nMN\r\nHD c9\r\n";
+    let (text, more, answers) = exchange_in(Dialect::Meta, &packets, replies);
+    let asked = "mg one f c v\r\nmg none f c v\r\nms one 7 c MS F7 T2147483647\r\nval\r\nue\r\n\
+        ms e 0 c ME F0 T0\r\n\r\nms e 0 c MR F0 T0\r\n\r\nms one 1 c MA\r\nx\r\nms one 1 c MP\r\nx\r\n\
+        mg one T60\r\nmg one f c v T60\r\nms k 0 c MS F0 T0 C5\r\n\r\nmd k C5\r\nmd k\r\nmn\r\nms k 0 c MS F0 T0\r\n\r\n";
+    assert_eq!((text.as_str(), more.as_str()), (asked, ""));
+    let done = |opaque| (opaque, SUCCESS, Vec::new());
+    let expected = [
+        (1, SUCCESS, b"END\r\n..".to_vec()),
+        refused(2, Status::NotFound),
+        done(3),
+        refused(4, Status::Exists),
+        refused(5, Status::NotFound),
+        refused(6, Status::NotStored),
+        done(7),
+        done(8),
+        done(9),
+        refused(10, Status::Exists),
+        refused(11, Status::Exists),
+        refused(12, Status::NotFound),
+        done(13),
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn meta_commands_count_and_tell_tokens() {
+    let extras = ArithmeticExtras {
+        delta: 5,
+        initial: 42,
+        expiration: 60,
+    };
+    let none = ArithmeticExtras {
+        expiration: NO_CREATE,
+        ..extras
+    };
+    let packets = [
+        request(Opcode::Increment, 1, &extras.encode(), b"n", &[]),
+        request(Opcode::Decrement, 2, &none.encode(), b"m", &[]),
+        request(Opcode::Increment, 3, &none.encode(), b"t", &[]),
+        request(Opcode::Get, 4, &[], b"two words", &[]),
+        request(Opcode::Version, 5, &[], b"", &[]),
+    ]
+    .concat();
+    let replies = b"VA 2 c77\r\n42\r\nNF\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\nMN\r\nVERSION 1\r\n";
+    let (text, more, answers) = exchange_in(Dialect::Meta, &packets, replies);
+    let asked = "ma n c v MI D5 N60 J42\r\nma m c v MD D5\r\nma t c v MI D5\r\nmn\r\nversion\r\n";
+    assert_eq!((text.as_str(), more.as_str()), (asked, ""));
+    let expected = [
+        (1, SUCCESS, 42u64.to_be_bytes().to_vec()),
+        refused(2, Status::NotFound),
+        refused(3, Status::NotNumeric),
+        refused(4, Status::InvalidArguments),
+        (5, SUCCESS, b"1".to_vec()),
+    ];
+    assert_eq!(answers, expected);
+
+    let mut translator = TextTranslator::new(Dialect::Meta);
+    let mut answer = Vec::new();
+    let count = request(Opcode::Increment, 1, &extras.encode(), b"n", &[]);
+    translator.requests(&count, &mut Vec::new()).unwrap();
+    let replies = translator.replies(b"VA 2 c77\r\n42\r\n", &mut answer, &mut Vec::new());
+    replies.unwrap();
+    let (packet, _) = Packet::decode(&answer).unwrap().unwrap();
+    assert_eq!(packet.header.cas, 77);
+}
+
+#[test]
+fn servers_that_answer_meta_commands_otherwise_are_given_up() {
+    for reply in [
+        &b"HD\r\n"[..],
+        b"VA\r\n",
+        b"VA 1 f0\r\nxy\r\n",
+        b"VA 1 f99999999999\r\nx\r\n",
+        b"VA 99999999999 f0\r\n",
+        b"EN\r\nEN\r\n",
+        b"MN\r\n",
+    ] {
+        let mut translator = TextTranslator::new(Dialect::Meta);
         let get = request(Opcode::Get, 1, &[], b"one", &[]);
         translator.requests(&get, &mut Vec::new()).unwrap();
         let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());

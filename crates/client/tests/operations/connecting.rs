@@ -100,6 +100,49 @@ fn a_server_that_says_nothing_runs_into_the_time_limit() {
     }
 }
 
+/// Answers each line: nothing but meta commands is known, and nothing is stored.
+fn know_meta_commands_only(stream: std::net::TcpStream) {
+    use std::io::{BufRead, BufReader, Write};
+    let mut reader = BufReader::new(stream.try_clone().expect("a descriptor"));
+    let (mut stream, mut line) = (stream, Vec::new());
+    while reader
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|bytes| bytes > 0)
+    {
+        let answer: &[u8] = match &line[..] {
+            b"mn\r\n" => b"MN\r\n",
+            line if line.starts_with(b"mg found ") => b"VA 5 f3 c9\r\nvalue\r\n",
+            line if line.starts_with(b"mg ") => b"EN\r\n",
+            line if line.starts_with(b"md ") => b"NF\r\n",
+            _ => b"ERROR\r\n",
+        };
+        if stream.write_all(answer).is_err() {
+            return;
+        }
+        line.clear();
+    }
+}
+
+#[test]
+fn a_server_that_knows_meta_commands_only_is_found_out() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || know_meta_commands_only(stream));
+        }
+    });
+    let client = Client::new(&config(&address, Transport::Auto)).expect("a client");
+    let item = client.get("found").expect("an answer").expect("a value");
+    assert_eq!(
+        (&item.value[..], item.flags, item.cas),
+        (&b"value"[..], 3, 9)
+    );
+    assert_eq!(client.get("absent"), Ok(None));
+    assert_eq!(client.delete("absent"), Err(Error::NotFound));
+    assert_eq!(client.versions(), [Err(Error::Unsupported)]);
+}
+
 #[test]
 fn only_those_with_the_password_are_let_in() {
     let directory = tempfile::tempdir().expect("a directory");
