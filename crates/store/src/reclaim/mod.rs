@@ -252,7 +252,7 @@ impl Core {
 
     /// The next segment to empty, and what becomes of its items.
     fn choose(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
-        if let Some(head) = self.cheapest_in_window(state) {
+        if let Some(head) = self.cheapest_in_window(state, round) {
             return Some((head, Fate::Keep));
         }
         if !self.config.evict && !self.can_spill() {
@@ -267,18 +267,23 @@ impl Core {
         self.tier.as_ref().is_some_and(Tier::takes_items)
     }
 
-    /// A segment in the next window with little or nothing alive in it.
-    fn cheapest_in_window(&self, state: &mut State) -> Option<u32> {
+    /// A segment in the next window with little or nothing alive in it, after so many emptied in vain.
+    fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<u32> {
         // Without those that only a higher limit would bring into use: most windows would be empty.
         let segments = self.arena.segments_end();
         let first = state.position % segments;
         state.position = (first + CLEANING_WINDOW) % segments;
+        let can_spill = self.can_spill();
+        let is_worth_it = |&head: &u32| {
+            let items = self.arena.meta(head).live_items();
+            self.can_empty(head)
+                && policy::is_worth_cleaning(self.live_part(head), items, can_spill, round)
+        };
         let window = (0..CLEANING_WINDOW.min(segments)).map(|step| (first + step) % segments);
         let head = window
-            .filter(|&head| self.can_empty(head))
+            .filter(is_worth_it)
             .min_by_key(|&head| self.live_part(head))?;
-        let most = policy::cleaning_live_part_max(self.can_spill());
-        (self.live_part(head) < most && self.arena.begin_emptying(head)).then_some(head)
+        self.arena.begin_emptying(head).then_some(head)
     }
 
     /// The segment with the smallest live part, if cleaning it gains anything worth the work.

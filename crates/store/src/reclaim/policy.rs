@@ -22,12 +22,27 @@ pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 /// rise by one use.
 const ROUNDS_PER_USE: u32 = 8;
 
-/// Below which live part, in 1024ths, a segment is cleaned before anything is evicted.
-pub(super) fn cleaning_live_part_max(evicts_to_device: bool) -> u64 {
-    match evicts_to_device {
+/// Live items that such a segment must have at least, so that they fill the segments to which they move: a few large ones would
+/// leave as much room behind as they had.
+const ITEMS_ABOVE_DEVICE_MIN: u32 = 16;
+/// Segments emptied in vain, one after the other, before only those with the smaller live part are cleaned. Of four that are three
+/// quarters alive one is gained.
+const ROUNDS_ABOVE_DEVICE_MAX: u32 = 4;
+
+/// Whether a segment with this live part, in 1024ths, and so many live items is cleaned before anything is evicted, after `round`
+/// segments were emptied in vain.
+pub(super) fn is_worth_cleaning(
+    live_part: u64,
+    live_items: u32,
+    evicts_to_device: bool,
+    round: u32,
+) -> bool {
+    let can_pack = live_items >= ITEMS_ABOVE_DEVICE_MIN && round < ROUNDS_ABOVE_DEVICE_MAX;
+    let most = match evicts_to_device && can_pack {
         true => CLEANING_LIVE_PART_MAX_ABOVE_DEVICE,
         false => CLEANING_LIVE_PART_MAX,
-    }
+    };
+    live_part < most
 }
 
 /// What becomes of the live items of a segment being emptied.
