@@ -79,7 +79,7 @@ impl Core {
             None => RandomState::new().hash_one("farcache index"),
         };
         let tier = tier
-            .map(|(tier, found)| Tier::new(tier, found, config.memory_bytes))
+            .map(|(tier, found)| Tier::new(tier, found, &config))
             .transpose()?;
         let arena = Arena::new(&config)?;
         let buckets = config.memory_bytes / MEMORY_PER_INITIAL_BUCKET;

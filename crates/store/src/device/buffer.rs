@@ -132,18 +132,19 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Reserves the region.
+    /// Reserves the region. With `huge_pages` the kernel is asked for such: a device is then given one range for what
+    /// would be several, which virtual ones take a good part of their time for.
     ///
     /// # Errors
     /// The kernel's, where it refuses the mapping.
-    pub fn new(bytes: usize) -> io::Result<BufferPool> {
+    pub fn new(bytes: usize, huge_pages: bool) -> io::Result<BufferPool> {
         let lists = Lists {
             free: Default::default(),
             cut: 0,
         };
         Ok(BufferPool {
             shared: Arc::new(PoolShared {
-                region: Region::reserve(bytes, false)?,
+                region: Region::reserve(bytes, huge_pages)?,
                 lists: Mutex::new(lists),
                 bytes_out: AtomicU64::new(0),
             }),
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_large_enough_and_reused() {
-        let pool = BufferPool::new(2 << 20).unwrap();
+        let pool = BufferPool::new(2 << 20, false).unwrap();
         let small = pool.take(1);
         let odd = pool.take(5000);
         assert_eq!((small.len(), odd.len()), (4096, 8192));
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_the_region_cannot_give_comes_from_elsewhere() {
-        let pool = BufferPool::new(2 << 20).unwrap();
+        let pool = BufferPool::new(2 << 20, false).unwrap();
         let (base, bytes) = pool.region();
         let all: Vec<Buffer> = (0..4).map(|_| pool.take(1 << 20)).collect();
         let inside = |buffer: &&Buffer| {

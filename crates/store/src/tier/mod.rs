@@ -36,6 +36,7 @@ use crate::core::Core;
 use crate::device::{Buffer, BufferPool, Devices, Uring};
 use crate::index::Location;
 use crate::item::RawItem;
+use crate::options::StoreConfig;
 use assembler::{Appended, Assembler};
 use bell::Bell;
 use counters::{Counters, EventList};
@@ -110,7 +111,8 @@ impl Tier {
     ///
     /// # Errors
     /// The kernel's, where it has no memory to give.
-    pub fn new(config: TierConfig, found: &Found, memory_bytes: u64) -> io::Result<Tier> {
+    pub fn new(config: TierConfig, found: &Found, store: &StoreConfig) -> io::Result<Tier> {
+        let memory_bytes = store.memory_bytes;
         let devices: Devices = config.devices.clone().into();
         let segment_bytes = u64::from(found.superblock.segment_bytes);
         let write_bytes = segment_bytes * (u64::from(config.write_buffers) + 4);
@@ -122,8 +124,8 @@ impl Tier {
             flusher: FlusherDoor::default(),
             counters: Counters::default(),
             events: EventList::default(),
-            read_pool: BufferPool::new(config.read_buffer_bytes)?,
-            write_pool: BufferPool::new(write_bytes as usize)?,
+            read_pool: BufferPool::new(config.read_buffer_bytes, store.huge_pages)?,
+            write_pool: BufferPool::new(write_bytes as usize, store.huge_pages)?,
             no_buffer: Arc::new(Buffer::new(1)),
             superblock: found.superblock,
             secrets: RapidSecrets::seed(found.superblock.fingerprint_seed),
