@@ -324,7 +324,7 @@ impl Tier {
             deaths_through,
             bytes,
             buffer: open.buffer,
-            has_failed: false,
+            failures: 0,
             is_partial,
         });
     }

@@ -50,12 +50,14 @@ impl Flusher {
         }
     }
 
-    /// Deaths that a segment tells of and that must go on being told.
+    /// Deaths that a segment tells of and that must go on being told when it is no more.
     fn deaths_needed(&self, slot: u32) -> u64 {
-        let table = self.tier().slots.table(slot);
-        let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
-        let is_needed = |death: &&Death| self.physical.numbers.contains(&death.write_number);
-        deaths.iter().filter(is_needed).count() as u64
+        let Some(table) = self.tier().slots.table(slot) else {
+            return 0;
+        };
+        let is_needed =
+            |death: &&Death| death.write_number != table.write_number && self.physical.needs(death);
+        table.deaths.iter().filter(is_needed).count() as u64
     }
 
     /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its death must also tell

@@ -17,7 +17,8 @@ pub(crate) struct Job {
     /// Bytes to write.
     pub bytes: usize,
     pub buffer: Arc<Buffer>,
-    pub has_failed: bool,
+    /// Writes of it that have failed.
+    pub failures: u32,
     /// It was finished before it was full.
     pub is_partial: bool,
 }

@@ -101,7 +101,7 @@ impl Flusher {
             let now = if slot == job.slot { number } else { 0 };
             let before = std::mem::replace(&mut self.physical.of_slot[slot as usize], now);
             if before != 0 {
-                self.physical.numbers.remove(&before);
+                self.physical.forget(before);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! then: the next segment's header would do as well, but there may be no slot for one.
 
 use super::Flusher;
+use crate::tier::assembler::Source;
 use crate::tier::format::{Death, Superblock};
 use crate::tier::recovery::write_superblock;
 use std::io;
@@ -63,7 +64,7 @@ impl Flusher {
         for slot in tier.slots.of_device(device) {
             let table = tier.slots.table(slot);
             let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
-            let is_needed = |death: &&Death| self.physical.numbers.contains(&death.write_number);
+            let is_needed = |death: &&Death| self.physical.needs(death);
             deaths.iter().filter(is_needed).for_each(|death| {
                 tier.deaths.note(*death);
             });
@@ -89,7 +90,10 @@ impl Flusher {
             return;
         }
         if self.owes_deaths_of_gap() {
-            self.write_deaths();
+            // No slot comes free before.
+            self.tier().open_for_deaths(&self.core, Source::Deaths);
+            self.tier().seal_open();
+            self.take_jobs();
         } else if self.is_behind() {
             self.sync_if_behind();
         } else {

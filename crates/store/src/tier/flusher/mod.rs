@@ -7,6 +7,7 @@ mod retiring;
 mod writing;
 
 use super::assembler::Source;
+use super::format::{Death, WHOLE_SEGMENT};
 use crate::core::Core;
 use crate::device::Engine;
 use door::Queue;
@@ -32,8 +33,25 @@ const DEATHS_MAX: usize = 16 << 10;
 pub(crate) struct Physical {
     /// Write numbers of the segments that a scan would find, dead or not.
     pub numbers: HashSet<u64>,
+    /// Those of them of whose end as a whole has been told, or will be before any of their slots is used again.
+    pub dead: HashSet<u64>,
     /// Which of them lies in which slot; 0 for none.
     pub of_slot: Vec<u64>,
+}
+
+impl Physical {
+    /// Whether a death must go on being told, because what died is still there.
+    pub fn needs(&self, death: &Death) -> bool {
+        let number = &death.write_number;
+        let is_told = death.item != WHOLE_SEGMENT && self.dead.contains(number);
+        self.numbers.contains(number) && !is_told
+    }
+
+    /// A segment has been overwritten.
+    fn forget(&mut self, number: u64) {
+        self.numbers.remove(&number);
+        self.dead.remove(&number);
+    }
 }
 
 /// The flusher's own state.

@@ -15,13 +15,15 @@ pub(super) struct Waiting {
 impl Flusher {
     /// Empties a slot whose segment nobody can find any more, and carries its deaths on.
     pub(in crate::tier) fn retire_slot(&mut self, slot: u32) {
-        let tier = self.tier();
-        let Some(table) = tier.slots.table(slot) else {
+        let table = self.tier().slots.table(slot);
+        let Some(write_number) = table.map(|table| table.write_number) else {
             return;
         };
-        let write_number = table.write_number;
+        self.physical.dead.insert(write_number);
+        let tier = self.tier();
+        let table = tier.slots.table(slot).expect("it has one");
         for death in &table.deaths {
-            if self.physical.numbers.contains(&death.write_number) {
+            if self.physical.needs(death) {
                 tier.deaths.note(*death);
             }
         }

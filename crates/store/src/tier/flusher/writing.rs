@@ -14,6 +14,9 @@ use std::time::Instant;
 
 /// Writes that fail one after the other before a device is taken out of service.
 const FAILURES_MAX: u32 = 3;
+/// Free slots, beside its own number, without which a segment cannot move: what it holds may begin one more segment, and
+/// its deaths take another.
+const ROOM_TO_MOVE: u32 = 2;
 
 impl Flusher {
     pub(super) fn take_jobs(&mut self) {
@@ -89,7 +92,7 @@ impl Flusher {
                 self.take_jobs();
             }
             let is_owed = self.owes_deaths_of_gap();
-            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Cleaner) {
+            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Deaths) {
                 return;
             }
         }
@@ -135,12 +138,25 @@ impl Flusher {
     /// Writes it once more, then gives the place up.
     fn note_failed(&mut self, mut job: Job, error: &io::Error) {
         let device = self.tier().slots.device_of(job.slot);
-        if !std::mem::replace(&mut job.has_failed, true) {
+        job.failures += 1;
+        if job.failures == 1 {
             self.note_write_error(device, error);
             return self.begin(job);
         }
         self.note_device_error(device, error);
+        if !self.has_room_to_move(&job) {
+            if job.failures <= FAILURES_MAX {
+                return self.begin(job);
+            }
+            self.fail_device(device, error);
+        }
         self.move_elsewhere(job);
+    }
+
+    /// Whether what a segment holds can go elsewhere, or has no other place to be tried at.
+    fn has_room_to_move(&self, job: &Job) -> bool {
+        let slots = &self.tier().slots;
+        slots.counts().0 >= job.run + ROOM_TO_MOVE || !slots.is_in_service(job.slot)
     }
 
     fn note_write_error(&self, device: usize, error: &io::Error) {

@@ -100,9 +100,13 @@ impl Recovery<'_> {
     fn physical(&self) -> Physical {
         let mut physical = Physical {
             numbers: HashSet::with_capacity(self.scan.segments.len()),
+            dead: HashSet::new(),
             of_slot: vec![0; self.tier.slots.count() as usize],
         };
-        for segment in &self.scan.segments {
+        for (position, segment) in self.scan.segments.iter().enumerate() {
+            if self.is_dropped[position] || self.dead.is_whole(position) {
+                physical.dead.insert(segment.header.write_number);
+            }
             physical.numbers.insert(segment.header.write_number);
             physical.of_slot[segment.slot as usize] = segment.header.write_number;
         }
