@@ -73,6 +73,9 @@ struct Options {
     /// The items are stored already: do not store and compare them first.
     #[arg(long)]
     stored: bool,
+    /// Microseconds for which the client polls before it sleeps; what the library does by default.
+    #[arg(long)]
+    poll_us: Option<u64>,
     /// Core to run on.
     #[arg(long, alias = "cpu")]
     cpus: Option<usize>,
@@ -132,7 +135,9 @@ impl Options {
 fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     options.check()?;
     options.cpus.map_or(Ok(()), pin_to_cpu)?;
-    let mut session = ClientSession::open(&options.servers, options.transport.name())?;
+    let poll = options.poll_us.map(Duration::from_micros);
+    let transport = options.transport.name();
+    let mut session = ClientSession::open_polling(&options.servers, transport, poll)?;
     session.connect()?;
     let resident_bytes_before = resident_bytes_of("self")?;
     let mut rows = Vec::new();

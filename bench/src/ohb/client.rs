@@ -63,7 +63,20 @@ impl ClientSession {
     /// # Errors
     /// If the servers or the transport cannot be read.
     pub fn open(servers: &str, transport: &str) -> io::Result<Self> {
+        Self::open_polling(servers, transport, None)
+    }
+
+    /// The same, polling for so long before it sleeps, instead of what the library does by itself.
+    ///
+    /// # Errors
+    /// As [`ClientSession::open`].
+    pub fn open_polling(
+        servers: &str,
+        transport: &str,
+        poll: Option<Duration>,
+    ) -> io::Result<Self> {
         let mut config = ClientConfig::new(servers).map_err(io::Error::other)?;
+        config.spin = poll.unwrap_or(config.spin);
         config.transport = transport.parse().map_err(io::Error::other)?;
         (config.timeout, config.connect_timeout) = (TIMEOUT, TIMEOUT);
         Ok(ClientSession {

@@ -1,5 +1,6 @@
 //! Values of hundreds of megabytes: how fast they are fetched, and what memory that takes.
 
+use super::speed::tuned_settings;
 use super::table::{Column, Row, Table, Wanted};
 use super::{Bench, Network};
 use crate::host_memory;
@@ -65,14 +66,13 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
                 "--no-rates",
                 "--no-large",
             ];
-            host_memory::take_and_give_back(HOST_MEMORY_BYTES);
-            let limits = bench.programs.limits(Network::Chosen, &limits)?;
-            if let Some(latency) = limits.figures.first().and_then(|one| one.latency_us) {
-                table.add(
-                    &row,
-                    Column::Limit,
-                    gigabytes_per_s(value_bytes, latency.p50),
-                );
+            for (column, settings) in [(Column::Limit, vec![]), (Column::Tuned, tuned_settings())] {
+                host_memory::take_and_give_back(HOST_MEMORY_BYTES);
+                let programs = &bench.programs;
+                let limits = programs.limits_with(Network::Chosen, &settings, &limits)?;
+                if let Some(latency) = limits.figures.first().and_then(|one| one.latency_us) {
+                    table.add(&row, column, gigabytes_per_s(value_bytes, latency.p50));
+                }
             }
             let share = (server_grew + client_grew) as f64 / value_bytes as f64;
             table.add(&growth_row(value_bytes), Column::Fabric, share);

@@ -32,6 +32,14 @@ const WARMUP_SHARE: f64 = 0.2;
 /// Share of the scope's seconds that a measurement takes in each turn.
 const TURN_SHARE: f64 = 0.1;
 
+/// The fabric's setting by which UCX reads large bodies from the other process's memory, also where deaths are to be reported.
+const WITHOUT_COPIES: (&str, &str) = ("CMA_MEMORY_INVALIDATE", "y");
+
+/// UCX's settings by which the fabric carries messages within a host.
+pub(super) fn tuned_settings() -> Vec<(&'static str, &'static str)> {
+    [&shared_memory_defaults()[..], &[WITHOUT_COPIES]].concat()
+}
+
 /// Rows that are measured right after each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
@@ -107,7 +115,7 @@ pub(super) fn measure(
             Ok(())
         }
         Column::Tuned => {
-            let limits = limits(bench, group, &shared_memory_defaults())?;
+            let limits = limits(bench, group, &tuned_settings())?;
             add_limits(table, &limits, group, column);
             Ok(())
         }
