@@ -36,9 +36,9 @@ const WARM_UP_PART: usize = 10;
 const DEVICE_TOGETHER: Duration = Duration::from_millis(100);
 const DEVICE_ALONE: Duration = Duration::from_millis(20);
 /// memcached drops what extstore cannot take at once, so everybody stores no faster than so many bytes a second.
-const STORED_BYTES_PER_S: f64 = 130e6;
+const STORED_BYTES_PER_S: f64 = 100e6;
 /// What is stored between two pauses, in bytes.
-const STORED_BYTES: usize = 4 << 20;
+const STORED_BYTES: usize = 256 << 10;
 /// Share of the items that must be there, or the figures are about misses.
 const FOUND_MIN: f64 = 0.9;
 /// What a get from the SSD may take beyond a read of the device and a get from memory, in microseconds.
