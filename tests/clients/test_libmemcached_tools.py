@@ -135,6 +135,16 @@ def test_memcslap(tools, options):
     assert b"Failed" not in result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["--binary"], ["--division=8"]])
+def test_memcaslap(capability, options):
+    # It has sockets of its own, TCP only.
+    result = Tools(capability, []).run(
+        "memcaslap", "--threads=1", "--concurrency=4", "--execute_number=400", *options, text=True)
+    assert result.returncode == 0, result.stderr
+    figures = dict(line.split(": ", 1) for line in result.stdout.splitlines() if ": " in line)
+    assert (int(figures["cmd_get"]), int(figures["cmd_set"]), int(figures["get_misses"])) == (360, 40, 0), result.stdout
+
+
 @pytest.fixture
 def sasl_tools(start, tmp_path, needs_sasl):
     """A server that asks for a password; tools that know it; tools that do not."""

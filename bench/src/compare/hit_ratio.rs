@@ -21,13 +21,16 @@ const MIXED_MEGABYTES: u32 = 256;
 /// How far farcached's resident memory may lie above memcached's and count as equal.
 const RESIDENT_TOLERANCE: f64 = 1.01;
 /// Attempts to find the `-m` of equal resident memory.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 6;
 
 /// One replay of a trace.
 struct Replay {
     hits: Hits,
     resident_bytes: u64,
 }
+
+/// Bytes in a megabyte of `-m`.
+const MEGABYTE: f64 = (1 << 20) as f64;
 
 struct Case {
     pattern: Pattern,
@@ -112,7 +115,8 @@ impl Case {
         let mut megabytes = f64::from(self.megabytes);
         let mut last = first;
         for _ in 0..ATTEMPTS {
-            megabytes *= wanted_bytes as f64 / last.resident_bytes as f64;
+            // Not in proportion: the server itself, and its index, take their part whatever the limit.
+            megabytes += (wanted_bytes as f64 - last.resident_bytes as f64) / MEGABYTE;
             last = self.replay(launcher, Product::Farcached, megabytes as u32)?;
             if last.resident_bytes as f64 <= wanted_bytes as f64 * RESIDENT_TOLERANCE {
                 return Ok(last);
