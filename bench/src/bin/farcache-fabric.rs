@@ -96,7 +96,7 @@ impl Options {
         Scope {
             short: self.short,
             rounds: self.rounds.unwrap_or(if self.short { 1 } else { 3 }),
-            turns: self.turns.unwrap_or(if self.short { 4 } else { 12 }),
+            turns: self.turns.unwrap_or(if self.short { 3 } else { 12 }),
             seconds: self.seconds.unwrap_or(if self.short { 0.25 } else { 1.0 }),
             kills: self.kills,
             clients: self.clients,
