@@ -24,6 +24,20 @@ fn request(opcode: Opcode, opaque: u32, extras: &[u8], key: &[u8], value: &[u8])
     packet
 }
 
+/// Extras that create an absent number, and some that do not.
+fn counting_by_five() -> [ArithmeticExtras; 2] {
+    let creating = ArithmeticExtras {
+        delta: 5,
+        initial: 42,
+        expiration: 60,
+    };
+    let none = ArithmeticExtras {
+        expiration: NO_CREATE,
+        ..creating
+    };
+    [creating, none]
+}
+
 /// Opaque, status and value of a packet that comes back.
 type Answer = (u32, u16, Vec<u8>);
 
@@ -110,15 +124,7 @@ fn what_text_cannot_say_never_reaches_the_server() {
 
 #[test]
 fn an_absent_number_is_created() {
-    let extras = ArithmeticExtras {
-        delta: 5,
-        initial: 42,
-        expiration: 60,
-    };
-    let none = ArithmeticExtras {
-        expiration: NO_CREATE,
-        ..extras
-    };
+    let [extras, none] = counting_by_five();
     let packets = [
         request(Opcode::Increment, 1, &extras.encode(), b"n", &[]),
         request(Opcode::Decrement, 2, &none.encode(), b"m", &[]),
@@ -244,15 +250,7 @@ fn meta_commands_get_store_and_touch() {
 
 #[test]
 fn meta_commands_count_and_tell_tokens() {
-    let extras = ArithmeticExtras {
-        delta: 5,
-        initial: 42,
-        expiration: 60,
-    };
-    let none = ArithmeticExtras {
-        expiration: NO_CREATE,
-        ..extras
-    };
+    let [extras, none] = counting_by_five();
     let packets = [
         request(Opcode::Increment, 1, &extras.encode(), b"n", &[]),
         request(Opcode::Decrement, 2, &none.encode(), b"m", &[]),
