@@ -33,7 +33,6 @@ def fabric_messages(server):
     return int(re.search(r"messages_in: (\d+)", told)[1])
 
 
-
 class Relay:
     """Stands in front of a server and keeps what clients send to it."""
 
