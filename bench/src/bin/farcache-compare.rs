@@ -160,3 +160,21 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "farcache-compare\n\
+             farcache-compare --short\n\
+             farcache-compare --groups speed,hits --turns 41 --rounds 5 --cpu-time --json out.json --markdown out.md",
+        failure: Some(
+            "Something could not be measured or, with --strict, a wanted figure was missed.",
+        ),
+        see_also: &["farcached", "memcached", "farcache-load", "farcache-fabric"],
+    };
+    man_page::check::<Options>("farcache-compare", &more);
+}

@@ -154,3 +154,18 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "farcache-fabric-limits\n\
+             farcache-fabric-limits --networks tcp,self --no-large --json",
+        failure: None,
+        see_also: &["farcache-fabric", "ohb_memlat"],
+    };
+    man_page::check::<Options>("farcache-fabric-limits", &more);
+}

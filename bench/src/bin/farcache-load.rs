@@ -200,3 +200,20 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "farcache-load --preload --connections 8 --depth 64 --protocol meta --cpu 1\n\
+             farcache-load --preload --mode open --rate 200000 --connections 50 --set-ratio 0.1 --zipf 0.99\n\
+             farcache-load --preload --mode blocking --value-bytes 1000000 --keys 64\n\
+             farcache-load --preload --connections 8 --multi-get 48 --verify --json",
+        failure: None,
+        see_also: &["farcached", "farcache-compare", "ohb_memlat", "ohb_memthr"],
+    };
+    man_page::check::<Options>("farcache-load", &more);
+}

@@ -97,3 +97,18 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "farcache-reopen --directory /mnt/ssd\n\
+             farcache-reopen --directory /mnt/ssd --megabytes 2048 --value-bytes 1024 --overwritten-percent 50 --kill",
+        failure: Some("The file could not be made, or a store did not open."),
+        see_also: &["farcached", "ohb_memhybrid"],
+    };
+    man_page::check::<Options>("farcache-reopen", &more);
+}

@@ -255,3 +255,25 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "ohb_memhybrid --ssd /mnt/ssd\n\
+             ohb_memhybrid --ssd /mnt/ssd --scanmode zipf --spillfactor 4 --valsize 16K --svg hybrid.svg --json hybrid.json\n\
+             ohb_memhybrid --ssd /mnt/ssd --window 32\n\
+             ohb_memhybrid --servers 10.0.0.1:11211 --transport fabric",
+        failure: None,
+        see_also: &[
+            "farcached",
+            "memcached",
+            "farcache-compare",
+            "farcache-reopen",
+        ],
+    };
+    man_page::check::<Options>("ohb_memhybrid", &more);
+}

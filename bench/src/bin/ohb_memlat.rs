@@ -171,3 +171,23 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "ohb_memlat --servers 127.0.0.1:11211 --transport fabric\n\
+             ohb_memlat --servers 127.0.0.1:11211 --transport tcp --benchmarks get --sizes 64,4K,1M",
+        failure: None,
+        see_also: &[
+            "farcached",
+            "ohb_memthr",
+            "ohb_memlat_nb",
+            "farcache-fabric",
+        ],
+    };
+    man_page::check::<Options>("ohb_memlat", &more);
+}

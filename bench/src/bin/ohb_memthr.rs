@@ -166,3 +166,17 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/man_page/mod.rs"]
+mod man_page;
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let more = man_page::More {
+        examples: "ohb_memthr --clients 1,2,4 --windows 1,8,32 --batches 1,16,48 --sizes 64,4K --cpus 1,2,3 --json",
+        failure: None,
+        see_also: &["farcached", "ohb_memlat", "farcache-fabric"],
+    };
+    man_page::check::<Options>("ohb_memthr", &more);
+}
