@@ -3,7 +3,7 @@
 mod support;
 
 use rustix::process::Signal;
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::net::TcpStream;
 use support::{Client, Server};
 use tempfile::TempDir;
@@ -104,4 +104,82 @@ fn a_pipeline_that_waits_is_answered_in_order() {
     }
     let waits = client.stat("get_extstore");
     assert!(waits > READ as u64 / 2, "only {waits} came from the SSD");
+}
+
+/// Values that a client asks for together and does not take: far more than the memory for all reads.
+const UNTAKEN: usize = 32;
+const LARGE_BYTES: usize = 2_200_000;
+/// Several times the memory in all.
+const LARGE_ITEMS: usize = 90;
+
+fn large(number: usize) -> Vec<u8> {
+    let pattern: Vec<u8> = (0..251).map(|place| (place + number % 5) as u8).collect();
+    pattern.iter().copied().cycle().take(LARGE_BYTES).collect()
+}
+
+/// A server with one worker and large values, of which the first lie on the SSD only.
+fn tiered_large() -> (Server, TempDir) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let device = format!("{}:512m", directory.path().join("device").display());
+    let place = ["-l", "127.0.0.1", "-p", "0", "-t", "1"];
+    let server = Server::start_at(&place, &["-m", "64", "-I", "3m", "--ssd", &device]);
+    let mut client = server.connect();
+    (0..LARGE_ITEMS).for_each(|number| client.set(&format!("key{number}"), &large(number)));
+    (server, directory)
+}
+
+/// Others are answered from the SSD while `request` is not read; what it asks for comes whole later on.
+fn others_are_answered_beside(request: &[u8]) -> (Client<TcpStream>, Server, TempDir) {
+    let (server, directory) = tiered_large();
+    let mut slow = server.connect();
+    slow.send(request);
+    let first = slow.stream.fill_buf().expect("an answer begins");
+    assert!(!first.is_empty());
+    let mut other = server.connect();
+    for number in UNTAKEN..UNTAKEN + 12 {
+        let value = other.get(&format!("key{number}"));
+        assert!(value.as_deref() == Some(&large(number)), "key{number}");
+    }
+    let waits = other.stat("get_extstore");
+    assert!(waits > 12, "only {waits} came from the SSD");
+    (slow, server, directory)
+}
+
+#[test]
+fn a_client_that_takes_nothing_does_not_keep_others_from_the_ssd() {
+    let keys: String = (0..UNTAKEN).map(|number| format!(" key{number}")).collect();
+    let request = format!("get{keys}\r\n");
+    let (mut slow, _server, _directory) = others_are_answered_beside(request.as_bytes());
+    for number in 0..UNTAKEN {
+        let head = slow.line().expect("an answer");
+        assert_eq!(head, format!("VALUE key{number} 0 {LARGE_BYTES}"));
+        let mut value = vec![0; LARGE_BYTES];
+        slow.stream.read_exact(&mut value).expect("a value");
+        assert!(value == large(number), "key{number}");
+        assert_eq!(slow.line().as_deref(), Some(""));
+    }
+    assert_eq!(slow.line().as_deref(), Some("END"));
+}
+
+#[test]
+fn nor_does_one_that_speaks_the_binary_protocol() {
+    let get = |number: usize| {
+        let key = format!("key{number}");
+        let mut packet = vec![0x80, 0, 0, key.len() as u8, 0, 0, 0, 0, 0, 0, 0];
+        packet.push(key.len() as u8);
+        packet.extend([0; 12]);
+        packet.extend(key.as_bytes());
+        packet
+    };
+    let request: Vec<u8> = (0..UNTAKEN).flat_map(get).collect();
+    let (mut slow, _server, _directory) = others_are_answered_beside(&request);
+    for number in 0..UNTAKEN {
+        // A header and the flags.
+        let mut head = [0; 28];
+        slow.stream.read_exact(&mut head).expect("an answer");
+        assert_eq!((head[0], &head[6..8]), (0x81, &[0, 0][..]), "key{number}");
+        let mut value = vec![0; LARGE_BYTES];
+        slow.stream.read_exact(&mut value).expect("a value");
+        assert!(value == large(number), "key{number}");
+    }
 }

@@ -43,6 +43,10 @@ pub(super) fn run(
         .advance(input, &context, &mut resources.replies);
     connection.unfinished = status == Status::Yield;
     connection.closing = status == Status::Close;
+    if is_staged && consumed > 0 {
+        // It was for requests that have been answered: the next one must not keep it.
+        resources.store.unstage();
+    }
     if status == Status::AwaitDevice {
         device::await_reads(connection, resources);
     }

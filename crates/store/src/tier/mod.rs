@@ -92,6 +92,10 @@ pub(crate) struct Tier {
 /// Reads that fail one after the other before a device is taken out of service.
 const READ_FAILURES_MAX: u32 = 16;
 
+/// What the reads of one request may bring before it should go on with less, as a part of the memory for all: one in so
+/// many bytes.
+const REQUEST_READ_SHARE: u64 = 8;
+
 /// Values read may take so much of the store's memory limit, on top of it, where that is more than
 /// [`TierConfig::read_buffer_bytes`]: one in so many bytes.
 const READ_BYTES_SHARE: u64 = 4;
@@ -157,6 +161,12 @@ impl Tier {
     pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
         let table = self.slots.table(location.slot());
         table.is_some_and(|table| table.fingerprint(location.item()) == fingerprint)
+    }
+
+    /// What the reads of one request may bring before it should go on with less, in bytes: nobody knows when its client will
+    /// take that.
+    fn request_bytes_max(&self) -> u64 {
+        self.read_bytes_max / REQUEST_READ_SHARE
     }
 
     /// Whether readers may see the item at a location.

@@ -25,12 +25,20 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Flow {
         answer(&head.header, head.key, item.as_ref(), context, replies);
         return Flow::one(head.head_len());
     }
-    let mut batch = Batch::new(head);
-    batch.gather(input, requests_max.min(BATCH_MAX));
-    batch.run(context, replies);
-    Flow::Done {
-        bytes: batch.bytes,
-        requests: batch.count,
+    let mut count_max = requests_max.min(BATCH_MAX);
+    loop {
+        let mut batch = Batch::new(head);
+        batch.gather(input, count_max);
+        batch.run(context, replies);
+        if batch.count > 1 && context.store.needs_reads() && context.store.exceeds_read_share() {
+            context.store.forget_reads();
+            count_max = batch.count / 2;
+            continue;
+        }
+        return Flow::Done {
+            bytes: batch.bytes,
+            requests: batch.count,
+        };
     }
 }
 

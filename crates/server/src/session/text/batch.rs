@@ -41,6 +41,8 @@ pub(super) struct Batch<'i, 'h> {
     start: Start,
     /// Kept from one lookup to the next for its memory.
     found: Vec<Option<Item<'h>>>,
+    /// Reads that are looked up together at most.
+    count_max: usize,
 }
 
 impl<'i, 'h> Batch<'i, 'h> {
@@ -50,11 +52,25 @@ impl<'i, 'h> Batch<'i, 'h> {
             answers: ArrayVec::new(),
             start: Start::default(),
             found: Vec::new(),
+            count_max: BATCH_MAX,
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.keys.is_full()
+        self.keys.len() >= self.count_max
+    }
+
+    /// Where its reads are several and together too much, forgets them and takes half as many from now on; returns how many
+    /// it has forgotten.
+    pub(super) fn halve_if(&mut self, is_too_much: impl FnOnce() -> bool) -> Option<usize> {
+        let count = self.keys.len();
+        if count <= 1 || !is_too_much() {
+            return None;
+        }
+        self.count_max = count / 2;
+        self.keys.clear();
+        self.answers.clear();
+        Some(count)
     }
 
     /// Where the first of its requests begins.

@@ -3,7 +3,6 @@
 use super::batch::push_value;
 use super::run::{Flow, Run};
 use super::{Retrieval, State, Status};
-use arrayvec::ArrayVec;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::Seconds;
 use farcache_proto::text::{Reject, Tokens, split_line};
@@ -202,16 +201,15 @@ impl<'i> Run<'_, 'i> {
         true
     }
 
-    /// A key needs a device: lets the reads of those that follow it start with its own.
+    /// A key needs a device: lets the reads of those that follow it start with its own, as far as one request may.
     #[cold]
     fn look_ahead(&self, left: &[u8]) {
-        let keys: ArrayVec<&[u8], BATCH_MAX> = Tokens::new(left)
-            .filter(|key| key.len() <= KEY_BYTES_MAX)
-            .take(BATCH_MAX)
-            .collect();
-        let mut found = Vec::new();
-        self.context
-            .store
-            .get_batch(&keys, Access::Peek, &mut found);
+        let keys = Tokens::new(left).filter(|key| key.len() <= KEY_BYTES_MAX);
+        for key in keys.take(BATCH_MAX) {
+            if self.context.store.exceeds_read_share() {
+                return;
+            }
+            self.context.store.get(key, Access::Peek);
+        }
     }
 }

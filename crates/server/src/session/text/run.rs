@@ -90,8 +90,18 @@ impl<'r, 'i> Run<'r, 'i> {
         if self.batch.flush(self.context, self.replies) {
             return None;
         }
-        let start = self.batch.start();
+        let (start, store) = (self.batch.start(), self.context.store);
         self.position = start.position;
+        if start.position > 0 {
+            // What is staged was for requests that have been answered.
+            store.unstage();
+        }
+        if let Some(given_up) = self.batch.halve_if(|| store.exceeds_read_share()) {
+            store.forget_reads();
+            // They are counted again, and must come to something however small the quota is.
+            self.requests_left += given_up;
+            return Some(Flow::Enter(start.state()));
+        }
         Some(Flow::Wait(start.state()))
     }
 

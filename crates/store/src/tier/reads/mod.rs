@@ -78,6 +78,18 @@ impl StoreHandle {
         self.reads.needs()
     }
 
+    /// Whether what the last request would have to read, with what is staged for it, is more than one request should keep
+    /// of the memory for reads: a request for several items should be given up and made for fewer.
+    pub fn exceeds_read_share(&self) -> bool {
+        let Some(tier) = self.core.tier.as_ref() else {
+            return false;
+        };
+        let wanted = self.reads.wanted.borrow();
+        let wanted_bytes: usize = wanted.iter().map(|ticket| ticket.bytes).sum();
+        let staged_bytes = self.reads.staging.borrow().staged_bytes();
+        (wanted_bytes + staged_bytes) as u64 > tier.request_bytes_max()
+    }
+
     /// Forgets what the last request would have to read: it is given up.
     pub fn forget_reads(&self) {
         self.reads.needs.set(false);

@@ -29,6 +29,11 @@ impl Staging {
         self.staged.iter().cloned()
     }
 
+    /// Memory of all that is staged, in bytes.
+    pub fn staged_bytes(&self) -> usize {
+        self.staged.iter().map(|one| one.buffer.len()).sum()
+    }
+
     /// Nothing found before is in use any longer.
     pub fn quiescent(&mut self) {
         if !self.leaving.is_empty() {
