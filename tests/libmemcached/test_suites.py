@@ -1,4 +1,4 @@
-"""Programs that others wrote for libmemcached, unchanged: pylibmc's own test suite, and PHP's extension."""
+"""Programs that others wrote for libmemcached, unchanged: pylibmc and PHP's extension, each with its own test suite."""
 
 import os
 import pathlib
@@ -14,6 +14,7 @@ import servers
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PYLIBMC = REPOSITORY / ".cache/pylibmc"
+PHP_SUITE = REPOSITORY / ".cache/php-memcached"
 EXTENSION = pathlib.Path(__file__).resolve().parent / "programs/extension.php"
 # Where pylibmc's tests of its configuration by a server look for that, whatever the environment says.
 PYLIBMC_PORT = 11211
@@ -21,6 +22,12 @@ PYLIBMC_TESTS_MIN = 38
 EXTENSION_LINES_MIN = 250
 # What the extension does takes so many messages at least, and PHP ends with the last one.
 EXTENSION_MESSAGES_MIN = 700
+# So many of the extension's own tests pass with the system's library; the others are for other versions or port 11211.
+PHP_TESTS_MIN = 70
+PHP_MESSAGES_MIN = 2000
+# Some tests wait by the clock, so on a busy machine one may fail that is all right.
+PHP_TRIES = 3
+PHP_SUITE_SECONDS_MAX = 300
 
 
 def environment(library_folder, transport, **more):
@@ -44,11 +51,9 @@ def transport_of(server_path):
 
 
 @pytest.fixture
-def pylibmc_server(start, monkeypatch):
+def pylibmc_server(start):
     """A server where pylibmc's tests look for one, if nobody else is there."""
-    if is_free(PYLIBMC_PORT):
-        monkeypatch.setattr(servers, "free_port", lambda: PYLIBMC_PORT)
-    return start()
+    return start(port=PYLIBMC_PORT if is_free(PYLIBMC_PORT) else servers.ANY_PORT)
 
 
 def test_pylibmc_passes_its_own_tests(drop_in, pylibmc_server, server_path):
@@ -90,3 +95,46 @@ def test_phps_extension_sees_the_same(drop_in, start, server_path):
     assert extension(server, drop_in, transport) == expected
     if transport == "fabric":
         assert runs.fabric_messages(server) - before > EXTENSION_MESSAGES_MIN
+
+
+def phps_tests_passed(folder, server, tests, library_folder=None, transport="tcp"):
+    """Which of these tests of the extension pass; they get the server's address by a file beside them."""
+    folder.mkdir()
+    shutil.copytree(PHP_SUITE / "tests", folder / "tests")
+    constants = {"HOST": f'"{server.host}"', "PORT": server.port}
+    lines = [f'define("MEMC_SERVER_{name}", {value});' for name, value in constants.items()]
+    (folder / "tests/config.inc.local").write_text("<?php\n" + "\n".join(lines) + "\n")
+    command = ["php", PHP_SUITE / "run-tests.php", "-q", "--no-color", "--no-progress", "-W", folder / "results", *sorted(tests)]
+    result = subprocess.run(
+        command, cwd=folder, env=environment(library_folder, transport, TEST_PHP_EXECUTABLE=shutil.which("php")),
+        capture_output=True, text=True, errors="replace", timeout=PHP_SUITE_SECONDS_MAX)
+    assert (folder / "results").exists(), result.stdout[-2000:] + result.stderr[-2000:]
+    results = (line.split("\t") for line in (folder / "results").read_text().splitlines())
+    return {f"tests/{pathlib.Path(path).name}" for outcome, path in results if outcome == "PASSED"}
+
+
+@pytest.fixture(scope="module")
+def phps_tests(tmp_path_factory):
+    """The extension's own tests that pass with the system's library and Debian's memcached."""
+    if not (PHP_SUITE / "fetched").exists():
+        pytest.skip("scripts/php-suite has not fetched the tests of PHP's extension")
+    memcached = shutil.which("memcached") or pytest.skip("memcached is not installed")
+    server = servers.Server(tmp_path_factory.mktemp("server"), path=memcached)
+    try:
+        passed = phps_tests_passed(tmp_path_factory.mktemp("php") / "system", server, ["tests"])
+    finally:
+        server.stop()
+    assert len(passed) >= PHP_TESTS_MIN
+    return passed
+
+
+@pytest.mark.skipif(not shutil.which("php"), reason="PHP and its memcached extension are not installed")
+def test_phps_extension_passes_its_own_tests(phps_tests, drop_in, start, server_path, tmp_path):
+    transport, server = transport_of(server_path), start()
+    left = set(phps_tests)
+    for attempt in range(PHP_TRIES):
+        if left:
+            left -= phps_tests_passed(tmp_path / f"{attempt}", server, left, drop_in, transport)
+    assert left == set()
+    if transport == "fabric":
+        assert runs.fabric_messages(server) > PHP_MESSAGES_MIN
