@@ -1,17 +1,24 @@
 //! A server under test: started pinned to a core, watched through `/proc`, stopped for sure.
 
+mod port_file;
+
 use crate::load::pinning::pinned;
 use crate::load::target::Target;
+use port_file::PortFile;
 use rustix::process::Pid;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to listen or to end.
-const START_STOP_MAX: Duration = Duration::from_secs(20);
+const START_STOP_MAX: Duration = Duration::from_secs(60);
+/// Time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// What makes both servers choose a free port.
+const ANY_PORT: &str = "-1";
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -68,7 +75,17 @@ impl Launcher {
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> io::Result<ServerProcess> {
-        self.start_on(free_port()?, product, options, environment)
+        // A port that was looked for here could be taken by others before the server listens.
+        let port_file = PortFile::new()?;
+        let mut told = environment.to_vec();
+        let path = port_file.path();
+        told.push((port_file::VARIABLE, &path));
+        let child = self.spawn(ANY_PORT, product, options, &told)?;
+        let mut server = ServerProcess::new(product, child);
+        let port = server.wait_for("tell its port", || port_file.port())?;
+        server.address.set_port(port);
+        server.wait_until_listening()?;
+        Ok(server)
     }
 
     /// The same, on this port.
@@ -82,13 +99,27 @@ impl Launcher {
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> io::Result<ServerProcess> {
+        let child = self.spawn(&port.to_string(), product, options, environment)?;
+        let mut server = ServerProcess::new(product, child);
+        server.address.set_port(port);
+        server.wait_until_listening()?;
+        Ok(server)
+    }
+
+    fn spawn(
+        &self,
+        port: &str,
+        product: Product,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> io::Result<Child> {
         let program = match product {
             Product::Farcached => &self.farcached,
             Product::Memcached => &self.memcached,
         };
         let mut command = Command::new(program);
         command
-            .args(["-l", "127.0.0.1", "-t", "1", "-p", &port.to_string()])
+            .args(["-l", "127.0.0.1", "-t", "1", "-p", port])
             .args(options);
         if rustix::process::getuid().is_root() {
             command.args(["-u", &self.user]);
@@ -98,25 +129,10 @@ impl Launcher {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let child = pinned(self.cpu, || command.spawn())?.map_err(|error| {
+        pinned(self.cpu, || command.spawn())?.map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", program.display()))
-        })?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut server = ServerProcess {
-            product,
-            child,
-            address,
-        };
-        running().push(server.pid());
-        server.wait_until_listening()?;
-        Ok(server)
+        })
     }
-}
-
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
 }
 
 /// Servers that run, so that a signal to this process does not leave them behind.
@@ -168,24 +184,39 @@ impl ServerProcess {
         self.address
     }
 
+    /// A server that has been started; where it listens is not known yet.
+    fn new(product: Product, child: Child) -> Self {
+        let server = ServerProcess {
+            product,
+            child,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        };
+        running().push(server.pid());
+        server
+    }
+
     fn wait_until_listening(&mut self) -> io::Result<()> {
+        let address = self.address;
+        self.wait_for("listen", || TcpStream::connect(address).ok())?;
+        Ok(())
+    }
+
+    /// Looks until there is an answer.
+    fn wait_for<T>(&mut self, what: &str, look: impl Fn() -> Option<T>) -> io::Result<T> {
         let deadline = Instant::now() + START_STOP_MAX;
-        while TcpStream::connect(self.address).is_err() {
+        let name = self.product.name();
+        loop {
             if let Some(status) = self.child.try_wait()? {
-                return Err(io::Error::other(format!(
-                    "{} ended: {status}",
-                    self.product.name()
-                )));
+                return Err(io::Error::other(format!("{name} ended: {status}")));
+            }
+            if let Some(answer) = look() {
+                return Ok(answer);
             }
             if Instant::now() > deadline {
-                return Err(io::Error::other(format!(
-                    "{} does not listen",
-                    self.product.name()
-                )));
+                return Err(io::Error::other(format!("{name} does not {what}")));
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(LOOK_EVERY);
         }
-        Ok(())
     }
 
     /// Whether it still runs.
@@ -268,7 +299,7 @@ impl ServerProcess {
                     self.product.name()
                 )));
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 }
