@@ -2,16 +2,20 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS_MAX = 10
-STOP_SECONDS_MAX = 10
+# How long anything may take on a machine that is busy with other things.
+PATIENCE_SECONDS = 60
+# What makes both servers choose a free port.
+ANY_PORT = -1
 
 
 def binary():
@@ -34,7 +38,7 @@ def is_memcached():
 
 
 def free_port():
-    """A TCP port of 127.0.0.1 that nobody listens on."""
+    """A TCP port of 127.0.0.1 that nobody listens on; others may take it. A server chooses its port itself."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -55,35 +59,42 @@ def make_certificate(folder):
 class Server:
     """One running server. Transport is "tcp", "unix" or "tls"."""
 
-    def __init__(self, folder, transport="tcp", options=(), path=None, environment=None):
+    def __init__(self, folder, transport="tcp", options=(), path=None, environment=None, port=ANY_PORT):
         self.transport = transport
-        self.host, self.port, self.socket_path, self.tls = "127.0.0.1", None, None, None
+        self.host, self.port, self.udp_port, self.socket_path, self.tls = "127.0.0.1", None, None, None, None
         self.log_path = folder / f"server-{transport}.log"
-        command = [path or binary(), *self._place(folder), *options]
+        command = [path or binary(), *self._place(folder, port), *options]
         if os.geteuid() == 0 and "-u" not in options:
             command += ["-u", "root"]
-        environment = {**os.environ, **(environment or {})}
-        with open(self.log_path, "ab") as log:
+        with tempfile.TemporaryDirectory(prefix="farcache-ports-") as told, open(self.log_path, "ab") as log:
+            # The server may run as another user.
+            os.chmod(told, 0o733)
+            ports = pathlib.Path(told) / "ports"
+            environment = {**os.environ, **(environment or {})}
+            if not self.socket_path:
+                environment["MEMCACHED_PORT_FILENAME"] = str(ports)
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
-        self._wait_until_it_answers(command)
+            self._wait_until_it_answers(command, ports)
 
-    def _place(self, folder):
+    def _place(self, folder, port):
         if self.transport == "unix":
             self.socket_path = str(folder / "server.sock")
             return ["-s", self.socket_path]
-        self.port = free_port()
-        place = ["-l", self.host, "-p", str(self.port)]
+        place = ["-l", self.host, "-p", str(port)]
         if self.transport == "tls":
             key, certificate = make_certificate(folder)
             self.tls = ssl.create_default_context(cafile=str(certificate))
             place += ["-Z", "-o", f"ssl_chain_cert={certificate},ssl_key={key}"]
         return place
 
-    def _wait_until_it_answers(self, command):
-        deadline = time.monotonic() + START_SECONDS_MAX
+    def _wait_until_it_answers(self, command, ports):
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
+                if not self.socket_path:
+                    told = dict(re.findall(r"(TCP|UDP) INET: (\d+)", ports.read_text()))
+                    self.port, self.udp_port = int(told["TCP"]), int(told.get("UDP", 0))
                 self.connect().close()
                 return
             except OSError:
@@ -96,7 +107,7 @@ class Server:
         """The address as most clients write it."""
         return self.socket_path or f"{self.host}:{self.port}"
 
-    def connect(self, timeout_seconds=10):
+    def connect(self, timeout_seconds=PATIENCE_SECONDS):
         """A connected socket, with TLS where the server wants it."""
         if self.socket_path:
             raw = socket.socket(socket.AF_UNIX)
@@ -112,7 +123,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(STOP_SECONDS_MAX)
+            return self.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise

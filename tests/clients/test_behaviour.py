@@ -11,8 +11,8 @@ from behaviour.case import comparable, play
 # The version that the differences were written for; others differ from it in other ways.
 MEMCACHED_VERSION = "1.6.18"
 # The two servers' seconds do not end at the same instant, which shows in times left, rounded as they
-# are: so long it may take until both have passed the same round number.
-CLOCKS_APART_SECONDS_MAX = 2.5
+# are: so long it may take, on a busy machine, until both have passed the same round number.
+CLOCKS_APART_SECONDS_MAX = 20
 CASES = {case.name: case for source in (text, meta, binary) for case in source.cases()}
 OURS = {case.name: (case, reply) for case, reply in ours.cases()}
 

@@ -2,10 +2,11 @@
 
 import bmemcached
 import pytest
+import servers
 
 
 def connect(server, **more):
-    return bmemcached.Client((server.address,), tls_context=server.tls, socket_timeout=10, **more)
+    return bmemcached.Client((server.address,), tls_context=server.tls, socket_timeout=servers.PATIENCE_SECONDS, **more)
 
 
 @pytest.fixture

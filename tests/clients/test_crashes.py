@@ -7,6 +7,8 @@ import servers
 pytestmark = pytest.mark.skipif(servers.is_memcached(), reason="memcached has no such tier")
 ROUNDS = 6
 SECONDS_MAX = 0.6
+ROUNDS_MORE_MAX = 10
+SECONDS_MORE_MAX = 10
 
 
 @pytest.mark.parametrize("durability", ["cache", "writeback", "sync"])
@@ -14,7 +16,12 @@ def test_after_a_kill_nothing_is_wrong_and_nothing_old_comes_back(tmp_path, dura
     loop = crashes.Loop(tmp_path, durability)
     for _ in range(ROUNDS):
         loop.run_once(SECONDS_MAX)
-    assert loop.found > 0, "nothing ever reached the SSD"
+    # On a busy machine, little may have been stored in so short a time.
+    for _ in range(ROUNDS_MORE_MAX):
+        if loop.found > 0:
+            return
+        loop.run_once(SECONDS_MORE_MAX)
+    pytest.fail("nothing ever reached the SSD")
 
 
 def test_an_orderly_stop_between_kills_loses_nothing(tmp_path):

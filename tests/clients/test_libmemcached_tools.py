@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import servers
 
-TOOL_SECONDS_MAX = 60
+TOOL_SECONDS_MAX = 300
 
 
 @pytest.fixture(scope="module", params=["tcp", "unix"])

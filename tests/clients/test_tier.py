@@ -188,7 +188,7 @@ def test_what_expires_on_the_ssd_is_gone(connection):
     connection.store(b"short", b"value", exptime=2)
     connection.store(b"long", b"value", exptime=1000)
     spill(connection)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + servers.PATIENCE_SECONDS
     while connection.get(b"short") is not None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -237,7 +237,7 @@ def test_clients_that_leave_while_they_wait_take_nothing_with_them(tiered, conne
             one.send(b"get " + b" ".join(b"left-%d" % (start_at + number + step) for step in range(0, 300, 10)) + b"\r\n")
         for one in leaving:
             one.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + servers.PATIENCE_SECONDS
     while int(connection.stats()["curr_connections"]) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -246,9 +246,8 @@ def test_clients_that_leave_while_they_wait_take_nothing_with_them(tiered, conne
 
 
 def test_datagrams_reach_the_ssd(start, tmp_path):
-    port = servers.free_port()
-    server = start(options=options(tmp_path / "ssd", more=["-U", str(port)]))
-    connection = Connection(server)
+    server = start(options=options(tmp_path / "ssd", more=["-U", str(servers.ANY_PORT)]))
+    connection, port = Connection(server), server.udp_port
     connection.store(b"k", b"value")
     spill(connection)
     assert datagram(port, b"get k\r\n") == b"VALUE k 0 5\r\nvalue\r\nEND\r\n"
@@ -295,7 +294,7 @@ def test_everything_is_back_after_an_orderly_stop(tmp_path, durability):
     assert connection.ask(b"mg long f v t").startswith(b"VA 5 f9 t")
     assert connection.line() == b"value"
     assert connection.get(b"gone") is None
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + servers.PATIENCE_SECONDS
     while connection.get(b"short") is not None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -315,8 +314,8 @@ def test_a_memory_file_keeps_what_is_in_memory(tmp_path):
 
 def refusal(arguments):
     """How a server that does not start ends: status and message."""
-    command = [servers.binary(), "-u", "root", "-l", "127.0.0.1", "-p", str(servers.free_port()), *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    command = [servers.binary(), "-u", "root", "-l", "127.0.0.1", "-p", str(servers.ANY_PORT), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=servers.PATIENCE_SECONDS, check=False)
     return ended.returncode, ended.stderr
 
 

@@ -5,7 +5,7 @@ import time
 
 MEMORY_MEGABYTES = 8
 VALUE_BYTES = 4096
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 class Connection:

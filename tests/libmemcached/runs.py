@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 
-PROGRAM_SECONDS_MAX = 60
+PROGRAM_SECONDS_MAX = 300
 
 
 def run(program, arguments=(), library_folder=None, transport="tcp"):

@@ -21,7 +21,7 @@ import servers
 APACHE = pathlib.Path("/usr/sbin/apache2")
 MODULES = pathlib.Path("/usr/lib/apache2/modules")
 SECRET = "a secret of at least 32 bytes, it says"
-START_SECONDS_MAX = 30
+START_SECONDS_MAX = 60
 # Apache does not serve as root.
 USER, GROUP = "nobody", "nogroup"
 
@@ -62,7 +62,7 @@ def ask(port, bearer):
     headers = {"Authorization": f"Bearer {bearer}"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/nothing-is-here", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=START_SECONDS_MAX) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -86,7 +86,7 @@ def apache(folder, server, drop_in):
         yield port, process.pid
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=START_SECONDS_MAX)
 
 
 @pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
