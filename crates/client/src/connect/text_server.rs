@@ -1,15 +1,18 @@
 //! Servers that do not speak the binary protocol: finding that out, and connecting to them.
 
 use super::exchange::{ask_noop, ask_text};
-use super::{Connected, Connector, PATIENCE};
+use super::{Connected, Connector};
 use crate::text::{Dialect, TextTranslator};
 use crate::{Error, Transport};
 use farcache_fabric::tcp::Stream;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A server that answers text is given so many times as long for a binary answer.
 const SLOWER: u32 = 20;
+
+/// And at least so long: the judgement lasts, and a busy server may have been quick just once.
+const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Connector {
     /// Connects where the first attempt ended without an answer that could be understood: the server may speak text only,
@@ -30,7 +33,9 @@ impl Connector {
         }
         let is_meta_only = !is_an_answer(&line);
         // It is there, and this is how fast: had it been too busy before, it is known now how long to wait.
-        let patience = PATIENCE.max(begin.elapsed() * SLOWER).min(self.timeout);
+        let patience = SECOND_PATIENCE
+            .max(begin.elapsed() * SLOWER)
+            .min(self.timeout);
         let begin = Instant::now();
         let mut stream = self.stream(at, begin + self.timeout)?;
         let answered = ask_noop(&mut stream, Instant::now() + patience);

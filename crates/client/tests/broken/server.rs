@@ -63,7 +63,7 @@ impl Drop for FakeServer {
     }
 }
 
-/// Grants a session to everybody, and keeps the connections open.
+/// Grants a session to everybody who waits for it, and keeps the connections open.
 fn grant_all(listener: &TcpListener, port: &[u8], stop: &AtomicBool) {
     static SESSIONS: AtomicU32 = AtomicU32::new(1);
     let mut life_lines = Vec::new();
@@ -73,7 +73,9 @@ fn grant_all(listener: &TcpListener, port: &[u8], stop: &AtomicBool) {
         }
         let mut stream = stream.expect("a client");
         let mut question = [0; HEADER_BYTES + 2];
-        stream.read_exact(&mut question).expect("a question");
+        if stream.read_exact(&mut question).is_err() {
+            continue;
+        }
         let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
         let grant = Grant {
             network: grant::Network::Memory,
@@ -97,8 +99,9 @@ fn grant_all(listener: &TcpListener, port: &[u8], stop: &AtomicBool) {
             value: &grant.encode(),
         }
         .encode(&mut answer);
-        stream.write_all(&answer).expect("granted");
-        life_lines.push(stream);
+        if stream.write_all(&answer).is_ok() {
+            life_lines.push(stream);
+        }
     }
 }
 

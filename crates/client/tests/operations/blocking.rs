@@ -1,6 +1,6 @@
 //! Blocking calls, over every way to a server.
 
-use crate::support::{BOTH, Server};
+use crate::support::{BOTH, PATIENCE, Server};
 use farcache_client::{Client, ClientConfig, Error, Initial, Store, StoreMode, Transport};
 use std::sync::Arc;
 
@@ -130,10 +130,12 @@ fn administration(client: &Client) {
     assert_eq!(client.get("flushed"), Ok(None));
 }
 
-/// Settings for these servers.
+/// Settings for these servers, with time enough for a busy machine.
 pub fn config(servers: &str, transport: Transport) -> ClientConfig {
     let mut config = ClientConfig::new(servers).expect("addresses");
     config.transport = transport;
+    config.timeout = PATIENCE;
+    config.connect_timeout = PATIENCE;
     config
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long anything may take before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which program serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
