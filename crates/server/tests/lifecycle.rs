@@ -210,8 +210,7 @@ fn metrics_are_served() {
         stream.read_to_string(&mut page).expect("a page");
         page
     };
-    let metrics = page("/metrics");
-    for line in [
+    let wanted = [
         "farcache_cmd_set_total 2",
         "farcache_get_misses_total 1",
         "farcache_connections 1",
@@ -219,12 +218,13 @@ fn metrics_are_served() {
         "farcache_get_latency_seconds_count 3",
         "farcache_set_latency_seconds_bucket{le=\"+Inf\"} 2",
         "farcache_memory_limit_bytes 67108864",
-    ] {
-        assert!(
-            metrics.lines().any(|other| other == line),
-            "no {line} in\n{metrics}"
-        );
-    }
+    ];
+    // The time of a request is recorded after its answer has been sent.
+    wait_for("all figures", || {
+        let metrics = page("/metrics");
+        let is_there = |line: &&str| metrics.lines().any(|other| other == *line);
+        wanted.iter().all(is_there).then_some(())
+    });
     assert!(page("/elsewhere").starts_with("HTTP/1.0 404"));
 }
 

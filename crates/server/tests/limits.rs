@@ -48,7 +48,11 @@ fn a_silent_connection_is_closed_after_the_timeout() {
     let server = Server::start(&["-o", "idle_timeout=1"]);
     let mut silent = server.connect();
     assert_eq!(silent.line(), None, "closed");
-    assert_eq!(server.connect().stat("idle_kicks"), 1);
+    // On a busy machine, whoever asks may seem silent as well.
+    wait_for("the count", || {
+        let kicks = server.connect().stat_if_open("idle_kicks");
+        kicks.filter(|&kicks| kicks >= 1)
+    });
 }
 
 #[test]
@@ -192,9 +196,12 @@ fn an_idle_server_sleeps() {
             .map(|field| field.parse::<u64>().expect("ticks"))
             .sum()
     };
-    let before = ticks();
-    // There is nothing to wait for: the passing of time itself is what is tested.
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(ticks() - before <= 2, "more than 2 % of a core");
+    // On a busy machine, what came before may come to its end late; a server that spins never rests.
+    wait_for("a second with no more than 2 % of a core", || {
+        let before = ticks();
+        // There is nothing to wait for: the passing of time itself is what is tested.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        (ticks() - before <= 2).then_some(())
+    });
     server.signal(Signal::TERM);
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a device may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const FILLER: [u8; 4000] = [b'f'; 4000];
 const LARGE_BYTES: usize = 100_000;
 
