@@ -32,7 +32,7 @@ fn holds(handle: &StoreHandle, number: u32) -> bool {
 
 /// Waits for the store's own thread.
 fn eventually(store: &Store, handle: &mut StoreHandle, condition: impl Fn(&StoreStats) -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !condition(&store.stats()) {
         assert!(Instant::now() < deadline, "{:?}", store.stats());
         handle.park();

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const KEYS: u64 = 20_000;
 const WRITERS: u64 = 2;
 const ROUNDS: u64 = 300_000;
+/// How long anything may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Ground {
     store: Arc<Store>,
@@ -74,28 +76,49 @@ fn write(ground: &Ground, writer: u64, evicts: bool) {
             }
             1 => {
                 let lifetime = if version % 2 == 0 { 0 } else { 1_000_000 };
-                match handle.touch(&key(number), lifetime, Access::Use) {
-                    Ok(_) => {}
+                let outcome = until_room(&mut handle, evicts, |handle| {
+                    let touched = handle.touch(&key(number), lifetime, Access::Use);
+                    touched.map(drop)
+                });
+                match outcome {
+                    Ok(()) => {}
                     Err(error) => assert!(!evicts, "{error}"),
                 }
             }
             choice => {
                 let bytes = value(number, version);
                 let options = SetOptions::set(0, if choice == 2 { 1_000_000 } else { 0 });
-                let outcome = if choice == 3 {
-                    let room = handle.reserve(&key(number), bytes.len(), &options);
-                    room.and_then(|mut room| {
-                        room.value_mut().copy_from_slice(&bytes);
-                        handle.commit(room, &options)
-                    })
-                } else {
-                    handle.set(&key(number), &bytes, &options)
-                };
+                let outcome = until_room(&mut handle, evicts, |handle| {
+                    if choice != 3 {
+                        return handle.set(&key(number), &bytes, &options);
+                    }
+                    let mut room = handle.reserve(&key(number), bytes.len(), &options)?;
+                    room.value_mut().copy_from_slice(&bytes);
+                    handle.commit(room, &options)
+                });
                 match outcome {
                     Ok(_) => oldest.store(version, Release),
                     Err(error) => assert!(!evicts && error == StoreError::OutOfMemory, "{error}"),
                 }
             }
+        }
+        handle.quiescent();
+    }
+}
+
+/// Repeats what finds no room where something can always be evicted: a writer gives up after a second in
+/// which a reader has not moved on, and on a busy machine that is one that has had no processor.
+fn until_room<T>(
+    handle: &mut StoreHandle,
+    evicts: bool,
+    mut operation: impl FnMut(&mut StoreHandle) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let outcome = operation(handle);
+        let is_full = matches!(outcome, Err(StoreError::OutOfMemory));
+        if !(is_full && evicts && Instant::now() < deadline) {
+            return outcome;
         }
         handle.quiescent();
     }
@@ -167,7 +190,7 @@ fn run(memory_bytes: u64, evict: bool) -> StoreStats {
 /// come to rest.
 fn check_books(store: &Arc<Store>) {
     let mut handle = store.handle();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let (scanned, stats) = (scan(&handle), store.stats());
         let counted = (stats.items, stats.bytes_live);
