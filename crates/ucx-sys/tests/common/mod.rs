@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything; a test that needs it has failed.
-const WAIT_MAX: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Transports within a host.
 pub const SHARED_MEMORY: &[(&str, &str)] = &[("TLS", "self,posix")];
