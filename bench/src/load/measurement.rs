@@ -4,6 +4,7 @@ use super::protocol::Operation;
 use super::scanner::Outcome;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Longest latency told apart, in nanoseconds: one minute.
@@ -210,6 +211,22 @@ impl Summary {
             first_error: None,
         }
     }
+
+    /// This summary of `what`, whose figures count only if every request did what it should.
+    ///
+    /// # Errors
+    /// Where nothing was answered, an answer was an error, or a key was not found.
+    pub fn checked(self, what: &str) -> io::Result<Summary> {
+        let counts = self.counts;
+        let missed = counts.keys_wanted - counts.hits;
+        if counts.requests > 0 && counts.errors == 0 && missed == 0 {
+            return Ok(self);
+        }
+        Err(io::Error::other(format!(
+            "{what}: {} requests, {} errors ({:?}), {missed} of {} keys missed",
+            counts.requests, counts.errors, self.first_error, counts.keys_wanted
+        )))
+    }
 }
 
 impl std::fmt::Display for Summary {
@@ -272,6 +289,29 @@ mod tests {
         assert_eq!(summary.hit_ratio, 0.75);
         assert_eq!((summary.requests_per_s, summary.keys_per_s), (1.0, 2.5));
         assert_eq!(summary.latency_us.max.round(), 3.0);
+    }
+
+    #[test]
+    fn a_summary_counts_only_where_all_went_well() {
+        let summary = |outcome: Outcome| {
+            let mut recorder = Recorder::default();
+            recorder.add(Operation::MultiGet { keys: 2 }, outcome, 1_000);
+            Summary::new(&recorder, 1.0, 0.5).checked("gets")
+        };
+        let hits = |hits| Outcome {
+            hits,
+            ..Outcome::default()
+        };
+        let failed = Outcome {
+            error: true,
+            ..hits(2)
+        };
+        assert!(summary(hits(2)).is_ok());
+        let missed = summary(hits(1)).expect_err("a key is missing").to_string();
+        assert!(missed.starts_with("gets: ") && missed.ends_with("1 of 2 keys missed"));
+        assert!(summary(failed).is_err());
+        let nothing = Summary::new(&Recorder::default(), 1.0, 0.5);
+        assert!(nothing.checked("nothing").is_err());
     }
 
     #[test]
