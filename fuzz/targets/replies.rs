@@ -6,6 +6,7 @@ mod client;
 use client::Client;
 use farcache_client::engine::Reception;
 use farcache_client::{Operation, ReceiveBytes, Store};
+use farcache_fabric::Whole;
 use libfuzzer_sys::fuzz_target;
 
 /// Offered values are no longer than this, whatever their packets say.
@@ -21,14 +22,18 @@ fuzz_target!(|input: &[u8]| {
         let (message, more) =
             more.split_at(more.len().min(usize::from(u16::from_le_bytes([low, high]))));
         rest = more;
-        if kind == 0 {
-            let bytes = value_bytes(message).min(OFFER_BYTES_MAX);
-            match engine.offered(&frame, message, bytes, 0) {
+        let value_bytes = value_bytes(message);
+        match kind {
+            0 => match engine.offered(&frame, message, value_bytes.min(OFFER_BYTES_MAX), 0) {
                 Reception::Receive { into, tag } => receiving.push((into, tag)),
                 Reception::Refuse => {}
+            },
+            1 => {
+                let (head, body) = message.split_at(message.len().saturating_sub(value_bytes));
+                let frame = &frame;
+                engine.message(Whole { frame, head, body }, 0);
             }
-        } else {
-            engine.message(&frame, message, 0);
+            _ => engine.message(Whole::new(&frame, message), 0),
         }
     }
     for (into, tag) in receiving {

@@ -7,6 +7,7 @@ mod client;
 use client::Client;
 use farcache_client::text::{Dialect, TextTranslator};
 use farcache_client::{Direction, Initial, Operation, ReceiveBytes, Store};
+use farcache_fabric::Whole;
 use farcache_fabric::tcp::Translator;
 use farcache_proto::binary::Packet;
 use libfuzzer_sys::fuzz_target;
@@ -34,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
             break;
         }
         let whole = whole_packets(&packets);
-        engine.message(&frame, &packets[..whole], 0);
+        engine.message(Whole::new(&frame, &packets[..whole]), 0);
         packets.drain(..whole);
         assert!(
             engine.link(0).is_some(),

@@ -1,8 +1,9 @@
 //! What a port hands over.
 
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::frame::{Frame, Kind};
 use crate::port::Peer;
+use crate::whole::{Handler, Whole};
 use std::ops::Range;
 
 /// A body that its sender offers and that is still there. It must go to
@@ -111,6 +112,23 @@ impl<S, R> Inbox<S, R> {
         self.bytes.extend_from_slice(first);
         self.bytes.extend_from_slice(second);
         start..self.bytes.len()
+    }
+
+    /// Takes out the messages at the front that `handler` takes.
+    pub(crate) fn show(&mut self, handler: &mut Handler<'_>) {
+        let bytes = &self.bytes;
+        let mut takes = |event: &Event<S, R>| match event {
+            Event::Message {
+                frame,
+                packets,
+                sender: None,
+            } if frame.kind != Kind::Hello => handler(Whole::new(frame, &bytes[packets.clone()])),
+            _ => false,
+        };
+        let events = self.events.iter();
+        let taken = events.take_while(|event| takes(event)).count();
+        self.events.drain(..taken);
+        self.recycle();
     }
 
     /// Moves all of another inbox behind what is here.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`port`] | the interface that every network implements |
 //! | [`inbox`] | what a port hands over: messages, offers of large bodies, completions, losses |
+//! | [`whole`] | messages that are handled while the network still has them |
 //! | [`frame`] | the fixed header in front of every message |
 //! | [`grant`] | what a server answers to a client that asks to be let in |
 //! | [`memory`] | a network inside one process, for tests |
@@ -27,6 +28,7 @@ pub mod memory;
 pub mod port;
 pub mod tcp;
 pub mod ucx;
+pub mod whole;
 
 pub use {
     error::Error,
@@ -34,4 +36,5 @@ pub use {
     grant::Grant,
     inbox::{Event, Inbox, Offer},
     port::{Arming, Payload, Peer, Port, SHARED_BYTES_MIN},
+    whole::{Handler, Whole},
 };

@@ -4,6 +4,7 @@ use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
+use crate::whole::Handler;
 use stable_deref_trait::StableDeref;
 use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::BorrowedFd;
@@ -116,6 +117,17 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Moves what can be moved and hands what happened to `inbox`, behind what is there already.
     /// Returns whether anything happened.
     fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool;
+
+    /// The same, but messages that come whole while nothing waits in `inbox` are shown to `handler` first, in order and until it
+    /// leaves one to the inbox.
+    fn progress_with(&mut self, inbox: &mut Inbox<S, R>, handler: &mut Handler<'_>) -> bool {
+        let is_first = inbox.is_empty();
+        let happened = self.progress(inbox);
+        if is_first {
+            inbox.show(handler);
+        }
+        happened
+    }
 
     /// Ends a connection at once. Everything that is under way for the peer completes with
     /// [`Error::Cancelled`] or [`Error::PeerLost`] in a later [`Port::progress`], after which the

@@ -5,7 +5,7 @@ use crate::connect::ClientPort;
 use crate::engine::{Action, Engine, Link, Reception};
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 
-use farcache_fabric::{Arming, Event, Peer, Port};
+use farcache_fabric::{Arming, Event, Peer, Port, Whole};
 
 /// Flushes that send only, until one looks at what has arrived.
 const FLUSHES_PER_TURN: u32 = 16;
@@ -87,7 +87,12 @@ impl Driver {
         let Some(port) = &mut self.fabric else {
             return false;
         };
-        let moved = port.progress(&mut self.fabric_inbox);
+        // What ends operations is handled where it lies: an answer has no other way to make.
+        let engine = &mut self.engine;
+        let moved = port.progress_with(&mut self.fabric_inbox, &mut |message| {
+            engine.message(message, now_us);
+            true
+        });
         if self.fabric_inbox.is_empty() {
             return moved;
         }
@@ -167,7 +172,7 @@ fn drain<P: Port<SendBytes, ReceiveBytes> + ?Sized>(
                 packets,
                 sender,
             } => {
-                engine.message(&frame, &inbox.bytes[packets], now_us);
+                engine.message(Whole::new(&frame, &inbox.bytes[packets]), now_us);
                 if let Some(stranger) = sender {
                     port.close(stranger);
                 }

@@ -6,15 +6,20 @@ use super::ticket::{self, Named, QUIET};
 use crate::Error;
 use crate::operation::Reply;
 use crate::values::Place;
-use farcache_fabric::{Frame, Kind};
-use farcache_proto::binary::{MAGIC_RESPONSE, Opcode, Packet, Status, decode_u32};
+use farcache_fabric::{Frame, Kind, Whole};
+use farcache_proto::binary::{Head, MAGIC_RESPONSE, Opcode, Packet, Status, decode_u32};
 
 /// An answer that fits no question.
 const UNASKED: &str = "an answer to no question";
 
+/// Packets that are none.
+const CONTRADICTION: &str = "lengths that contradict each other";
+const CUT_OFF: &str = "a packet that is cut off";
+
 impl Engine {
-    /// A message has arrived; `packets` is what it carries. One that belongs to no session is dropped.
-    pub fn message(&mut self, frame: &Frame, packets: &[u8], now_us: u64) {
+    /// A message has arrived. One that belongs to no session is dropped.
+    pub fn message(&mut self, message: Whole<'_>, now_us: u64) {
+        let Whole { frame, head, body } = message;
         self.now_us = self.now_us.max(now_us);
         let Some(server) = self.speaker(frame) else {
             return;
@@ -22,13 +27,17 @@ impl Engine {
         match frame.kind {
             Kind::Packets => {
                 self.hear(server, frame);
-                if let Err(rule) = self.packets(server, packets) {
+                let handled = match head {
+                    [] => self.packets(server, body),
+                    _ => self.packet_in_parts(server, head, body),
+                };
+                if let Err(rule) = handled {
                     self.end_session(server, &Error::Protocol(rule));
                 }
             }
             Kind::Welcome => self.welcomed(server),
             Kind::Goodbye => {
-                let reason = String::from_utf8_lossy(packets);
+                let reason = String::from_utf8_lossy(body);
                 self.dismissed(server, &format!("the server ended the session: {reason}"));
             }
             Kind::Hello => self.end_session(server, &Error::Protocol("a greeting from a server")),
@@ -59,15 +68,48 @@ impl Engine {
     fn packets(&mut self, server: usize, mut packets: &[u8]) -> Result<(), &'static str> {
         while !packets.is_empty() {
             let decoded = Packet::decode(packets);
-            let decoded = decoded.map_err(|_| "lengths that contradict each other")?;
-            let (packet, bytes) = decoded.ok_or("a packet that is cut off")?;
-            if packet.header.magic != MAGIC_RESPONSE {
-                return Err("a packet that is no answer");
-            }
-            self.packet(server, &packet)?;
+            let decoded = decoded.map_err(|_| CONTRADICTION)?;
+            let (packet, bytes) = decoded.ok_or(CUT_OFF)?;
+            self.answer(server, &packet)?;
             packets = &packets[bytes..];
         }
         Ok(())
+    }
+
+    /// One packet, whose value came apart from it.
+    fn packet_in_parts(
+        &mut self,
+        server: usize,
+        head: &[u8],
+        value: &[u8],
+    ) -> Result<(), &'static str> {
+        let decoded = Head::decode(head).map_err(|_| CONTRADICTION)?;
+        let decoded = decoded.filter(|decoded| decoded.head_len() == head.len());
+        let decoded = decoded.ok_or(CUT_OFF)?;
+        if decoded.value_len != value.len() {
+            return Err("a value of another length than said");
+        }
+        let Head {
+            header,
+            extras,
+            key,
+            ..
+        } = decoded;
+        let packet = Packet {
+            header,
+            extras,
+            key,
+            value,
+        };
+        self.answer(server, &packet)
+    }
+
+    /// Takes a packet, if it is an answer.
+    fn answer(&mut self, server: usize, packet: &Packet<'_>) -> Result<(), &'static str> {
+        if packet.header.magic != MAGIC_RESPONSE {
+            return Err("a packet that is no answer");
+        }
+        self.packet(server, packet)
     }
 
     fn packet(&mut self, server: usize, packet: &Packet<'_>) -> Result<(), &'static str> {

@@ -102,6 +102,32 @@ fn offers_that_nobody_asked_for_end_the_session() {
 }
 
 #[test]
+fn a_value_may_come_apart_from_its_packet() {
+    let mut whole = Vec::new();
+    let ok = Status::Success;
+    reply(&request(Opcode::Get, 0), ok, &[0; 4], b"value", &mut whole);
+    let (head, value) = whole.split_at(whole.len() - 5);
+    let (mut world, ticket) = waiting();
+    world.deliver_apart(0, head, value);
+    assert_eq!(world.value(ticket), b"value");
+    let cut = &head[..head.len() - 1];
+    for (head, value) in [
+        (head, &b"valu"[..]),
+        (head, b"values"),
+        (head, b""),
+        (cut, b"value"),
+        (&whole[..], b"value"),
+        (&head[..20], b"value"),
+    ] {
+        let (mut world, ticket) = waiting();
+        world.deliver_apart(0, head, value);
+        assert!(matches!(world.error(ticket), Error::Protocol(_)));
+        world.run();
+        assert_eq!((world.engine.in_use(), world.engine.outstanding()), (0, 0));
+    }
+}
+
+#[test]
 fn statuses_are_told_apart() {
     let cases = [
         (0x01, Error::NotFound),

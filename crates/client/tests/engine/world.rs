@@ -7,7 +7,7 @@ use farcache_client::engine::{
 use farcache_client::{
     ClientConfig, Completion, Delivery, Error, Operation, ReceiveBytes, Reply, SendBytes, Store,
 };
-use farcache_fabric::{Error as FabricError, Frame, Kind, Payload, Peer};
+use farcache_fabric::{Error as FabricError, Frame, Kind, Payload, Peer, Whole};
 use farcache_proto::binary::{Header, MAGIC_RESPONSE, Opcode, Packet, Status, encode_u32};
 use std::collections::{HashMap, VecDeque};
 
@@ -318,7 +318,15 @@ impl World {
     /// Delivers a message from a server.
     pub fn deliver(&mut self, server: usize, kind: Kind, credits: u16, packets: &[u8]) {
         let frame = self.frame(server, kind, credits);
-        self.engine.message(&frame, packets, self.now_us);
+        self.engine
+            .message(Whole::new(&frame, packets), self.now_us);
+    }
+
+    /// Delivers a packet whose value lies elsewhere.
+    pub fn deliver_apart(&mut self, server: usize, head: &[u8], body: &[u8]) {
+        let frame = &self.frame(server, Kind::Packets, 0);
+        self.engine
+            .message(Whole { frame, head, body }, self.now_us);
     }
 
     /// Has a server answer one message.

@@ -8,8 +8,12 @@ use super::worker::Worker;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, Kind};
 use crate::inbox::{Event, Inbox, Offer};
+use crate::whole::{Handler, Whole};
 use farcache_ucx_sys::raw::*;
+use std::any::Any;
 use std::ffi::c_void;
+use std::mem::transmute;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::slice;
 
@@ -79,6 +83,10 @@ pub(super) struct Arrived<S, R> {
     pub offers: Slots<Offered>,
     /// Probes that have come.
     pub probes: u64,
+    /// Messages are shown to it first; set for as long as UCX is at work.
+    handler: Option<NonNull<Handler<'static>>>,
+    /// What the handler panicked with: nothing may unwind through UCX.
+    panic: Option<Box<dyn Any + Send>>,
 }
 
 /// The same, at a place that UCX knows: to be dropped after the worker.
@@ -99,6 +107,8 @@ impl<S, R> Arrivals<S, R> {
             greetings: Vec::new(),
             offers: Slots::default(),
             probes: 0,
+            handler: None,
+            panic: None,
         });
         let arrived = NonNull::from(Box::leak(arrived));
         let arrivals = Arrivals { arrived };
@@ -116,6 +126,23 @@ impl<S, R> Arrivals<S, R> {
             worker.on_message(GREETING, Some(on_greeting::<S, R>), argument)?;
             worker.on_message(PROBE, Some(on_probe::<S, R>), argument)
         }
+    }
+
+    /// Moves the worker; messages that come while nothing waits are shown to `handler` first.
+    #[inline]
+    pub fn progress_with(&mut self, worker: &mut Worker, handler: &mut Handler<'_>) -> bool {
+        let handler = NonNull::from(handler);
+        // SAFETY: only the lifetime changes. Nobody calls it after it is taken back below, as `progress` does not unwind.
+        let handler =
+            unsafe { transmute::<NonNull<Handler<'_>>, NonNull<Handler<'static>>>(handler) };
+        self.get().handler = Some(handler);
+        let any = worker.progress();
+        let arrived = self.get();
+        arrived.handler = None;
+        if let Some(panic) = arrived.panic.take() {
+            resume_unwind(panic);
+        }
+        any
     }
 
     /// What has arrived. Not to be held during a call into UCX, which the borrow of the port sees to:
@@ -148,6 +175,13 @@ impl<S, R> Arrived<S, R> {
         if frame.kind == Kind::Hello {
             return self.garbage(Error::Malformed("a greeting without an address"));
         }
+        if self.is_handled(Whole {
+            frame: &frame,
+            head,
+            body,
+        }) {
+            return UCS_OK;
+        }
         let packets = self.inbox.keep(head, body);
         let sender = None;
         self.inbox.events.push(Event::Message {
@@ -156,6 +190,22 @@ impl<S, R> Arrived<S, R> {
             sender,
         });
         UCS_OK
+    }
+
+    /// Shows a message to the handler, if there is one; whether that has taken it.
+    #[inline]
+    fn is_handled(&mut self, message: Whole<'_>) -> bool {
+        let Some(mut handler) = self.handler.filter(|_| self.inbox.is_empty()) else {
+            return false;
+        };
+        // SAFETY: whoever set it lends it for as long as UCX is at work, as it is now, and uses it nowhere else meanwhile.
+        let handler = unsafe { handler.as_mut() };
+        catch_unwind(AssertUnwindSafe(|| handler(message))).unwrap_or_else(|panic| {
+            // It goes on from where UCX was called, and no other message is handled before.
+            self.handler = None;
+            self.panic = Some(panic);
+            true
+        })
     }
 
     fn take_offer(&mut self, header: &[u8], offered: Offered) -> ucs_status_t {

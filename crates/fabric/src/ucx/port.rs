@@ -12,13 +12,14 @@ use super::process::Process;
 use super::receiving::{self, Receives};
 use super::region::{Region, Regions};
 use super::renewal::Probing;
-use super::sending::{self, Outgoing, Sends};
+use super::sending::{self, Outgoing, Returned, Sends};
 use super::worker::{Armed, Worker};
 use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
 use crate::inbox::{Event, Inbox, Offer};
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
+use crate::whole::Handler;
 use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::ucs_status_t;
 use rustix::event::epoll;
@@ -148,6 +149,16 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
+    /// Has the next progress tell what became of a send, where that is worth telling.
+    #[inline]
+    fn settle_at_once(&mut self, peer: Peer, status: ucs_status_t, returned: Option<Returned<S>>) {
+        if status.is_error() || returned.is_some() {
+            let mut events = std::mem::take(&mut self.completed);
+            self.settle_send(peer, status, returned, &mut events);
+            self.completed = events;
+        }
+    }
+
     /// Ends registrations once UCX holds nothing of ours, given up or not, that may name them.
     fn end_retired(&mut self) {
         if !self.retired.is_empty() && self.sends.is_idle() && self.receives.is_idle() {
@@ -162,6 +173,16 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             && self.finished.is_empty()
             && self.closing.is_empty()
             && self.probing == Probing::No
+    }
+
+    /// UCX has been moved; `any` is whether it says that anything happened.
+    #[inline]
+    fn after_progress(&mut self, inbox: &mut Inbox<S, R>, any: bool) -> bool {
+        self.turns = self.turns.wrapping_add(1);
+        if self.is_quiet() {
+            return any;
+        }
+        self.take_in(inbox) | any
     }
 
     /// Hands over what UCX has told; returns whether that was anything.
@@ -249,10 +270,18 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         else {
             return self.give_back(peer, payload);
         };
+        let frame = frame(kind, (*session, *key), credits, &payload);
+        if let Payload::Packets(packets) = payload
+            && !is_greeting
+            && let Some(status) =
+                sending::send_at_once(&mut self.worker, endpoint, MESSAGE, &frame, packets)
+        {
+            return self.settle_at_once(peer, status, None);
+        }
         let outgoing = Outgoing {
             peer,
             number: if is_greeting { GREETING } else { MESSAGE },
-            frame: frame(kind, (*session, *key), credits, &payload),
+            frame,
             payload,
             trailer: if is_greeting { &self.address } else { &[] },
         };
@@ -266,11 +295,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         match started {
             sending::Started::Pending => *unsent += 1,
             sending::Started::Over(status, returned) => {
-                if status.is_error() || returned.is_some() {
-                    let mut events = std::mem::take(&mut self.completed);
-                    self.settle_send(peer, status, returned, &mut events);
-                    self.completed = events;
-                }
+                self.settle_at_once(peer, status, returned);
             }
         }
     }
@@ -322,11 +347,16 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
 
     fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool {
         let any = self.worker.progress();
-        self.turns = self.turns.wrapping_add(1);
-        if !any && self.is_quiet() {
-            return false;
-        }
-        self.take_in(inbox) | any
+        self.after_progress(inbox, any)
+    }
+
+    #[inline]
+    fn progress_with(&mut self, inbox: &mut Inbox<S, R>, handler: &mut Handler<'_>) -> bool {
+        let any = match inbox.is_empty() {
+            true => self.arrivals.progress_with(&mut self.worker, handler),
+            false => self.worker.progress(),
+        };
+        self.after_progress(inbox, any)
     }
 
     fn close(&mut self, peer: Peer) {

@@ -15,6 +15,10 @@ const KEPT_BUFFERS: usize = 64;
 /// Largest buffer that a free slot keeps, in bytes.
 const KEPT_BUFFER_BYTES: usize = 64 << 10;
 
+/// Longest packets that are worth the attempt to send them at once: what lies in an element of the queue in shared memory
+/// (`layout.rs`), or less.
+const AT_ONCE_BYTES_MAX: usize = 192;
+
 /// Everything that UCX reads from, until it says that it is done.
 #[derive(Debug)]
 pub(super) struct Sends<S> {
@@ -93,6 +97,43 @@ impl<S> Sends<S> {
             })
             .collect()
     }
+}
+
+/// Has UCX send packets at once, from where they are, and hold on to nothing; none if it does not, and then nothing has
+/// happened.
+#[inline]
+pub(super) fn send_at_once(
+    worker: &mut Worker,
+    endpoint: &Endpoint,
+    number: u16,
+    frame: &[u8; FRAME_BYTES],
+    packets: &[u8],
+) -> Option<ucs_status_t> {
+    if packets.len() > AT_ONCE_BYTES_MAX {
+        return None;
+    }
+    let param = ucp_request_param_t {
+        op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
+        flags: UCP_AM_SEND_FLAG_EAGER,
+        ..ucp_request_param_t::NONE
+    };
+    let send = worker.functions().ucp_am_send_nbx;
+    // SAFETY: the endpoint is open and its worker not in progress. Frame and packets outlive the call, and with
+    // `FORCE_IMM_CMPL` UCX has no use for them after it.
+    let request = unsafe {
+        send(
+            endpoint.handle(),
+            number.into(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            packets.as_ptr().cast(),
+            packets.len(),
+            &param,
+        )
+    };
+    assert!(!UCS_PTR_IS_PTR(request), "UCX was told to hold nothing");
+    let status = UCS_PTR_STATUS(request);
+    (status != UCS_ERR_NO_RESOURCE).then_some(status)
 }
 
 impl<S: SendBody> Sends<S> {

@@ -1,7 +1,9 @@
 //! Small messages.
 
-use super::harness::{Node, Pair, TestPort, introduce, pattern, turn_until};
+use super::harness::{Node, Pair, TestPort, WAIT_MAX, introduce, pattern, turn_until};
 use farcache_fabric::{Kind, Payload};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 /// Requests and replies of many sizes, one at a time.
 pub fn requests_are_answered<P: TestPort>(make: impl Fn() -> P) {
@@ -171,4 +173,55 @@ pub fn a_port_may_move_to_another_thread<P: TestPort + 'static>(make: impl Fn() 
     });
     assert_eq!(client.take_message().bytes, b"over there");
     drop(echo.join().expect("the other thread"));
+}
+
+/// A handler sees messages before the inbox does; behind one that it leaves there, nothing overtakes.
+pub fn a_handler_takes_messages_until_it_leaves_one<P: TestPort>(make: impl Fn() -> P) {
+    const COUNT: usize = 60;
+    let mut pair = Pair::new(make);
+    for number in 0..COUNT {
+        let message = pattern(1 + 100 * number, number);
+        pair.client.send(pair.to_server, &message);
+    }
+    let deadline = Instant::now() + WAIT_MAX;
+    let (mut order, mut taken) = (Vec::new(), 0);
+    while order.len() < COUNT {
+        assert!(Instant::now() < deadline, "{order:?}");
+        pair.client.turn();
+        pair.server.turn_with(&mut |message| {
+            let leaves = message.body.len() % 3 == 0;
+            if !leaves {
+                assert!(message.head.is_empty() && message.frame.kind == Kind::Packets);
+                order.push(message.body.to_vec());
+                taken += 1;
+            }
+            !leaves
+        });
+        order.extend(pair.server.messages.drain(..).map(|message| message.bytes));
+    }
+    for (number, message) in order.iter().enumerate() {
+        assert!(*message == pattern(1 + 100 * number, number), "{number}");
+    }
+    assert!((1..COUNT).contains(&taken), "{taken}");
+}
+
+/// A handler's panic is the caller's; the port goes on.
+pub fn a_panic_of_a_handler_comes_through<P: TestPort>(make: impl Fn() -> P) {
+    let mut pair = Pair::new(make);
+    pair.client
+        .send(pair.to_server, b"the one that it panics at");
+    let deadline = Instant::now() + WAIT_MAX;
+    let panics = |server: &mut Node<P>| {
+        let turn = || server.turn_with(&mut |_| panic!("as the test wants it"));
+        catch_unwind(AssertUnwindSafe(turn)).is_err()
+    };
+    while !panics(&mut pair.server) {
+        assert!(Instant::now() < deadline, "nothing came");
+        pair.client.turn();
+    }
+    pair.client.send(pair.to_server, b"the next one");
+    let is_next = |message: &super::harness::Message| message.bytes == b"the next one";
+    pair.until("the next one has come", |_, server| {
+        server.messages.iter().any(is_next)
+    });
 }

@@ -1,10 +1,10 @@
 //! Ports with their inboxes, and waiting for what they bring.
 
-use farcache_fabric::{Event, Frame, Inbox, Kind, Offer, Payload, Peer, Port};
+use farcache_fabric::{Event, Frame, Handler, Inbox, Kind, Offer, Payload, Peer, Port};
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything; a test that needs it has failed.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Session and key of every conversation with the server; each client has its own.
 pub const SESSION: u32 = 0x5e55_1017;
@@ -54,6 +54,18 @@ impl<P: TestPort> Node<P> {
     /// Progresses the port and sorts what happened.
     pub fn turn(&mut self) -> bool {
         let any = self.port.progress(&mut self.inbox);
+        self.sort();
+        any
+    }
+
+    /// The same with a handler that sees messages first.
+    pub fn turn_with(&mut self, handler: &mut Handler<'_>) -> bool {
+        let any = self.port.progress_with(&mut self.inbox, handler);
+        self.sort();
+        any
+    }
+
+    fn sort(&mut self) {
         let inbox = &mut self.inbox;
         for event in inbox.events.drain(..) {
             match event {
@@ -84,7 +96,6 @@ impl<P: TestPort> Node<P> {
             }
         }
         inbox.recycle();
-        any
     }
 
     /// Sends packets.

@@ -30,7 +30,9 @@ macro_rules! conformance_tests {
             exchange: requests_are_answered a_window_of_messages_arrives many_clients_are_told_apart
                 a_port_may_have_several_servers_and_be_its_own lanes_are_named
                 a_port_may_move_to_another_thread a_second_greeting_comes_from_the_same_peer
-                a_server_may_be_left_and_met_again;
+                a_server_may_be_left_and_met_again
+                a_handler_takes_messages_until_it_leaves_one
+                a_panic_of_a_handler_comes_through;
             large: bodies_go_both_ways several_bodies_at_once a_body_may_be_refused
                 too_little_room_panics;
             sleeping: an_armed_port_is_woken what_waits_is_not_slept_over;

@@ -48,6 +48,8 @@ pub(super) struct Conversation {
     answered: u16,
     /// Bytes of packets sent since the network last had let go of everything.
     unsent_bytes: usize,
+    /// Answers that the network may hold: those that it held when it was last asked, and all since.
+    unsent_messages: usize,
     /// When the life line's idle time was last set back.
     noted: Seconds,
 }
@@ -69,6 +71,7 @@ impl Conversation {
             unanswered: 0,
             answered: 0,
             unsent_bytes: 0,
+            unsent_messages: 0,
             noted: now,
         }
     }
@@ -94,6 +97,7 @@ impl Conversation {
     /// A message is done with.
     pub fn give_credit(&mut self) {
         self.answered += 1;
+        self.unsent_messages += 1;
     }
 
     /// How many messages the one that is being sent completes.
@@ -108,9 +112,26 @@ impl Conversation {
         self.unsent_bytes += bytes;
     }
 
+    /// Whether a message that comes now may be answered before anything else is looked at: it overtakes nothing, there is
+    /// credit for it, and the client takes its replies, as far as that is known.
+    pub fn may_use_lane(&self) -> bool {
+        self.waiting.is_empty()
+            && !self.is_queued
+            && self.unanswered < CREDITS
+            && self.unsent_messages < UNSENT_MESSAGES_MAX
+            && self.unsent_bytes < UNSENT_BYTES_MAX
+    }
+
+    /// A message has been answered on the lane at `now`.
+    pub fn note_lane(&mut self, now: Seconds) {
+        self.take_credit(now);
+        self.give_credit();
+    }
+
     /// Whether the client must take replies before it is served further.
     pub fn is_blocked(&mut self, port: &ServerPort) -> bool {
         let unsent = self.peer().map_or(0, |peer| port.unsent(peer));
+        self.unsent_messages = unsent;
         if unsent == 0 {
             self.unsent_bytes = 0;
         }

@@ -71,7 +71,9 @@ pub struct Engine {
     pub(super) parked: HashMap<ReadId, Parked>,
     /// Large values on their way out.
     pub(super) departing: usize,
-    inbox: Inbox<PinnedValue, Reservation>,
+    pub(super) inbox: Inbox<PinnedValue, Reservation>,
+    /// The last message came with no other: see [`super::lane`].
+    pub(super) came_alone: bool,
     /// When there was last a reason to move the port.
     used_at: Seconds,
     swept_at: Seconds,
@@ -99,6 +101,7 @@ impl Engine {
             parked: HashMap::new(),
             departing: 0,
             inbox: Inbox::default(),
+            came_alone: false,
             used_at: 0,
             swept_at: 0,
             shared,
@@ -129,13 +132,14 @@ impl Engine {
     /// Moves the port and handles what happened; returns whether anything did, or could be done in
     /// another turn.
     pub fn turn(&mut self, resources: &mut Resources) -> bool {
-        let has_moved = self.look();
+        let has_moved = self.look(resources);
         if self.inbox.is_empty() && self.queue.is_empty() && self.closing.is_empty() {
             return has_moved;
         }
         let has_happened = has_moved || !self.inbox.is_empty();
         let before = resources.before_messages();
         let mut inbox = std::mem::take(&mut self.inbox);
+        self.came_alone = inbox.events.len() == 1;
         prefetch(&inbox, resources);
         for event in inbox.events.drain(..) {
             self.handle(event, &inbox.bytes, resources);
@@ -150,12 +154,16 @@ impl Engine {
     }
 
     /// Moves the port until something has happened, for a few times.
-    fn look(&mut self) -> bool {
+    fn look(&mut self, resources: &Resources) -> bool {
         let looks = match self.queue.is_empty() && self.closing.is_empty() {
             true => LOOKS_PER_TURN,
             false => 1,
         };
-        (0..looks).any(|_| self.port.progress(&mut self.inbox))
+        let has_lane = self.has_lane(resources);
+        (0..looks).any(|_| match has_lane {
+            true => self.progress_with_lane(resources),
+            false => self.port.progress(&mut self.inbox),
+        })
     }
 
     /// Once a second: what has waited for too long.

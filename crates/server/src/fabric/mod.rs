@@ -10,6 +10,7 @@
 //! | `reserve` | a grant arrives at its worker; one that is never used expires |
 //! | `hello` | the client shows its token |
 //! | `packets` | requests arrive |
+//! | `lane` | the short way of a get that comes alone |
 //! | `offered` | a large value is offered, and has been received |
 //! | `reply` | answers go out |
 //! | `ending` | a session ends, for whatever reason |
@@ -23,6 +24,7 @@ mod ending;
 pub mod engine;
 pub mod figures;
 mod hello;
+mod lane;
 pub mod life_line;
 mod offered;
 pub mod open;

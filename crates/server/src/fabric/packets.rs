@@ -9,7 +9,7 @@ use farcache_fabric::Frame;
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
 
 /// Bytes of replies after which those of further messages go into a message of their own.
-const GATHER_BYTES_MAX: usize = 16 << 10;
+pub(super) const GATHER_BYTES_MAX: usize = 16 << 10;
 
 /// What became of a message.
 enum Outcome {

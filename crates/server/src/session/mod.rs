@@ -140,6 +140,20 @@ impl Session {
         }
     }
 
+    /// Answers `input` if all of it is one get, and a plain one, that can be answered at once; otherwise nothing has happened.
+    #[inline]
+    pub fn get_alone(
+        &mut self,
+        input: &[u8],
+        context: &Context<'_>,
+        replies: &mut Replies,
+    ) -> bool {
+        match &self.conversation {
+            Conversation::Binary(binary) => binary::get_alone(binary, input, context, replies),
+            _ => false,
+        }
+    }
+
     /// Where the next bytes of the value now arriving go; empty when none is.
     pub fn value_buffer(&mut self) -> &mut [u8] {
         match &mut self.conversation {

@@ -29,6 +29,8 @@ constants! {
     UCP_OP_ATTR_FIELD_MEMH: u32 = 1 << 8;
     /// Never complete in place: always return a request and call back.
     UCP_OP_ATTR_FLAG_NO_IMM_CMPL: u32 = 1 << 16;
+    /// Complete in place, or do nothing and return `UCS_ERR_NO_RESOURCE`.
+    UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL: u32 = 1 << 18;
     /// The buffer holds bytes.
     UCP_DATATYPE_CONTIG: ucp_datatype_t = 0;
     /// The buffer holds [`ucp_dt_iov_t`] elements, gathered into one message.

@@ -5,6 +5,7 @@ mod device;
 mod ends;
 mod faults;
 mod greetings;
+mod lane;
 mod limits;
 mod requests;
 mod upgrades;

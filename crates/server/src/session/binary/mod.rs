@@ -99,6 +99,23 @@ impl Flow {
     }
 }
 
+/// Answers `input` if all of it is one get that can be answered at once; otherwise nothing has happened.
+#[inline]
+pub(super) fn get_alone(
+    state: &State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> bool {
+    let done = get::run_alone(state, input, context, replies);
+    if matches!(done, Some((_, Status::AwaitDevice))) {
+        // It is asked for again, by whoever starts the reads.
+        context.store.forget_reads();
+        return false;
+    }
+    done.is_some()
+}
+
 /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
 pub(super) fn advance(
     state: &mut State,

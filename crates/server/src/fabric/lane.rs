@@ -1,0 +1,107 @@
+//! The lane of gets that come alone, which is what a client sends that waits for each answer: they are answered where their
+//! message lies, while the network still has it. That passes by the inbox, by the events and by the queue of the session.
+//!
+//! | taken | left to the usual way |
+//! |---|---|
+//! | a message that is one plain get, with nothing before it in the inbox | any other, and all that come behind it in the same turn |
+//! | of a session that is open, has credit and has nothing waiting or blocked | of one that has |
+//! | of the session whose answers are being gathered, if there are any | of any other |
+//! | of a value in memory, or of none | of one on a device |
+//!
+//! The answer goes out when the network is done with what has come; answers to messages that came together go out together, as
+//! on the usual way.
+
+use super::conversation::Conversation;
+use super::engine::Engine;
+use super::packets::GATHER_BYTES_MAX;
+use crate::session::{MESSAGE_COPY_BYTES_MAX, Replies};
+use crate::worker::resources::{Resources, context};
+use farcache_fabric::{Frame, Kind, Whole};
+
+/// What the lane works with: all of the engine but its port.
+struct Lane<'a> {
+    conversations: &'a mut [Option<Box<Conversation>>],
+    gathering: &'a mut Option<u32>,
+    replies: &'a mut Replies,
+    resources: &'a Resources,
+    /// Messages answered, and their bytes.
+    count: usize,
+    bytes: usize,
+}
+
+impl Engine {
+    /// Whether the lane is open in this turn: nobody waits for a turn, nobody wants times recorded, and what came last came
+    /// alone. Of messages that come together, the usual way fetches what they need together.
+    pub(super) fn has_lane(&self, resources: &Resources) -> bool {
+        self.came_alone && self.queue.is_empty() && resources.latencies.is_none()
+    }
+
+    /// Moves the port once and answers what may use the lane; returns whether anything happened.
+    pub(super) fn progress_with_lane(&mut self, resources: &Resources) -> bool {
+        let mut lane = Lane {
+            conversations: &mut self.conversations,
+            gathering: &mut self.gathering,
+            replies: &mut self.replies,
+            resources,
+            count: 0,
+            bytes: 0,
+        };
+        let inbox = &mut self.inbox;
+        let has_moved = self
+            .port
+            .progress_with(inbox, &mut |message| lane.take(message));
+        let Lane { count, bytes, .. } = lane;
+        if count > 0 {
+            // Where more has come, all of it is answered together.
+            if self.inbox.is_empty() {
+                self.flush();
+            }
+            self.note_lane(count, bytes);
+        }
+        has_moved
+    }
+
+    /// So many messages have been answered on the lane.
+    fn note_lane(&mut self, count: usize, bytes: usize) {
+        self.came_alone = count == 1;
+        self.figures.messages_in.add(count as u64);
+        self.figures.gets_alone.add(count as u64);
+        self.count_in(bytes);
+    }
+}
+
+impl Lane<'_> {
+    /// Answers a message, if it may use the lane.
+    #[inline]
+    fn take(&mut self, message: Whole<'_>) -> bool {
+        let Whole { frame, head, body } = message;
+        let is_request = frame.kind == Kind::Packets && head.is_empty();
+        is_request && self.has_room_for(frame.session) && self.answer(frame, body).is_some()
+    }
+
+    /// Whether the answer can be gathered with what there is.
+    fn has_room_for(&self, session: u32) -> bool {
+        let is_its = self.gathering.is_none_or(|gathered| gathered == session);
+        is_its && self.replies.len() < GATHER_BYTES_MAX
+    }
+
+    fn answer(&mut self, frame: &Frame, message: &[u8]) -> Option<()> {
+        let conversations = self.conversations.get_mut(frame.session as usize);
+        let conversation = conversations?.as_mut()?;
+        let is_open = conversation.key == frame.key && conversation.peer().is_some();
+        if !is_open || !conversation.may_use_lane() {
+            return None;
+        }
+        self.replies.copy_up_to(MESSAGE_COPY_BYTES_MAX);
+        let context = context!(self.resources, None);
+        let session = &mut conversation.session;
+        if !session.get_alone(message, &context, self.replies) {
+            return None;
+        }
+        conversation.note_lane(self.resources.clock.now);
+        *self.gathering = Some(frame.session);
+        self.count += 1;
+        self.bytes += message.len();
+        Some(())
+    }
+}
