@@ -27,7 +27,7 @@ PHP_TESTS_MIN = 70
 PHP_MESSAGES_MIN = 2000
 # Some tests wait by the clock, so on a busy machine one may fail that is all right.
 PHP_TRIES = 3
-PHP_SUITE_SECONDS_MAX = 300
+PHP_SUITE_SECONDS_MAX = 600
 
 
 def environment(library_folder, transport, **more):
