@@ -22,15 +22,14 @@ const MIXED_MEGABYTES: u32 = 256;
 const RESIDENT_TOLERANCE: f64 = 1.01;
 /// Attempts to find the `-m` of equal resident memory.
 const ATTEMPTS: usize = 6;
+/// Bytes in a megabyte of `-m`.
+const MEGABYTE: f64 = (1 << 20) as f64;
 
 /// One replay of a trace.
 struct Replay {
     hits: Hits,
     resident_bytes: u64,
 }
-
-/// Bytes in a megabyte of `-m`.
-const MEGABYTE: f64 = (1 << 20) as f64;
 
 struct Case {
     pattern: Pattern,

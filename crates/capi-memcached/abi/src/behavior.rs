@@ -48,7 +48,7 @@ impl Behavior {
     pub const DEAD_TIMEOUT: Self = Self(36);
     pub const SERVER_TIMEOUT_LIMIT: Self = Self(37);
     pub const MAX: Self = Self(38);
-    /// Of libmemcached after 1.1.4, which has it in the place of the end.
+    /// Ours: the number behind the last that libmemcached 1.1.4 knows.
     pub const META_PROTOCOL: Self = Self(38);
 }
 

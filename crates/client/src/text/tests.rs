@@ -169,6 +169,15 @@ fn quiet_requests_and_failures() {
     assert_eq!(answers, expected);
 }
 
+/// This is no answer to a get.
+fn assert_given_up(dialect: Dialect, reply: &[u8]) {
+    let mut translator = TextTranslator::new(dialect);
+    let get = request(Opcode::Get, 1, &[], b"one", &[]);
+    translator.requests(&get, &mut Vec::new()).unwrap();
+    let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());
+    assert!(outcome.is_err(), "{}", String::from_utf8_lossy(reply));
+}
+
 #[test]
 fn servers_that_say_something_else_are_given_up() {
     for reply in [
@@ -179,11 +188,7 @@ fn servers_that_say_something_else_are_given_up() {
         b"VALUE one 0 1 0\r\nx\r\nVALUE one 0 1 0\r\n",
         b"END\r\nEND\r\n",
     ] {
-        let mut translator = TextTranslator::new(Dialect::Classic);
-        let get = request(Opcode::Get, 1, &[], b"one", &[]);
-        translator.requests(&get, &mut Vec::new()).unwrap();
-        let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());
-        assert!(outcome.is_err(), "{}", String::from_utf8_lossy(reply));
+        assert_given_up(Dialect::Classic, reply);
     }
 }
 
@@ -293,10 +298,6 @@ fn servers_that_answer_meta_commands_otherwise_are_given_up() {
         b"EN\r\nEN\r\n",
         b"MN\r\n",
     ] {
-        let mut translator = TextTranslator::new(Dialect::Meta);
-        let get = request(Opcode::Get, 1, &[], b"one", &[]);
-        translator.requests(&get, &mut Vec::new()).unwrap();
-        let outcome = translator.replies(reply, &mut Vec::new(), &mut Vec::new());
-        assert!(outcome.is_err(), "{}", String::from_utf8_lossy(reply));
+        assert_given_up(Dialect::Meta, reply);
     }
 }
