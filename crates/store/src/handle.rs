@@ -21,6 +21,8 @@ use std::sync::Arc;
 const ENTRIES_PER_REPORT: i64 = 16;
 /// Tries to find room for one item before the store counts as full.
 const ROOM_TRIES: u32 = 8;
+/// Looks for an item on devices that has been moved each time before it was found.
+const LOOKS_MAX: u32 = 64;
 
 /// One thread's access to the store.
 ///
@@ -148,6 +150,25 @@ impl StoreHandle {
     /// Looks a key up of which memory has nothing but a device may.
     #[cold]
     fn get_on_device(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
+        for _ in 0..LOOKS_MAX {
+            let mut has_left = false;
+            let found = self.look_on_device(hash, key, access, &mut has_left);
+            if !has_left || found.is_some() || self.needs_reads() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Looks once. Where it finds nothing, `has_left` tells that the segment of an entry it met was emptied meanwhile: the
+    /// index has had another entry by then for each item that was alive there.
+    fn look_on_device(
+        &self,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+        has_left: &mut bool,
+    ) -> Option<Item<'_>> {
         enum Met<'h> {
             InMemory(Item<'h>),
             OnDevice(Location),
@@ -158,6 +179,7 @@ impl StoreHandle {
             if !location.is_on_device() {
                 return self.accept(location, key, access).map(Met::InMemory);
             }
+            *has_left |= !tier.has_segment_of(location);
             let is_it = tier.has_fingerprint(location, fingerprint);
             is_it.then_some(Met::OnDevice(location))
         })?;
@@ -166,6 +188,7 @@ impl StoreHandle {
             Met::OnDevice(location) => location,
         };
         if !tier.is_visible(&self.core, location, self.now()) {
+            *has_left |= !tier.has_segment_of(location);
             self.note_invisible_if(tier.is_expired(location, self.now()));
             return None;
         }
@@ -175,6 +198,7 @@ impl StoreHandle {
         }
         let Some(item) = self.at_hand(location) else {
             self.want(hash, location);
+            *has_left |= !tier.has_segment_of(location);
             return None;
         };
         if !item.has_key(key) {

@@ -302,6 +302,14 @@ impl<'i> LockedChain<'i> {
         }
     }
 
+    /// Removes an entry of an item that has another one. A reader may have looked for the other before it was there, and
+    /// for this one after it has gone: it looks again.
+    pub fn remove_one_of_two(&self, place: SlotPlace<'i>) {
+        self.head.bump_version();
+        self.head.bump_version();
+        self.remove(place);
+    }
+
     /// Moves the last entry of the chain into a hole and frees the last bucket if that empties it:
     /// otherwise each chain would keep the length that it once had.
     fn fill_hole(&self, hole: SlotPlace<'i>) {

@@ -114,9 +114,12 @@ impl Core {
     /// An item that memory has no room for: it goes to a device, if it is not there already. False if it
     /// must stay and there is no room for it anywhere.
     fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem) -> bool {
-        if self.tier.is_none() || self.is_shadowed(candidate, item) {
+        if self.tier.is_none() {
             self.drop_item(candidate, item, false);
-            return self.tier.is_some() || self.config.evict;
+            return self.config.evict;
+        }
+        if self.leave_to_shadow(candidate, item) {
+            return true;
         }
         let mut deadline = None;
         loop {
@@ -147,9 +150,20 @@ impl Core {
         now >= *deadline
     }
 
-    fn is_shadowed(&self, candidate: Candidate, item: RawItem) -> bool {
+    /// Takes an item out of memory that has a copy on a device; false if it has none.
+    fn leave_to_shadow(&self, candidate: Candidate, item: RawItem) -> bool {
         let chain = self.index.lock(candidate.hash);
-        self.shadow_of(&chain, item.key()).is_some()
+        let Some(slot) = chain.place_of(candidate.location) else {
+            return true;
+        };
+        if self.shadow_of(&chain, item.key()).is_none() {
+            return false;
+        }
+        chain.remove_one_of_two(slot);
+        drop(chain);
+        self.note_dead(candidate.location, item);
+        self.note_entries(-1);
+        true
     }
 
     /// The device works on what it was given. The caller is emptying a segment, whose items stay.

@@ -15,8 +15,6 @@ use std::sync::Arc;
 const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
 /// Room is kept for waiting deaths up to one part in this many of a segment.
 const DEATH_PART_MAX: usize = 4;
-/// A segment tells of its deaths so many times.
-const DEATH_COPIES: usize = 2;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
 pub(crate) const CLEANER_SLOTS: u32 = 3;
 /// Those of them that are only for deaths, whose writing frees slots.
@@ -326,6 +324,7 @@ impl Tier {
             buffer: open.buffer,
             failures: 0,
             is_partial,
+            is_missing: false,
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::assembler::{CLEANER_SLOTS, DEATH_SLOTS, Source};
 use super::flusher::Flusher;
-use super::format::{DEATH_BYTES, Death, ENTRY_BYTES, HEADER_BYTES};
+use super::format::{DEATH_BYTES, DEATH_COPIES, ENTRY_BYTES, HEADER_BYTES};
 use super::mover::Fate;
 use super::slots::SlotState;
 
@@ -52,12 +52,8 @@ impl Flusher {
 
     /// Deaths that a segment tells of and that must go on being told when it is no more.
     fn deaths_needed(&self, slot: u32) -> u64 {
-        let Some(table) = self.tier().slots.table(slot) else {
-            return 0;
-        };
-        let is_needed =
-            |death: &&Death| death.write_number != table.write_number && self.physical.needs(death);
-        table.deaths.iter().filter(is_needed).count() as u64
+        let table = self.tier().slots.table(slot);
+        table.map_or(0, |table| self.deaths_to_carry(table).count() as u64)
     }
 
     /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its death must also tell
@@ -276,7 +272,7 @@ impl Flusher {
             return 1024;
         }
         let bytes = match items {
-            0 => self.deaths_needed(slot) * 2 * DEATH_BYTES as u64,
+            0 => self.deaths_needed(slot) * (DEATH_COPIES * DEATH_BYTES) as u64,
             _ => state.live_bytes() + items * ENTRY_BYTES as u64,
         };
         // Even what only tells of few deaths needs a place for them.

@@ -44,6 +44,13 @@ impl Dirty {
         (std::mem::take(&mut state.items), state.marked)
     }
 
+    /// Gives back, of what was taken, that for which nothing could be done yet: the next one to take gets it first.
+    pub fn give_back(&self, mut items: Vec<(u64, Location)>) {
+        let mut state = self.state.lock().expect("no holder panics");
+        items.append(&mut state.items);
+        state.items = items;
+    }
+
     pub fn durable(&self) -> u64 {
         self.durable.load(Acquire)
     }
@@ -51,5 +58,22 @@ impl Dirty {
     /// Everything up to a mark is durable.
     pub fn set_durable(&self, mark: u64) {
         self.durable.store(mark, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_is_taken_again_before_what_came_later() {
+        let dirty = Dirty::default();
+        (0..3).for_each(|hash| dirty.note(hash, Location(hash)));
+        let (mut taken, through) = dirty.take();
+        dirty.note(3, Location(3));
+        dirty.give_back(taken.split_off(1));
+        let (again, later) = dirty.take();
+        let hashes: Vec<u64> = again.iter().map(|(hash, _)| *hash).collect();
+        assert_eq!((hashes, through, later), (vec![1, 2, 3], 3, 4));
     }
 }

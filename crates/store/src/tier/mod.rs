@@ -157,6 +157,11 @@ impl Tier {
         rapidhash_v3_seeded(key, &self.secrets)
     }
 
+    /// Whether the segment of a location has not been emptied since the location was taken from the index.
+    pub fn has_segment_of(&self, location: Location) -> bool {
+        self.slots.table(location.slot()).is_some()
+    }
+
     /// Whether a location holds, for all that is known without reading it, the key of this fingerprint.
     pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
         let table = self.slots.table(location.slot());

@@ -24,6 +24,19 @@ pub(super) enum Fate {
     Drop,
 }
 
+/// What became of one item of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moved {
+    /// It has been moved, or dropped.
+    Left,
+    /// It had died before, of which has been told, or cannot be read.
+    NotFound,
+    /// There will be room when the device has caught up.
+    Busy,
+    /// There is no room.
+    Full,
+}
+
 /// Half a segment.
 const KEPT_PART: u64 = 2;
 
@@ -83,12 +96,13 @@ impl Flusher {
             let location = Location::on_device(slot, item);
             loop {
                 match self.move_one(location, buffer, fate, &mut budget) {
-                    Appended::Done | Appended::Gone => break left.push(item),
-                    Appended::Full => return self.give_up(slot, &mut left),
-                    Appended::Busy if started.elapsed() > BUSY_MAX || !self.has_prospects() => {
+                    Moved::Left => break left.push(item),
+                    Moved::NotFound => break,
+                    Moved::Full => return self.give_up(slot, &mut left),
+                    Moved::Busy if started.elapsed() > BUSY_MAX || !self.has_prospects() => {
                         return self.give_up(slot, &mut left);
                     }
-                    Appended::Busy => {
+                    Moved::Busy => {
                         // What clients do meanwhile may become durable before the segment's death does.
                         self.tell_left(slot, &mut left);
                         self.pump_one();
@@ -115,22 +129,16 @@ impl Flusher {
         }
     }
 
-    fn move_one(
-        &self,
-        location: Location,
-        buffer: &Buffer,
-        fate: Fate,
-        budget: &mut u64,
-    ) -> Appended {
+    fn move_one(&self, location: Location, buffer: &Buffer, fate: Fate, budget: &mut u64) -> Moved {
         let tier = self.tier();
         let Some(table) = tier.slots.table(location.slot()) else {
-            return Appended::Gone;
+            return Moved::NotFound;
         };
         let record = table.record(location.item());
         let place = record.start as usize..record.end as usize;
         let part = buffer.get(place).unwrap_or_default();
         let Some(item) = record_item(part, table.write_number, location.item()) else {
-            return Appended::Gone;
+            return Moved::NotFound;
         };
         // SAFETY: the record is whole, so an item lies there as it was written; the buffer outlives the
         // use, and records are aligned to 4.
@@ -141,7 +149,7 @@ impl Flusher {
             .index
             .find(hash, |found| (found == location).then_some(()));
         if found.is_none() {
-            return Appended::Gone;
+            return Moved::NotFound;
         }
         let is_visible = tier.is_visible(&self.core, location, self.core.now());
         let is_wanted = || table.is_read_of_late(location.item(), tier.window());
@@ -149,7 +157,7 @@ impl Flusher {
         let is_kept = fate == Fate::Keep || (bytes <= *budget && is_wanted());
         if !is_visible || !is_kept {
             self.drop_item(hash, location, is_visible);
-            return Appended::Gone;
+            return Moved::Left;
         }
         let mut fields = raw.fields();
         fields.expiry = table.expiry(location.item());
@@ -161,13 +169,16 @@ impl Flusher {
             fields,
             state: raw.state(),
         };
-        let appended = tier.append(&self.core, &incoming, Source::Cleaner, |to| {
-            self.redirect(hash, location, to)
-        });
-        if appended == Appended::Done {
-            *budget = budget.saturating_sub(bytes);
+        let redirect = |to| self.redirect(hash, location, to);
+        match tier.append(&self.core, &incoming, Source::Cleaner, redirect) {
+            Appended::Done => {
+                *budget = budget.saturating_sub(bytes);
+                Moved::Left
+            }
+            Appended::Gone => Moved::NotFound,
+            Appended::Busy => Moved::Busy,
+            Appended::Full => Moved::Full,
         }
-        appended
     }
 
     fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {

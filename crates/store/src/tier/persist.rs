@@ -55,14 +55,20 @@ impl Flusher {
         // What has moved within memory meanwhile was noted anew before it moved.
         while !dirty.is_empty() {
             let mut has_moved = false;
-            for (hash, location) in std::mem::take(&mut dirty) {
+            for number in 0..dirty.len() {
+                let (hash, location) = dirty[number];
                 match self.persist(hash, location) {
                     Persisted::Done => {}
                     Persisted::Gone => has_moved = true,
+                    // No mark is reached without them.
+                    Persisted::Impossible if self.tier().is_in_service() => {
+                        return self.tier().dirty.give_back(dirty.split_off(number));
+                    }
                     // Nothing becomes durable any more.
                     Persisted::Impossible => return,
                 }
             }
+            dirty.clear();
             if has_moved {
                 dirty = self.tier().dirty.take().0;
             }

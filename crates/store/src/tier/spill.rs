@@ -99,11 +99,9 @@ impl Core {
     /// Makes a copy of an item in memory on the device, its shadow; the item stays.
     pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
         let tier = self.tier.as_ref().expect("a store with a tier");
-        let is_live = self
-            .index
-            .find(hash, |found| (found == location).then_some(()))
-            .is_some();
-        if !is_live {
+        // Looked up under the lock: of an item that is just being moved within memory the new place has been noted, but
+        // is not in the index yet.
+        if self.index.lock(hash).place_of(location).is_none() {
             return Copied::Gone;
         }
         let item = self.arena.item(location);

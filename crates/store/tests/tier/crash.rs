@@ -48,13 +48,17 @@ fn bytes_of(number: u32, version: u32) -> usize {
 
 impl World {
     pub fn new(seed: u64, durability: Durability) -> World {
+        World::on(device(2 << 20), seed, durability)
+    }
+
+    pub fn on(device: Arc<FaultyDevice>, seed: u64, durability: Durability) -> World {
         let empty = History {
             states: vec![None],
             durable: 0,
         };
         World {
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
-            device: device(2 << 20),
+            device,
             durability,
             keys: vec![empty; KEYS as usize],
             version: 0,

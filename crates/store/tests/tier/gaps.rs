@@ -10,15 +10,24 @@ const CHANGES: u32 = 12;
 /// Writes, each of which fails in one life: far enough that slots are used again.
 const WRITES: std::ops::Range<u64> = 2..70;
 
+/// A device that the items fill by half.
+const SCARCE_BYTES: u64 = 16 * SEGMENT_BYTES as u64;
+/// Changes there between two moments at which everything is durable: more than the free slots hold.
+const MANY_CHANGES: u32 = 80;
+
 /// A life in which one write fails, and its repetition too, and that ends as soon as everything is durable after
 /// so many further writes.
 fn live_with_a_gap(durability: Durability, crash: Crash, write: u64, further: u64) {
-    let mut world = World::new(write * 3 + 1, durability);
+    let world = World::new(write * 3 + 1, durability);
+    live_on_with_a_gap(world, CHANGES, crash, write, further);
+}
+
+fn live_on_with_a_gap(mut world: World, changes: u32, crash: Crash, write: u64, further: u64) {
     let store = world.open();
     (write..write + 2).for_each(|write| world.device.fail_write(write, Fault::Error));
     let mut handle = store.handle();
     while world.device.writes() < write + 2 + further {
-        (0..CHANGES).for_each(|_| world.change_something(&mut handle));
+        (0..changes).for_each(|_| world.change_something(&mut handle));
         world.make_durable(&store, &mut handle);
     }
     assert_eq!(stats(&store).devices_failed, 0);
@@ -29,7 +38,7 @@ fn live_with_a_gap(durability: Durability, crash: Crash, write: u64, further: u6
     world.check_all(&mut store.handle());
     // And once more, after what the recovery has written down.
     let mut handle = store.handle();
-    (0..CHANGES).for_each(|_| world.change_something(&mut handle));
+    (0..changes).for_each(|_| world.change_something(&mut handle));
     world.make_durable(&store, &mut handle);
     world.crash(crash);
     drop(handle);
@@ -46,6 +55,16 @@ fn sweep(durability: Durability, crash: Crash) {
 #[test]
 fn a_gap_costs_nothing_durable_at_a_kill() {
     sweep(Durability::Sync, Crash::Kill);
+}
+
+/// With slots so scarce that what is to become durable waits for those that come free only behind the gap.
+#[test]
+fn a_gap_costs_nothing_durable_where_slots_are_scarce() {
+    for write in WRITES {
+        let device = device(SCARCE_BYTES);
+        let world = World::on(device, write * 3 + 1, Durability::Sync);
+        live_on_with_a_gap(world, MANY_CHANGES, Crash::Kill, write, write % 3);
+    }
 }
 
 #[test]

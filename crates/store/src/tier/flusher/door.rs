@@ -21,6 +21,8 @@ pub(crate) struct Job {
     pub failures: u32,
     /// It was finished before it was full.
     pub is_partial: bool,
+    /// It could not be written: what lay in its slots before lies there still.
+    pub is_missing: bool,
 }
 
 #[derive(Default)]

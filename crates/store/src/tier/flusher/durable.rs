@@ -2,7 +2,6 @@
 
 use super::door::Job;
 use super::{Flusher, TICK};
-use crate::tier::slots::SlotState;
 use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
@@ -94,7 +93,7 @@ impl Flusher {
 
     /// What lay in the slots of a durable segment before is gone for good.
     fn note_overwritten(&mut self, job: &Job, number: u64) {
-        if self.tier().slots.slot(job.slot).state() == SlotState::Closed {
+        if job.is_missing {
             return;
         }
         for slot in job.slot..job.slot + job.run {

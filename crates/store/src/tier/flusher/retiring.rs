@@ -2,6 +2,7 @@
 
 use super::Flusher;
 use crate::tier::format::{Death, WHOLE_SEGMENT};
+use crate::tier::table::Table;
 use std::sync::Arc;
 
 /// A slot that may be overwritten once its death is durable and readers have moved on.
@@ -15,17 +16,13 @@ pub(super) struct Waiting {
 impl Flusher {
     /// Empties a slot whose segment nobody can find any more, and carries its deaths on.
     pub(in crate::tier) fn retire_slot(&mut self, slot: u32) {
-        let table = self.tier().slots.table(slot);
-        let Some(write_number) = table.map(|table| table.write_number) else {
+        let tier = self.tier();
+        let Some(table) = tier.slots.table(slot) else {
             return;
         };
-        self.physical.dead.insert(write_number);
-        let tier = self.tier();
-        let table = tier.slots.table(slot).expect("it has one");
-        for death in &table.deaths {
-            if self.physical.needs(death) {
-                tier.deaths.note(*death);
-            }
+        let write_number = table.write_number;
+        for death in self.deaths_to_carry(table) {
+            tier.deaths.note(*death);
         }
         tier.deaths.note(Death {
             write_number,
@@ -38,7 +35,18 @@ impl Flusher {
             epoch: self.core.epochs.retire(),
         };
         tier.slots.empty(slot, || self.core.epochs.retire());
+        self.physical.dead.insert(write_number);
         self.waiting.push_back(waiting);
+    }
+
+    /// Deaths that a segment tells of and that must go on being told when it is no more.
+    pub(in crate::tier) fn deaths_to_carry<'t>(
+        &'t self,
+        table: &'t Table,
+    ) -> impl Iterator<Item = &'t Death> {
+        let deaths = table.deaths.iter();
+        deaths
+            .filter(|death| death.write_number != table.write_number && self.physical.needs(death))
     }
 
     /// Slots dropped when the store was opened, whose deaths are yet to be written.

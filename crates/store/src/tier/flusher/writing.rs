@@ -77,6 +77,8 @@ impl Flusher {
         }
         self.pump();
         self.sync_if_due();
+        // Slots may come free only when there is no gap any longer.
+        self.mend_gap();
         self.release_slots();
     }
 
@@ -197,7 +199,8 @@ impl Flusher {
     }
 
     /// A segment that could not be written: its items go into another one.
-    fn move_elsewhere(&mut self, job: Job) {
+    fn move_elsewhere(&mut self, mut job: Job) {
+        job.is_missing = true;
         let (slot, run, number) = (job.slot, job.run, job.header.write_number);
         let buffer = Arc::clone(&job.buffer);
         let deaths = job.deaths.clone();

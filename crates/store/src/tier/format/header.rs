@@ -23,7 +23,7 @@
 //! | 128 | 384 | 0 |
 //! | 512 | 128 | all this once more, in another sector: what a segment tells of others must not hang on one bit |
 
-use super::{BLOCK_BYTES, DEATH_BYTES, ENTRY_BYTES, Reader, TailChecksums, Writer};
+use super::{BLOCK_BYTES, DEATH_BYTES, DEATH_COPIES, ENTRY_BYTES, Reader, TailChecksums, Writer};
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
 /// Where its copies begin, in bytes from the segment's start.
@@ -112,7 +112,7 @@ impl SegmentHeader {
 
     /// Bytes of all that follows the records.
     pub fn tail_bytes(&self) -> usize {
-        let deaths = 2 * self.deaths as usize + self.echoes as usize;
+        let deaths = DEATH_COPIES * self.deaths as usize + self.echoes as usize;
         self.items as usize * ENTRY_BYTES + deaths * DEATH_BYTES
     }
 

@@ -15,7 +15,7 @@ pub(crate) use superblock::{SUPERBLOCK_COPIES, Superblock};
 pub(crate) use table::{
     DEATH_BYTES, Death, ENTRY_BYTES, TableEntry, WHOLE_SEGMENT, parse_deaths, parse_entries,
 };
-pub(crate) use tail::{Tail, TailChecksums, encode_tail};
+pub(crate) use tail::{DEATH_COPIES, Tail, TailChecksums, encode_tail};
 
 /// Version of all structures; another one is not read.
 const FORMAT_VERSION: u32 = 2;

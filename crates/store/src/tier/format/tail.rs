@@ -11,6 +11,9 @@
 
 use super::*;
 
+/// How often the deaths stand in a tail.
+pub(crate) const DEATH_COPIES: usize = 2;
+
 /// The checksums of a tail's parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TailChecksums {
