@@ -50,6 +50,9 @@ struct Options {
     /// Parts of the SSD tier's rows to measure; all by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     tier_parts: Vec<Part>,
+    /// Sizes of the values of the SSD tier's rows, in KB.
+    #[arg(long, value_delimiter = ',', default_values_t = [4, 16], value_parser = clap::value_parser!(u16).range(1..=512))]
+    tier_values: Vec<u16>,
     /// Core of the server.
     #[arg(long, default_value_t = 0)]
     server_cpu: usize,
@@ -104,6 +107,7 @@ impl Options {
                 true => Part::ALL.to_vec(),
                 false => self.tier_parts.clone(),
             },
+            tier_values: self.tier_values.clone(),
             products,
         }
     }

@@ -34,6 +34,8 @@ pub struct Scope {
     pub ssd: PathBuf,
     /// Parts of the tier's rows that are measured.
     pub tier_parts: Vec<tier::Part>,
+    /// Sizes of the values of the tier's rows, in KB.
+    pub tier_values: Vec<u16>,
     /// Products measured, in this order within a round.
     pub products: Vec<Product>,
 }

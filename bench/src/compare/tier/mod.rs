@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use subject::Subject;
 
-/// Sizes of the values, in bytes.
-const VALUE_BYTES: [usize; 2] = [4 << 10, 16 << 10];
+/// Size of the values, in bytes, where popular ones are read from four times as much data as memory.
+const POPULAR_BYTES: usize = 4 << 10;
 /// What the device's own limits are measured with.
 const DEVICE_BYTES: u64 = 512 << 20;
 const DEVICE_TIME: Duration = Duration::from_secs(1);
@@ -37,6 +37,13 @@ pub enum Part {
 impl Part {
     /// Every part.
     pub const ALL: [Part; 3] = [Part::Load, Part::Reads, Part::Overwriting];
+}
+
+impl Scope {
+    /// Sizes of the values, in bytes.
+    fn value_bytes(&self) -> impl Iterator<Item = usize> {
+        self.tier_values.iter().map(|&size| usize::from(size) << 10)
+    }
 }
 
 /// Measures the tier's rows.
@@ -58,7 +65,7 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
     if scope.tier_parts.contains(&Part::Load) {
         (0..scope.rounds).try_for_each(|round| ground.load(round, table))?;
     }
-    for value_bytes in VALUE_BYTES {
+    for value_bytes in scope.value_bytes() {
         if scope.tier_parts.contains(&Part::Reads) {
             ground.reads(value_bytes, table)?;
         }
@@ -88,11 +95,11 @@ impl<'l> Ground<'l> {
         for &product in &self.scope.products {
             let (round, rounds) = (round + 1, self.scope.rounds);
             eprintln!("tier, load, round {round} of {rounds}: {}", product.name());
-            for value_bytes in VALUE_BYTES {
+            for value_bytes in self.scope.value_bytes() {
                 let subject = self.subject(product, value_bytes);
                 subject.spilled_by_half(&device, table)?;
             }
-            self.subject(product, VALUE_BYTES[0])
+            self.subject(product, POPULAR_BYTES)
                 .spilled_four_times(table)?;
         }
         Ok(())

@@ -40,7 +40,7 @@ const STORED_BYTES_PER_S: f64 = 100e6;
 /// What is stored between two pauses, in bytes.
 const STORED_BYTES: usize = 256 << 10;
 /// Share of the items that must be there, or the figures are about misses.
-const FOUND_MIN: f64 = 0.9;
+pub const FOUND_MIN: f64 = 0.9;
 /// What a get from the SSD may take beyond a read of the device and a get from memory, in microseconds.
 const BEYOND_US_MAX: f64 = 12.0;
 /// Part of the device's reads that gets should reach.
