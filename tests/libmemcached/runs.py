@@ -16,7 +16,7 @@ def run(program, arguments=(), library_folder=None, transport="tcp"):
     environment.pop("LD_LIBRARY_PATH", None)
     environment.pop("LIBMEMCACHED", None)
     # UCX writes its warnings to standard output, where the programs speak.
-    environment.update(FARCACHE_TRANSPORT=transport, UCX_LOG_LEVEL="error")
+    environment.update(FARCACHE_TRANSPORT=transport, UCX_LOG_LEVEL="error", PATIENCE_MS="60000")
     if library_folder:
         environment["LD_LIBRARY_PATH"] = str(library_folder)
     result = subprocess.run(

@@ -34,7 +34,7 @@ def build(drop_in, tmp_path_factory):
 
 def check(command, server, transport):
     """Runs it on the server; it must end well."""
-    environment = dict(os.environ, FARCACHE_TRANSPORT=transport, UCX_LOG_LEVEL="error")
+    environment = dict(os.environ, FARCACHE_TRANSPORT=transport, UCX_LOG_LEVEL="error", PATIENCE_MS="60000")
     command = [*command, server.host, str(server.port)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=300)
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr

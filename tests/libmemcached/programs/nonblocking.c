@@ -1,6 +1,7 @@
 /* The non-blocking operations: nonblocking HOST PORT. Ends well only where everything is as it should be. */
 #include <libmemcached/memcached.h>
 
+#include "patience.h"
 #include "show.h"
 
 #define WANT(condition)                                             \
@@ -76,6 +77,7 @@ static int many_at_once(memcached_st *memc) {
 int main(int count, char **arguments) {
   (void) count;
   memcached_st *memc = memcached_create(NULL);
+  be_patient(memc);
   memcached_server_add(memc, arguments[1], (in_port_t) atoi(arguments[2]));
   if (getenv("META_COMMANDS"))
     WANT(memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_META_PROTOCOL, 1) == MEMCACHED_SUCCESS);

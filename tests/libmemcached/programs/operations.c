@@ -4,6 +4,7 @@
 #include <libmemcached/memcached.h>
 #include <unistd.h>
 
+#include "patience.h"
 #include "show.h"
 
 static memcached_st *memc;
@@ -405,6 +406,7 @@ static void speak_meta(void) {
 int main(int count, char **arguments) {
   for (int binary = 0; binary < (getenv("TEXT_ONLY") ? 1 : 2); binary++) {
     memc = memcached_create(NULL);
+    be_patient(memc);
     is_binary = binary;
     protocol = binary ? "binary" : "text";
     for (int at = 1; at + 1 < count; at += 2) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "patience.h"
+
 #define WANT(condition)                                                   \
   do {                                                                    \
     if (!(condition)) {                                                   \
@@ -18,6 +20,10 @@ int main(int count, char **arguments) {
   WANT(count == 3);
   const in_port_t port = static_cast<in_port_t>(std::atoi(arguments[2]));
   memcache::Memcache client(arguments[1], port);
+  if (const char *limit = std::getenv("PATIENCE_MS")) {
+    WANT(client.setBehavior(MEMCACHED_BEHAVIOR_CONNECT_TIMEOUT, std::strtoul(limit, nullptr, 10)));
+    WANT(client.setBehavior(MEMCACHED_BEHAVIOR_POLL_TIMEOUT, std::strtoul(limit, nullptr, 10)));
+  }
   const std::string key = "plus", text = "C++";
   const std::vector<char> value(text.begin(), text.end());
   WANT(client.set(key, value, 0, 5));
@@ -26,6 +32,7 @@ int main(int count, char **arguments) {
   WANT(client.remove(key) && !client.get(key, got));
 
   memcached_st *handle = memcached_create(nullptr);
+  be_patient(handle);
   memcached_server_add(handle, arguments[1], port);
   std::string room(100, '\0'), lent = "lent";
   memcached_request_st *set = memcached_request_create(handle, &lent[0], lent.size(), 0);
