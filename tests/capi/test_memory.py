@@ -18,8 +18,7 @@ VALGRIND = [
 @pytest.mark.parametrize("transport", ["tcp", "fabric"])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_valgrind(source, transport, compile_program, run):
-    # Everything takes many times as long.
-    run(compile_program(source), transport, VALGRIND, FARCACHE_OPTIONS="connect-timeout-ms=60000 timeout-ms=60000")
+    run(compile_program(source), transport, VALGRIND)
 
 
 @pytest.mark.parametrize("transport", ["tcp", "fabric"])
