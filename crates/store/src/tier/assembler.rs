@@ -63,14 +63,14 @@ struct Open {
     used: usize,
     items: Vec<TableEntry>,
     item_room: usize,
+    /// It took a slot that is kept for deaths: what leaves memory must not fill it before they have been told.
+    is_reserved: bool,
 }
 
 impl Open {
     /// Whether a record fits beside the table and these deaths.
     fn fits(&self, bytes: usize, deaths: usize) -> bool {
-        // Many deaths at once go with several segments.
-        let death_bytes = (deaths * DEATH_BYTES).min(self.capacity / DEATH_PART_MAX);
-        let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes;
+        let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes(deaths, self.capacity);
         self.items.len() < self.item_room && self.used + bytes + table <= self.capacity
     }
 
@@ -108,6 +108,11 @@ impl Open {
     }
 }
 
+/// Room for deaths in a segment of this size. Many at once go with several segments.
+fn death_bytes(deaths: usize, capacity: usize) -> usize {
+    (deaths * DEATH_BYTES).min(capacity / DEATH_PART_MAX)
+}
+
 /// Assembles one segment at a time.
 pub(crate) struct Assembler {
     open: Option<Open>,
@@ -124,6 +129,10 @@ impl Assembler {
             next_write_number: write_number + 1,
             told_last: Vec::new(),
         }
+    }
+
+    fn is_reserved(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_reserved)
     }
 }
 
@@ -142,6 +151,9 @@ impl Tier {
             .layout(incoming.key.len(), incoming.value.len());
         let bytes = RECORD_HEADER_BYTES + layout.size();
         let mut assembler = self.assembler();
+        if source == Source::Memory && assembler.is_reserved() {
+            return self.no_slot();
+        }
         if !self.has_room(&assembler, core, bytes) {
             self.seal(&mut assembler, false);
             if let Err(refusal) = self.open(&mut assembler, core, bytes, source) {
@@ -194,8 +206,7 @@ impl Tier {
     fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
         let is_young = |open: &&Open| open.sequence > core.flush.floor();
         let open = assembler.open.as_ref().filter(is_young);
-        let deaths = DEATH_COPIES * self.deaths.pending() + assembler.told_last.len();
-        open.is_some_and(|open| open.fits(bytes, deaths))
+        open.is_some_and(|open| open.fits(bytes, self.deaths_to_tell(assembler)))
     }
 
     /// Opens a segment in which a record of this size fits.
@@ -248,6 +259,7 @@ impl Tier {
             used: HEADER_BYTES,
             items: Vec::new(),
             item_room,
+            is_reserved: source == Source::Deaths,
         });
         Ok(())
     }
@@ -266,6 +278,17 @@ impl Tier {
             // Without room for it the deaths stand in one place only.
             let _ = self.open(&mut assembler, core, 0, Source::Cleaner);
         }
+    }
+
+    /// Bytes that are kept free for deaths in a segment being assembled.
+    pub fn death_bytes(&self) -> u64 {
+        let deaths = self.deaths_to_tell(&self.assembler());
+        death_bytes(deaths, self.slots.segment_bytes() as usize) as u64
+    }
+
+    /// Deaths for which the next segment has a place, those that are told for the second time among them.
+    fn deaths_to_tell(&self, assembler: &Assembler) -> usize {
+        DEATH_COPIES * self.deaths.pending() + assembler.told_last.len()
     }
 
     /// Room in the segment being assembled, in 1024ths of its size; none where there is none.
@@ -342,3 +365,6 @@ pub(crate) fn put_header(buffer: &Buffer, header: &SegmentHeader) {
             .copy_from_nonoverlapping(bytes.as_ptr(), HEADER_BYTES);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,7 +178,8 @@ impl Flusher {
     /// Moves what is alive in several segments to the slot that is kept for deaths, if that has room for all: with their
     /// deaths written there, too, more slots come free than it takes. False if it has not.
     fn clean_into_last_slot(&mut self) -> bool {
-        let mut total = 0;
+        let tier = self.tier();
+        let mut total = tier.death_bytes() * 1024 / tier.slots.segment_bytes();
         let fits = |&(live, _): &(u64, u32)| {
             total += live;
             total <= LAST_SLOT_LIVE_MAX
@@ -187,7 +188,6 @@ impl Flusher {
         segments.sort_unstable();
         let chosen: Vec<(u64, u32)> = segments.into_iter().take_while(fits).collect();
         let is_gain = chosen.len() as u32 + self.slots_untold() >= UNTOLD_MIN;
-        let tier = self.tier();
         if chosen.is_empty() || !is_gain || !tier.open_for_deaths(&self.core, Source::Deaths) {
             return false;
         }
