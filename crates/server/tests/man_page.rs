@@ -1,7 +1,9 @@
 //! The manual page is made from the options' own descriptions; this keeps the two together.
 
+#[path = "../../../tests/man_page.rs"]
+mod page;
+
 use clap::CommandFactory;
-use clap_mangen::Man;
 use farcache_server::options::Options;
 use std::path::Path;
 
@@ -40,37 +42,9 @@ The system refused a port, a file or memory.
 .BR memcached (1)
 "#;
 
-fn render() -> String {
-    let man = Man::new(Options::command())
-        .title("farcached")
-        .section("1")
-        .date("")
-        .source("Farcache")
-        .manual("Farcache");
-    let mut page = Vec::new();
-    let write = |page: &mut Vec<u8>| {
-        man.render_title(page)?;
-        man.render_name_section(page)?;
-        man.render_synopsis_section(page)?;
-        man.render_description_section(page)?;
-        man.render_options_section(page)
-    };
-    write(&mut page).expect("a vector takes everything");
-    String::from_utf8(page).expect("text") + MORE
-}
-
 #[test]
 fn the_manual_page_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man/farcached.1");
-    let page = render();
-    if std::env::var_os("UPDATE_MAN_PAGE").is_some() {
-        std::fs::write(&path, &page).expect("writable");
-    }
-    let checked_in = std::fs::read_to_string(&path).expect("the page exists");
-    assert!(
-        checked_in == page,
-        "run this test once with UPDATE_MAN_PAGE=1"
-    );
+    page::check("farcached", Options::command(), MORE);
 }
 
 #[test]

@@ -1,0 +1,49 @@
+//! Makes a program's manual page from its options' own descriptions, and keeps the two together.
+
+use clap::Command;
+use clap_mangen::Man;
+use std::path::{Path, PathBuf};
+
+/// Compares a page in `docs/man` with the options of its program, behind which stand sections that no option describes;
+/// writes it where `UPDATE_MAN_PAGE` is set.
+pub fn check(name: &'static str, command: Command, sections: &str) {
+    let path = pages().join(format!("{name}.1"));
+    let page = render(name, command, sections);
+    if std::env::var_os("UPDATE_MAN_PAGE").is_some() {
+        std::fs::write(&path, &page).expect("writable");
+    }
+    let checked_in = std::fs::read_to_string(&path).expect("the page exists");
+    assert!(
+        checked_in == page,
+        "{name}: run this test once with UPDATE_MAN_PAGE=1"
+    );
+}
+
+fn pages() -> PathBuf {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut pages = folders.map(|folder| folder.join("docs/man"));
+    pages.find(|pages| pages.is_dir()).expect("in the project")
+}
+
+fn render(name: &'static str, command: Command, sections: &str) -> String {
+    let told = command.get_about().expect("described").to_string();
+    // Whatever lists pages shows one line of each.
+    let line = told.split(". ").next().unwrap_or(&told).to_owned();
+    let line = Man::new(command.clone().about(line));
+    let man = Man::new(command)
+        .title(name)
+        .section("1")
+        .date("")
+        .source("Farcache")
+        .manual("Farcache");
+    let mut page = Vec::new();
+    let write = |page: &mut Vec<u8>| {
+        man.render_title(page)?;
+        line.render_name_section(page)?;
+        man.render_synopsis_section(page)?;
+        man.render_description_section(page)?;
+        man.render_options_section(page)
+    };
+    write(&mut page).expect("a vector takes everything");
+    String::from_utf8(page).expect("text") + sections
+}
