@@ -69,5 +69,6 @@ figures! {
     rendezvous_out_total: Count, "Large values sent";
     endpoints: Level, "Clients that the network holds a connection to";
     gets_alone: Count, "Gets that came alone and were answered where their messages lay";
+    stores_alone: Count, "Sets, adds and replaces that came alone and were answered where their messages lay";
     sessions_blocked: Count, "Times a session waited for its client to take replies";
 }

@@ -1,12 +1,13 @@
-//! The lane of gets that come alone, which is what a client sends that waits for each answer: they are answered where their
+//! The lane of requests that come alone, which is what a client sends that waits for each answer: they are answered where their
 //! message lies, while the network still has it. That passes by the inbox, by the events and by the queue of the session.
 //!
 //! | taken | left to the usual way |
 //! |---|---|
-//! | a message that is one plain get, with nothing before it in the inbox | any other, and all that come behind it in the same turn |
+//! | a message that is one plain get, set, add or replace, with nothing before it in the inbox | any other, and all that come behind it in the same turn |
 //! | of a session that is open, has credit and has nothing waiting or blocked | of one that has |
 //! | of the session whose answers are being gathered, if there are any | of any other |
 //! | of a value in memory, or of none | of one on a device |
+//! | a value to store that needs nothing from a device, neither before nor until it is durable | any other |
 //!
 //! The answer goes out when the network is done with what has come; answers to messages that came together go out together, as
 //! on the usual way.
@@ -24,9 +25,16 @@ struct Lane<'a> {
     gathering: &'a mut Option<u32>,
     replies: &'a mut Replies,
     resources: &'a Resources,
-    /// Messages answered, and their bytes.
-    count: usize,
+    done: Done,
+}
+
+/// What has been answered.
+#[derive(Default)]
+struct Done {
+    messages: usize,
     bytes: usize,
+    /// Of these messages, those that stored a value.
+    stores: usize,
 }
 
 impl Engine {
@@ -43,30 +51,31 @@ impl Engine {
             gathering: &mut self.gathering,
             replies: &mut self.replies,
             resources,
-            count: 0,
-            bytes: 0,
+            done: Done::default(),
         };
         let inbox = &mut self.inbox;
         let has_moved = self
             .port
             .progress_with(inbox, &mut |message| lane.take(message));
-        let Lane { count, bytes, .. } = lane;
-        if count > 0 {
+        let done = lane.done;
+        if done.messages > 0 {
             // Where more has come, all of it is answered together.
             if self.inbox.is_empty() {
                 self.flush();
             }
-            self.note_lane(count, bytes);
+            self.note_lane(&done);
         }
         has_moved
     }
 
-    /// So many messages have been answered on the lane.
-    fn note_lane(&mut self, count: usize, bytes: usize) {
-        self.came_alone = count == 1;
-        self.figures.messages_in.add(count as u64);
-        self.figures.gets_alone.add(count as u64);
-        self.count_in(bytes);
+    /// Takes note of what has been answered on the lane.
+    fn note_lane(&mut self, done: &Done) {
+        self.came_alone = done.messages == 1;
+        self.figures.messages_in.add(done.messages as u64);
+        let gets = done.messages - done.stores;
+        self.figures.gets_alone.add(gets as u64);
+        self.figures.stores_alone.add(done.stores as u64);
+        self.count_in(done.bytes);
     }
 }
 
@@ -96,12 +105,16 @@ impl Lane<'_> {
         let context = context!(self.resources, None);
         let session = &mut conversation.session;
         if !session.get_alone(message, &context, self.replies) {
-            return None;
+            let may_store = !self.resources.holds_replies;
+            if !may_store || !session.store_alone(message, &context, self.replies) {
+                return None;
+            }
+            self.done.stores += 1;
         }
         conversation.note_lane(self.resources.clock.now);
         *self.gathering = Some(frame.session);
-        self.count += 1;
-        self.bytes += message.len();
+        self.done.messages += 1;
+        self.done.bytes += message.len();
         Some(())
     }
 }

@@ -154,6 +154,19 @@ impl Session {
         }
     }
 
+    /// Stores a value, if `input` is one packet that does so and can be answered at once; otherwise nothing has happened.
+    pub fn store_alone(
+        &mut self,
+        input: &[u8],
+        context: &Context<'_>,
+        replies: &mut Replies,
+    ) -> bool {
+        match &self.conversation {
+            Conversation::Binary(binary) => binary::store_alone(binary, input, context, replies),
+            _ => false,
+        }
+    }
+
     /// Where the next bytes of the value now arriving go; empty when none is.
     pub fn value_buffer(&mut self) -> &mut [u8] {
         match &mut self.conversation {

@@ -1,13 +1,13 @@
-//! Gets that come alone are answered where they lie, unless that would overtake something.
+//! Requests that come alone are answered where they lie, unless that would overtake something.
 
 use super::Server;
-use super::client::{Client, Received, get, packet, set};
+use super::client::{Client, Received, get, head, packet, set};
 use crate::settings::Settings;
 use farcache_fabric::Port;
 use farcache_proto::binary::{Opcode, Status};
 use farcache_store::StoreConfig;
 
-/// A client whose last message came alone: the lane is open.
+/// A client whose last message came alone, and stored a value on the lane, which is open.
 fn with_lane(server: &mut Server) -> Client {
     let mut client = server.client();
     assert!(
@@ -31,6 +31,59 @@ fn a_get_that_comes_alone_is_answered_like_any_other() {
     let totals = server.shared.totals();
     assert_eq!((totals.get_hits, totals.get_misses), (1, 1));
     assert_eq!(client.credits, 3);
+}
+
+/// A packet that stores `value`, whatever there is with another token.
+fn storing(opcode: Opcode, key: &[u8], cas: u64, value: &[u8]) -> Vec<u8> {
+    [&head(opcode, key, cas, value.len()), value].concat()
+}
+
+#[test]
+fn a_value_that_comes_alone_is_stored_like_any_other() {
+    let mut server = Server::new();
+    let mut client = with_lane(&mut server);
+    let first = client.ask_one(&mut server, &get(b"key"));
+    for (opcode, key, cas, status) in [
+        (Opcode::Set, &b"key"[..], 0, Status::Success),
+        (Opcode::Set, b"key", first.cas, Status::Exists),
+        (Opcode::Add, b"key", 0, Status::Exists),
+        (Opcode::Add, b"new", 0, Status::Success),
+        (Opcode::Replace, b"new", 0, Status::Success),
+        (Opcode::Replace, b"other", 0, Status::NotFound),
+    ] {
+        let value = format!("{opcode:?}");
+        let answer = client.ask_one(&mut server, &storing(opcode, key, cas, value.as_bytes()));
+        assert!(answer.is(status), "{opcode:?} {cas}");
+        assert_eq!(answer.cas != 0, status == Status::Success, "{opcode:?}");
+    }
+    assert_eq!(client.ask_one(&mut server, &get(b"key")).value, b"Set");
+    assert_eq!(client.ask_one(&mut server, &get(b"new")).value, b"Replace");
+    assert_eq!(server.figure("stores_alone"), 7);
+    assert_eq!(server.figure("gets_alone"), 3);
+    let totals = server.shared.totals();
+    assert_eq!((totals.cmd_set, totals.cas_badval), (7, 1));
+    assert_eq!(client.credits, 10);
+}
+
+#[test]
+fn a_malformed_value_is_refused_like_any_other() {
+    let mut server = Server::new();
+    let no_key = storing(Opcode::Set, b"", 0, b"value");
+    let mut no_extras = packet(Opcode::Append, b"key", b"value");
+    no_extras[1] = Opcode::Set as u8;
+    for malformed in [no_key, no_extras] {
+        let mut client = with_lane(&mut server);
+        let before = server.figure("stores_alone");
+        client.send(&malformed);
+        server.run();
+        let received = client.receive();
+        assert!(
+            matches!(&received[..], [Received::Responses(answers), Received::Goodbye(_)]
+                if answers[0].is(Status::InvalidArguments)),
+            "{received:?}"
+        );
+        assert_eq!(server.figure("stores_alone"), before);
+    }
 }
 
 #[test]
@@ -92,26 +145,34 @@ fn nothing_is_overtaken() {
 fn behind_another_message_it_waits_for_that() {
     let mut server = Server::new();
     let mut client = with_lane(&mut server);
+    client.send(&packet(Opcode::Append, b"key", b"-new"));
+    client.send(&get(b"key"));
+    client.send(&set(b"key", b"newer"));
+    server.run();
+    let [Received::Responses(answers)] = &client.receive()[..] else {
+        panic!("not one message");
+    };
+    assert_eq!(answers[1].value, b"value-new");
+    assert!(answers[2].is(Status::Success));
+    assert_eq!(server.figure("stores_alone"), 1);
+    assert_eq!(server.figure("gets_alone"), 0);
+}
+
+#[test]
+fn requests_that_came_together_are_answered_together() {
+    let mut server = Server::new();
+    let mut client = with_lane(&mut server);
+    client.send(&get(b"key"));
     client.send(&set(b"key", b"new"));
     client.send(&get(b"key"));
     server.run();
     let [Received::Responses(answers)] = &client.receive()[..] else {
         panic!("not one message");
     };
-    assert_eq!(answers[1].value, b"new");
-    assert_eq!(server.figure("gets_alone"), 0);
-}
-
-#[test]
-fn gets_that_came_together_are_answered_together() {
-    let mut server = Server::new();
-    let mut client = with_lane(&mut server);
-    for _ in 0..3 {
-        client.send(&get(b"key"));
-    }
-    server.run();
-    assert!(matches!(&client.receive()[..], [Received::Responses(all)] if all.len() == 3));
-    assert_eq!((server.figure("gets_alone"), client.credits), (3, 4));
+    assert_eq!(answers[0].value, b"value");
+    assert_eq!(answers[2].value, b"new");
+    assert_eq!((server.figure("gets_alone"), client.credits), (2, 4));
+    assert_eq!(server.figure("stores_alone"), 2);
 }
 
 #[test]

@@ -116,6 +116,16 @@ pub(super) fn get_alone(
     done.is_some()
 }
 
+/// Stores a value, if `input` is one packet that does so and can be answered at once; otherwise nothing has happened.
+pub(super) fn store_alone(
+    state: &State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> bool {
+    store::run_alone(state, input, context, replies)
+}
+
 /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
 pub(super) fn advance(
     state: &mut State,

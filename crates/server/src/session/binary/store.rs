@@ -1,10 +1,11 @@
 //! Set, add, replace, append and prepend.
 
 use super::dispatch::Request;
-use super::{Context, Flow, Pending, State, reply};
-use crate::session::Replies;
+use super::{Context, Flow, Pending, State, authenticate, reply};
 use crate::session::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
-use farcache_proto::binary::{Head, Header, Opcode, SetExtras, Status};
+use crate::session::{HIGH_WATER_BYTES, Replies};
+use farcache_base::limits::KEY_BYTES_MAX;
+use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};
 use farcache_store::{
     Access, DeleteOptions, Reservation, SetMode, SetOptions, SetOutcome, StoreError,
 };
@@ -21,6 +22,55 @@ pub(super) fn run(request: Request<'_, '_>, opcode: Opcode, state: &mut State) -
         Some(value) => store(&head, value, &options, request.context, request.replies),
         None => begin(request, options, state),
     }
+}
+
+/// The short way for a set, add or replace that is all of the input, with a value that is there whole: it does what the long way
+/// does. False where the input is anything else, or a device must be read first: then nothing has happened.
+pub(super) fn run_alone(
+    state: &State,
+    input: &[u8],
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> bool {
+    let Some((opcode, head)) = lone_store(input) else {
+        return false;
+    };
+    let is_free = state.swallow_bytes == 0 && state.pending.is_none();
+    let may_run = is_free && authenticate::may_use(state, opcode as u8, &context.shared.auth);
+    if !may_run || context.store.needs_reads() || replies.len() >= HIGH_WATER_BYTES {
+        return false;
+    }
+    let mark = replies.mark();
+    let request = Request {
+        head,
+        input,
+        context,
+        replies: &mut *replies,
+    };
+    let options = options(&request, opcode);
+    let value = &input[head.head_len()..];
+    store(&head, value, &options, context, replies);
+    let is_done = !context.store.needs_reads();
+    if !is_done {
+        // It is carried out again, by whoever starts the reads.
+        context.store.forget_reads();
+        replies.roll_back(mark);
+    }
+    is_done
+}
+
+/// Command and head of a packet that stores a value and is all of the input.
+fn lone_store(input: &[u8]) -> Option<(Opcode, Head<'_>)> {
+    let [MAGIC_REQUEST, opcode, ..] = *input else {
+        return None;
+    };
+    let opcode = Opcode::from_byte(opcode)?;
+    let head = Head::decode(input).ok()??;
+    let stores = matches!(opcode, Opcode::Set | Opcode::Add | Opcode::Replace);
+    let is_whole = head.head_len() + head.value_len == input.len();
+    let is_well_formed =
+        head.extras.len() == SetExtras::BYTES && (1..=KEY_BYTES_MAX).contains(&head.key.len());
+    (stores && is_whole && is_well_formed).then_some((opcode, head))
 }
 
 /// Stores a value that is there whole.
