@@ -150,9 +150,12 @@ impl StoreHandle {
     /// Looks a key up of which memory has nothing but a device may.
     #[cold]
     fn get_on_device(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
+        let tier = self.core.tier.as_ref()?;
         for _ in 0..LOOKS_MAX {
-            let mut has_left = false;
-            let found = self.look_on_device(hash, key, access, &mut has_left);
+            let mut suspect = None;
+            let found = self.look_on_device(hash, key, access, &mut suspect);
+            // Of a segment that was emptied meanwhile: the index has had another entry by then for each item that was alive there.
+            let has_left = suspect.is_some_and(|location| !tier.has_segment_of(location));
             if !has_left || found.is_some() || self.needs_reads() {
                 return found;
             }
@@ -160,14 +163,13 @@ impl StoreHandle {
         None
     }
 
-    /// Looks once. Where it finds nothing, `has_left` tells that the segment of an entry it met was emptied meanwhile: the
-    /// index has had another entry by then for each item that was alive there.
+    /// Looks once. `suspect` is where the first entry pointed that may be the key's.
     fn look_on_device(
         &self,
         hash: u64,
         key: &[u8],
         access: Access,
-        has_left: &mut bool,
+        suspect: &mut Option<Location>,
     ) -> Option<Item<'_>> {
         enum Met<'h> {
             InMemory(Item<'h>),
@@ -179,16 +181,19 @@ impl StoreHandle {
             if !location.is_on_device() {
                 return self.accept(location, key, access).map(Met::InMemory);
             }
-            *has_left |= !tier.has_segment_of(location);
-            let is_it = tier.has_fingerprint(location, fingerprint);
-            is_it.then_some(Met::OnDevice(location))
+            let there = tier.fingerprint_at(location);
+            if there.is_none_or(|there| there == fingerprint) {
+                suspect.get_or_insert(location);
+            }
+            there
+                .is_some_and(|there| there == fingerprint)
+                .then_some(Met::OnDevice(location))
         })?;
         let location = match met {
             Met::InMemory(item) => return Some(item),
             Met::OnDevice(location) => location,
         };
         if !tier.is_visible(&self.core, location, self.now()) {
-            *has_left |= !tier.has_segment_of(location);
             self.note_invisible_if(tier.is_expired(location, self.now()));
             return None;
         }
@@ -198,7 +203,6 @@ impl StoreHandle {
         }
         let Some(item) = self.at_hand(location) else {
             self.want(hash, location);
-            *has_left |= !tier.has_segment_of(location);
             return None;
         };
         if !item.has_key(key) {

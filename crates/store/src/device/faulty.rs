@@ -34,6 +34,8 @@ struct State {
     writes: u64,
     faults: Vec<(u64, Fault)>,
     reads_fail: bool,
+    /// So many further reads fail.
+    reads_to_fail: u32,
     is_gone: bool,
     fails_sync: bool,
 }
@@ -73,6 +75,7 @@ impl FaultyDevice {
                 writes: 0,
                 faults: Vec::new(),
                 reads_fail: false,
+                reads_to_fail: 0,
                 is_gone: false,
                 fails_sync: false,
             }),
@@ -91,6 +94,11 @@ impl FaultyDevice {
     /// Has all reads fail, or succeed again.
     pub fn fail_reads(&self, fails: bool) {
         self.state().reads_fail = fails;
+    }
+
+    /// Has the next so many reads fail.
+    pub fn fail_next_reads(&self, count: u32) {
+        self.state().reads_to_fail = count;
     }
 
     /// Has syncs fail, or succeed again.
@@ -189,11 +197,13 @@ impl Device for FaultyDevice {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let state = self.state();
+        let mut state = self.state();
         if state.is_gone {
             return Err(gone());
         }
-        if state.reads_fail {
+        let fails_once = state.reads_to_fail > 0;
+        state.reads_to_fail = state.reads_to_fail.saturating_sub(1);
+        if state.reads_fail || fails_once {
             return Err(failed());
         }
         let start = offset as usize;
@@ -251,6 +261,9 @@ mod tests {
         assert!(device.write_at(&[3; 512], 0).is_err());
         assert!(device.read_at(&mut [0; 512], 0).is_err() && device.sync().is_err());
         device.set_gone(false);
+        assert!(device.read_at(&mut [0; 512], 0).is_ok());
+        device.fail_next_reads(1);
+        assert!(device.read_at(&mut [0; 512], 0).is_err());
         assert!(device.read_at(&mut [0; 512], 0).is_ok());
     }
 

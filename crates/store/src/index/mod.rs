@@ -178,6 +178,13 @@ impl Index {
         }
     }
 
+    /// Whether an entry of this hash points at exactly this location.
+    #[inline]
+    pub fn has(&self, hash: u64, location: Location) -> bool {
+        self.find(hash, |found| (found == location).then_some(()))
+            .is_some()
+    }
+
     /// Locks the chain of a hash.
     pub fn lock(&self, hash: u64) -> LockedChain<'_> {
         loop {

@@ -52,6 +52,8 @@ fn every_entry_is_found_however_far_the_table_has_grown() {
     }
     for key in 0..10_000 {
         assert_eq!(get(&index, key).is_some(), key % 2 == 1);
+        assert_eq!(index.has(hash_of(key), Location(key)), key % 2 == 1);
+        assert!(!index.has(hash_of(key), Location(key + 1)));
     }
 }
 

@@ -90,11 +90,7 @@ impl Core {
         home: Queue,
     ) -> bool {
         let Candidate { location, hash } = candidate;
-        let is_live = self
-            .index
-            .find(hash, |found| (found == location).then_some(()))
-            .is_some();
-        if !is_live {
+        if !self.index.has(hash, location) {
             return true;
         }
         let item = self.arena.item(location);

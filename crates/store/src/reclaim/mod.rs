@@ -274,25 +274,27 @@ impl Core {
         let first = state.position % segments;
         state.position = (first + CLEANING_WINDOW) % segments;
         let can_spill = self.can_spill();
-        let is_worth_it = |&head: &u32| {
+        let is_worth_it = |&(live_part, head): &(u64, u32)| {
             let items = self.arena.meta(head).live_items();
-            self.can_empty(head)
-                && policy::is_worth_cleaning(self.live_part(head), items, can_spill, round)
+            policy::is_worth_cleaning(live_part, items, can_spill, round)
         };
         let window = (0..CLEANING_WINDOW.min(segments)).map(|step| (first + step) % segments);
-        let head = window
+        let (_, head) = window
+            .filter(|&head| self.can_empty(head))
+            .map(|head| (self.live_part(head), head))
             .filter(is_worth_it)
-            .min_by_key(|&head| self.live_part(head))?;
+            .min_by_key(|&(live_part, _)| live_part)?;
         self.arena.begin_emptying(head).then_some(head)
     }
 
     /// The segment with the smallest live part, if cleaning it gains anything worth the work.
     fn sparsest(&self) -> Option<u32> {
         let heads = 0..self.arena.segment_count();
-        let head = heads
+        let (live_part, head) = heads
             .filter(|&head| self.can_empty(head))
-            .min_by_key(|&head| self.live_part(head))?;
-        (self.live_part(head) < policy::COMPACTING_LIVE_PART_MAX && self.arena.begin_emptying(head))
+            .map(|head| (self.live_part(head), head))
+            .min_by_key(|&(live_part, _)| live_part)?;
+        (live_part < policy::COMPACTING_LIVE_PART_MAX && self.arena.begin_emptying(head))
             .then_some(head)
     }
 

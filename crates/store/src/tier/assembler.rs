@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 /// Least size of a record: header, an item with a token and a key of one byte.
 const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
+/// Items that a table has room for at first, at least. Room for all that could be would be as large as the segment itself where records
+/// are small, and clearing it takes longer than filling the segment.
+const ITEM_ROOM_MIN: usize = 64;
 /// Room is kept for waiting deaths up to one part in this many of a segment.
 const DEATH_PART_MAX: usize = 4;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
@@ -62,7 +65,9 @@ struct Open {
     capacity: usize,
     used: usize,
     items: Vec<TableEntry>,
+    /// Items that its table in memory has room for now, and that it may have at most.
     item_room: usize,
+    items_max: usize,
     /// It took a slot that is kept for deaths: what leaves memory must not fill it before they have been told.
     is_reserved: bool,
 }
@@ -71,7 +76,7 @@ impl Open {
     /// Whether a record fits beside the table and these deaths.
     fn fits(&self, bytes: usize, deaths: usize) -> bool {
         let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes(deaths, self.capacity);
-        self.items.len() < self.item_room && self.used + bytes + table <= self.capacity
+        self.items.len() < self.items_max && self.used + bytes + table <= self.capacity
     }
 
     /// Copies bytes to a place in the buffer that no reader looks at.
@@ -113,10 +118,17 @@ fn death_bytes(deaths: usize, capacity: usize) -> usize {
     (deaths * DEATH_BYTES).min(capacity / DEATH_PART_MAX)
 }
 
+/// Items that a table gets room for where the last segment had so many: most have about as many as the one before.
+fn room_for_items(items_last: usize) -> usize {
+    (items_last + items_last / 4).max(ITEM_ROOM_MIN)
+}
+
 /// Assembles one segment at a time.
 pub(crate) struct Assembler {
     open: Option<Open>,
     next_write_number: u64,
+    /// Items of the last segment: what the next one will probably hold.
+    items_last: usize,
     /// Deaths that were told of once so far.
     told_last: Vec<Death>,
 }
@@ -127,6 +139,7 @@ impl Assembler {
         Assembler {
             open: None,
             next_write_number: write_number + 1,
+            items_last: 0,
             told_last: Vec::new(),
         }
     }
@@ -161,6 +174,7 @@ impl Tier {
             }
         }
         let open = assembler.open.as_mut().expect("it has room");
+        self.widen_table(core, open);
         let (number, start) = (open.items.len() as u32, open.used);
         let size = open.write_record(incoming, layout);
         let fingerprint = self.fingerprint(incoming.key);
@@ -187,6 +201,20 @@ impl Tier {
             self.seal(&mut assembler, false);
         }
         Appended::Done
+    }
+
+    /// Makes room in the table of a segment for one more item.
+    fn widen_table(&self, core: &Core, open: &mut Open) {
+        if open.items.len() < open.item_room {
+            return;
+        }
+        open.item_room = (2 * open.item_room).min(open.items_max);
+        // Marks made under this lock are in the copy.
+        let _marks = self.marks.lock().expect("no holder panics");
+        let table = self.slots.table(open.slot).expect("an open slot has one");
+        let wider = table.widened(open.item_room);
+        self.slots
+            .replace_table(open.slot, wider, || core.epochs.retire());
     }
 
     fn count_appended(&self, source: Source, bytes: u64) {
@@ -236,11 +264,12 @@ impl Tier {
             return Err(Appended::Busy);
         }
         let capacity = run as usize * segment_bytes;
-        let item_room = if run > 1 {
+        let items_max = if run > 1 {
             1
         } else {
             (capacity / RECORD_BYTES_MIN).min(ITEMS_MAX as usize)
         };
+        let item_room = room_for_items(assembler.items_last).min(items_max);
         let buffer = Arc::new(self.write_pool.take(capacity));
         let (write_number, sequence) = (assembler.next_write_number, core.arena.next_sequence());
         let table = Table::with_room(item_room, write_number, Some(Arc::clone(&buffer)));
@@ -259,6 +288,7 @@ impl Tier {
             used: HEADER_BYTES,
             items: Vec::new(),
             item_room,
+            items_max,
             is_reserved: source == Source::Deaths,
         });
         Ok(())
@@ -312,6 +342,7 @@ impl Tier {
         let Some(open) = assembler.open.take() else {
             return;
         };
+        assembler.items_last = open.items.len();
         let table_bytes = open.items.len() * ENTRY_BYTES;
         let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
         let (deaths, deaths_through) = self.deaths.take(death_room / DEATH_COPIES);

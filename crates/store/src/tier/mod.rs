@@ -162,10 +162,15 @@ impl Tier {
         self.slots.table(location.slot()).is_some()
     }
 
+    /// The fingerprint of the key at a location; none where its segment has been emptied meanwhile.
+    pub fn fingerprint_at(&self, location: Location) -> Option<u64> {
+        let table = self.slots.table(location.slot())?;
+        Some(table.fingerprint(location.item()))
+    }
+
     /// Whether a location holds, for all that is known without reading it, the key of this fingerprint.
     pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
-        let table = self.slots.table(location.slot());
-        table.is_some_and(|table| table.fingerprint(location.item()) == fingerprint)
+        self.fingerprint_at(location) == Some(fingerprint)
     }
 
     /// What the reads of one request may bring before it should go on with less, in bytes: nobody knows when its client will

@@ -7,10 +7,19 @@ use super::options::TierEventKind;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::RawItem;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// How long moving waits for the device before it gives up.
 const BUSY_MAX: Duration = Duration::from_secs(10);
+
+/// Pauses before a segment that cannot be read, or whose records do not bear their checksums, is read again. What it holds is
+/// lost if that is in vain, so a device gets time to recover.
+const READ_PAUSES: [Duration; 3] = [
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+    Duration::from_millis(100),
+];
 
 /// What becomes of the live items of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +60,25 @@ impl Fate {
     }
 }
 
+/// How emptying a segment goes.
+pub(super) struct Leaving {
+    fate: Fate,
+    /// Bytes that may still move.
+    budget: u64,
+    /// Items that have left it, of which no death tells yet.
+    items: Vec<u32>,
+}
+
+impl Leaving {
+    pub fn new(fate: Fate, segment_bytes: u64) -> Leaving {
+        Leaving {
+            fate,
+            budget: fate.budget(segment_bytes),
+            items: Vec::new(),
+        }
+    }
+}
+
 impl Flusher {
     /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere to go.
     pub(super) fn clean(&mut self, slot: u32, fate: Fate) -> bool {
@@ -63,48 +91,66 @@ impl Flusher {
             return true;
         }
         let bytes = (table.table_offset as usize).next_multiple_of(BUFFER_ALIGNMENT);
-        let device = tier.slots.device_of(slot);
         let mut buffer = tier.write_pool.take(bytes);
-        let read = tier.devices[device].read_at(&mut buffer[..bytes], tier.slots.offset_of(slot));
-        if let Err(error) = read {
-            tier.counters.read_errors.add(1);
-            let name = tier.devices[device].name();
-            tier.events
-                .tell_error(TierEventKind::ReadFailed, &name, &error);
-            buffer.fill(0);
-        }
-        if !self.move_live(slot, &buffer, fate) {
-            return false;
+        let mut leaving = Leaving::new(fate, tier.slots.segment_bytes());
+        for pause in READ_PAUSES.into_iter().map(Some).chain([None]) {
+            let read = self.read_segment(slot, &mut buffer[..bytes]);
+            if read.is_ok() && !self.move_live(slot, &buffer, &mut leaving) {
+                return false;
+            }
+            if self.tier().slots.slot(slot).live_items() == 0 {
+                break;
+            }
+            match (pause, read) {
+                (Some(pause), _) => std::thread::sleep(pause),
+                (None, Err(error)) => self.note_unreadable(slot, &error),
+                // Its records do not bear their checksums.
+                (None, Ok(())) => {}
+            }
         }
         self.drop_unreadable(slot);
         self.retire_slot(slot);
         true
     }
 
+    fn read_segment(&self, slot: u32, buffer: &mut [u8]) -> io::Result<()> {
+        let tier = self.tier();
+        let device = tier.slots.device_of(slot);
+        let read = tier.devices[device].read_at(buffer, tier.slots.offset_of(slot));
+        tier.note_read_result(device, read.is_ok());
+        read
+    }
+
+    fn note_unreadable(&self, slot: u32, error: &io::Error) {
+        let tier = self.tier();
+        tier.counters.read_errors.add(1);
+        let name = tier.devices[tier.slots.device_of(slot)].name();
+        tier.events
+            .tell_error(TierEventKind::ReadFailed, &name, error);
+    }
+
     /// Moves (or drops) each item of a segment to which the index points; `buffer` holds the segment. False if
-    /// items have nowhere to go.
-    pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, fate: Fate) -> bool {
+    /// items have nowhere to go. What has left a segment that is retired afterwards needs no death of its own.
+    pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, leaving: &mut Leaving) -> bool {
         let started = Instant::now();
         let table = self.tier().slots.table(slot);
         let items = table.map_or(0, |table| table.room());
-        let mut budget = fate.budget(self.tier().slots.segment_bytes());
-        let mut left = Vec::new();
         for item in 0..items {
             if self.tier().slots.slot(slot).live_items() == 0 {
                 break;
             }
             let location = Location::on_device(slot, item);
             loop {
-                match self.move_one(location, buffer, fate, &mut budget) {
-                    Moved::Left => break left.push(item),
+                match self.move_one(location, buffer, leaving) {
+                    Moved::Left => break leaving.items.push(item),
                     Moved::NotFound => break,
-                    Moved::Full => return self.give_up(slot, &mut left),
+                    Moved::Full => return self.give_up(slot, leaving),
                     Moved::Busy if started.elapsed() > BUSY_MAX || !self.has_prospects() => {
-                        return self.give_up(slot, &mut left);
+                        return self.give_up(slot, leaving);
                     }
                     Moved::Busy => {
                         // What clients do meanwhile may become durable before the segment's death does.
-                        self.tell_left(slot, &mut left);
+                        self.tell_left(slot, leaving);
                         self.pump_one();
                     }
                 }
@@ -114,22 +160,22 @@ impl Flusher {
     }
 
     /// The segment stays, but what has left it is dead there.
-    fn give_up(&self, slot: u32, left: &mut Vec<u32>) -> bool {
-        self.tell_left(slot, left);
+    fn give_up(&self, slot: u32, leaving: &mut Leaving) -> bool {
+        self.tell_left(slot, leaving);
         false
     }
 
     /// Notes the deaths of items that have left a segment.
-    fn tell_left(&self, slot: u32, left: &mut Vec<u32>) {
+    fn tell_left(&self, slot: u32, leaving: &mut Leaving) {
         if let Some(table) = self.tier().slots.table(slot) {
             let write_number = table.write_number;
-            for item in left.drain(..) {
+            for item in leaving.items.drain(..) {
                 self.tier().deaths.note(Death { write_number, item });
             }
         }
     }
 
-    fn move_one(&self, location: Location, buffer: &Buffer, fate: Fate, budget: &mut u64) -> Moved {
+    fn move_one(&self, location: Location, buffer: &Buffer, leaving: &mut Leaving) -> Moved {
         let tier = self.tier();
         let Some(table) = tier.slots.table(location.slot()) else {
             return Moved::NotFound;
@@ -144,17 +190,13 @@ impl Flusher {
         // use, and records are aligned to 4.
         let raw = unsafe { RawItem::at(item.as_ptr()) };
         let hash = self.core.hash(raw.key());
-        let found = self
-            .core
-            .index
-            .find(hash, |found| (found == location).then_some(()));
-        if found.is_none() {
+        if !self.core.index.has(hash, location) {
             return Moved::NotFound;
         }
         let is_visible = tier.is_visible(&self.core, location, self.core.now());
         let is_wanted = || table.is_read_of_late(location.item(), tier.window());
         let bytes = part.len() as u64;
-        let is_kept = fate == Fate::Keep || (bytes <= *budget && is_wanted());
+        let is_kept = leaving.fate == Fate::Keep || (bytes <= leaving.budget && is_wanted());
         if !is_visible || !is_kept {
             self.drop_item(hash, location, is_visible);
             return Moved::Left;
@@ -172,7 +214,7 @@ impl Flusher {
         let redirect = |to| self.redirect(hash, location, to);
         match tier.append(&self.core, &incoming, Source::Cleaner, redirect) {
             Appended::Done => {
-                *budget = budget.saturating_sub(bytes);
+                leaving.budget = leaving.budget.saturating_sub(bytes);
                 Moved::Left
             }
             Appended::Gone => Moved::NotFound,

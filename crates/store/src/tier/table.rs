@@ -27,6 +27,16 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 16);
 
+impl Entry {
+    fn copy(&self) -> Entry {
+        Entry {
+            fingerprint: AtomicU64::new(self.fingerprint.load(Relaxed)),
+            place: AtomicU32::new(self.place.load(Relaxed)),
+            expiry: AtomicU32::new(self.expiry.load(Relaxed)),
+        }
+    }
+}
+
 /// The items of one segment.
 pub(crate) struct Table {
     pub write_number: u64,
@@ -58,13 +68,23 @@ impl Table {
         }
     }
 
+    /// A copy with room for more items, while the segment is being assembled.
+    pub fn widened(&self, items: usize) -> Table {
+        let rest = items.saturating_sub(self.entries.len() - 1);
+        let more = (0..rest).map(|_| Entry::default());
+        Table {
+            write_number: self.write_number,
+            epoch_shift: self.epoch_shift,
+            table_offset: self.table_offset,
+            is_partial: self.is_partial,
+            deaths: self.deaths.clone(),
+            buffer: self.buffer.clone(),
+            entries: self.entries.iter().map(Entry::copy).chain(more).collect(),
+        }
+    }
+
     /// A copy with the first `items` entries, for the time after the segment was written.
     pub fn completed(&self, items: u32, table_offset: u64, deaths: Box<[Death]>) -> Table {
-        let copy = |entry: &Entry| Entry {
-            fingerprint: AtomicU64::new(entry.fingerprint.load(Relaxed)),
-            place: AtomicU32::new(entry.place.load(Relaxed)),
-            expiry: AtomicU32::new(entry.expiry.load(Relaxed)),
-        };
         Table {
             write_number: self.write_number,
             epoch_shift: self.epoch_shift,
@@ -72,7 +92,10 @@ impl Table {
             is_partial: self.is_partial,
             deaths,
             buffer: None,
-            entries: self.entries[..=items as usize].iter().map(copy).collect(),
+            entries: self.entries[..=items as usize]
+                .iter()
+                .map(Entry::copy)
+                .collect(),
         }
     }
 
@@ -171,6 +194,19 @@ mod tests {
         let copy = table.completed(2, 64, Box::default());
         assert!(copy.is_win_sent(0) && !copy.is_win_sent(1));
         assert_eq!((copy.record(1), copy.room()), (table.record(1), 2));
+    }
+
+    #[test]
+    fn a_wider_table_has_what_the_narrow_one_had() {
+        let table = Table::with_room(1, 3, Some(Arc::new(Buffer::new(4096))));
+        table.set(0, 5, 128..256, 9);
+        assert!(table.set_win_sent(0));
+        let wide = table.widened(4);
+        assert_eq!((wide.room(), wide.write_number), (4, 3));
+        assert_eq!((wide.fingerprint(0), wide.expiry(0)), (5, 9));
+        assert!(wide.is_win_sent(0) && wide.address_in_buffer(0).is_some());
+        wide.set(1, 6, 256..300, 0);
+        assert_eq!((wide.record(0), wide.record(1)), (128..256, 256..300));
     }
 
     #[test]

@@ -153,8 +153,9 @@ impl Flusher {
 
     fn run(mut self) {
         while !self.tier().flusher.queue().stop {
-            self.take_jobs();
+            // What has ended makes room for what waits.
             self.pump();
+            self.take_jobs();
             self.sync_if_due();
             self.mend_gap();
             self.release_slots();
@@ -168,6 +169,7 @@ impl Flusher {
     }
 
     fn rest(&mut self) {
+        self.take_jobs();
         if !self.in_flight.is_empty() {
             self.engine.wait();
             return;

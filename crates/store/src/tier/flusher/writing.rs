@@ -5,7 +5,7 @@ use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
 use crate::tier::assembler::{Source, put_header};
 use crate::tier::format::{Death, WHOLE_SEGMENT};
-use crate::tier::mover::Fate;
+use crate::tier::mover::{Fate, Leaving};
 use crate::tier::options::TierEventKind;
 use crate::tier::slots::SlotState;
 use std::io;
@@ -207,7 +207,8 @@ impl Flusher {
         self.begin_gap(number);
         // First, so that its buffer counts no longer.
         self.note_past(job);
-        self.move_live(slot, &buffer, Fate::Keep);
+        let mut leaving = Leaving::new(Fate::Keep, self.tier().slots.segment_bytes());
+        self.move_live(slot, &buffer, &mut leaving);
         self.drop_unreadable(slot);
         for death in deaths {
             self.tier().deaths.note(death);
