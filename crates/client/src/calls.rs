@@ -1,9 +1,10 @@
 //! Blocking calls: each submits an operation and waits for it.
 
+use crate::driver::LoneEnd;
 use crate::engine::ticket::BATCH_KEYS_MAX;
 use crate::{
-    Client, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route, Store,
-    StoreMode, Value, Values,
+    Client, Completion, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route,
+    Store, StoreMode, Value, Values,
 };
 
 /// An item that was got.
@@ -51,8 +52,15 @@ impl Client {
         key: impl AsRef<[u8]>,
         value: &mut Vec<u8>,
     ) -> Result<Option<ItemInfo>, Error> {
-        let (key, into) = (key.as_ref(), ReceiveBytes::from(std::mem::take(value)));
-        self.got_into(Operation::Get { key, into }, value)
+        let key = key.as_ref();
+        match self.shared.get_alone(key, value) {
+            Some(LoneEnd::Answered(info)) => Ok(info),
+            Some(LoneEnd::Complete(completion)) => ended_in(completion, value),
+            None => {
+                let into = ReceiveBytes::from(std::mem::take(value));
+                self.got_into(Operation::Get { key, into }, value)
+            }
+        }
     }
 
     /// Gets an item and gives it a new expiry; `None` where the key is absent.
@@ -79,19 +87,7 @@ impl Client {
         operation: Operation<'_>,
         place: &mut Vec<u8>,
     ) -> Result<Option<ItemInfo>, Error> {
-        let completion = self.run(operation, Delivery::default());
-        if let Some(unused) = completion.unused {
-            *place = unused.into_vec();
-        }
-        match completion.outcome {
-            Ok(Reply::Value { value, flags, cas }) => {
-                *place = value.into_vec();
-                Ok(Some(ItemInfo { flags, cas }))
-            }
-            Ok(_) => Err(OTHER_REPLY),
-            Err(Error::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
+        ended_in(self.run(operation, Delivery::default()), place)
     }
 
     /// Gets many items at once.
@@ -380,6 +376,22 @@ impl Client {
 
     fn done(&self, operation: Operation<'_>) -> Result<u64, Error> {
         cas_of(self.run(operation, Delivery::default()).outcome)
+    }
+}
+
+/// How a get has ended, whose room was `place`'s.
+fn ended_in(completion: Completion, place: &mut Vec<u8>) -> Result<Option<ItemInfo>, Error> {
+    if let Some(unused) = completion.unused {
+        *place = unused.into_vec();
+    }
+    match completion.outcome {
+        Ok(Reply::Value { value, flags, cas }) => {
+            *place = value.into_vec();
+            Ok(Some(ItemInfo { flags, cas }))
+        }
+        Ok(_) => Err(OTHER_REPLY),
+        Err(Error::NotFound) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

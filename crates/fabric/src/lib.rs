@@ -10,6 +10,7 @@
 //! | [`inbox`] | what a port hands over: messages, offers of large bodies, completions, losses |
 //! | [`whole`] | messages that are handled while the network still has them |
 //! | [`frame`] | the fixed header in front of every message |
+//! | [`short`] | the short forms of a get that travels alone, and of its answer |
 //! | [`grant`] | what a server answers to a client that asks to be let in |
 //! | [`memory`] | a network inside one process, for tests |
 //! | [`tcp`] | an ordinary memcached's byte stream, for clients |
@@ -26,6 +27,7 @@ mod huge_pages;
 pub mod inbox;
 pub mod memory;
 pub mod port;
+pub mod short;
 pub mod tcp;
 pub mod ucx;
 pub mod whole;

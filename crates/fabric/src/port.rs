@@ -4,6 +4,7 @@ use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
+use crate::short::Get;
 use crate::whole::Handler;
 use stable_deref_trait::StableDeref;
 use std::ops::{Deref, DerefMut, Range};
@@ -100,6 +101,15 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Nothing is sent to a peer that is lost or closed; a large body then comes back by
     /// [`crate::Event::Sent`] with an error.
     fn send(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>);
+
+    /// Sends one plain get by itself, whose opaque number is this.
+    ///
+    /// # Panics
+    /// With an item's key of more than 250 bytes.
+    fn send_get(&mut self, peer: Peer, opaque: u32, item_key: &[u8]) {
+        let get = Get::new(0, opaque.to_be_bytes(), item_key);
+        self.send(peer, Kind::Packets, 0, Payload::Packets(get.packet()));
+    }
 
     /// Messages to this peer of which the network has not yet let go.
     fn unsent(&self, peer: Peer) -> usize;

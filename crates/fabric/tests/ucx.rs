@@ -6,10 +6,10 @@
 mod conformance;
 mod ucx_common;
 
-use conformance::harness::Body;
+use conformance::harness::{Body, Pair};
 use farcache_fabric::ucx::UcxPort;
 use farcache_fabric::{Error, Port};
-use ucx_common::{SHARED_MEMORY, network, skipped};
+use ucx_common::{SHARED_MEMORY, network, ports, skipped};
 
 /// UCX would write beyond the ends of the smaller rooms, without a word.
 #[test]
@@ -27,6 +27,21 @@ fn ports_with_rooms_of_other_sizes_do_not_connect() {
         panic!("the rooms differ");
     };
     assert!(why.contains("UCX_POSIX_SEG_SIZE"), "{why}");
+}
+
+/// A client by the welcome, a server by the first short get.
+#[test]
+fn both_ends_learn_that_the_other_understands_short_messages() {
+    let Some(make) = ports(SHARED_MEMORY) else {
+        return;
+    };
+    let mut pair = Pair::new(make);
+    let (to_server, to_client) = (pair.to_server, pair.to_client);
+    assert!(pair.client.port.takes_short(to_server));
+    assert!(!pair.server.port.takes_short(to_client));
+    pair.client.port.send_get(to_server, 1, b"key");
+    pair.until("the get is here", |_, server| !server.messages.is_empty());
+    assert!(pair.server.port.takes_short(to_client));
 }
 
 mod shared_memory {

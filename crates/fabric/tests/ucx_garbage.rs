@@ -13,6 +13,8 @@ use ucx_common::{SHARED_MEMORY, TCP, ports};
 /// UCX's numbers for messages and greetings, and what precedes UCX's address in a port's.
 const MESSAGE: u16 = 1;
 const GREETING: u16 = 2;
+const SHORT_GET: u16 = 4;
+const SHORT_VALUE: u16 = 5;
 const FRONT_BYTES: usize = 52;
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -60,7 +62,8 @@ fn send_garbage(stranger: &Stranger) -> usize {
     let mut wrong_version = frame(Kind::Packets, 0, 3);
     wrong_version[0] = 77;
     let large = vec![1; 1 << 20];
-    let cases: [(u16, &[u8], &[u8]); 11] = [
+    let short_get = short_get(KEY, &[b'k'; 250]);
+    let cases: [(u16, &[u8], &[u8]); 18] = [
         (MESSAGE, b"", b""),
         (MESSAGE, b"too short", b"abc"),
         (MESSAGE, &wrong_version, b"abc"),
@@ -72,12 +75,42 @@ fn send_garbage(stranger: &Stranger) -> usize {
         (GREETING, &frame(Kind::Hello, 0, 3), b"abc and no address"),
         (GREETING, &frame(Kind::Hello, 0, u32::MAX), b"abc"),
         (GREETING, b"", b""),
+        (SHORT_GET, b"", b""),
+        (SHORT_GET, b"", &short_get[..12]),
+        (SHORT_GET, b"", &[&short_get[..], b"k"].concat()),
+        (SHORT_GET, b"header", &short_get),
+        (SHORT_GET, b"", &large),
+        (SHORT_VALUE, b"", &[1; 25]),
+        (SHORT_VALUE, b"", &large),
     ];
     for (number, header, body) in cases {
         stranger.send(number, header, body);
     }
     stranger.send(MESSAGE, &frame(Kind::Packets, 0, 3), b"yes");
     cases.len()
+}
+
+/// A get in its short form.
+fn short_get(key: u64, item_key: &[u8]) -> Vec<u8> {
+    [&key.to_le_bytes()[..], b"opaq", item_key].concat()
+}
+
+/// Short messages say whose they are by the key alone: with another one they are nobody's.
+fn short_messages_belong_to_their_key(stranger: &Stranger, server: &mut Node<UcxPort<Body, Body>>) {
+    for key in [KEY ^ 1, KEY] {
+        stranger.send(SHORT_GET, b"", &short_get(key, b"item"));
+    }
+    let deadline = Instant::now() + WAIT_MAX;
+    while server.messages.len() < 2 {
+        assert!(Instant::now() < deadline, "{}", server.messages.len());
+        stranger.worker.progress();
+        server.turn();
+    }
+    let expected = [(u32::MAX, KEY ^ 1), (SESSION, KEY)];
+    for (got, expected) in server.messages.drain(..).zip(expected) {
+        assert_eq!((got.frame.session, got.frame.key), expected);
+        assert!(got.bytes.starts_with(&[0x80, 0, 0, 4]) && got.bytes.ends_with(b"item"));
+    }
 }
 
 fn garbage_is_counted_and_disturbs_nobody(settings: &[(&str, &str)]) {
@@ -96,6 +129,7 @@ fn garbage_is_counted_and_disturbs_nobody(settings: &[(&str, &str)]) {
     assert_eq!(server.garbage, garbage);
     assert_eq!(server.take_message().bytes, b"yes");
     assert!(server.offers.is_empty());
+    short_messages_belong_to_their_key(&stranger, &mut server);
     let mut other = Node::new(make());
     introduce(&mut other, &mut server);
     broken_addresses_are_refused(&mut other, server.port.address());

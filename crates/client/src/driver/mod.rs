@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `turn` | moves everything that can be moved, once |
 //! | `arrivals` | connections that have been made, or not |
+//! | `lone` | the short way of a get with nothing else under way |
 //! | `shared` | the lock around it, and how threads wait together |
 //! | `progress` | a thread that moves operations for which nobody waits |
 //! | `bell` | wakes a sleeping thread |
@@ -12,10 +13,12 @@
 mod arrivals;
 mod bell;
 mod clock;
+mod lone;
 mod progress;
 mod shared;
 mod turn;
 
+pub(crate) use lone::LoneEnd;
 pub(crate) use progress::ProgressThread;
 pub(crate) use shared::Shared;
 

@@ -49,15 +49,15 @@ thread_local! {
 
 /// A driver that threads share.
 pub(crate) struct Shared {
-    driver: Mutex<Driver>,
+    pub(super) driver: Mutex<Driver>,
     /// Threads that want the lock.
-    wanted: AtomicU32,
+    pub(super) wanted: AtomicU32,
     told: Condvar,
     events: Arc<OwnedFd>,
     bell: Arc<super::Bell>,
     spin_us: u64,
     /// Operations are moved by a thread of their own.
-    has_progress_thread: bool,
+    pub(super) has_progress_thread: bool,
     /// Threads that wait for an operation, and move all of them. Counted where there is a progress thread, which then
     /// keeps out of their way.
     waiting: AtomicU32,

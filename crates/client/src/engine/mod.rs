@@ -7,6 +7,7 @@
 //! | `outgoing`, `transmit` | queues become messages, as far as credits go |
 //! | `answer` | packets that arrive end operations |
 //! | `large` | values that travel beside their packet |
+//! | `lone` | one get with nothing else under way |
 //! | `slots`, `batches`, `ticket` | operations under way, and their numbers |
 //! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
 //! | `clock` | time limits |
@@ -20,6 +21,7 @@ mod batches;
 mod clock;
 mod encode;
 mod large;
+mod lone;
 mod outgoing;
 mod server;
 mod session;
@@ -30,6 +32,7 @@ pub(crate) mod ticket;
 mod transmit;
 
 pub use large::Reception;
+pub use lone::{LoneGet, LoneRoute, LoneStage};
 pub use server::{Identity, Link, Offered};
 pub use settings::Settings;
 pub(crate) use settings::micros;

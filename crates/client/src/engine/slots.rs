@@ -102,6 +102,17 @@ impl Slots {
         Some(index)
     }
 
+    /// The slot that is taken next, if one is free.
+    pub(super) fn next_free(&self) -> Option<usize> {
+        self.free.last().map(|index| *index as usize)
+    }
+
+    /// The number of a free slot has been used; the next one who takes it has another.
+    pub(super) fn renew(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.generation = ticket::next_generation(slot.generation);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// One more answer is to come from this server.
-    fn expect_answer(&mut self, server: usize) {
+    pub(super) fn expect_answer(&mut self, server: usize) {
         let from = &mut self.servers[server];
         if from.outstanding == 0 {
             // Silence counts from here: before, there was nothing to say.

@@ -5,5 +5,6 @@ mod credits;
 mod failures;
 mod large;
 mod limits;
+mod lone;
 mod malformed;
 mod world;

@@ -303,7 +303,7 @@ impl World {
         moved
     }
 
-    fn frame(&self, server: usize, kind: Kind, credits: u16) -> Frame {
+    pub fn frame(&self, server: usize, kind: Kind, credits: u16) -> Frame {
         let identity = self.servers[server].used.expect("a connection");
         Frame {
             kind,

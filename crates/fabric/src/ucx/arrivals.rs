@@ -3,11 +3,13 @@
 use super::address;
 use super::endpoint::EndpointId;
 use super::process::Process;
+use super::sessions::Sessions;
 use super::slots::Slots;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, Kind};
 use crate::inbox::{Event, Inbox, Offer};
+use crate::short::{Get, UNDERSTOOD, Value};
 use crate::whole::{Handler, Whole};
 use farcache_ucx_sys::raw::*;
 use std::any::Any;
@@ -26,6 +28,10 @@ pub(super) const GREETING: u16 = 2;
 
 /// UCX's number for a message that a port sends itself: it has neither header nor data.
 pub(super) const PROBE: u16 = 3;
+
+/// UCX's numbers for short messages, which are all data.
+pub(super) const SHORT_GET: u16 = 4;
+pub(super) const SHORT_VALUE: u16 = 5;
 
 /// A body that UCX keeps for us.
 #[derive(Debug)]
@@ -81,6 +87,7 @@ pub(super) struct Arrived<S, R> {
     pub inbox: Inbox<S, R>,
     pub greetings: Vec<Greeting>,
     pub offers: Slots<Offered>,
+    pub sessions: Sessions,
     /// Probes that have come.
     pub probes: u64,
     /// Messages are shown to it first; set for as long as UCX is at work.
@@ -106,6 +113,7 @@ impl<S, R> Arrivals<S, R> {
             inbox: Inbox::default(),
             greetings: Vec::new(),
             offers: Slots::default(),
+            sessions: Sessions::default(),
             probes: 0,
             handler: None,
             panic: None,
@@ -124,6 +132,8 @@ impl<S, R> Arrivals<S, R> {
         unsafe {
             worker.on_message(MESSAGE, Some(on_message::<S, R>), argument)?;
             worker.on_message(GREETING, Some(on_greeting::<S, R>), argument)?;
+            worker.on_message(SHORT_GET, Some(on_short_get::<S, R>), argument)?;
+            worker.on_message(SHORT_VALUE, Some(on_short_value::<S, R>), argument)?;
             worker.on_message(PROBE, Some(on_probe::<S, R>), argument)
         }
     }
@@ -172,9 +182,46 @@ impl<S, R> Arrived<S, R> {
             Ok(parts) => parts,
             Err(error) => return self.garbage(error),
         };
-        if frame.kind == Kind::Hello {
-            return self.garbage(Error::Malformed("a greeting without an address"));
+        match frame.kind {
+            Kind::Hello => self.garbage(Error::Malformed("a greeting without an address")),
+            Kind::Welcome => self.take_welcome(frame, head, body),
+            _ => self.hand_on(frame, head, body),
         }
+    }
+
+    /// A welcome may say behind its packets what its sender understands.
+    fn take_welcome(&mut self, mut frame: Frame, head: &[u8], body: &[u8]) -> ucs_status_t {
+        let Some((&last, packets)) = body.split_last() else {
+            return self.hand_on(frame, head, body);
+        };
+        if last & UNDERSTOOD != 0 {
+            self.sessions.learn(frame.key);
+        }
+        frame.body_bytes -= 1;
+        self.hand_on(frame, head, packets)
+    }
+
+    fn take_short_get(&mut self, message: &[u8]) -> ucs_status_t {
+        let get = match Get::decode(message) {
+            Ok(get) => get,
+            Err(error) => return self.garbage(error),
+        };
+        let session = self.sessions.find(get.key);
+        self.hand_on(get.frame(session), &[], get.packet())
+    }
+
+    fn take_short_value(&mut self, message: &[u8]) -> ucs_status_t {
+        let value = match Value::decode(message) {
+            Ok(value) => value,
+            Err(error) => return self.garbage(error),
+        };
+        let session = self.sessions.find(value.key);
+        self.hand_on(value.frame(session), &value.head, value.value)
+    }
+
+    /// Shows a message to the handler, or puts it away.
+    #[inline]
+    fn hand_on(&mut self, frame: Frame, head: &[u8], body: &[u8]) -> ucs_status_t {
         if self.is_handled(Whole {
             frame: &frame,
             head,
@@ -333,6 +380,47 @@ unsafe extern "C" fn on_greeting<S, R>(
     // SAFETY: eager data is in place until this returns.
     let data = unsafe { bytes_at(data, data_bytes) };
     arrived.take_greeting(header, data, EndpointId::of(endpoint))
+}
+
+/// Called by UCX for each short get.
+unsafe extern "C" fn on_short_get<S, R>(
+    arrived: *mut c_void,
+    _header: *const c_void,
+    header_bytes: usize,
+    data: *mut c_void,
+    data_bytes: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_message`.
+    let (arrived, param) = unsafe { (&mut *arrived.cast::<Arrived<S, R>>(), &*param) };
+    if is_not_short(header_bytes, param) {
+        return arrived.garbage(Error::Malformed("a short get that is none"));
+    }
+    // SAFETY: eager data is in place until this returns.
+    arrived.take_short_get(unsafe { bytes_at(data, data_bytes) })
+}
+
+/// Called by UCX for each short value.
+unsafe extern "C" fn on_short_value<S, R>(
+    arrived: *mut c_void,
+    _header: *const c_void,
+    header_bytes: usize,
+    data: *mut c_void,
+    data_bytes: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_message`.
+    let (arrived, param) = unsafe { (&mut *arrived.cast::<Arrived<S, R>>(), &*param) };
+    if is_not_short(header_bytes, param) {
+        return arrived.garbage(Error::Malformed("a short value that is none"));
+    }
+    // SAFETY: eager data is in place until this returns.
+    arrived.take_short_value(unsafe { bytes_at(data, data_bytes) })
+}
+
+/// Whether UCX brings what nobody sends in a short form: a header, or an offer.
+fn is_not_short(header_bytes: usize, param: &ucp_am_recv_param_t) -> bool {
+    header_bytes != 0 || param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0
 }
 
 /// Called by UCX for each probe.

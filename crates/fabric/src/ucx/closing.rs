@@ -26,6 +26,7 @@ impl<S, R> UcxPort<S, R> {
         }
         let error = link.error();
         let stage = std::mem::replace(&mut link.stage, Stage::Closing(error));
+        self.arrivals.get().sessions.remove(link.key, peer);
         if link.process.is_seen(&self.process) {
             self.probing.want();
         }

@@ -29,6 +29,8 @@ pub(super) struct Link {
     pub stage: Stage,
     pub session: u32,
     pub key: u64,
+    /// The other end understands short messages.
+    pub takes_short: bool,
     /// Messages that UCX holds on to.
     pub unsent: usize,
     /// Bodies that UCX is receiving.
@@ -52,6 +54,7 @@ impl Links {
             stage,
             session: 0,
             key: 0,
+            takes_short: false,
             unsent: 0,
             receiving: 0,
             process,

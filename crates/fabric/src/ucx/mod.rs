@@ -10,6 +10,7 @@
 //! | `finished` | callbacks: what has ended is noted |
 //! | `sending`, `receiving` | the memory that UCX reads from and writes to, and its owners |
 //! | `links` | the connections of a port |
+//! | `sessions` | whose a short message is |
 //! | `address` | where a port is found, and whether that is whole |
 //! | `process` | whether a peer can still be at work |
 //! | `layout` | whether two ends agree how messages lie in shared memory |
@@ -46,6 +47,7 @@ mod receiving;
 mod region;
 mod renewal;
 mod sending;
+mod sessions;
 mod settings;
 mod settle;
 mod slots;

@@ -1,7 +1,7 @@
 //! One thread's end of UCX.
 
 use super::address::{self, Address};
-use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered};
+use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered, SHORT_GET, SHORT_VALUE};
 use super::endpoint::Endpoint;
 use super::finished::Finished;
 use super::lanes::lanes_of;
@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
 use crate::inbox::{Event, Inbox, Offer};
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
+use crate::short::{self, Form};
 use crate::whole::Handler;
 use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::ucs_status_t;
@@ -149,6 +150,91 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
+    /// Whether a peer has shown that it understands short messages ([`crate::short`]).
+    #[must_use]
+    pub fn takes_short(&self, peer: Peer) -> bool {
+        self.links.get(peer).is_some_and(|link| link.takes_short)
+    }
+
+    /// Sends a message in its short form, if it has one that the peer understands and that UCX takes at once.
+    #[inline]
+    fn send_short(&mut self, peer: Peer, credits: u16, packets: &[u8]) -> Option<ucs_status_t> {
+        let link = self.links.get_mut(peer).filter(|link| link.takes_short)?;
+        let Stage::Open(endpoint) = &link.stage else {
+            return None;
+        };
+        let mut room = short::Room::default();
+        let (form, message) = short::encode(link.key, credits, packets, &mut room)?;
+        let number = match form {
+            Form::Get => SHORT_GET,
+            Form::Value => SHORT_VALUE,
+        };
+        sending::send_at_once(&mut self.worker, endpoint, number, &[], message)
+    }
+
+    /// The same of a get.
+    #[inline]
+    fn send_short_get(
+        &mut self,
+        peer: Peer,
+        opaque: [u8; 4],
+        item_key: &[u8],
+    ) -> Option<ucs_status_t> {
+        let link = self.links.get(peer).filter(|link| link.takes_short)?;
+        let Stage::Open(endpoint) = &link.stage else {
+            return None;
+        };
+        if !short::has_short_get(item_key) {
+            return None;
+        }
+        let mut room = short::Room::default();
+        let message = short::write_get(link.key, opaque, item_key, &mut room);
+        sending::send_at_once(&mut self.worker, endpoint, SHORT_GET, &[], message)
+    }
+
+    /// Sends a message with its frame.
+    fn send_long(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>) {
+        let is_greeting = kind == Kind::Hello;
+        let Some(Link {
+            stage: Stage::Open(endpoint),
+            session,
+            key,
+            unsent,
+            ..
+        }) = self.links.get_mut(peer)
+        else {
+            return self.give_back(peer, payload);
+        };
+        let frame = frame(kind, (*session, *key), credits, &payload);
+        if let Payload::Packets(packets) = payload
+            && !is_greeting
+            && let Some(status) =
+                sending::send_at_once(&mut self.worker, endpoint, MESSAGE, &frame, packets)
+        {
+            return self.settle_at_once(peer, status, None);
+        }
+        let outgoing = Outgoing {
+            peer,
+            number: if is_greeting { GREETING } else { MESSAGE },
+            frame,
+            payload,
+            trailer: if is_greeting { &self.address } else { &[] },
+        };
+        let started = self.sends.start(
+            &mut self.worker,
+            endpoint,
+            &self.finished,
+            &self.regions,
+            outgoing,
+        );
+        match started {
+            sending::Started::Pending => *unsent += 1,
+            sending::Started::Over(status, returned) => {
+                self.settle_at_once(peer, status, returned);
+            }
+        }
+    }
+
     /// Has the next progress tell what became of a send, where that is worth telling.
     #[inline]
     fn settle_at_once(&mut self, peer: Peer, status: ucs_status_t, returned: Option<Returned<S>>) {
@@ -168,7 +254,9 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
 
     /// Whether UCX has told nothing that is still to be handled, and nothing is to be looked after.
     fn is_quiet(&mut self) -> bool {
-        self.arrivals.get().inbox.is_empty()
+        let arrived = self.arrivals.get();
+        arrived.inbox.is_empty()
+            && arrived.sessions.learned.is_empty()
             && self.completed.is_empty()
             && self.finished.is_empty()
             && self.closing.is_empty()
@@ -189,6 +277,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     fn take_in(&mut self, inbox: &mut Inbox<S, R>) -> bool {
         let before = inbox.events.len();
         self.settle_greetings();
+        self.settle_learned();
         inbox.append(&mut self.arrivals.get().inbox);
         inbox.events.append(&mut self.completed);
         if !self.finished.is_empty() {
@@ -254,48 +343,35 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     fn bind(&mut self, peer: Peer, session: u32, key: u64) {
         if let Some(link) = self.links.get_mut(peer) {
             (link.session, link.key) = (session, key);
+            self.arrivals.get().sessions.add(key, session, peer);
             self.accept(peer);
         }
     }
 
     fn send(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>) {
-        let is_greeting = kind == Kind::Hello;
-        let Some(Link {
-            stage: Stage::Open(endpoint),
-            session,
-            key,
-            unsent,
-            ..
-        }) = self.links.get_mut(peer)
-        else {
-            return self.give_back(peer, payload);
-        };
-        let frame = frame(kind, (*session, *key), credits, &payload);
-        if let Payload::Packets(packets) = payload
-            && !is_greeting
-            && let Some(status) =
-                sending::send_at_once(&mut self.worker, endpoint, MESSAGE, &frame, packets)
-        {
-            return self.settle_at_once(peer, status, None);
+        match payload {
+            Payload::Packets(packets) if kind == Kind::Packets => {
+                if let Some(status) = self.send_short(peer, credits, packets) {
+                    return self.settle_at_once(peer, status, None);
+                }
+                self.send_long(peer, kind, credits, payload);
+            }
+            Payload::Packets(packets) if kind == Kind::Welcome => {
+                let packets = [packets, &[short::UNDERSTOOD]].concat();
+                self.send_long(peer, kind, credits, Payload::Packets(&packets));
+            }
+            payload => self.send_long(peer, kind, credits, payload),
         }
-        let outgoing = Outgoing {
-            peer,
-            number: if is_greeting { GREETING } else { MESSAGE },
-            frame,
-            payload,
-            trailer: if is_greeting { &self.address } else { &[] },
-        };
-        let started = self.sends.start(
-            &mut self.worker,
-            endpoint,
-            &self.finished,
-            &self.regions,
-            outgoing,
-        );
-        match started {
-            sending::Started::Pending => *unsent += 1,
-            sending::Started::Over(status, returned) => {
-                self.settle_at_once(peer, status, returned);
+    }
+
+    #[inline]
+    fn send_get(&mut self, peer: Peer, opaque: u32, item_key: &[u8]) {
+        let opaque = opaque.to_be_bytes();
+        match self.send_short_get(peer, opaque, item_key) {
+            Some(status) => self.settle_at_once(peer, status, None),
+            None => {
+                let get = short::Get::new(0, opaque, item_key);
+                self.send_long(peer, Kind::Packets, 0, Payload::Packets(get.packet()));
             }
         }
     }

@@ -19,6 +19,8 @@ const KEPT_BUFFER_BYTES: usize = 64 << 10;
 /// (`layout.rs`), or less.
 const AT_ONCE_BYTES_MAX: usize = 192;
 
+const _: () = assert!(crate::short::PACKET_BYTES_MAX <= AT_ONCE_BYTES_MAX);
+
 /// Everything that UCX reads from, until it says that it is done.
 #[derive(Debug)]
 pub(super) struct Sends<S> {
@@ -99,14 +101,14 @@ impl<S> Sends<S> {
     }
 }
 
-/// Has UCX send packets at once, from where they are, and hold on to nothing; none if it does not, and then nothing has
-/// happened.
+/// Has UCX send packets at once behind a header, from where they are, and hold on to nothing; none if it does not, and then
+/// nothing has happened.
 #[inline]
 pub(super) fn send_at_once(
     worker: &mut Worker,
     endpoint: &Endpoint,
     number: u16,
-    frame: &[u8; FRAME_BYTES],
+    header: &[u8],
     packets: &[u8],
 ) -> Option<ucs_status_t> {
     if packets.len() > AT_ONCE_BYTES_MAX {
@@ -118,14 +120,14 @@ pub(super) fn send_at_once(
         ..ucp_request_param_t::NONE
     };
     let send = worker.functions().ucp_am_send_nbx;
-    // SAFETY: the endpoint is open and its worker not in progress. Frame and packets outlive the call, and with
+    // SAFETY: the endpoint is open and its worker not in progress. Header and packets outlive the call, and with
     // `FORCE_IMM_CMPL` UCX has no use for them after it.
     let request = unsafe {
         send(
             endpoint.handle(),
             number.into(),
-            frame.as_ptr().cast(),
-            frame.len(),
+            header.as_ptr().cast(),
+            header.len(),
             packets.as_ptr().cast(),
             packets.len(),
             &param,

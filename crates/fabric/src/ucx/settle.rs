@@ -26,6 +26,15 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
+    /// Takes note of who understands short messages.
+    pub(super) fn settle_learned(&mut self) {
+        for peer in self.arrivals.get().sessions.learned.drain(..) {
+            if let Some(link) = self.links.get_mut(peer) {
+                link.takes_short = true;
+            }
+        }
+    }
+
     /// Tells what has ended.
     pub(super) fn settle_finished(&mut self, events: &mut Vec<Event<S, R>>) {
         let mut ended = std::mem::take(&mut self.ended);

@@ -1,6 +1,8 @@
 //! Small messages.
 
-use super::harness::{Node, Pair, TestPort, WAIT_MAX, introduce, pattern, turn_until};
+use super::harness::{
+    KEY, Node, Pair, SESSION, TestPort, WAIT_MAX, introduce, pattern, turn_until,
+};
 use farcache_fabric::{Kind, Payload};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -224,4 +226,75 @@ pub fn a_panic_of_a_handler_comes_through<P: TestPort>(make: impl Fn() -> P) {
     pair.until("the next one has come", |_, server| {
         server.messages.iter().any(is_next)
     });
+}
+
+/// A plain get of an item's key, and what answers it with a value.
+fn get_packet(opaque: u32, item_key: &[u8]) -> Vec<u8> {
+    let length = item_key.len() as u8;
+    let mut packet = vec![0x80, 0, 0, length, 0, 0, 0, 0, 0, 0, 0, length];
+    packet.extend_from_slice(&opaque.to_be_bytes());
+    packet.extend_from_slice(&[0; 8]);
+    packet.extend_from_slice(item_key);
+    packet
+}
+
+fn value_packet(opaque: u32, value: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x81, 0, 0, 0, 4, 0, 0, 0];
+    packet.extend_from_slice(&(value.len() as u32 + 4).to_be_bytes());
+    packet.extend_from_slice(&opaque.to_be_bytes());
+    packet.extend_from_slice(b"cas-cas-flag");
+    packet.extend_from_slice(value);
+    packet
+}
+
+/// Gets and values, which may travel in a short form, arrive as the packets that they are.
+pub fn gets_and_values_arrive_as_they_are<P: TestPort>(make: impl Fn() -> P) {
+    let mut pair = Pair::new(make);
+    for (number, bytes) in [1, 16, 250, 3, 168, 169, 90].into_iter().enumerate() {
+        let (item_key, opaque) = (pattern(bytes, number), 0x0102_0304 + number as u32);
+        match number % 2 {
+            0 => pair.client.port.send_get(pair.to_server, opaque, &item_key),
+            _ => pair
+                .client
+                .send(pair.to_server, &get_packet(opaque, &item_key)),
+        }
+        pair.until("the get is here", |_, server| !server.messages.is_empty());
+        let got = pair.server.take_message();
+        assert_eq!(got.bytes, get_packet(opaque, &item_key));
+        let identity = (got.frame.session, got.frame.key);
+        assert_eq!((identity, got.frame.kind), ((SESSION, KEY), Kind::Packets));
+        assert_eq!((got.frame.head_bytes, got.sender), (0, None));
+        for value_bytes in [0, 64, 164, 165, 4096] {
+            let reply = value_packet(opaque, &pattern(value_bytes, number));
+            let (peer, payload) = (pair.to_client, Payload::Packets(&reply));
+            pair.server.port.send(peer, Kind::Packets, 7, payload);
+            pair.until("the value is here", |client, _| !client.messages.is_empty());
+            let got = pair.client.take_message();
+            assert_eq!(got.bytes, reply, "{value_bytes}");
+            let identity = (got.frame.session, got.frame.key);
+            assert_eq!((identity, got.frame.credits), ((SESSION, KEY), 7));
+            let said = usize::from(got.frame.head_bytes) + got.frame.body_bytes as usize;
+            assert_eq!(said, reply.len());
+        }
+    }
+}
+
+/// Where two peers carry the same key, messages with it belong to the first of them, whatever becomes of the other.
+pub fn a_stranger_with_the_key_of_a_session_does_not_disturb_it<P: TestPort>(make: impl Fn() -> P) {
+    let mut pair = Pair::new(&make);
+    let mut stranger = Node::new(make());
+    let (_, to_stranger) = introduce(&mut stranger, &mut pair.server);
+    pair.server.port.close(to_stranger);
+    for opaque in 0..3 {
+        pair.client.port.send_get(pair.to_server, opaque, b"key");
+        pair.until("the get is here", |_, server| !server.messages.is_empty());
+        let got = pair.server.take_message();
+        assert_eq!((got.frame.session, got.frame.key), (SESSION, KEY));
+        assert_eq!(got.bytes, get_packet(opaque, b"key"));
+        let reply = value_packet(opaque, b"value");
+        let (peer, payload) = (pair.to_client, Payload::Packets(&reply));
+        pair.server.port.send(peer, Kind::Packets, 1, payload);
+        pair.until("the value is here", |client, _| !client.messages.is_empty());
+        assert_eq!(pair.client.take_message().bytes, reply);
+    }
 }

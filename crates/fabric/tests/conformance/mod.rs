@@ -32,7 +32,9 @@ macro_rules! conformance_tests {
                 a_port_may_move_to_another_thread a_second_greeting_comes_from_the_same_peer
                 a_server_may_be_left_and_met_again
                 a_handler_takes_messages_until_it_leaves_one
-                a_panic_of_a_handler_comes_through;
+                a_panic_of_a_handler_comes_through
+                gets_and_values_arrive_as_they_are
+                a_stranger_with_the_key_of_a_session_does_not_disturb_it;
             large: bodies_go_both_ways several_bodies_at_once a_body_may_be_refused
                 too_little_room_panics;
             sleeping: an_armed_port_is_woken what_waits_is_not_slept_over;
