@@ -431,7 +431,7 @@ impl StoreHandle {
     pub(crate) fn place(&self, layout: &Layout, expiry: Seconds) -> Option<Placed> {
         let floor = self.core.flush.floor();
         let mut writer = self.writer.borrow_mut();
-        writer.place(&self.core.arena, layout.size(), expiry, self.now(), floor)
+        writer.place(&self.core.arena, layout, expiry, self.now(), floor)
     }
 
     /// Makes sure that [`StoreHandle::place`] finds room for an item of this layout. May pass a

@@ -264,6 +264,51 @@ fn items_larger_than_a_segment_own_a_run() {
 }
 
 #[test]
+fn large_values_begin_where_large_buffers_do() {
+    let store = Store::new(StoreConfig {
+        memory_bytes: 16 << 20,
+        item_bytes_max: 1 << 30,
+        ..StoreConfig::default()
+    })
+    .unwrap();
+    let mut handle = store.handle();
+    let options = SetOptions::default();
+    // Many times the memory, so that values are moved and evicted, with fillers between them.
+    for number in 0..1_000_u32 {
+        let key = vec![b'a' + (number % 26) as u8; 1 + mixed(number) as usize % 250];
+        let value = vec![number as u8; (64 << 10) + mixed(number + 1) as usize % (400 << 10)];
+        handle.set(&key, &value, &options).unwrap();
+        let item = handle.get(&key, Access::Use).unwrap();
+        assert!(item.value() == value);
+        let header_bytes = 12 + key.len();
+        let start = item.value().as_ptr().addr();
+        assert_eq!(start % 64, 16 + header_bytes % 4, "{number}");
+        drop(item);
+        handle.quiescent();
+    }
+    assert!(store.stats().evictions > 100, "{:?}", store.stats());
+}
+
+#[test]
+fn as_many_large_values_fit_as_without_fillers() {
+    // Four of them fill a segment but for 16 bytes.
+    const ITEM_BYTES: usize = (1 << 20) / 4 - 4;
+    let store = Store::new(StoreConfig {
+        memory_bytes: 16 << 20,
+        evict: false,
+        ..StoreConfig::default()
+    })
+    .unwrap();
+    let mut handle = store.handle();
+    let value = vec![7; ITEM_BYTES - 12 - key(0).len()];
+    let fits = |number| set(&handle, number, &value).is_ok();
+    let stored = (0..64).take_while(|number| fits(*number)).count();
+    // Two segments are the reclaimer's.
+    assert_eq!(stored, 14 * 4);
+    handle.quiescent();
+}
+
+#[test]
 fn the_memory_limit_can_be_changed() {
     let store = store(4 << 20, true);
     let mut handle = store.handle();

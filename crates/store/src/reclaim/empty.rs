@@ -277,11 +277,11 @@ impl Core {
         let size = layout.size();
         let floor = self.flush.floor();
         let placed = writer
-            .place(&self.arena, size, expiry, now, floor)
+            .place(&self.arena, &layout, expiry, now, floor)
             .or_else(|| {
                 let opened = writer.open_for(&self.arena, size, expiry, now);
                 opened
-                    .then(|| writer.place(&self.arena, size, expiry, now, floor))
+                    .then(|| writer.place(&self.arena, &layout, expiry, now, floor))
                     .flatten()
             })?;
         // SAFETY: the room was just placed for this writer alone, with this layout's size.

@@ -27,13 +27,8 @@ const MEMORY_LOCATION_BITS: u32 = 40;
 /// A derived CAS token is the filling's sequence number above this many bits of the item's place.
 const CAS_PLACE_BITS: u32 = 28;
 
-/// Bytes of the dead item at the start of runs of large items.
-///
-/// The value of the first item would otherwise begin 13 to 31 bytes into a page where its key is as short as
-/// keys are. Processors with fast short `rep movsb` (AMD Zen 3 and 4 were seen) copy at a third of their speed when the
-/// destination lies less than 16 bytes behind the source within their pages, and the large buffers of programs begin 16
-/// bytes into a page, as malloc makes them. Measured: `docs/journal/2026-11-22-fabric-speed.md`.
-pub(crate) const LEAD_BYTES: usize = 64;
+/// Bytes of the smallest filler: an item's header and a key of one byte, padded.
+pub(crate) const FILLER_BYTES_MIN: usize = 12;
 
 /// A byte offset in the arena at which an item lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,22 +266,20 @@ impl Arena {
         self.meta(head).open(sequence, run, queue);
     }
 
-    /// Writes a dead item at the start of a run that its caller has just opened; returns its length.
-    pub fn write_lead(&self, head: u32) -> usize {
+    /// Writes a filler of so many bytes, from [`FILLER_BYTES_MIN`] on: an item that is dead from its beginning, as it is never
+    /// in the index. The place belongs to the caller, who is about to put an item behind it.
+    pub fn write_filler(&self, place: Place, bytes: usize) {
         let fields = Fields {
             expiry: NEVER,
             ..Fields::default()
         };
         let key = [0];
         let header_bytes = fields.layout(key.len(), 0).value_offset();
-        let layout = fields.layout(key.len(), LEAD_BYTES - header_bytes);
-        debug_assert_eq!(layout.size(), LEAD_BYTES);
-        let address = self.address(self.start(head));
-        // SAFETY: a run that was just opened belongs to its writer alone, and no segment is as small as this. The
-        // value is never read: the item is never in the index.
-        unsafe { RawItem::write_header(address, layout, &fields, &key, 0) };
-        self.meta(head).set_written(LEAD_BYTES as u32);
-        LEAD_BYTES
+        let layout = fields.layout(key.len(), bytes - header_bytes);
+        assert_eq!(layout.size(), bytes);
+        // SAFETY: the bytes are the caller's alone, who has them of the open segment that it fills, and are as many as the
+        // layout has. The value is never read.
+        unsafe { RawItem::write_header(self.address(place), layout, &fields, &key, 0) };
     }
 
     /// Keeps a stretch for a run: those of its segments that are free, and those that become free,
