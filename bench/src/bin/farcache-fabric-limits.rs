@@ -41,6 +41,9 @@ struct Options {
     /// Leave the large values out.
     #[arg(long)]
     no_large: bool,
+    /// Receive each large body into memory that is made anew, instead of that of the body before.
+    #[arg(long)]
+    new_buffers: bool,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
@@ -101,6 +104,7 @@ impl Options {
             server_cpu: (!self.unpinned).then_some(self.server_cpu),
             networks: self.networks.clone(),
             duration: Duration::from_secs_f64(self.seconds),
+            new_buffers: self.new_buffers,
             scenarios: self.scenarios()?,
         })
     }

@@ -73,6 +73,9 @@ struct Options {
     /// The items are stored already: do not store and compare them first.
     #[arg(long)]
     stored: bool,
+    /// Fetch each value into memory that is made anew, instead of that of the value before.
+    #[arg(long)]
+    new_buffers: bool,
     /// Microseconds for which the client polls before it sleeps; what the library does by default.
     #[arg(long)]
     poll_us: Option<u64>,
@@ -138,6 +141,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let poll = options.poll_us.map(Duration::from_micros);
     let transport = options.transport.name();
     let mut session = ClientSession::open_polling(&options.servers, transport, poll)?;
+    session.set_new_buffers(options.new_buffers);
     session.connect()?;
     let resident_bytes_before = resident_bytes_of("self")?;
     let mut rows = Vec::new();

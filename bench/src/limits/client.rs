@@ -8,6 +8,7 @@ use super::server::SERVE_ARGUMENT;
 use super::{open_worker, partner};
 use crate::load::measurement::{LatencyUs, latency_histogram};
 use crate::load::pinning::pinned;
+use farcache_client::zeroed_memory;
 use farcache_ucx_sys::{Body, Worker};
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -37,6 +38,8 @@ pub struct LimitsPlan {
     pub networks: Option<String>,
     /// Length of each measurement.
     pub duration: Duration,
+    /// Whether the client receives each large body into memory that is made anew.
+    pub new_buffers: bool,
     /// What to measure.
     pub scenarios: Vec<Scenario>,
 }
@@ -93,6 +96,7 @@ struct Replies {
     count: Cell<u64>,
     bytes_last: Cell<usize>,
     buffer: RefCell<Vec<u8>>,
+    new_buffers: bool,
     failure: RefCell<Option<io::Error>>,
 }
 
@@ -101,17 +105,16 @@ impl Replies {
         match body {
             Body::Eager(bytes) => {
                 let mut buffer = self.buffer.borrow_mut();
-                if buffer.len() < bytes.len() {
-                    buffer.resize(bytes.len(), 0);
-                }
+                grow(&mut buffer, bytes.len());
                 buffer[..bytes.len()].copy_from_slice(bytes);
                 self.arrived(bytes.len());
             }
             Body::Rendezvous(offer) => {
                 let mut buffer = self.buffer.take();
-                if buffer.len() < offer.bytes() {
-                    buffer.resize(offer.bytes(), 0);
+                if self.new_buffers {
+                    buffer = Vec::new();
                 }
+                grow(&mut buffer, offer.bytes());
                 offer.receive(buffer, move |received| match received {
                     Ok(buffer) => {
                         self.arrived(buffer.len());
@@ -126,6 +129,13 @@ impl Replies {
     fn arrived(&self, bytes: usize) {
         self.bytes_last.set(bytes);
         self.count.set(self.count.get() + 1);
+    }
+}
+
+/// Makes the buffer so long at least, in huge pages as the fabric's client does; what stood there is lost.
+fn grow(buffer: &mut Vec<u8>, bytes: usize) {
+    if buffer.len() < bytes {
+        *buffer = zeroed_memory(bytes);
     }
 }
 
@@ -153,7 +163,10 @@ struct Client {
 impl Client {
     fn start(plan: &LimitsPlan) -> io::Result<Self> {
         let (worker, library) = open_worker(plan.networks.as_deref())?;
-        let replies = Rc::new(Replies::default());
+        let replies = Rc::new(Replies {
+            new_buffers: plan.new_buffers,
+            ..Replies::default()
+        });
         worker
             .on_message(REPLY, {
                 let replies = replies.clone();

@@ -42,6 +42,8 @@ pub struct ClientSession {
     begun: VecDeque<Begun>,
     /// The value of the last blocking fetch, whose memory is used again.
     value: Vec<u8>,
+    /// Whether it is not.
+    new_buffers: bool,
     /// Memory for values that will be fetched: that of values fetched before.
     rooms: Vec<ReceiveBytes>,
     /// The same for multi-gets.
@@ -83,11 +85,17 @@ impl ClientSession {
             client: Client::new(&config).map_err(io::Error::other)?,
             begun: VecDeque::new(),
             value: Vec::new(),
+            new_buffers: false,
             rooms: Vec::new(),
             many: Vec::new(),
             eager_bytes_max: config.eager_bytes_max,
             registered: None,
         })
+    }
+
+    /// Whether each blocking fetch has the library make memory anew, instead of using that of the fetch before.
+    pub fn set_new_buffers(&mut self, new_buffers: bool) {
+        self.new_buffers = new_buffers;
     }
 
     /// Connects to every server.
@@ -175,6 +183,9 @@ fn absent() -> io::Error {
 
 impl Session for ClientSession {
     fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        if self.new_buffers {
+            self.value = Vec::new();
+        }
         match self.client.get_into(key, &mut self.value) {
             Ok(Some(_)) => {
                 see(&self.value);
