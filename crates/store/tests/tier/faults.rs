@@ -163,12 +163,11 @@ fn read_errors_are_misses_and_enough_of_them_end_the_service() {
     assert!(check(&store, &[1]) > 0);
 }
 
-/// Overwrites items in random order until something has happened; `before` comes before each hundred of them.
-fn overwrite_until(store: &Arc<Store>, has_happened: impl Fn() -> bool, before: impl Fn()) {
+/// Overwrites items in random order until something has happened.
+fn overwrite_until(store: &Arc<Store>, has_happened: impl Fn() -> bool) {
     let mut handle = store.handle();
     let mut state = 7u32;
     eventually("overwriting has that effect", || {
-        before();
         for _ in 0..100 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let number = (state >> 8) % KEYS;
@@ -189,11 +188,10 @@ fn cleaning_reads_once_more_what_could_not_be_read() {
     let store = open_small(&device);
     fill(&store, 0);
     // Nobody but the cleaner reads.
-    let is_cleaned = || stats(&store).segments_cleaned > 20;
-    overwrite_until(&store, is_cleaned, || device.fail_next_reads(2));
+    device.fail_next_reads(2);
+    overwrite_until(&store, || stats(&store).segments_cleaned > 20);
     let tier = stats(&store);
     assert_eq!((tier.items_lost, tier.read_errors), (0, 0), "{tier:?}");
-    device.fail_next_reads(0);
     assert!(check(&store, &[0, 1]) > 0);
 }
 
@@ -203,8 +201,7 @@ fn a_device_that_cleaning_cannot_read_goes_out_of_service() {
     let store = open_small(&device);
     fill(&store, 0);
     device.fail_reads(true);
-    let is_failed = || stats(&store).devices_failed == 1;
-    overwrite_until(&store, is_failed, || {});
+    overwrite_until(&store, || stats(&store).devices_failed == 1);
     let tier = stats(&store);
     assert!(tier.items_lost > 0 && tier.read_errors > 0, "{tier:?}");
     fill(&store, 2);
