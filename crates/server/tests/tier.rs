@@ -5,6 +5,7 @@ mod support;
 use rustix::process::Signal;
 use std::io::{BufRead, Read};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use support::{Client, Server};
 use tempfile::TempDir;
 
@@ -104,6 +105,47 @@ fn a_pipeline_that_waits_is_answered_in_order() {
     }
     let waits = client.stat("get_extstore");
     assert!(waits > READ as u64 / 2, "only {waits} came from the SSD");
+}
+
+/// Reads of each connection, one after the other, while others get what is in memory.
+const READS_EACH: usize = 25;
+
+#[test]
+fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
+    let (server, _directory) = tiered();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let hits = scope.spawn(|| {
+            let mut client = server.connect();
+            let mut hits = 0;
+            while !is_over.load(Relaxed) {
+                let number = ITEMS - 1 - hits % 16;
+                client.send(get(number).as_bytes());
+                expect_value(&mut client, number);
+                hits += 1;
+            }
+            hits
+        });
+        let mut clients: Vec<_> = (0..CONNECTIONS).map(|_| server.connect()).collect();
+        for round in 0..READS_EACH {
+            for (index, client) in clients.iter_mut().enumerate() {
+                client.send(get(round * CONNECTIONS + index).as_bytes());
+            }
+            // One leaves with its request, whether that waits for its turn, the device or a reply; its slot is used again.
+            clients[round] = server.connect();
+            for (index, client) in clients.iter_mut().enumerate() {
+                match index == round {
+                    true => assert_eq!(client.ask("mn").as_deref(), Some("MN")),
+                    false => expect_value(client, round * CONNECTIONS + index),
+                }
+            }
+        }
+        is_over.store(true, Relaxed);
+        let hits = hits.join().expect("all hits");
+        assert!(hits > 0, "nothing came from memory meanwhile");
+    });
+    let waits = server.connect().stat("get_extstore");
+    assert!(waits > (READS_EACH * CONNECTIONS) as u64 / 2, "{waits}");
 }
 
 /// Values that a client asks for together and does not take: far more than the memory for all reads.

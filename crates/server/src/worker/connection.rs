@@ -1,6 +1,7 @@
 //! One client's connection, as its worker keeps it.
 
 use super::device::Reads;
+use super::precedence::Record;
 use crate::connections::{ConnectionInfo, State};
 use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
@@ -45,6 +46,8 @@ pub(super) struct Connection {
     pub awaits_room: bool,
     /// Reads that its next request waits for.
     pub reads: Reads,
+    /// Whether it usually needs devices.
+    pub record: Record,
     /// Its replies wait until what they tell of is durable.
     pub is_held: bool,
     /// epoll tells nothing of its input while it waits.
@@ -78,6 +81,7 @@ impl Connection {
             closing: false,
             awaits_room: false,
             reads: Reads::None,
+            record: Record::default(),
             is_held: false,
             is_muted: false,
             watcher: None,

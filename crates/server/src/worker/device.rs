@@ -6,6 +6,7 @@
 
 use super::Worker;
 use super::connection::Connection;
+use super::precedence::{Piece, Precedence};
 use super::read;
 use super::resources::Resources;
 use farcache_store::{Durability, DurableMark, ReadId, StoreHandle};
@@ -44,12 +45,21 @@ pub enum Place {
     Message,
 }
 
+/// When devices are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// The sockets have just been looked at, and whoever goes first has been served.
+    Sockets,
+    /// They have not: the turn before has ended.
+    Turn,
+}
+
 /// Everyone who waits at one worker.
 #[derive(Default)]
 pub struct Waits {
     places: HashMap<ReadId, Place>,
-    /// Reads that have ended and whose requests have yet to go on, the oldest first.
-    ended: VecDeque<ReadId>,
+    /// What is to be done for them, and who goes first.
+    pub(super) precedence: Precedence,
     /// Where the store tells of them; kept for its memory.
     done: Vec<ReadId>,
     /// Connections whose replies are held back, in the order of their marks.
@@ -132,7 +142,10 @@ pub(super) fn stage(connection: &mut Connection, resources: &Resources) -> bool 
 /// The next request of a connection needs a device.
 pub(super) fn await_reads(connection: &mut Connection, resources: &mut Resources) {
     match resources.start_reads(Place::Connection(connection.slot)) {
-        Some(id) => connection.reads = Reads::UnderWay(id),
+        Some(id) => {
+            connection.reads = Reads::UnderWay(id);
+            connection.record.note_device();
+        }
         None => connection.closing = true,
     }
 }
@@ -157,27 +170,22 @@ impl Worker {
     }
 
     /// Lets those go on whose reads have ended.
-    pub(super) fn poll_devices(&mut self) {
-        if self.resources.waits.places.is_empty() && !self.has_ended_reads() {
+    pub(super) fn poll_devices(&mut self, after: After) {
+        if self.resources.waits.places.is_empty() && !self.has_pieces() {
             return;
         }
         let waits = &mut self.resources.waits;
         self.resources.store.poll_reads(&mut waits.done);
-        waits.ended.extend(waits.done.drain(..));
-        for _ in 0..ENDED_PER_TURN {
-            let Some(id) = self.resources.waits.ended.pop_front() else {
-                return;
-            };
-            self.go_on(id);
-        }
+        let ended = waits.done.drain(..).map(Piece::Ended);
+        waits.precedence.pieces.extend(ended);
+        self.do_pieces(match (self.has_precedence(), after) {
+            (false, _) => ENDED_PER_TURN,
+            (true, After::Sockets) => 1,
+            (true, After::Turn) => 0,
+        });
     }
 
-    /// Whether requests can go on at once.
-    pub(super) fn has_ended_reads(&self) -> bool {
-        !self.resources.waits.ended.is_empty()
-    }
-
-    fn go_on(&mut self, id: ReadId) {
+    pub(super) fn go_on(&mut self, id: ReadId) {
         match self.resources.waits.places.remove(&id) {
             Some(Place::Connection(slot)) => self.on_reads_ended(slot, id),
             Some(Place::Datagram) => self.resume_datagram(id),

@@ -1,6 +1,7 @@
 //! Ending: answers what has arrived, sends what waits, then closes everything.
 
 use super::Worker;
+use super::device::After;
 use rustix::event::epoll::EventFlags;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ impl Worker {
                 self.dispatch(event);
             }
             self.events = events;
-            self.poll_devices();
+            self.poll_devices(After::Sockets);
             self.resume_unfinished();
             self.resources.store.quiescent();
             self.close_all_but_unsent();

@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Outcome};
 use super::device;
+use super::precedence;
 use super::reply;
 use super::resources::{Resources, context};
 use crate::fabric::life_line::Caller;
@@ -49,6 +50,8 @@ pub(super) fn run(
     }
     if status == Status::AwaitDevice {
         device::await_reads(connection, resources);
+    } else if !is_staged {
+        precedence::note_memory(connection, resources);
     }
     if is_staged {
         resources.store.unstage();

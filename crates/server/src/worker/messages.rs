@@ -5,6 +5,7 @@
 //! the sockets have been silent. Before it sleeps it arms the port, whose descriptor is then in its
 //! epoll set, once.
 
+use super::device::After;
 use super::{PORT, Worker};
 use crate::fabric::engine::Engine;
 use farcache_fabric::Arming;
@@ -77,12 +78,13 @@ impl Worker {
         if !self.uses_messages() {
             return false;
         }
+        let lets_sockets_first = self.lets_sockets_first();
         let Some(messages) = &mut self.messages else {
             return false;
         };
         let has_moved = messages.engine.turn(&mut self.resources);
         messages.has_moved |= has_moved;
-        if messages.turns_left > 0 && self.unfinished.is_empty() {
+        if messages.turns_left > 0 && self.unfinished.is_empty() && !lets_sockets_first {
             messages.turns_left -= 1;
             if has_moved {
                 self.resources.store.quiescent();
@@ -162,7 +164,7 @@ impl Worker {
             .is_some_and(|messages| messages.engine.has_parked())
             && std::time::Instant::now() < deadline
         {
-            self.poll_devices();
+            self.poll_devices(After::Sockets);
             self.on_durable();
             self.resources.store.quiescent();
             rustix::thread::sched_yield();

@@ -11,6 +11,7 @@ mod idle;
 pub mod mailbox;
 mod messages;
 mod polling;
+mod precedence;
 mod read;
 mod reply;
 pub mod resources;
@@ -22,6 +23,7 @@ use crate::fabric::ServerPort;
 use crate::fabric::engine::Engine;
 use crate::shared::Shared;
 use connection::{Connection, Outcome};
+use device::After;
 use farcache_store::ReadId;
 use mailbox::Mailbox;
 use messages::Messages;
@@ -147,7 +149,7 @@ impl Worker {
     /// Waits for something to do and does it.
     fn turn(&mut self) {
         if self.messages.is_some() {
-            self.poll_devices();
+            self.poll_devices(After::Turn);
         }
         if self.serve_messages() {
             return;
@@ -155,7 +157,7 @@ impl Worker {
         let events = self.wait();
         self.dispatch_all(&events);
         self.events = events;
-        self.poll_devices();
+        self.poll_devices(After::Sockets);
         self.resume_unfinished();
         self.resources.store.quiescent();
         self.close_silent();
@@ -182,7 +184,7 @@ impl Worker {
 
     /// Whether something is left over from the turn before.
     fn has_more_to_do(&self) -> bool {
-        !self.unfinished.is_empty() || self.has_ended_reads()
+        !self.unfinished.is_empty() || self.has_pieces()
     }
 
     /// That which counts now.
@@ -236,7 +238,10 @@ impl Worker {
             device::READS => {}
             device::DURABLE => self.on_durable(),
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
-            slot => self.serve(slot as usize, event.flags),
+            slot => match self.awaits_requests(event) {
+                Some(slot) if self.defer(slot) => {}
+                _ => self.serve(slot as usize, event.flags),
+            },
         }
     }
 

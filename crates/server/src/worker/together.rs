@@ -71,6 +71,7 @@ impl Worker {
         let mut ready = std::mem::take(&mut together.ready);
         for event in events {
             match self.awaits_requests(event) {
+                Some(slot) if self.defer(slot) => {}
                 Some(slot) => ready.push(slot),
                 None => self.dispatch(event),
             }
@@ -84,7 +85,7 @@ impl Worker {
     }
 
     /// The connection that an event tells of, if it waits for nothing but requests.
-    fn awaits_requests(&mut self, event: &Event) -> Option<usize> {
+    pub(super) fn awaits_requests(&mut self, event: &Event) -> Option<usize> {
         let (name, flags) = (event.data.u64(), event.flags);
         if name >= DATAGRAMS || flags != EventFlags::IN {
             return None;
