@@ -310,10 +310,14 @@ impl Tier {
         }
     }
 
-    /// Bytes that are kept free for deaths in a segment being assembled.
+    /// Bytes that all deaths take that wait.
     pub fn death_bytes(&self) -> u64 {
-        let deaths = self.deaths_to_tell(&self.assembler());
-        death_bytes(deaths, self.slots.segment_bytes() as usize) as u64
+        (self.deaths_to_tell(&self.assembler()) * DEATH_BYTES) as u64
+    }
+
+    /// Deaths that a segment has room for which tells of nothing else.
+    pub fn death_room(&self) -> usize {
+        (self.slots.segment_bytes() as usize - HEADER_BYTES) / (DEATH_COPIES * DEATH_BYTES)
     }
 
     /// Deaths for which the next segment has a place, those that are told for the second time among them.

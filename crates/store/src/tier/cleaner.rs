@@ -96,7 +96,7 @@ impl Flusher {
     /// Whether enough slots are free or will be; one of them has to take the deaths of the others.
     fn has_enough_slots(&self) -> bool {
         let (free, _) = self.tier().slots.counts();
-        let untold = self.slots_untold().saturating_sub(1);
+        let untold = self.slots_tellable().saturating_sub(1);
         free + self.slots_told_of() + untold >= self.tier().slots_wanted()
     }
 
@@ -117,7 +117,7 @@ impl Flusher {
 
     /// Whether slots will come free by what is being written, or by writing deaths.
     pub(super) fn has_prospects(&self) -> bool {
-        self.awaits_slots() || self.slots_untold() >= UNTOLD_MIN
+        self.awaits_slots() || self.slots_tellable() >= UNTOLD_MIN
     }
 
     /// Whether slots will come free, or can be looked at, by what is being written alone.
@@ -129,7 +129,7 @@ impl Flusher {
     pub(super) fn write_deaths_for_slots(&mut self) {
         let (free, _) = self.tier().slots.counts();
         let is_short = free + self.slots_told_of() < self.tier().slots_wanted();
-        let is_gain = self.slots_untold() >= UNTOLD_MIN;
+        let is_gain = self.slots_tellable() >= UNTOLD_MIN;
         let tier = self.tier();
         if is_short && is_gain && tier.flusher.queued() == 0 {
             tier.open_for_deaths(&self.core, Source::Deaths);
@@ -140,7 +140,9 @@ impl Flusher {
     /// False if nothing is worth cleaning and nothing may be evicted.
     fn clean_one(&mut self) -> bool {
         if self.has_only_last_slot() {
-            return self.clean_into_last_slot() || self.evict_one(Fate::Drop);
+            return self.clean_into_last_slot()
+                || self.retire_one_dead()
+                || self.evict_one(Fate::Drop);
         }
         if let Some(slot) = self.sparsest() {
             self.tier().counters.segments_cleaned.add(1);
@@ -187,7 +189,7 @@ impl Flusher {
         let mut segments = self.shrinkable(LAST_SLOT_LIVE_MAX);
         segments.sort_unstable();
         let chosen: Vec<(u64, u32)> = segments.into_iter().take_while(fits).collect();
-        let is_gain = chosen.len() as u32 + self.slots_untold() >= UNTOLD_MIN;
+        let is_gain = chosen.len() as u32 + self.slots_tellable() >= UNTOLD_MIN;
         if chosen.is_empty() || !is_gain || !tier.open_for_deaths(&self.core, Source::Deaths) {
             return false;
         }
@@ -196,6 +198,22 @@ impl Flusher {
             self.clean(slot, Fate::Keep);
         }
         self.tier().seal_open();
+        true
+    }
+
+    /// Retires a segment in which nothing is alive though it tells of deaths that must be told again, where too many deaths wait
+    /// for the slot that is left: those in the segment itself need not be told any more. False if that is not so, or there is none.
+    fn retire_one_dead(&mut self) -> bool {
+        if self.has_prospects() {
+            return false;
+        }
+        let slots = &self.tier().slots;
+        let dead = self.settled_slots();
+        let dead = dead.filter(|&slot| slots.slot(slot).live_items() == 0);
+        let Some(slot) = dead.min_by_key(|&slot| self.deaths_needed(slot)) else {
+            return false;
+        };
+        self.retire_slot(slot);
         true
     }
 

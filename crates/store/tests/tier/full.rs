@@ -67,3 +67,55 @@ fn an_orderly_stop_drops_what_has_no_room_and_writes_little_more_than_memory_hol
     let store = open(&device);
     assert_eq!(stats(&store).items_recovered, items);
 }
+
+/// Stores small items, more than the device holds, deletes them all, and stores again.
+fn delete_everything_and_go_on(evict: bool, step: u32) {
+    const SMALL: u32 = 40_000;
+    const AFTERWARDS: u32 = 700;
+    let device = device(2 << 20);
+    let config = StoreConfig {
+        evict,
+        ..config(512 << 10)
+    };
+    let store = Store::open(config, tier(&device)).unwrap();
+    let mut handle = store.handle();
+    for number in 0..SMALL {
+        // With eviction off what has no room is refused.
+        let _ = handle.set(&key(number), b"small", &SetOptions::default());
+        handle.quiescent();
+    }
+    assert!(store.sync_tier(PATIENCE));
+    for number in 0..SMALL {
+        let number = number * step % SMALL;
+        let _ = handle.delete(&key(number), &DeleteOptions::default());
+        handle.quiescent();
+    }
+    assert!(store.sync_tier(PATIENCE));
+    assert_eq!(store.stats().items, 0);
+    let lost_power = FaultyDevice::with_contents(device.contents_after_power_loss(|| false));
+    let recovered = stats(&open(&Arc::new(lost_power))).items_recovered;
+    assert_eq!(recovered, 0, "what was deleted stays deleted");
+    for number in 0..AFTERWARDS {
+        let value = value(number, 1, 1000);
+        eventually("there is room again", || {
+            let outcome = handle.set(&key(number), &value, &SetOptions::default());
+            handle.quiescent();
+            outcome.is_ok()
+        });
+    }
+    assert!(store.sync_tier(PATIENCE));
+    let found = |number: &u32| get(&mut handle, *number).is_some();
+    let found = (0..AFTERWARDS).filter(found).count() as u32;
+    assert!(found == AFTERWARDS, "{found} {:?}", stats(&store));
+}
+
+/// Their deaths take a good part of the slots to be told, and the deaths of whole segments, which give slots back, come behind them.
+#[test]
+fn deleting_everything_leaves_a_device_that_can_be_written() {
+    for evict in [true, false] {
+        // In the order of storing, and scattered.
+        for step in [1, 7919, 1, 7919] {
+            delete_everything_and_go_on(evict, step);
+        }
+    }
+}

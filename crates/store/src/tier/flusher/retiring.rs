@@ -1,7 +1,8 @@
 //! From a dead segment to a slot that can be written again.
 
 use super::Flusher;
-use crate::tier::format::{Death, WHOLE_SEGMENT};
+use crate::tier::assembler::DEATH_SLOTS;
+use crate::tier::format::Death;
 use crate::tier::table::Table;
 use std::sync::Arc;
 
@@ -24,10 +25,7 @@ impl Flusher {
         for death in self.deaths_to_carry(table) {
             tier.deaths.note(*death);
         }
-        tier.deaths.note(Death {
-            write_number,
-            item: WHOLE_SEGMENT,
-        });
+        tier.deaths.note_end(write_number);
         let waiting = Waiting {
             head: slot,
             run: tier.slots.slot(slot).run(),
@@ -92,5 +90,20 @@ impl Flusher {
         let told = self.tier().deaths.told();
         let waiting = self.waiting.iter().filter(|waiting| waiting.death > told);
         waiting.map(|waiting| waiting.run).sum()
+    }
+
+    /// Those of them whose deaths the next segment has room for, with all that must be told before; where there is a slot beside the
+    /// last one, all of them. Should the last slot be used without giving another one back, nothing could be written any more.
+    pub(in crate::tier) fn slots_tellable(&self) -> u32 {
+        let tier = self.tier();
+        if tier.slots.counts().0 > DEATH_SLOTS {
+            return self.slots_untold();
+        }
+        let (told, room) = (tier.deaths.told(), tier.death_room());
+        let is_tellable = |waiting: &&Waiting| {
+            waiting.death > told && tier.deaths.pending_through(waiting.death) <= room
+        };
+        let tellable = self.waiting.iter().filter(is_tellable);
+        tellable.map(|waiting| waiting.run).sum()
     }
 }

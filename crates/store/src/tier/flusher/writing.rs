@@ -4,7 +4,6 @@ use super::door::Job;
 use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
 use crate::tier::assembler::{Source, put_header};
-use crate::tier::format::{Death, WHOLE_SEGMENT};
 use crate::tier::mover::{Fate, Leaving};
 use crate::tier::options::TierEventKind;
 use crate::tier::slots::SlotState;
@@ -214,10 +213,7 @@ impl Flusher {
             self.tier().deaths.note(death);
         }
         let tier = self.tier();
-        tier.deaths.note(Death {
-            write_number: number,
-            item: WHOLE_SEGMENT,
-        });
+        tier.deaths.note_end(number);
         tier.slots.empty(slot, || self.core.epochs.retire());
         tier.slots.close(slot, run);
         self.end_gap();
