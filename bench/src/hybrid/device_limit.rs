@@ -3,7 +3,7 @@
 use crate::load::measurement::{LatencyUs, latency_histogram};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::{pread, pwrite};
 use serde::Serialize;
 use std::io;
@@ -91,6 +91,27 @@ impl Aligned {
     fn bytes(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..][..self.bytes]
     }
+}
+
+/// Millions of bytes a second that a new file takes: the room for it has been taken, as for a server's, but nothing has been written there
+/// before. It is removed again.
+///
+/// # Errors
+/// Those of the file system; some have no direct I/O.
+pub fn write_new_file(path: &Path, bytes: u64) -> io::Result<f64> {
+    // It need not be there.
+    let _ = std::fs::remove_file(path);
+    let written = write_into_new_file(path, bytes);
+    // It may never have come to be.
+    let _ = std::fs::remove_file(path);
+    written
+}
+
+fn write_into_new_file(path: &Path, bytes: u64) -> io::Result<f64> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::DIRECT | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
+    write_all(&file, bytes)
 }
 
 fn write_all(file: &OwnedFd, bytes: u64) -> io::Result<f64> {
@@ -210,6 +231,18 @@ impl PageReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_file_is_written_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        // Some file systems for temporary files have no direct I/O.
+        match write_new_file(&path, 2 << 20) {
+            Ok(megabytes_per_s) => assert!(megabytes_per_s > 0.0),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::InvalidInput),
+        }
+        assert!(!path.exists());
+    }
 
     #[test]
     fn memory_is_aligned() {

@@ -6,6 +6,7 @@ mod loading;
 mod overwriting;
 mod reading;
 mod subject;
+mod write_out;
 
 use super::Scope;
 use super::table::{Row, Table, Wanted};
@@ -26,8 +27,10 @@ const DEVICE_TIME: Duration = Duration::from_secs(1);
 /// A part of the tier's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// Storing more than memory holds, finding all of it, and stopping.
+    /// Storing more than memory holds, and finding all of it.
     Load,
+    /// What is written to the SSD a second, while items are stored and at an orderly stop, in turns with writing to the device itself.
+    WriteOut,
     /// Gets from the SSD, in turns with reads of the device itself, and hits in memory beside them.
     Reads,
     /// What is written to the SSD while items are overwritten.
@@ -36,7 +39,7 @@ pub enum Part {
 
 impl Part {
     /// Every part.
-    pub const ALL: [Part; 3] = [Part::Load, Part::Reads, Part::Overwriting];
+    pub const ALL: [Part; 4] = [Part::Load, Part::WriteOut, Part::Reads, Part::Overwriting];
 }
 
 impl Scope {
@@ -66,6 +69,9 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
         (0..scope.rounds).try_for_each(|round| ground.load(round, table))?;
     }
     for value_bytes in scope.value_bytes() {
+        if scope.tier_parts.contains(&Part::WriteOut) {
+            ground.write_out(value_bytes, table)?;
+        }
         if scope.tier_parts.contains(&Part::Reads) {
             ground.reads(value_bytes, table)?;
         }
@@ -97,12 +103,21 @@ impl<'l> Ground<'l> {
             eprintln!("tier, load, round {round} of {rounds}: {}", product.name());
             for value_bytes in self.scope.value_bytes() {
                 let subject = self.subject(product, value_bytes);
-                subject.spilled_by_half(&device, table)?;
+                subject.spilled_by_half(table)?;
             }
             self.subject(product, POPULAR_BYTES)
                 .spilled_four_times(table)?;
         }
         Ok(())
+    }
+
+    fn write_out(self, value_bytes: usize, table: &mut Table) -> io::Result<()> {
+        if !self.scope.products.contains(&Product::Farcached) {
+            return Ok(());
+        }
+        eprintln!("tier, write-out, {} KB", value_bytes >> 10);
+        self.subject(Product::Farcached, value_bytes)
+            .write_out(self.scope.turns, table)
     }
 
     fn reads(self, value_bytes: usize, table: &mut Table) -> io::Result<()> {
