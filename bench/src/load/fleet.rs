@@ -20,6 +20,8 @@ pub struct Fleet {
     connections: Vec<Connection>,
     poller: Poller,
     ready: Vec<usize>,
+    /// Connections served in a turn at most; the others are next.
+    served_max: usize,
     /// Time spent finding nothing ready, in nanoseconds.
     idle_ns: u64,
     spin: bool,
@@ -53,11 +55,18 @@ impl Fleet {
             connections,
             poller,
             ready: Vec::new(),
+            served_max: usize::MAX,
             idle_ns: 0,
             spin,
             batch: Batch::new(TOGETHER_MAX as u32).ok().map(Box::new),
             results: Vec::new(),
         })
+    }
+
+    /// Serves no more than so many connections in a turn, so that the client can do other things in between.
+    pub fn serve_at_most(mut self, served_max: usize) -> Self {
+        self.served_max = served_max;
+        self
     }
 
     /// The connections.
@@ -104,16 +113,19 @@ impl Fleet {
         } else {
             wait_ns_max.min(SLEEP_NS_MAX)
         };
-        self.ready.clear();
         let looked_ns = clock.now_ns();
-        self.poller.wait(timeout_ns, &mut self.ready)?;
-        let now_ns = clock.now_ns();
+        let mut now_ns = looked_ns;
         if self.ready.is_empty() {
-            self.idle_ns += now_ns - looked_ns;
+            self.poller.wait(timeout_ns, &mut self.ready)?;
+            now_ns = clock.now_ns();
+            if self.ready.is_empty() {
+                self.idle_ns += now_ns - looked_ns;
+            }
+            self.ready.sort_unstable();
         }
-        self.ready.sort_unstable();
-        let ready = std::mem::take(&mut self.ready);
-        let served = ready.chunks(TOGETHER_MAX).try_for_each(|tokens| {
+        let mut ready = std::mem::take(&mut self.ready);
+        let count = ready.len().min(self.served_max);
+        let served = ready[..count].chunks(TOGETHER_MAX).try_for_each(|tokens| {
             if tokens.len() == 1 {
                 return self.serve_one(tokens[0], clock, done, next);
             }
@@ -124,6 +136,7 @@ impl Fleet {
                     .try_for_each(|&token| self.serve_one(token, clock, done, next)),
             }
         });
+        ready.drain(..count);
         self.ready = ready;
         served.map(|()| now_ns)
     }

@@ -9,6 +9,7 @@ pub mod measurement;
 pub mod open_loop;
 pub mod pinning;
 pub mod poller;
+pub mod probe;
 pub mod protocol;
 pub mod run_limits;
 pub mod runner;
