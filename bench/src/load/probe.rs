@@ -122,7 +122,7 @@ fn now_ns() -> u64 {
 }
 
 /// Receives once; also tells when the kernel had the last of it.
-fn receive_with_time(to: Receiving<'_>, control: &mut Vec<u8>) -> (io::Result<usize>, u64) {
+fn receive_with_time(to: Receiving<'_>, control: &mut [u8]) -> (io::Result<usize>, u64) {
     let mut room = [IoSliceMut::new(to.room)];
     let socket = to.socket.as_raw_fd();
     let flags = MsgFlags::empty();
