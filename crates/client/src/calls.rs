@@ -232,7 +232,11 @@ impl Client {
     /// # Errors
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
-        self.done(Operation::Store(store))
+        match self.shared.store_alone(&store) {
+            Some(LoneEnd::Answered(cas)) => Ok(cas),
+            Some(LoneEnd::Complete(completion)) => cas_of(completion.outcome),
+            None => self.done(Operation::Store(store)),
+        }
     }
 
     /// Stores many values at once; returns how each ended, in order.

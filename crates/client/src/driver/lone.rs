@@ -1,26 +1,57 @@
-//! The short way of a get whose caller waits, with nothing else under way: from the call to the network and from the network to
-//! the caller's room in one go.
+//! The short way of a get or a store whose caller waits, with nothing else under way: from the call to the network and from the network
+//! to the caller in one go.
 
 use super::{Driver, Shared, clock};
 use crate::calls::ItemInfo;
-use crate::engine::{LoneGet, LoneStage};
-use crate::operation::Completion;
+use crate::engine::{Lone, LoneGet, LoneStage};
+use crate::operation::{Completion, Store};
+use farcache_fabric::{Kind, Payload};
 use std::sync::atomic::Ordering;
 
-/// Looks at the network before a get goes on as an operation like all others: some 3 us, in which a small answer comes.
+/// Looks at the network before a request goes on as an operation like all others: some 3 us, in which a small answer comes.
 const LOOKS_MAX: u32 = 128;
 
-/// How a lone get ended.
-pub(crate) enum LoneEnd {
-    /// The value is in its room, or there is none.
-    Answered(Option<ItemInfo>),
+/// How a lone request ended.
+pub(crate) enum LoneEnd<T> {
+    /// It was answered plainly.
+    Answered(T),
     /// As an operation like others.
     Complete(Completion),
 }
 
 impl Shared {
     /// Gets a value into `room`, if that can go the short way; otherwise nothing has happened.
-    pub(crate) fn get_alone(&self, key: &[u8], room: &mut Vec<u8>) -> Option<LoneEnd> {
+    pub(crate) fn get_alone(
+        &self,
+        key: &[u8],
+        room: &mut Vec<u8>,
+    ) -> Option<LoneEnd<Option<ItemInfo>>> {
+        self.run_alone(
+            |driver, now_us, is_wanted| driver.get_alone(key, room, now_us, is_wanted),
+            |stage| match stage {
+                LoneStage::Found { flags, cas } => Some(ItemInfo { flags, cas }),
+                _ => None,
+            },
+        )
+    }
+
+    /// Stores a value and tells its CAS token, if that can go the short way; otherwise nothing has happened.
+    pub(crate) fn store_alone(&self, store: &Store<'_>) -> Option<LoneEnd<u64>> {
+        self.run_alone(
+            |driver, now_us, is_wanted| driver.store_alone(store, now_us, is_wanted),
+            |stage| match stage {
+                LoneStage::Stored { cas } => cas,
+                _ => unreachable!("a store ends with nothing else"),
+            },
+        )
+    }
+
+    #[inline]
+    fn run_alone<T>(
+        &self,
+        run: impl FnOnce(&mut Driver, u64, &dyn Fn() -> bool) -> Option<LoneStage>,
+        answer: impl FnOnce(LoneStage) -> T,
+    ) -> Option<LoneEnd<T>> {
         if self.has_progress_thread {
             return None;
         }
@@ -30,17 +61,12 @@ impl Shared {
             return None;
         }
         let is_wanted = || self.wanted.load(Ordering::Relaxed) > 0;
-        match guard.get_alone(key, room, now_us, is_wanted)? {
-            LoneStage::Found { flags, cas } => {
-                Some(LoneEnd::Answered(Some(ItemInfo { flags, cas })))
-            }
-            LoneStage::Missing => Some(LoneEnd::Answered(None)),
-            LoneStage::UnderWay => unreachable!("it has been adopted"),
+        Some(match run(&mut guard, now_us, &is_wanted)? {
             LoneStage::Adopted(ticket) => {
-                let wait = self.wait_for(guard, |engine| engine.fetch(ticket));
-                Some(LoneEnd::Complete(wait))
+                LoneEnd::Complete(self.wait_for(guard, |engine| engine.fetch(ticket)))
             }
-        }
+            stage => LoneEnd::Answered(answer(stage)),
+        })
     }
 }
 
@@ -53,28 +79,57 @@ impl Driver {
         now_us: u64,
         is_wanted: impl Fn() -> bool,
     ) -> Option<LoneStage> {
-        if self.connecting > 0 || !self.fabric_inbox.is_empty() {
-            return None;
-        }
-        let (port, engine) = (self.fabric.as_mut()?, &mut self.engine);
-        let route = engine.begin_lone_get(key)?;
+        let is_quiet = self.is_quiet();
+        let port = self.fabric.as_mut().filter(|_| is_quiet)?;
+        let route = self.engine.begin_lone(key)?;
         port.send_get(route.peer, route.opaque, key);
-        let mut get = LoneGet::new(route, room, now_us);
+        Some(self.await_lone(LoneGet::new(route, room, now_us), now_us, is_wanted))
+    }
+
+    #[inline]
+    fn store_alone(
+        &mut self,
+        store: &Store<'_>,
+        now_us: u64,
+        is_wanted: impl Fn() -> bool,
+    ) -> Option<LoneStage> {
+        let is_quiet = self.is_quiet();
+        let port = self.fabric.as_mut().filter(|_| is_quiet)?;
+        let store = self
+            .engine
+            .begin_lone_store(store, &mut self.lone_packet, now_us)?;
+        let payload = Payload::Packets(&self.lone_packet);
+        port.send(store.peer(), Kind::Packets, 0, payload);
+        Some(self.await_lone(store, now_us, is_wanted))
+    }
+
+    /// Whether nothing has come that must be handled first.
+    fn is_quiet(&self) -> bool {
+        self.connecting == 0 && self.fabric_inbox.is_empty()
+    }
+
+    #[inline]
+    fn await_lone(
+        &mut self,
+        mut lone: impl Lone,
+        now_us: u64,
+        is_wanted: impl Fn() -> bool,
+    ) -> LoneStage {
+        let (port, engine) = (self.fabric.as_mut().expect("it was sent"), &mut self.engine);
         let mut looks = 0;
-        while get.stage == LoneStage::UnderWay {
+        while lone.stage() == LoneStage::UnderWay {
             port.progress_with(&mut self.fabric_inbox, &mut |message| {
-                get.message(engine, message);
+                lone.message(engine, message);
                 true
             });
             looks += 1;
             if !self.fabric_inbox.is_empty() || looks == LOOKS_MAX || is_wanted() {
-                get.adopt(engine);
+                lone.adopt(engine);
             }
         }
-        let stage = get.stage;
         if !self.fabric_inbox.is_empty() || self.engine.has_actions() {
             self.turn(now_us);
         }
-        Some(stage)
+        lone.stage()
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `turn` | moves everything that can be moved, once |
 //! | `arrivals` | connections that have been made, or not |
-//! | `lone` | the short way of a get with nothing else under way |
+//! | `lone` | the short way of a get or store with nothing else under way |
 //! | `shared` | the lock around it, and how threads wait together |
 //! | `progress` | a thread that moves operations for which nobody waits |
 //! | `bell` | wakes a sleeping thread |
@@ -49,6 +49,8 @@ pub(crate) struct Driver {
     /// Memory to be registered with the fabric.
     lent: Vec<Arc<LentMemory>>,
     fabric_inbox: ClientInbox,
+    /// The last store that went the short way; kept for its memory.
+    lone_packet: Vec<u8>,
     connector: Arc<Connector>,
     arrivals: (Sender<Arrival>, Receiver<Arrival>),
     /// Attempts that have not arrived.
@@ -100,6 +102,7 @@ impl Driver {
             fabric: None,
             lent: Vec::new(),
             fabric_inbox: Inbox::default(),
+            lone_packet: Vec::new(),
             connector: Arc::new(connector),
             arrivals: channel(),
             connecting: 0,

@@ -1,20 +1,20 @@
-//! One get with nothing else under way, whose caller waits for it: the answer goes from where the network has put it to the
-//! caller's room, past slot and queue.
+//! One get or store with nothing else under way, whose caller waits for it: the request goes straight to the network, and the answer
+//! from where the network has put it to the caller, past slot and queue.
 //!
-//! The get has the number of the slot that would be taken next, and does not take it. Whatever comes that is not the plain
-//! answer, or nothing for a while, makes it an operation like all others: [`LoneGet::adopt`].
+//! The request has the number of the slot that would be taken next, and does not take it. Whatever comes that is not the plain
+//! answer, or nothing for a while, makes it an operation like all others: [`Lone::adopt`].
 
 use super::server::Stage;
-use super::slots::NO_DEADLINE;
+use super::slots::{NO_DEADLINE, Slot};
 use super::{Engine, Ticket};
 use farcache_base::limits::KEY_BYTES_MAX;
-use farcache_fabric::{Kind, Peer, Whole};
+use farcache_fabric::{Frame, Kind, Peer, Whole};
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Opcode, Status};
 
 /// Bytes of a value's packet in front of the value: header and flags.
 const VALUE_HEAD_BYTES: usize = HEADER_BYTES + 4;
 
-/// Where a lone get goes, and its number.
+/// Where a lone request goes, and its number.
 #[derive(Clone, Copy, Debug)]
 pub struct LoneRoute {
     /// The server's port.
@@ -25,7 +25,7 @@ pub struct LoneRoute {
     slot: usize,
 }
 
-/// What is known of a lone get.
+/// What is known of a lone request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneStage {
     /// Nothing has come.
@@ -39,8 +39,25 @@ pub enum LoneStage {
     },
     /// There is none.
     Missing,
+    /// The value is stored.
+    Stored {
+        /// The item's CAS token.
+        cas: u64,
+    },
     /// It goes on as an operation like others.
     Adopted(Ticket),
+}
+
+/// A request that nothing else is under way with.
+pub trait Lone {
+    /// How far it is.
+    fn stage(&self) -> LoneStage;
+
+    /// Takes a message that has come.
+    fn message(&mut self, engine: &mut Engine, message: Whole<'_>);
+
+    /// Makes it an operation like all others, if nothing has come.
+    fn adopt(&mut self, engine: &mut Engine);
 }
 
 /// A get that nothing else is under way with.
@@ -49,8 +66,7 @@ pub struct LoneGet<'a> {
     route: LoneRoute,
     room: &'a mut Vec<u8>,
     now_us: u64,
-    /// How far it is.
-    pub stage: LoneStage,
+    stage: LoneStage,
 }
 
 /// What a message says of a lone get.
@@ -64,10 +80,10 @@ enum Said<'a> {
 }
 
 impl Engine {
-    /// Begins a get, if nothing else is under way or waits, and its server can be asked over the fabric at once. It must be
+    /// Begins a request for this key, if nothing else is under way or waits, and its server can be asked over the fabric at once. It must be
     /// sent before anything else happens here.
     #[inline]
-    pub fn begin_lone_get(&mut self, key: &[u8]) -> Option<LoneRoute> {
+    pub fn begin_lone(&mut self, key: &[u8]) -> Option<LoneRoute> {
         let is_quiet = self.outstanding == 0
             && self.arriving == 0
             && self.listed.is_empty()
@@ -98,6 +114,62 @@ impl Engine {
     }
 }
 
+impl LoneRoute {
+    /// Header, rest of the head and value of the packet that a message is, if that is nothing but the answer to this request.
+    #[inline]
+    pub(super) fn answer<'m>(
+        &self,
+        engine: &Engine,
+        message: &Whole<'m>,
+        (opcode, head_bytes_max): (Opcode, usize),
+    ) -> Option<(Header, &'m [u8], &'m [u8])> {
+        let Whole { frame, head, body } = *message;
+        let is_its = frame.kind == Kind::Packets && engine.servers[self.server].sends(frame);
+        if !is_its {
+            return None;
+        }
+        let (head, value) = match head {
+            [] => body.split_at_checked(head_bytes_max.min(body.len()))?,
+            _ => (head, body),
+        };
+        let (header, extras) = head.split_first_chunk::<HEADER_BYTES>()?;
+        let header = Header::decode(header);
+        let is_answer = header.magic == MAGIC_RESPONSE
+            && header.opcode == opcode as u8
+            && header.opaque == self.opaque
+            && header.key_len == 0
+            && header.body_len as usize == extras.len() + value.len();
+        is_answer.then_some((header, extras, value))
+    }
+
+    /// The request has been answered by the message with this frame.
+    #[inline]
+    pub(super) fn conclude(&self, engine: &mut Engine, frame: &Frame, now_us: u64) {
+        engine.now_us = engine.now_us.max(now_us);
+        engine.hear(self.server, frame);
+        engine.slots.renew(self.slot);
+    }
+
+    /// Takes the slot whose number the request, begun at `now_us`, has had all along.
+    pub(super) fn take_slot<'e>(
+        &self,
+        engine: &'e mut Engine,
+        opcode: Opcode,
+        now_us: u64,
+    ) -> (&'e mut Slot, Ticket) {
+        engine.now_us = engine.now_us.max(now_us);
+        let limit_us = now_us.saturating_add(engine.settings.timeout_us);
+        let taken = engine.slots.take(limit_us.min(NO_DEADLINE - 1));
+        assert_eq!(taken, Some(self.slot), "nobody else has taken it meanwhile");
+        engine.expect_answer(self.server);
+        let state = engine.slots.at(self.slot);
+        state.opcode = opcode;
+        state.server = self.server;
+        state.answer_due = true;
+        (state, Ticket(self.opaque))
+    }
+}
+
 impl<'a> LoneGet<'a> {
     /// The get that was begun at `now_us`; its value goes to `room`, whose bytes are of no interest.
     pub fn new(route: LoneRoute, room: &'a mut Vec<u8>, now_us: u64) -> Self {
@@ -109,43 +181,15 @@ impl<'a> LoneGet<'a> {
         }
     }
 
-    /// Takes a message that has come.
-    #[inline]
-    pub fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
-        if self.stage == LoneStage::UnderWay {
-            if let Some(said) = self.said(engine, &message) {
-                return self.end(engine, &message, said);
-            }
-            self.adopt(engine);
-        }
-        engine.message(message, self.now_us);
-    }
-
     /// What the message says, if it is nothing but the answer.
     #[inline]
     fn said<'m>(&self, engine: &Engine, message: &Whole<'m>) -> Option<Said<'m>> {
-        let Whole { frame, head, body } = *message;
-        let is_its = frame.kind == Kind::Packets && engine.servers[self.route.server].sends(frame);
-        if !is_its {
-            return None;
-        }
-        let (head, value) = match head {
-            [] => body.split_at_checked(VALUE_HEAD_BYTES.min(body.len()))?,
-            _ => (head, body),
-        };
-        let header = Header::decode(head.first_chunk()?);
-        let is_answer = header.magic == MAGIC_RESPONSE
-            && header.opcode == Opcode::Get as u8
-            && header.opaque == self.route.opaque
-            && header.key_len == 0
-            && header.body_len as usize == head.len() - HEADER_BYTES + value.len();
-        if !is_answer {
-            return None;
-        }
+        let parts = (Opcode::Get, VALUE_HEAD_BYTES);
+        let (header, extras, value) = self.route.answer(engine, message, parts)?;
         match (header.status, header.extras_len) {
             (NOT_FOUND, 0) => Some(Said::Missing),
             (SUCCESS, 4) => {
-                let flags: &[u8; 4] = head.get(HEADER_BYTES..)?.try_into().ok()?;
+                let flags: &[u8; 4] = extras.try_into().ok()?;
                 let (flags, cas) = (u32::from_be_bytes(*flags), header.cas);
                 Some(Said::Value { flags, cas, value })
             }
@@ -154,10 +198,7 @@ impl<'a> LoneGet<'a> {
     }
 
     #[inline]
-    fn end(&mut self, engine: &mut Engine, message: &Whole<'_>, said: Said<'_>) {
-        engine.now_us = engine.now_us.max(self.now_us);
-        engine.hear(self.route.server, message.frame);
-        engine.slots.renew(self.route.slot);
+    fn end(&mut self, said: Said<'_>) {
         self.stage = match said {
             Said::Value { flags, cas, value } => {
                 self.room.clear();
@@ -167,32 +208,35 @@ impl<'a> LoneGet<'a> {
             Said::Missing => LoneStage::Missing,
         };
     }
+}
 
-    /// Makes it an operation like all others, if nothing has come.
-    #[cold]
-    pub fn adopt(&mut self, engine: &mut Engine) {
-        if self.stage != LoneStage::UnderWay {
-            return;
+impl Lone for LoneGet<'_> {
+    #[inline]
+    fn stage(&self) -> LoneStage {
+        self.stage
+    }
+
+    #[inline]
+    fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
+        if self.stage == LoneStage::UnderWay {
+            if let Some(said) = self.said(engine, &message) {
+                self.route.conclude(engine, message.frame, self.now_us);
+                return self.end(said);
+            }
+            self.adopt(engine);
         }
-        let LoneRoute {
-            server,
-            slot,
-            opaque,
-            ..
-        } = self.route;
-        engine.now_us = engine.now_us.max(self.now_us);
-        let limit_us = self.now_us.saturating_add(engine.settings.timeout_us);
-        let taken = engine.slots.take(limit_us.min(NO_DEADLINE - 1));
-        assert_eq!(taken, Some(slot), "nobody else has taken it meanwhile");
-        let state = engine.slots.at(slot);
-        state.opcode = Opcode::Get;
-        state.server = server;
-        state.answer_due = true;
-        state.room = Some(std::mem::take(self.room).into());
-        engine.expect_answer(server);
-        self.stage = LoneStage::Adopted(Ticket(opaque));
+        engine.message(message, self.now_us);
+    }
+
+    #[cold]
+    fn adopt(&mut self, engine: &mut Engine) {
+        if self.stage == LoneStage::UnderWay {
+            let (state, ticket) = self.route.take_slot(engine, Opcode::Get, self.now_us);
+            state.room = Some(std::mem::take(self.room).into());
+            self.stage = LoneStage::Adopted(ticket);
+        }
     }
 }
 
-const SUCCESS: u16 = Status::Success as u16;
+pub(super) const SUCCESS: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;

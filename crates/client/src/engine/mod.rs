@@ -7,7 +7,7 @@
 //! | `outgoing`, `transmit` | queues become messages, as far as credits go |
 //! | `answer` | packets that arrive end operations |
 //! | `large` | values that travel beside their packet |
-//! | `lone` | one get with nothing else under way |
+//! | `lone`, `lone_store` | one get or store with nothing else under way |
 //! | `slots`, `batches`, `ticket` | operations under way, and their numbers |
 //! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
 //! | `clock` | time limits |
@@ -22,6 +22,7 @@ mod clock;
 mod encode;
 mod large;
 mod lone;
+mod lone_store;
 mod outgoing;
 mod server;
 mod session;
@@ -32,7 +33,8 @@ pub(crate) mod ticket;
 mod transmit;
 
 pub use large::Reception;
-pub use lone::{LoneGet, LoneRoute, LoneStage};
+pub use lone::{Lone, LoneGet, LoneRoute, LoneStage};
+pub use lone_store::LoneStore;
 pub use server::{Identity, Link, Offered};
 pub use settings::Settings;
 pub(crate) use settings::micros;

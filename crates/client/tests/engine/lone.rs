@@ -2,7 +2,7 @@
 
 use crate::world::{Door, World};
 use farcache_client::Error;
-use farcache_client::engine::{LoneGet, LoneRoute, LoneStage};
+use farcache_client::engine::{Lone, LoneGet, LoneRoute, LoneStage};
 use farcache_fabric::{Kind, Whole};
 
 /// A world with an open session over the fabric.
@@ -15,7 +15,7 @@ fn world() -> World {
 }
 
 fn begin(world: &mut World) -> LoneRoute {
-    world.engine.begin_lone_get(b"key").expect("it can begin")
+    world.engine.begin_lone(b"key").expect("it can begin")
 }
 
 /// An answer to a get: status, extras and value as they are given.
@@ -35,7 +35,7 @@ fn hear(world: &mut World, get: &mut LoneGet<'_>, bytes: &[u8], head_bytes: usiz
     let mut frame = world.frame(0, Kind::Packets, 1);
     frame.head_bytes = head_bytes as u16;
     get.message(&mut world.engine, Whole::new(&frame, bytes));
-    get.stage
+    get.stage()
 }
 
 const FOUND: LoneStage = LoneStage::Found { flags: 9, cas: 77 };
@@ -69,20 +69,20 @@ fn an_absent_key_is_told() {
 #[test]
 fn it_begins_only_with_nothing_else_under_way() {
     let mut world = world();
-    assert!(world.engine.begin_lone_get(b"").is_none());
-    assert!(world.engine.begin_lone_get(&[b'k'; 251]).is_none());
+    assert!(world.engine.begin_lone(b"").is_none());
+    assert!(world.engine.begin_lone(&[b'k'; 251]).is_none());
     let ticket = world.get(b"key");
-    assert!(world.engine.begin_lone_get(b"key").is_none());
+    assert!(world.engine.begin_lone(b"key").is_none());
     world.run();
     assert_eq!(world.value(ticket), b"stored");
-    assert!(world.engine.begin_lone_get(b"key").is_some());
+    assert!(world.engine.begin_lone(b"key").is_some());
     let mut over_sockets = World::new(&[Door::Sockets], |_| {});
     let ticket = over_sockets.get(b"key");
     over_sockets.run();
     assert_eq!(over_sockets.error(ticket), Error::NotFound);
-    assert!(over_sockets.engine.begin_lone_get(b"key").is_none());
+    assert!(over_sockets.engine.begin_lone(b"key").is_none());
     let mut unconnected = World::new(&[Door::Fabric], |_| {});
-    assert!(unconnected.engine.begin_lone_get(b"key").is_none());
+    assert!(unconnected.engine.begin_lone(b"key").is_none());
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn it_takes_a_credit_and_gets_it_back() {
     for _ in 0..world.credits {
         begin(&mut world);
     }
-    assert!(world.engine.begin_lone_get(b"key").is_none());
+    assert!(world.engine.begin_lone(b"key").is_none());
     world.deliver(0, Kind::Packets, 1, &[]);
     let route = begin(&mut world);
     let mut room = Vec::new();
@@ -108,8 +108,8 @@ fn one_that_takes_long_goes_on_like_all_others() {
     let mut room = vec![1; 10];
     let mut get = LoneGet::new(route, &mut room, world.now_us);
     get.adopt(&mut world.engine);
-    let LoneStage::Adopted(ticket) = get.stage else {
-        panic!("{:?}", get.stage);
+    let LoneStage::Adopted(ticket) = get.stage() else {
+        panic!("{:?}", get.stage());
     };
     assert_eq!((world.engine.in_use(), world.engine.outstanding()), (1, 1));
     let answer = packet(route.opaque, 0, &[0; 4], b"late");
@@ -125,8 +125,8 @@ fn one_that_is_never_answered_runs_into_its_time_limit() {
     let mut room = Vec::new();
     let mut get = LoneGet::new(route, &mut room, world.now_us);
     get.adopt(&mut world.engine);
-    let LoneStage::Adopted(ticket) = get.stage else {
-        panic!("{:?}", get.stage);
+    let LoneStage::Adopted(ticket) = get.stage() else {
+        panic!("{:?}", get.stage());
     };
     world.wait_ms(100_000);
     assert_eq!(world.error(ticket), Error::Timeout);
@@ -177,7 +177,7 @@ fn an_error_is_told_as_ever() {
     let mut get = LoneGet::new(route, &mut room, world.now_us);
     let answer = packet(route.opaque, 0x82, &[], b"no memory");
     let LoneStage::Adopted(ticket) = hear(&mut world, &mut get, &answer, 0) else {
-        panic!("{:?}", get.stage);
+        panic!("{:?}", get.stage());
     };
     assert_eq!(world.error(ticket), Error::OutOfMemory);
     assert!(world.closed.is_empty());
@@ -208,8 +208,8 @@ fn messages_of_nobody_change_nothing() {
     let mut frame = world.frame(0, Kind::Packets, 1);
     frame.key ^= 1;
     get.message(&mut world.engine, Whole::new(&frame, &answer));
-    let LoneStage::Adopted(ticket) = get.stage else {
-        panic!("{:?}", get.stage);
+    let LoneStage::Adopted(ticket) = get.stage() else {
+        panic!("{:?}", get.stage());
     };
     assert!(world.outcome(ticket).is_none());
     let answer = packet(route.opaque, 0, &[0; 4], b"true");

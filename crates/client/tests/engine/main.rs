@@ -6,5 +6,6 @@ mod failures;
 mod large;
 mod limits;
 mod lone;
+mod lone_store;
 mod malformed;
 mod world;

@@ -1,0 +1,97 @@
+//! One store of a small value with nothing else under way: see [`super::lone`].
+
+use super::lone::{Lone, LoneRoute, LoneStage, SUCCESS};
+use super::{Engine, encode};
+use crate::operation::{Operation, Store, Value};
+use farcache_fabric::{Peer, Whole};
+use farcache_proto::binary::{HEADER_BYTES, Opcode};
+
+/// Longest value that goes this way, in bytes: beyond, what it spares does not count.
+const VALUE_BYTES_MAX: usize = 4096;
+
+/// A store that nothing else is under way with.
+#[derive(Debug)]
+pub struct LoneStore {
+    route: LoneRoute,
+    opcode: Opcode,
+    now_us: u64,
+    stage: LoneStage,
+}
+
+impl Engine {
+    /// Begins a store at `now_us`, if nothing else is under way or waits, its value is small and copied, and its server can be asked
+    /// over the fabric at once. `packet` must be sent to [`LoneStore::peer`] before anything else happens here.
+    pub fn begin_lone_store(
+        &mut self,
+        store: &Store<'_>,
+        packet: &mut Vec<u8>,
+        now_us: u64,
+    ) -> Option<LoneStore> {
+        let &Value::Copied(value) = &store.value else {
+            return None;
+        };
+        if value.len() > VALUE_BYTES_MAX.min(self.settings.eager_bytes_max) {
+            return None;
+        }
+        let operation = Operation::Store(Store {
+            value: Value::Copied(value),
+            ..*store
+        });
+        let opcode = encode::opcode(&operation);
+        let route = self.begin_lone(store.key)?;
+        packet.clear();
+        encode::head(&operation, opcode, route.opaque, packet);
+        packet.extend_from_slice(value);
+        Some(LoneStore {
+            route,
+            opcode,
+            now_us,
+            stage: LoneStage::UnderWay,
+        })
+    }
+}
+
+impl LoneStore {
+    /// The server's port.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        self.route.peer
+    }
+
+    /// The CAS token that the message tells of, if it says that the value is stored, and nothing else.
+    #[inline]
+    fn stored(&self, engine: &Engine, message: &Whole<'_>) -> Option<u64> {
+        let parts = (self.opcode, HEADER_BYTES);
+        let (header, extras, value) = self.route.answer(engine, message, parts)?;
+        let is_stored = header.status == SUCCESS && extras.is_empty() && value.is_empty();
+        is_stored.then_some(header.cas)
+    }
+}
+
+impl Lone for LoneStore {
+    #[inline]
+    fn stage(&self) -> LoneStage {
+        self.stage
+    }
+
+    #[inline]
+    fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
+        if self.stage == LoneStage::UnderWay {
+            if let Some(cas) = self.stored(engine, &message) {
+                self.route.conclude(engine, message.frame, self.now_us);
+                self.stage = LoneStage::Stored { cas };
+                return;
+            }
+            self.adopt(engine);
+        }
+        engine.message(message, self.now_us);
+    }
+
+    #[cold]
+    fn adopt(&mut self, engine: &mut Engine) {
+        if self.stage == LoneStage::UnderWay {
+            let (_, ticket) = self.route.take_slot(engine, self.opcode, self.now_us);
+            self.stage = LoneStage::Adopted(ticket);
+        }
+    }
+}
