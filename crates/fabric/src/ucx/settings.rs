@@ -35,10 +35,15 @@ impl Settings {
 }
 
 /// Variables by which users decide settings that have a shorter name in a program.
-const VARIABLES: [(&str, &str); 2] = [
+const VARIABLES: [(&str, &str); 3] = [
+    ("MAX_POLL", "UCX_TCP_MAX_POLL"),
     ("MEMORY_INVALIDATE", "UCX_CMA_MEMORY_INVALIDATE"),
     ("PUT_ENABLE", "UCX_TCP_PUT_ENABLE"),
 ];
+
+/// The transports of a UCX whose TCP ends the process when a peer dies while it connects, unless somebody names others: before
+/// 1.14, without which its pull request 8175 is.
+const WITHOUT_TCP: &str = "^tcp";
 
 /// How dead peers are noticed and survived unless somebody says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +118,9 @@ fn shares_memory(transports: Option<&str>) -> bool {
 /// unanswered verbs are tens of seconds; these come to about two.
 ///
 /// Without verbs, what sends without a copy is TCP alone, and UCX aborts now and then when a peer
-/// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies.
+/// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies. It also aborts where one connection's
+/// event closes another whose event came with it: there it takes one event at a time. And UCX before 1.14 aborts when a peer
+/// dies while TCP connects (same page): there TCP is left to those who name it.
 ///
 /// Within a host, large bodies are read from the other process's memory (CMA) instead of being copied
 /// through the shared queue, which a process that is killed while it writes there blocks for everyone
@@ -121,16 +128,25 @@ fn shares_memory(transports: Option<&str>) -> bool {
 /// memory can be invalidated; nothing here uses memory keys that would have to be.
 ///
 /// UCX warns of settings for transports that are not in use.
-fn defaults_in(situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {
+fn defaults_in(mut situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {
     let (major, minor, _) = situation.version;
+    let survives_wire_up = (major, minor) >= (1, 14);
+    let mut settings = Vec::new();
+    if situation.transports.is_none() && !survives_wire_up {
+        situation.transports = Some(WITHOUT_TCP);
+        settings.push(("TLS", WITHOUT_TCP));
+    }
     let verbs = situation.has_verbs && situation.may_use(&["rc", "ud", "ib"]);
-    let keeps_alive = !verbs || (major, minor) >= (1, 14);
-    let mut settings = vec![("KEEPALIVE_INTERVAL", if keeps_alive { "1s" } else { "inf" })];
+    let keeps_alive = !verbs || survives_wire_up;
+    settings.push(("KEEPALIVE_INTERVAL", if keeps_alive { "1s" } else { "inf" }));
     if verbs {
         settings.extend([("RC_TIMEOUT", "100ms"), ("RC_RETRY_COUNT", "3")]);
         settings.push(("UD_TIMEOUT", "4s"));
     } else if situation.may_use(&["tcp"]) {
         settings.extend([("ZCOPY_THRESH", "inf"), ("PUT_ENABLE", "n")]);
+    }
+    if situation.may_use(&["tcp"]) {
+        settings.push(("MAX_POLL", "1"));
     }
     if situation.may_use(&["sm", "shm", "cma"]) {
         settings.push(("MEMORY_INVALIDATE", "y"));
@@ -167,7 +183,7 @@ mod tests {
     #[test]
     fn what_is_said_goes_before_defaults() {
         let settings = Settings::new(&[("RC_TIMEOUT", "7s"), ("TLS", "rc")]);
-        let list = settings.list(defaults_in(situation(13, true, None)));
+        let list = settings.list(defaults_in(situation(13, true, Some("rc"))));
         let value = |name| {
             let found = list.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.as_str())
@@ -175,7 +191,7 @@ mod tests {
         assert_eq!(value("RC_TIMEOUT"), Some("7s"));
         assert_eq!(value("TLS"), Some("rc"));
         assert_eq!(value("KEEPALIVE_INTERVAL"), Some("inf"));
-        assert_eq!((list.len(), value("ZCOPY_THRESH")), (6, None));
+        assert_eq!((list.len(), value("ZCOPY_THRESH")), (5, None));
     }
 
     #[test]
@@ -185,6 +201,24 @@ mod tests {
         assert!(is_kept(situation(14, true, None)));
         assert!(!is_kept(situation(13, true, None)));
         assert!(is_kept(situation(13, true, Some("posix,self"))));
+    }
+
+    #[test]
+    fn tcp_is_left_out_where_it_aborts_and_nobody_names_it() {
+        let transports = |situation| {
+            let settings = defaults_in(situation).into_iter();
+            settings
+                .filter(|(name, _)| *name == "TLS")
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(transports(situation(13, false, None)), [("TLS", "^tcp")]);
+        assert_eq!(transports(situation(13, true, None)), [("TLS", "^tcp")]);
+        assert_eq!(transports(situation(14, false, None)), []);
+        assert_eq!(transports(situation(13, false, Some("tcp,self"))), []);
+        let names_poll = |situation| defaults_in(situation).contains(&("MAX_POLL", "1"));
+        assert!(names_poll(situation(14, false, None)));
+        assert!(names_poll(situation(13, true, Some("all"))));
+        assert!(!names_poll(situation(13, false, None)));
     }
 
     #[test]
@@ -210,12 +244,12 @@ mod tests {
         assert_eq!(names(situation(13, false, Some("shm,self"))), within);
         assert_eq!(names(situation(13, false, Some("^tcp,sysv"))), within);
         assert_eq!(names(situation(13, false, Some("^tcp,cma"))), alone);
-        assert_eq!(names(situation(13, false, Some("^sysv"))).len(), 4);
-        assert_eq!(names(situation(13, false, Some("self, tcp"))).len(), 3);
+        assert_eq!(names(situation(13, false, Some("^sysv"))).len(), 5);
+        assert_eq!(names(situation(13, false, Some("self, tcp"))).len(), 4);
         assert_eq!(
             names(situation(13, true, Some("rc_verbs,ud_verbs"))).len(),
             4
         );
-        assert_eq!(names(situation(13, true, Some("all"))).len(), 5);
+        assert_eq!(names(situation(13, true, Some("all"))).len(), 6);
     }
 }
