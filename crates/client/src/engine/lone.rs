@@ -6,8 +6,8 @@
 
 use super::server::Stage;
 use super::slots::{NO_DEADLINE, Slot};
+use super::submit::check_key;
 use super::{Engine, Ticket};
-use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_fabric::{Frame, Kind, Peer, Whole};
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Opcode, Status};
 
@@ -53,8 +53,23 @@ pub trait Lone {
     /// How far it is.
     fn stage(&self) -> LoneStage;
 
+    /// When it was begun.
+    fn begun_us(&self) -> u64;
+
+    /// Ends with this message, if that is nothing but the answer; otherwise nothing has happened.
+    fn ends_with(&mut self, engine: &mut Engine, message: &Whole<'_>) -> bool;
+
     /// Takes a message that has come.
-    fn message(&mut self, engine: &mut Engine, message: Whole<'_>);
+    #[inline]
+    fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
+        if self.stage() == LoneStage::UnderWay {
+            if self.ends_with(engine, &message) {
+                return;
+            }
+            self.adopt(engine);
+        }
+        engine.message(message, self.begun_us());
+    }
 
     /// Makes it an operation like all others, if nothing has come.
     fn adopt(&mut self, engine: &mut Engine);
@@ -89,7 +104,7 @@ impl Engine {
             && self.listed.is_empty()
             && !self.has_actions()
             && !self.has_notices();
-        if !is_quiet || key.is_empty() || key.len() > KEY_BYTES_MAX {
+        if !is_quiet || check_key(key).is_err() {
             return None;
         }
         let server = match self.servers.len() {
@@ -217,15 +232,18 @@ impl Lone for LoneGet<'_> {
     }
 
     #[inline]
-    fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
-        if self.stage == LoneStage::UnderWay {
-            if let Some(said) = self.said(engine, &message) {
-                self.route.conclude(engine, message.frame, self.now_us);
-                return self.end(said);
-            }
-            self.adopt(engine);
-        }
-        engine.message(message, self.now_us);
+    fn begun_us(&self) -> u64 {
+        self.now_us
+    }
+
+    #[inline]
+    fn ends_with(&mut self, engine: &mut Engine, message: &Whole<'_>) -> bool {
+        let Some(said) = self.said(engine, message) else {
+            return false;
+        };
+        self.route.conclude(engine, message.frame, self.now_us);
+        self.end(said);
+        true
     }
 
     #[cold]

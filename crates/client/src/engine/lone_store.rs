@@ -75,16 +75,18 @@ impl Lone for LoneStore {
     }
 
     #[inline]
-    fn message(&mut self, engine: &mut Engine, message: Whole<'_>) {
-        if self.stage == LoneStage::UnderWay {
-            if let Some(cas) = self.stored(engine, &message) {
-                self.route.conclude(engine, message.frame, self.now_us);
-                self.stage = LoneStage::Stored { cas };
-                return;
-            }
-            self.adopt(engine);
-        }
-        engine.message(message, self.now_us);
+    fn begun_us(&self) -> u64 {
+        self.now_us
+    }
+
+    #[inline]
+    fn ends_with(&mut self, engine: &mut Engine, message: &Whole<'_>) -> bool {
+        let Some(cas) = self.stored(engine, message) else {
+            return false;
+        };
+        self.route.conclude(engine, message.frame, self.now_us);
+        self.stage = LoneStage::Stored { cas };
+        true
     }
 
     #[cold]

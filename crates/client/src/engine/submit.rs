@@ -264,7 +264,7 @@ fn value_bytes(operation: &Operation<'_>) -> usize {
     }
 }
 
-fn check_key(key: &[u8]) -> Result<(), Error> {
+pub(super) fn check_key(key: &[u8]) -> Result<(), Error> {
     match key.len() {
         1..=KEY_BYTES_MAX => Ok(()),
         _ => Err(Error::InvalidKey),

@@ -6,7 +6,7 @@ use farcache_client::engine::{Lone, LoneGet, LoneRoute, LoneStage};
 use farcache_fabric::{Kind, Whole};
 
 /// A world with an open session over the fabric.
-fn world() -> World {
+pub fn world() -> World {
     let mut world = World::new(&[Door::Fabric], |_| {});
     let ticket = world.set(b"key", b"stored".to_vec());
     world.run();
@@ -19,7 +19,7 @@ fn begin(world: &mut World) -> LoneRoute {
 }
 
 /// An answer to a get: status, extras and value as they are given.
-fn packet(opaque: u32, status: u8, extras: &[u8], value: &[u8]) -> Vec<u8> {
+pub fn packet(opaque: u32, status: u8, extras: &[u8], value: &[u8]) -> Vec<u8> {
     let body_bytes = (extras.len() + value.len()) as u32;
     let mut packet = vec![0x81, 0, 0, 0, extras.len() as u8, 0, 0, status];
     packet.extend_from_slice(&body_bytes.to_be_bytes());

@@ -1,19 +1,11 @@
 //! A store with nothing else under way, whose answer goes straight to the caller.
 
-use crate::world::{Door, World};
+use crate::lone::{packet, world};
+use crate::world::World;
 use farcache_client::engine::{Lone, LoneStage, LoneStore};
 use farcache_client::{Error, Reply, SendBytes, Store, StoreMode, Value};
 use farcache_fabric::{Kind, Whole};
 use farcache_proto::binary::{Opcode, Packet, Status};
-
-/// A world with an open session over the fabric.
-fn world() -> World {
-    let mut world = World::new(&[Door::Fabric], |_| {});
-    let ticket = world.set(b"key", b"stored".to_vec());
-    world.run();
-    assert!(world.outcome(ticket).is_some_and(|outcome| outcome.is_ok()));
-    world
-}
 
 fn store(mode: StoreMode) -> Store<'static> {
     Store {
@@ -37,21 +29,9 @@ fn begin(world: &mut World, mode: StoreMode) -> (LoneStore, Vec<u8>) {
 
 /// The answer to a request's packet, with this status, extras and value.
 fn answer(request: &[u8], status: Status, extras: &[u8], value: &[u8]) -> Vec<u8> {
-    let mut answer = vec![
-        0x81,
-        request[1],
-        0,
-        0,
-        extras.len() as u8,
-        0,
-        0,
-        status as u8,
-    ];
-    answer.extend_from_slice(&((extras.len() + value.len()) as u32).to_be_bytes());
-    answer.extend_from_slice(&request[12..16]);
-    answer.extend_from_slice(&77u64.to_be_bytes());
-    answer.extend_from_slice(extras);
-    answer.extend_from_slice(value);
+    let opaque = request[12..16].try_into().expect("four bytes");
+    let mut answer = packet(u32::from_be_bytes(opaque), status as u8, extras, value);
+    answer[1] = request[1];
     answer
 }
 

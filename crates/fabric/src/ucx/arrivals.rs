@@ -391,13 +391,14 @@ unsafe extern "C" fn on_short_get<S, R>(
     data_bytes: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_message`.
-    let (arrived, param) = unsafe { (&mut *arrived.cast::<Arrived<S, R>>(), &*param) };
-    if is_not_short(header_bytes, param) {
-        return arrived.garbage(Error::Malformed("a short get that is none"));
+    // SAFETY: as in `on_message`; eager data is in place until this returns.
+    unsafe {
+        let arrived = &mut *arrived.cast::<Arrived<S, R>>();
+        match short_message(header_bytes, data, data_bytes, &*param) {
+            Ok(message) => arrived.take_short_get(message),
+            Err(error) => arrived.garbage(error),
+        }
     }
-    // SAFETY: eager data is in place until this returns.
-    arrived.take_short_get(unsafe { bytes_at(data, data_bytes) })
 }
 
 /// Called by UCX for each short value.
@@ -409,18 +410,31 @@ unsafe extern "C" fn on_short_value<S, R>(
     data_bytes: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_message`.
-    let (arrived, param) = unsafe { (&mut *arrived.cast::<Arrived<S, R>>(), &*param) };
-    if is_not_short(header_bytes, param) {
-        return arrived.garbage(Error::Malformed("a short value that is none"));
+    // SAFETY: as in `on_message`; eager data is in place until this returns.
+    unsafe {
+        let arrived = &mut *arrived.cast::<Arrived<S, R>>();
+        match short_message(header_bytes, data, data_bytes, &*param) {
+            Ok(message) => arrived.take_short_value(message),
+            Err(error) => arrived.garbage(error),
+        }
     }
-    // SAFETY: eager data is in place until this returns.
-    arrived.take_short_value(unsafe { bytes_at(data, data_bytes) })
 }
 
-/// Whether UCX brings what nobody sends in a short form: a header, or an offer.
-fn is_not_short(header_bytes: usize, param: &ucp_am_recv_param_t) -> bool {
-    header_bytes != 0 || param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0
+/// The bytes of a message in a short form; an error where UCX brings what nobody sends so: a header, or an offer.
+///
+/// # Safety
+/// As for [`bytes_at`], where it is no offer.
+unsafe fn short_message<'a>(
+    header_bytes: usize,
+    data: *const c_void,
+    data_bytes: usize,
+    param: &ucp_am_recv_param_t,
+) -> Result<&'a [u8], Error> {
+    if header_bytes != 0 || param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV != 0 {
+        return Err(Error::Malformed("a short message that is none"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { bytes_at(data, data_bytes) })
 }
 
 /// Called by UCX for each probe.

@@ -15,7 +15,7 @@
 use super::conversation::Conversation;
 use super::engine::Engine;
 use super::packets::GATHER_BYTES_MAX;
-use crate::session::{MESSAGE_COPY_BYTES_MAX, Replies};
+use crate::session::{Alone, MESSAGE_COPY_BYTES_MAX, Replies};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::{Frame, Kind, Whole};
 
@@ -103,14 +103,10 @@ impl Lane<'_> {
         }
         self.replies.copy_up_to(MESSAGE_COPY_BYTES_MAX);
         let context = context!(self.resources, None);
-        let session = &mut conversation.session;
-        if !session.get_alone(message, &context, self.replies) {
-            let may_store = !self.resources.holds_replies;
-            if !may_store || !session.store_alone(message, &context, self.replies) {
-                return None;
-            }
-            self.done.stores += 1;
-        }
+        let may_store = !self.resources.holds_replies;
+        let session = &conversation.session;
+        let done = session.answer_alone(message, may_store, &context, self.replies)?;
+        self.done.stores += usize::from(done == Alone::Store);
         conversation.note_lane(self.resources.clock.now);
         *self.gathering = Some(frame.session);
         self.done.messages += 1;

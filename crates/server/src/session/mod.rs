@@ -41,6 +41,15 @@ pub struct Context<'a> {
     pub caller: Option<Caller<'a>>,
 }
 
+/// What came alone and has been answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// A get.
+    Get,
+    /// A value to store.
+    Store,
+}
+
 /// What the driver should do after [`Session::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -140,30 +149,21 @@ impl Session {
         }
     }
 
-    /// Answers `input` if all of it is one get, and a plain one, that can be answered at once; otherwise nothing has happened.
+    /// Answers `input` if all of it is one plain get, or, where `may_store`, one packet that stores a value, and that can be done at once;
+    /// otherwise nothing has happened.
     #[inline]
-    pub fn get_alone(
-        &mut self,
+    pub fn answer_alone(
+        &self,
         input: &[u8],
+        may_store: bool,
         context: &Context<'_>,
         replies: &mut Replies,
-    ) -> bool {
+    ) -> Option<Alone> {
         match &self.conversation {
-            Conversation::Binary(binary) => binary::get_alone(binary, input, context, replies),
-            _ => false,
-        }
-    }
-
-    /// Stores a value, if `input` is one packet that does so and can be answered at once; otherwise nothing has happened.
-    pub fn store_alone(
-        &mut self,
-        input: &[u8],
-        context: &Context<'_>,
-        replies: &mut Replies,
-    ) -> bool {
-        match &self.conversation {
-            Conversation::Binary(binary) => binary::store_alone(binary, input, context, replies),
-            _ => false,
+            Conversation::Binary(binary) => {
+                binary::answer_alone(binary, input, may_store, context, replies)
+            }
+            _ => None,
         }
     }
 

@@ -2,8 +2,8 @@
 //! cache misses.
 
 use super::dispatch::Request;
-use super::{Context, Flow, State, authenticate, reply};
-use crate::session::{HIGH_WATER_BYTES, Replies, Status as SessionStatus};
+use super::{Context, Flow, State, reply};
+use crate::session::{Replies, Status as SessionStatus};
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
 use farcache_store::{Access, BATCH_MAX, Item};
@@ -52,9 +52,7 @@ pub(super) fn run_alone(
     replies: &mut Replies,
 ) -> Option<(usize, SessionStatus)> {
     let (head, key) = lone_get(input)?;
-    let is_free = state.swallow_bytes == 0 && state.pending.is_none();
-    let may_run = is_free && authenticate::may_use(state, GET, &context.shared.auth);
-    if !may_run || context.store.needs_reads() || replies.len() >= HIGH_WATER_BYTES {
+    if !state.may_run_alone(GET, context, replies) {
         return None;
     }
     let item = context.store.get(key, Access::Use);

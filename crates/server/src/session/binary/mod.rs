@@ -17,7 +17,7 @@ pub use offered::{Expected, Offered};
 pub(super) use offered::{offered, received};
 
 use super::arriving::Arriving;
-use super::{COPIED_BYTES_PER_REQUEST, Context, Replies, Status};
+use super::{Alone, COPIED_BYTES_PER_REQUEST, Context, HIGH_WATER_BYTES, Replies, Status};
 use farcache_proto::binary::{Header, MAGIC_REQUEST};
 use farcache_store::BATCH_MAX;
 
@@ -68,6 +68,16 @@ impl State {
         std::mem::take(&mut self.has_changed)
     }
 
+    /// Whether a request of this opcode that is all of the input may be carried out now, past what is done about a stream.
+    #[inline]
+    fn may_run_alone(&self, opcode: u8, context: &Context<'_>, replies: &Replies) -> bool {
+        self.swallow_bytes == 0
+            && self.pending.is_none()
+            && authenticate::may_use(self, opcode, &context.shared.auth)
+            && !context.store.needs_reads()
+            && replies.len() < HIGH_WATER_BYTES
+    }
+
     /// Throws bytes of a refused request away; returns how many.
     fn swallow(&mut self, input: &[u8]) -> usize {
         let bytes = self.swallow_bytes.min(input.len());
@@ -99,14 +109,24 @@ impl Flow {
     }
 }
 
-/// Answers `input` if all of it is one get that can be answered at once; otherwise nothing has happened.
+/// Answers `input` if all of it is one get, or one packet that stores a value where `may_store`, that can be answered at once; otherwise
+/// nothing has happened.
 #[inline]
-pub(super) fn get_alone(
+pub(super) fn answer_alone(
     state: &State,
     input: &[u8],
+    may_store: bool,
     context: &Context<'_>,
     replies: &mut Replies,
-) -> bool {
+) -> Option<Alone> {
+    if get_alone(state, input, context, replies) {
+        return Some(Alone::Get);
+    }
+    (may_store && store::run_alone(state, input, context, replies)).then_some(Alone::Store)
+}
+
+#[inline]
+fn get_alone(state: &State, input: &[u8], context: &Context<'_>, replies: &mut Replies) -> bool {
     let done = get::run_alone(state, input, context, replies);
     if matches!(done, Some((_, Status::AwaitDevice))) {
         // It is asked for again, by whoever starts the reads.
@@ -114,16 +134,6 @@ pub(super) fn get_alone(
         return false;
     }
     done.is_some()
-}
-
-/// Stores a value, if `input` is one packet that does so and can be answered at once; otherwise nothing has happened.
-pub(super) fn store_alone(
-    state: &State,
-    input: &[u8],
-    context: &Context<'_>,
-    replies: &mut Replies,
-) -> bool {
-    store::run_alone(state, input, context, replies)
 }
 
 /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
@@ -150,7 +160,7 @@ pub(super) fn advance(
         if used == input.len() {
             return (used, Status::NeedInput);
         }
-        if requests_left == 0 || replies.len() >= super::replies::HIGH_WATER_BYTES {
+        if requests_left == 0 || replies.len() >= HIGH_WATER_BYTES {
             return (used, Status::Yield);
         }
         let mark = replies.mark();

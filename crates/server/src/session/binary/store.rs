@@ -1,9 +1,9 @@
 //! Set, add, replace, append and prepend.
 
 use super::dispatch::Request;
-use super::{Context, Flow, Pending, State, authenticate, reply};
+use super::{Context, Flow, Pending, State, reply};
+use crate::session::Replies;
 use crate::session::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
-use crate::session::{HIGH_WATER_BYTES, Replies};
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};
 use farcache_store::{
@@ -35,9 +35,7 @@ pub(super) fn run_alone(
     let Some((opcode, head)) = lone_store(input) else {
         return false;
     };
-    let is_free = state.swallow_bytes == 0 && state.pending.is_none();
-    let may_run = is_free && authenticate::may_use(state, opcode as u8, &context.shared.auth);
-    if !may_run || context.store.needs_reads() || replies.len() >= HIGH_WATER_BYTES {
+    if !state.may_run_alone(opcode as u8, context, replies) {
         return false;
     }
     let mark = replies.mark();
