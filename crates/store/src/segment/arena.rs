@@ -252,12 +252,13 @@ impl Arena {
         } else {
             pool.free.take_run(run)
         }?;
-        drop(pool);
-        self.open_taken(head, run, queue);
+        self.open_taken(&pool, head, run, queue);
         Some(head)
     }
 
-    fn open_taken(&self, head: u32, run: u32, queue: super::Queue) {
+    /// Opens segments just taken out of those free. Before the pool is unlocked: segments that are not among the free ones, and
+    /// look free, are the claimed stretch's.
+    fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: super::Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
             self.meta(tail).set_state(SegmentState::Tail);
@@ -303,8 +304,7 @@ impl Arena {
                 .for_each(|segment| pool.free.give(segment));
             return None;
         }
-        drop(pool);
-        self.open_taken(stretch.start, stretch.len() as u32, queue);
+        self.open_taken(&pool, stretch.start, stretch.len() as u32, queue);
         Some(stretch.start)
     }
 
@@ -421,3 +421,6 @@ impl Arena {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

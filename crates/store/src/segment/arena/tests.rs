@@ -1,0 +1,74 @@
+use super::*;
+use crate::segment::Queue;
+
+const SEGMENTS: u32 = 16;
+const RUN: u32 = 5;
+const ROUNDS: u32 = 20_000;
+
+struct World {
+    arena: Arena,
+    epochs: Epochs,
+    is_owned: Vec<AtomicBool>,
+}
+
+impl World {
+    fn new() -> World {
+        let config = StoreConfig {
+            memory_bytes: u64::from(SEGMENTS) << 16,
+            segment_bytes: 1 << 16,
+            huge_pages: false,
+            ..StoreConfig::default()
+        };
+        World {
+            arena: Arena::new(&config).unwrap(),
+            epochs: Epochs::new(1),
+            is_owned: (0..SEGMENTS).map(|_| AtomicBool::new(false)).collect(),
+        }
+    }
+
+    /// Uses a run that was opened, and gives it back.
+    fn use_run(&self, head: u32, run: u32) {
+        let owned = &self.is_owned[head as usize..(head + run) as usize];
+        for segment in owned {
+            assert!(!segment.swap(true, SeqCst), "it is somebody else's");
+        }
+        for segment in owned {
+            assert!(segment.swap(false, SeqCst));
+        }
+        self.arena.seal(head);
+        assert!(self.arena.begin_emptying(head));
+        self.arena.retire(head, self.epochs.retire());
+        self.arena.collect(&self.epochs);
+    }
+
+    fn open_often(&self) {
+        for round in 0..ROUNDS {
+            let run = 1 + round % RUN;
+            if let Some(head) = self.arena.open(run, 0, Queue::Probation) {
+                self.use_run(head, run);
+            }
+        }
+    }
+
+    fn claim_often(&self) {
+        for round in 0..ROUNDS {
+            let first = round * 7 % (SEGMENTS - RUN);
+            self.arena.claim(first..first + RUN);
+            self.arena.collect(&self.epochs);
+            if let Some(head) = self.arena.open_claimed(Queue::Probation) {
+                self.use_run(head, RUN);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_segment_is_opened_by_one_at_a_time() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.open_often());
+        scope.spawn(|| world.open_often());
+        world.claim_often();
+    });
+    assert_eq!(world.arena.counts().free, SEGMENTS, "all are back");
+}
