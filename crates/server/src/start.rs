@@ -93,6 +93,8 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io:
         .map(OwnedFile::with_process_number)
         .transpose()?;
     let signals = Signals::take_over()?;
+    // The store has threads.
+    let network = fabric::open::find(plan.settings.fabric)?;
     let epoch = Epoch::now();
     let store = tier::open_store(
         store_config(&plan),
@@ -117,7 +119,7 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io:
     });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
-    let fabric = fabric::open::open(&shared)?;
+    let fabric = fabric::open::open(&shared, network)?;
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric)?;
     announce(options, &shared, &sockets)?;
     let metrics = sockets

@@ -18,18 +18,37 @@ pub struct Opened {
     pub ports: Vec<Box<ServerPort>>,
 }
 
-/// Opens the network that the operator's choice allows; none where there is to be none, or where
-/// there is none and need not be, which is logged.
+/// Finds the network that the operator's choice allows; none where there is to be none, or where there is none and need not
+/// be, which is logged.
+///
+/// To be called before the process has further threads: UCX puts jumps into the C library's functions for memory (`mmap`, `munmap` and
+/// others) when it is opened, and a thread that calls one of them meanwhile may run into half of a jump.
 ///
 /// # Errors
 /// There is no network, and the operator requires one.
-pub fn open(shared: &Shared) -> io::Result<Option<Opened>> {
-    let mode = shared.settings.fabric;
+pub fn find(mode: FabricMode) -> io::Result<Option<Arc<ucx::Network>>> {
     if mode == FabricMode::Off {
         return Ok(None);
     }
-    match open_ucx(shared) {
-        Ok(opened) => Ok(Some(opened)),
+    // Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the
+    // system refuses with a process that has changed its user (-u) and has not said this.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
+    allowed(mode, ucx::Network::open(ucx::Settings::default()))
+}
+
+/// Opens a port of the network for each worker; none where that cannot be and need not be, which is logged.
+///
+/// # Errors
+/// There are none, and the operator requires a network.
+pub fn open(shared: &Shared, network: Option<Arc<ucx::Network>>) -> io::Result<Option<Opened>> {
+    let opened = network.map(|network| open_ports(shared, &network));
+    opened.map_or(Ok(None), |opened| allowed(shared.settings.fabric, opened))
+}
+
+/// Without a network the server starts only if none is required.
+fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
         Err(error) if mode == FabricMode::Require => {
             Err(io::Error::other(format!("--fabric require: {error}")))
         }
@@ -40,11 +59,7 @@ pub fn open(shared: &Shared) -> io::Result<Option<Opened>> {
     }
 }
 
-fn open_ucx(shared: &Shared) -> Result<Opened, Error> {
-    // Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the
-    // system refuses with a process that has changed its user (-u) and has not said this.
-    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
-    let network = ucx::Network::open(ucx::Settings::default())?;
+fn open_ports(shared: &Shared, network: &ucx::Network) -> Result<Opened, Error> {
     let (start, bytes) = shared.store.lend_memory();
     if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
         // Values are then registered piece by piece, as they are sent and received.
