@@ -269,8 +269,8 @@ impl Flusher {
             return false;
         };
         if state.live_items() == 0 {
-            // What only tells of deaths gives way only where it must: they have to be told again.
-            return tier.is_room_wanted();
+            // What only tells of deaths costs little to be told again, and others of the kind may tell of deaths in it.
+            return true;
         }
         let records = table.table_offset - HEADER_BYTES as u64;
         let has_room = table.is_partial && state.run() == 1;

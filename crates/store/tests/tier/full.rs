@@ -119,3 +119,47 @@ fn deleting_everything_leaves_a_device_that_can_be_written() {
         }
     }
 }
+
+/// Each segment tells of a death in the first one, which is needed for as long as anything there is alive; all else in it dies.
+#[test]
+fn nothing_alive_is_evicted_while_segments_only_tell_of_deaths() {
+    const KEPT: u32 = 60;
+    const ROUNDS: u32 = 40;
+    const OVERWRITTEN: std::ops::Range<u32> = KEPT..KEPT + 12;
+    let device = device(24 * u64::from(SEGMENT_BYTES));
+    let tier = TierConfig {
+        durability: Durability::Sync,
+        ..tier(&device)
+    };
+    let store = Store::open(config(1 << 20), tier).unwrap();
+    let mut handle = store.handle();
+    let make_durable = |handle: &mut StoreHandle| {
+        let mark = handle.durable_mark();
+        handle.park();
+        eventually("it becomes durable", || handle.is_durable(mark));
+    };
+    for number in 0..KEPT {
+        set(&mut handle, number, 0, 1000);
+    }
+    make_durable(&mut handle);
+    for round in 0..ROUNDS {
+        if round < KEPT / 3 {
+            handle.delete(&key(round), &DeleteOptions::default());
+        }
+        for number in OVERWRITTEN {
+            set(&mut handle, number, round, 4800);
+        }
+        make_durable(&mut handle);
+        let tier = stats(&store);
+        assert_eq!(tier.evictions, 0, "round {round}: {tier:?}");
+    }
+    // Without those in memory.
+    drop(handle);
+    drop(store);
+    let store = open(&device);
+    let mut handle = store.handle();
+    for number in 0..KEPT {
+        let expected = (number >= KEPT / 3).then(|| value(number, 0, 1000));
+        assert_eq!(get(&mut handle, number), expected, "key {number}");
+    }
+}
