@@ -68,6 +68,13 @@ impl Connection {
         render(&mut self.output);
     }
 
+    /// The latency of the request added last counts from then.
+    pub fn count_last_from(&mut self, since_ns: u64) {
+        if let Some(last) = self.pending.back_mut() {
+            last.since_ns = since_ns;
+        }
+    }
+
     /// Requests without a whole reply.
     pub fn outstanding(&self) -> usize {
         self.pending.len()

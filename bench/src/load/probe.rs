@@ -1,5 +1,6 @@
-//! A probe: requests at even times on one connection, whose latency ends when the kernel has the reply, not when the client
-//! gets round to it. So what else the client does on its core does not count, as long as it looks here often enough.
+//! A probe: requests at even times on one connection, whose latency begins when the kernel hands the request to the network,
+//! and ends when it has the reply, not when the client gets round to it. So what else happens on the client's core does not
+//! count, as long as the client looks here often enough: neither its other work nor the interrupts of the server's devices.
 
 use super::connection::{Connection, Pending, Received};
 use super::measurement::{Recorder, Summary};
@@ -8,14 +9,20 @@ use super::run_limits::{Progress, RunLimits, Turn};
 use super::runner::Plan;
 use super::workload::Workload;
 use farcache_sockets::Receiving;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, RecvMsg, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, RecvMsg, TimestampingFlag, Timestamps, recvmsg, setsockopt,
+    sockopt,
+};
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, SystemTime};
 
 /// How long to wait for the last answers.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Room for what comes with the time of a request: `struct sock_extended_err` and an address.
+const ERROR_BYTES: usize = 64;
 
 /// A probe under way.
 pub struct Probe {
@@ -44,6 +51,7 @@ impl Probe {
         let socket = plan.target.connect()?;
         rustix::io::ioctl_fionbio(&socket, true)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        setsockopt(&socket, sockopt::Timestamping, &sending_times())?;
         Ok(Probe {
             connection: Connection::new(socket, plan.scanner()),
             workload,
@@ -52,13 +60,13 @@ impl Probe {
             progress: Progress::new(limits),
             recorder: Recorder::default(),
             measured_ns: 0,
-            control: nix::cmsg_space!(TimeSpec),
+            control: nix::cmsg_space!(TimeSpec, Timestamps, [u8; ERROR_BYTES]),
         })
     }
 
     /// Sends what is due and takes what has come; false when the run is over. A request that is late, because the client did
-    /// something else meanwhile, counts from when it is sent; those it has missed by then are left out, for a burst of them
-    /// would be its own making.
+    /// something else meanwhile, counts from when it has been sent; those it has missed by then are left out, for a burst of
+    /// them would be its own making.
     ///
     /// # Errors
     /// Those of the connection, and wrong replies.
@@ -79,9 +87,22 @@ impl Probe {
                 self.schedule.advance();
             }
         }
-        self.connection.send()?;
+        if self.connection.has_output() {
+            self.connection.send()?;
+            self.note_sending();
+        }
         self.receive()?;
         Ok(true)
+    }
+
+    /// The last request counts from when the kernel handed it to the network, where that is known.
+    fn note_sending(&mut self) {
+        let socket = self.connection.as_fd().as_raw_fd();
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let message = recvmsg::<()>(socket, &mut [], Some(&mut self.control), flags);
+        if let Some(sent_ns) = message.ok().as_ref().and_then(time_of) {
+            self.connection.count_last_from(sent_ns);
+        }
     }
 
     fn receive(&mut self) -> io::Result<()> {
@@ -136,12 +157,20 @@ fn receive_with_time(to: Receiving<'_>, control: &mut [u8]) -> (io::Result<usize
 }
 
 fn time_of(received: &RecvMsg<'_, '_, ()>) -> Option<u64> {
-    received.cmsgs().ok()?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(time) => {
-            Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
-        }
+    let time = received.cmsgs().ok()?.find_map(|message| match message {
+        ControlMessageOwned::ScmTimestampns(time) => Some(time),
+        ControlMessageOwned::ScmTimestampsns(times) => Some(times.system),
         _ => None,
-    })
+    })?;
+    Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+/// Has the kernel tell when it handed what was sent to the network (Linux's `timestamping.rst`).
+fn sending_times() -> TimestampingFlag {
+    TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+        | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
+        | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID
+        | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY
 }
 
 #[cfg(test)]
@@ -183,6 +212,34 @@ mod tests {
         let latency_us = probe.recorder.latency().max;
         probes.push(probe);
         (latency_us, longest.as_secs_f64() * 1e6)
+    }
+
+    #[test]
+    fn a_request_counts_from_when_the_network_has_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let plan = Plan {
+            target: Target::Tcp(listener.local_addr().expect("an address")),
+            ..Plan::default()
+        };
+        let workload = Workload::new(plan.renderer(), plan.picker(), plan.mix, plan.seed);
+        let start = SystemTime::now();
+        let endless = RunLimits::requests(u64::MAX);
+        let mut probe =
+            Probe::start(&plan, workload, Schedule::even(0.001), endless).expect("a probe");
+        probe.workload.queue_next(&mut probe.connection, 0);
+        probe.connection.send().expect("room for a request");
+        probe.note_sending();
+        let (mut server, _) = listener.accept().expect("its connection");
+        server.write_all(b"END\r\n").expect("a reply");
+        while probe.recorder.counts().requests == 0 {
+            probe.receive().expect("the reply is taken");
+        }
+        let longest = start.elapsed().expect("a clock that goes on");
+        let latency_us = probe.recorder.latency().max;
+        assert!(
+            latency_us < 2.0 * longest.as_secs_f64() * 1e6,
+            "{latency_us} us"
+        );
     }
 
     #[test]
