@@ -38,7 +38,7 @@ struct Options {
     #[arg(long, default_value_t = 1.5)]
     spillfactor: f64,
     /// Memory of each server.
-    #[arg(long, value_parser = size, default_value = "256M")]
+    #[arg(long, value_parser = mebibytes, default_value = "256M")]
     maxmemory: usize,
     /// Size of each value.
     #[arg(long, value_parser = size, default_value = "4K")]
@@ -246,6 +246,16 @@ fn run_all(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// A size that servers can be told with `-m`.
+fn mebibytes(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        bytes if bytes < 1 << 20 => Err(format!(
+            "{bytes} bytes are less than 1M; 256M, for example, says mebibytes"
+        )),
+        bytes => Ok(bytes),
+    }
+}
+
 fn main() -> ExitCode {
     match run_all(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -259,6 +269,12 @@ fn main() -> ExitCode {
 #[cfg(test)]
 #[path = "../../tests/man_page/mod.rs"]
 mod man_page;
+
+#[test]
+fn memory_without_a_unit_is_refused() {
+    assert!(mebibytes("256").is_err_and(|said| said.contains("256M")));
+    assert_eq!(mebibytes("256M"), Ok(256 << 20));
+}
 
 #[test]
 fn the_manual_page_is_up_to_date() {
