@@ -79,6 +79,8 @@ counters! {
     device_waits,
     /// Requests given up while they waited for it.
     get_aborted_extstore,
+    /// Connections closed because their clients kept memory that others' reads waited for.
+    get_stalled_kicks,
     /// Deletes of absent keys.
     delete_misses,
     /// Deletes that removed an item.

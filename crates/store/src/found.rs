@@ -169,7 +169,7 @@ impl<'h> Item<'h> {
         core.arena.meta(head).pin();
         PinnedValue {
             value: self.raw.value().into(),
-            _keeper: Keeper::Segment {
+            keeper: Keeper::Segment {
                 _pin: SegmentPin { core, head },
             },
         }
@@ -180,14 +180,14 @@ impl<'h> Item<'h> {
         match self.handle.reads.buffer_of(self.location, self.raw) {
             Some(buffer) => PinnedValue {
                 value: self.raw.value().into(),
-                _keeper: Keeper::Buffer { _buffer: buffer },
+                keeper: Keeper::Buffer { _buffer: buffer },
             },
             // Its segment is just being written.
             None => {
                 let copy: Box<[u8]> = self.raw.value().into();
                 PinnedValue {
                     value: NonNull::from(&*copy),
-                    _keeper: Keeper::Copy { _copy: copy },
+                    keeper: Keeper::Copy { _copy: copy },
                 }
             }
         }
@@ -211,7 +211,7 @@ impl Drop for Item<'_> {
 pub struct PinnedValue {
     /// Stays readable: the pin was taken while the item was borrowed, and the keeper keeps it.
     value: NonNull<[u8]>,
-    _keeper: Keeper,
+    keeper: Keeper,
 }
 
 /// What keeps a pinned value in place.
@@ -245,6 +245,11 @@ impl Drop for SegmentPin {
 unsafe impl Send for PinnedValue {}
 
 impl PinnedValue {
+    /// Whether it was read from a device: then it takes some of the memory that all reads have together.
+    pub fn is_in_read_memory(&self) -> bool {
+        matches!(self.keeper, Keeper::Buffer { .. })
+    }
+
     /// The value.
     pub fn value(&self) -> &[u8] {
         // SAFETY: the keeper keeps the value in place and unchanged.

@@ -509,6 +509,7 @@ impl StoreHandle {
 
 impl Drop for StoreHandle {
     fn drop(&mut self) {
+        self.note_short(false);
         self.writer.borrow_mut().seal_all(&self.core.arena);
         self.core.note_entries(self.entries.get());
         self.go_offline();

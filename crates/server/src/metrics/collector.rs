@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const BOUND_POWERS: std::ops::RangeInclusive<u32> = 10..=33;
 
 /// Figures of the tier that tell how things are now; the others count events.
-const TIER_GAUGES: [&str; 13] = [
+const TIER_GAUGES: [&str; 14] = [
     "tier_device_bytes",
     "tier_devices_failed",
     "tier_segment_bytes",
@@ -34,6 +34,7 @@ const TIER_GAUGES: [&str; 13] = [
     "tier_write_queue",
     "tier_table_bytes",
     "tier_buffer_bytes",
+    "tier_read_bytes_held",
     "tier_recovery_us",
 ];
 

@@ -183,6 +183,12 @@ impl Replies {
         }
     }
 
+    /// Whether a value that waits was read from the SSD tier, and so takes memory that all reads have together.
+    pub fn holds_read_memory(&self) -> bool {
+        let mut values = self.pinned.iter().map(|pinned| &pinned.value);
+        values.any(PinnedValue::is_in_read_memory)
+    }
+
     /// Large values that wait.
     pub fn large_count(&self) -> usize {
         self.pinned.len()

@@ -69,6 +69,7 @@ impl Worker {
         self.resources.shared.connections.remove(&connection.info);
         connection.transport.say_goodbye();
         self.stop_waiting(&connection);
+        self.stalls.forget(slot);
         if let Some(watcher) = connection.watcher.take() {
             self.resources.shared.watch.unsubscribe(&watcher);
             self.watching.retain(|other| *other != slot);

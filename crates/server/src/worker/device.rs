@@ -124,6 +124,11 @@ impl Resources {
     /// Gives up reads whose request has gone.
     pub fn give_up_reads(&mut self, id: ReadId) {
         self.counters.get_aborted_extstore.bump();
+        self.take_back_reads(id);
+    }
+
+    /// Lets go of reads that will be made again.
+    pub fn take_back_reads(&mut self, id: ReadId) {
         self.waits.places.remove(&id);
         self.store.cancel_reads(id);
     }

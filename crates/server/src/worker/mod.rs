@@ -15,6 +15,7 @@ mod precedence;
 mod read;
 mod reply;
 pub mod resources;
+mod stalls;
 mod together;
 mod watched;
 
@@ -67,6 +68,7 @@ pub struct Worker {
     message_polling: Polling,
     resources: Resources,
     idle: idle::Sweep,
+    stalls: stalls::Stalls,
     events: Vec<Event>,
     /// Connections that watch.
     watching: Vec<usize>,
@@ -127,6 +129,7 @@ impl Worker {
             device_polling: Polling::new(poll * device::POLL_FACTOR),
             message_polling: Polling::new(poll * messages::POLL_FACTOR),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
+            stalls: stalls::Stalls::new(!shared.settings.devices.is_empty()),
             resources,
             events: Vec::with_capacity(EVENTS_MAX),
             mailbox,
@@ -161,6 +164,7 @@ impl Worker {
         self.resume_unfinished();
         self.resources.store.quiescent();
         self.close_silent();
+        self.close_stalled();
     }
 
     /// Polls, or sleeps if that has been in vain for long enough.
@@ -205,7 +209,12 @@ impl Worker {
         };
         self.resources.store.submit_reads();
         self.resources.store.park();
-        let timeouts = [self.idle.timeout(), self.device_timeout(), most];
+        let timeouts = [
+            self.idle.timeout(),
+            self.stalls.timeout(),
+            self.device_timeout(),
+            most,
+        ];
         self.poll(events, timeouts.into_iter().flatten().min());
         let now = Instant::now();
         self.resources.set_time(now);
@@ -320,6 +329,8 @@ impl Worker {
         if connection.awaits_room != awaits_room || unmutes {
             connection.awaits_room = awaits_room;
             connection.is_muted = false;
+            self.stalls
+                .note(connection, awaits_room, self.resources.turn_began);
             if !awaits_room && connection.watcher.is_some() {
                 // Lines may have gathered meanwhile.
                 self.mailbox.waker.wake();

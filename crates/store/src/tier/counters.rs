@@ -50,6 +50,8 @@ pub(crate) struct Counters {
     pub checksum_errors: Counter,
     pub write_errors: Counter,
     pub waits: Counter,
+    /// Handles whose reads wait for memory.
+    pub handles_short: Counter,
     /// Segments assembled and not yet on the device.
     pub buffers: Counter,
     pub items_recovered: Counter,

@@ -156,6 +156,9 @@ pub struct TierStats {
     pub table_bytes: u64,
     /// Memory of write and read buffers, in bytes.
     pub buffer_bytes: u64,
+    /// Memory of values that are being read, or have been read and not been let go of: of replies that clients have yet to
+    /// take above all. In bytes.
+    pub read_bytes_held: u64,
     /// Items found on the devices when the store was opened.
     pub items_recovered: u64,
     /// Segments found then.

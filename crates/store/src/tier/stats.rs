@@ -42,6 +42,7 @@ impl Tier {
             write_queue: counters.buffers.get(),
             table_bytes: self.slots.table_bytes(),
             buffer_bytes: (self.read_pool.bytes_used() + self.write_pool.bytes_used()) as u64,
+            read_bytes_held: self.read_pool.bytes_out(),
             items_recovered: counters.items_recovered.get(),
             segments_recovered: counters.segments_recovered.get(),
             segments_dropped: counters.segments_dropped.get(),

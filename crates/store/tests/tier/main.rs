@@ -9,4 +9,5 @@ mod model;
 mod operations;
 mod restart;
 mod room;
+mod short;
 mod spill;

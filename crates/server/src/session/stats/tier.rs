@@ -15,6 +15,7 @@ pub(super) fn commands(totals: &Totals, context: &Context<'_>, report: &mut Repo
         ("get_extstore", stats.reads),
         ("get_aborted_extstore", totals.get_aborted_extstore),
         ("get_oom_extstore", 0),
+        ("get_stalled_kicks", totals.get_stalled_kicks),
         ("recache_from_extstore", stats.promoted),
         ("miss_from_extstore", stats.items_lost),
         ("badcrc_from_extstore", stats.checksum_errors),
@@ -78,7 +79,7 @@ pub(crate) fn write_amplification(stats: &TierStats) -> f64 {
 }
 
 /// Every figure with its name; what counts events is counted since the start.
-pub(crate) fn named(stats: &TierStats) -> [(&'static str, u64); 34] {
+pub(crate) fn named(stats: &TierStats) -> [(&'static str, u64); 35] {
     [
         ("device_bytes", stats.device_bytes),
         ("devices_failed", stats.devices_failed),
@@ -113,6 +114,7 @@ pub(crate) fn named(stats: &TierStats) -> [(&'static str, u64); 34] {
         ("waits", stats.waits),
         ("table_bytes", stats.table_bytes),
         ("buffer_bytes", stats.buffer_bytes),
+        ("read_bytes_held", stats.read_bytes_held),
         ("recovery_us", stats.recovery_us),
     ]
 }

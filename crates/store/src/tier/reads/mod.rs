@@ -35,6 +35,8 @@ pub(crate) struct Reads {
     /// What the engine has told last; kept for its memory.
     ended: RefCell<Vec<Outcome>>,
     staging: RefCell<Staging>,
+    /// Reads in the queue wait for memory, and others know.
+    is_short: Cell<bool>,
     pub(super) durable_event: RefCell<Option<Arc<OwnedFd>>>,
 }
 
@@ -148,7 +150,28 @@ impl StoreHandle {
             }
             queue.pop_front();
         }
+        self.note_short(!queue.is_empty());
         engine.start();
+    }
+
+    /// Says whether reads of this handle wait for memory; for [`StoreHandle::is_read_memory_short`].
+    pub(crate) fn note_short(&self, is_short: bool) {
+        if self.reads.is_short.replace(is_short) == is_short {
+            return;
+        }
+        if let Some(tier) = self.core.tier.as_ref() {
+            let count = &tier.counters.handles_short;
+            match is_short {
+                true => count.add(1),
+                false => count.subtract(1),
+            }
+        }
+    }
+
+    /// Whether reads of any handle wait for memory that values take which have been read already.
+    pub fn is_read_memory_short(&self) -> bool {
+        let tier = self.core.tier.as_ref();
+        tier.is_some_and(|tier| tier.counters.handles_short.get() > 0)
     }
 
     /// Whether there is memory for one more read: values that clients are slow to take keep theirs.
