@@ -7,6 +7,9 @@ use std::sync::Arc;
 const KEYS: u32 = 400;
 const BYTES: usize = 4000;
 
+/// A life in which every write is to fail once has more than so many.
+const WRITES_MIN: u64 = 20;
+
 fn fill(store: &Arc<Store>, version: u32) {
     let mut handle = store.handle();
     for number in 0..KEYS {
@@ -39,40 +42,60 @@ fn open_small(device: &Arc<FaultyDevice>) -> Arc<Store> {
     Store::open(config(512 << 10), tier).unwrap()
 }
 
-/// The same life of a store with one fault at each write in turn.
-fn sweep(fault: impl Fn(u64) -> Fault, writes: std::ops::Range<u64>) {
-    for write in writes {
+/// The same life of a store with one fault at each of its writes in turn, from the first one that may fail.
+fn sweep(first: u64, fault: impl Fn(u64) -> Fault) {
+    for write in first.. {
         let device = device(4 << 20);
         device.fail_write(write, fault(write));
-        let Ok(store) = Store::open(
-            config(512 << 10),
-            TierConfig {
-                engine: EngineChoice::Threads,
-                ..tier(&device)
-            },
-        ) else {
-            assert!(write < 2, "only a superblock is indispensable");
-            continue;
-        };
-        fill(&store, 0);
-        fill(&store, 1);
-        check(&store, &[1]);
-        store.shutdown(PATIENCE);
-        drop(store);
-        let device = Arc::new(FaultyDevice::with_contents(device.contents()));
-        let store = open_small(&device);
-        check(&store, &[0, 1]);
+        live(&device, write);
+        if device.writes() <= write {
+            // It was never due: every write has had its turn.
+            assert!(write > WRITES_MIN, "a life of {write} writes only");
+            return;
+        }
     }
+}
+
+/// A store that is filled twice, stopped and opened again; `write` fails.
+fn live(device: &Arc<FaultyDevice>, write: u64) {
+    let tier = TierConfig {
+        engine: EngineChoice::Threads,
+        ..tier(device)
+    };
+    let Ok(store) = Store::open(config(512 << 10), tier) else {
+        assert!(write < 2, "only a superblock is indispensable");
+        return;
+    };
+    fill(&store, 0);
+    fill(&store, 1);
+    check(&store, &[1]);
+    store.shutdown(PATIENCE);
+    drop(store);
+    let device = Arc::new(FaultyDevice::with_contents(device.contents()));
+    let store = open_small(&device);
+    check(&store, &[0, 1]);
 }
 
 #[test]
 fn a_torn_write_costs_nothing_but_its_repetition() {
-    sweep(
-        |write| Fault::Torn {
-            blocks: write as usize * 7 % 128,
-        },
-        0..12,
-    );
+    sweep(0, |write| Fault::Torn {
+        blocks: write as usize * 7 % 128,
+    });
+}
+
+#[test]
+fn any_write_may_fail() {
+    sweep(0, |_| Fault::Error);
+}
+
+#[test]
+fn the_device_may_be_full_at_any_write() {
+    sweep(0, |_| Fault::Full);
+}
+
+#[test]
+fn the_device_may_vanish_at_any_write() {
+    sweep(0, |_| Fault::Vanishes);
 }
 
 #[test]
@@ -99,17 +122,14 @@ fn a_failed_write_is_repeated_elsewhere() {
 
 #[test]
 fn a_flipped_bit_is_a_miss_at_most() {
-    sweep(
-        |write| Fault::Flipped {
-            bit: write as usize * 40_961,
-        },
-        2..14,
-    );
+    sweep(2, |write| Fault::Flipped {
+        bit: write as usize * 40_961,
+    });
 }
 
 #[test]
 fn a_lost_write_is_a_miss_at_most() {
-    sweep(|_| Fault::Lost, 2..10);
+    sweep(2, |_| Fault::Lost);
 }
 
 #[test]
