@@ -324,7 +324,7 @@ def test_what_cannot_be_a_tier_is_refused(tmp_path):
     other.write_bytes(b"something else")
     for path, size, named in [
         (tmp_path / "huge", ":900000t", "huge"),
-        (other, ":32m", "something else"),
+        (other, ":32m", f"--ssd-format={other} lets"),
         (tmp_path / "no" / "such", ":32m", "such"),
     ]:
         status, message = refusal(["-m", "8", "--ssd", f"{path}{size}"])

@@ -4,16 +4,21 @@ import dataclasses
 import hashlib
 import re
 import struct
+import time
 
 VERSION_OPCODE = 0x0B
+# More seconds are an absolute time.
+SECONDS_RELATIVE_MAX = 60 * 60 * 24 * 30
 SENTINEL = b"mn\r\n"
 SENTINEL_REPLY = b"MN\r\n"
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Inputs for one connection. In text inputs `{k}` is a key of the case's own and `{cas}` the
-    newest CAS token that a reply has shown. The last input is followed by a half-close."""
+    """Inputs for one connection. In text inputs `{k}` is a key of the case's own, `{cas}` the
+    newest CAS token that a reply has shown, and `{now+N}` the Unix time in N seconds (`{now-N}`: before
+    so many) by the server's clock. A number among them lets so many seconds pass on a server whose time
+    tests can move. The last input is text, and followed by a half-close."""
 
     name: str
     inputs: tuple
@@ -21,6 +26,14 @@ class Case:
     options: tuple = ()
     # Whether the replies are packets of the binary protocol.
     binary: bool = False
+
+    def texts(self):
+        """What is sent."""
+        return [text for text in self.inputs if isinstance(text, bytes)]
+
+    def moves_time(self):
+        """Whether it needs a server whose time can be moved, for itself and its like."""
+        return len(self.texts()) < len(self.inputs)
 
     def key(self):
         """A key that no other case uses, of 16 bytes."""
@@ -38,10 +51,32 @@ def shortened(run):
     return f"{run[1]}*{len(run[0])}"
 
 
-def play(case, connection):
+class StillTime:
+    """The time of a server for tests (`debugtime`), which stands still unless it is moved."""
+
+    def __init__(self, connection):
+        self.now = int(time.time())
+        connection.sendall(b"debugtime p\r\n" + SENTINEL)
+        if not read_to_the_sentinel(connection).startswith(b"OK"):
+            raise NotImplementedError("the server's time cannot be moved")
+
+    def move(self, connection, seconds):
+        """Lets so many seconds pass. memcached adds the sum of all moves at each of them: with the second
+        line, whose sum is 0, that is this one. Farcache refuses it, because its time only goes forward."""
+        self.now += seconds
+        connection.sendall(b"debugtime %d\r\ndebugtime -%d\r\n" % (seconds, seconds) + SENTINEL)
+        read_to_the_sentinel(connection)
+
+
+def play(case, connection, time_of_server=None):
     """Sends the inputs and returns everything that came back."""
     key, token, replies = case.key(), b"0", b""
     for number, text in enumerate(case.inputs):
+        if isinstance(text, int):
+            time_of_server.move(connection, text)
+            continue
+        now = time_of_server.now if time_of_server else int(time.time())
+        text = re.sub(rb"\{now([+-]\d+)\}", lambda match: b"%d" % (now + int(match[1])), text)
         connection.sendall(text.replace(b"{k}", key).replace(b"{cas}", token))
         if number + 1 == len(case.inputs):
             return replies + read_to_the_end(connection)
@@ -81,7 +116,7 @@ def comparable(case, reply):
 
     def token(match):
         value = match.group("cas")
-        if any(value in text for text in case.inputs) or value == b"0":
+        if any(re.search(rb"\b[CE]%s\b|^cas [^\r]* %s\r$" % (value, value), text, re.MULTILINE) for text in case.texts()) or value == b"0":
             return match.group()
         place = tokens.setdefault(value, b"<cas %d>" % (len(tokens) + 1))
         return match.group().replace(value, place)
@@ -91,12 +126,18 @@ def comparable(case, reply):
     reply = reply.replace(case.key(), b"{k}")
     reply = re.sub(rb"^VALUE \S+ \d+ \d+ (?P<cas>\d+)\r$", token, reply, flags=re.MULTILINE)
     reply = re.sub(rb"(?<=[ =])(c|cas=)(?P<cas>\d+)(?=[ \r])", token, reply)
-    reply = re.sub(rb" t(\d+)(?=[ \r])", lambda m: b" t%d" % (-(-int(m.group(1)) // 10) * 10), reply)
+    reply = re.sub(rb" t(\d+)(?=[ \r])", time_left, reply)
     reply = re.sub(rb" l[0-2](?=[ \r])", b" l0", reply)
     reply = re.sub(rb"^VERSION .*\r$", b"VERSION\r", reply, flags=re.MULTILINE)
     reply = re.sub(rb" exp=\d+ la=\d+ ", b" exp=<time> la=<time> ", reply)
     reply = re.sub(rb" cls=\d+ size=\d+", b" cls=<number> size=<number>", reply)
     return reply
+
+
+def time_left(match):
+    """Seconds left, rounded up to tens; those until an absolute time depend on the day."""
+    seconds = int(match[1])
+    return b" t<years>" if seconds > SECONDS_RELATIVE_MAX else b" t%d" % (-(-seconds // 10) * 10)
 
 
 HEADER = struct.Struct(">BBHBBHIIQ")

@@ -9,15 +9,6 @@ NUMBER = "ms {k} 2 F5\r\n10\r\n"
 LOOK = "mg {k} v f s\r\n"
 NUMBERS = ("-1", "0", "1", "60", "abc", "1.5", "", "2147483647", "18446744073709551615", "18446744073709551616")
 LONGEST, TOO_LONG = "L" * 250, "L" * 251
-# Flags of other protocol levels: what they may do is not ours to compare letter by letter.
-PROXY_FLAGS = "PL"
-# Flags that came after the memcached compared with; ours.py says what they do.
-NEWER_FLAGS = "Ex"
-
-
-def letters():
-    return [letter for letter in string.ascii_letters if letter not in PROXY_FLAGS + NEWER_FLAGS]
-
 
 def both(name, line):
     """The line with and without an item, and what has become of it."""
@@ -26,15 +17,17 @@ def both(name, line):
 
 
 def every_flag():
-    for letter in letters():
+    for letter in string.ascii_letters + "[_`":
         for value in ("", "1", "abc"):
             for command in ("mg {k}", "md {k}", "ma {k}"):
                 yield from both("flag", f"{command} {letter}{value}\r\n")
-            if letter != "s":
-                yield from both("flag", f"ms {{k}} 1 {letter}{value}\r\nx\r\n")
+            yield from both("flag", f"ms {{k}} 1 {letter}{value}\r\nx\r\n")
             yield text_case(f"ma flag {letter}{value} on a number", NUMBER + f"ma {{k}} v {letter}{value}\r\n" + LOOK)
-    for sign in "!@#$%^&*()-_=+1234567890":
+    for sign in "!@#$%^&*()-_=+1234567890{~\x7f\xe4":
         yield from both("flag", f"mg {{k}} {sign}\r\n")
+        yield from both("flag", f"md {{k}} v {sign}\r\n")
+        yield from both("flag", f"me {{k}} v {sign}\r\n")
+        yield from both("flag", f"ms {{k}} 1 k {sign}\r\nx\r\n")
 
 
 def gets():
@@ -49,7 +42,9 @@ def gets():
                  "mg {k} v O1 q k\r\nmg absent O2 q k\r\nmn\r\n", f"mg {LONGEST} v\r\n", f"mg {TOO_LONG} v\r\n",
                  f"mg {TOO_LONG}\r\n", f"mg {TOO_LONG} q\r\n", "mg a\x01b v\r\n", "mg {k} v" + " v" * 30 + "\r\n", "mg {k}" + " k" * 5 + "\r\n",
                  "mg {k} t\r\n", "mg {k} c\r\n", "mg {k} k\r\n", "mg {k} f\r\n", "mg {k} s\r\n", "mg {k} S1\r\n",
-                 "mg {k} 1\r\n", "mg {k} v 1\r\n", "mg {k} v\tk\r\n"):
+                 "mg {k} 1\r\n", "mg {k} v C0\r\n", "mg {k} v C5 t\r\n", "mg {k} v Tx Fx\r\n", "mg {k} T- t\r\n", "mg {k} T+1\r\n",
+                 "mg {k} c f h k l q s t u v E1 C1 F1 J1 D1 I O1 P\r\nmn\r\n", "mg {k} c f h k l q s t u v E1 C1 F1 J1 D1 I O1 P L\r\n",
+                 "mg {k} c f h k l q s t u v E1 C1 F1 J1 D1 I O1 P !\r\n", "mg {k}" + " v" * 20 + " !\r\n", "mg {k}" + " v" * 21 + " !\r\n", "mg {k} v 1\r\n", "mg {k} v\tk\r\n"):
         yield from both("get", line)
 
 
@@ -77,7 +72,10 @@ def sets():
         if number != "2147483647":  # Farcache's tokens are larger numbers than memcached's.
             yield from both("set", f"ms {{k}} 1 C{number} I\r\nx\r\n")
         yield text_case(f"set: ms MA N{number} on a present key", PRESENT, f"ms {{k}} 1 MA N{number}\r\nx\r\nmg {{k}} t\r\n")
-    for mode in ("E", "A", "P", "R", "S", "X", "", "xet", "XS", "1"):
+    for number in ("4294967295", "4294967296", "00000000001", "000000000001"):
+        yield from both("set", f"ms {{k}} 1 F{number}\r\nx\r\n")
+        yield from both("set", f"ms {{k}} {number}\r\nx\r\n")
+    for mode in ("E", "A", "P", "R", "S", "X", "", "xet", "XS", "1", "e", "a", "p", "r", "s", "SET", "APPEND"):
         yield from both("set", f"ms {{k}} 1 M{mode}\r\nx\r\n")
         yield from both("set", f"ms {{k}} 1 M{mode} q k O1\r\nx\r\nmn\r\n")
         yield text_case(f"set: ms M{mode} N60 on a present key", PRESENT, f"ms {{k}} 1 M{mode} N60 F9\r\nx\r\n" + LOOK)
@@ -110,6 +108,27 @@ def arithmetic():
     yield text_case("ma with too long a key", f"ma {TOO_LONG} v\r\n")
 
 
+def explicit_tokens():
+    """E of every command that takes it."""
+    yield text_case("E sets the token", "ms {k} 1 E100 c\r\nx\r\nmg {k} c\r\n")
+    yield text_case("E and C together", "ms {k} 1 E100\r\nx\r\nms {k} 1 C100 E101\r\ny\r\nmg {k} c v\r\nms {k} 1 C100\r\nz\r\nmd {k} C101\r\n")
+    yield text_case("E is what gets and cas see", "ms {k} 1 E100\r\nx\r\ngets {k}\r\ncas {k} 0 0 1 100\r\ny\r\nget {k}\r\n")
+    yield text_case("E of an invalidation", "ms {k} 1 E100\r\nx\r\nmd {k} I E200\r\nmg {k} c v\r\n")
+    yield text_case("a late set between two explicit tokens",
+                    "ms {k} 1 E100\r\nx\r\nmd {k} I E200\r\nms {k} 1 I C150\r\ny\r\nmg {k} v\r\n")
+    yield text_case("E of ma", "ms {k} 1\r\n5\r\nma {k} E77 v c\r\n")
+    yield text_case("E of a number created by ma", "ma {k} N0 J13 E77 v c\r\n")
+    yield text_case("E of an item vivified by mg", "mg {k} N30 E5 c\r\n")
+    yield text_case("E of a present item changes nothing", "ms {k} 1 E9\r\nx\r\nmg {k} E5 c\r\n")
+    yield text_case("the value of a known token is not sent", "ms {k} 1 E9\r\nx\r\nmg {k} v C9\r\nmg {k} C9 v c f T90\r\nmg {k} v C8 t\r\n")
+    yield text_case("a known token of an item that is stale", "ms {k} 1 E9\r\nx\r\nmd {k} I E10\r\nmg {k} v C10\r\nmg {k} v C10\r\n")
+    yield text_case("x clears value and flags", PRESENT + "md {k} x\r\nmg {k} v f s t\r\n")
+    yield text_case("x with an invalidation", PRESENT + "md {k} x I T30\r\nmg {k} v f\r\nmg {k} v\r\n")
+    yield text_case("x keeps the token", "ms {k} 1 E9\r\nx\r\nmd {k} x\r\nmg {k} c\r\nmd {k} x E12\r\nmg {k} c\r\n")
+    yield text_case("x drops flags and expiry", "ms {k} 1 F7 T90\r\nx\r\nmd {k} x\r\nmg {k} f t v\r\nms {k} 1\r\nx\r\nmd {k} x T60 F3\r\nmg {k} f t v\r\n")
+    yield text_case("s of an append", PRESENT + "ms {k} 2 MA s\r\nde\r\nms {k} 1 MP s k\r\nx\r\nms {k} 4 s\r\nabcd\r\nms {k} 1 s ME\r\nx\r\n")
+
+
 def conversations():
     yield text_case("compare and swap", PRESENT + "mg {k} c v\r\n", "ms {k} 1 C{cas} c\r\nx\r\n", "ms {k} 1 C1\r\ny\r\n", "md {k} C1\r\n", "mg {k} c\r\n", "md {k} C{cas}\r\n", LOOK)
     yield text_case("stale, win, recache", PRESENT + "md {k} I T30\r\nmg {k} v c t\r\nmg {k} v c t\r\n", "ms {k} 3 C{cas}\r\nnew\r\nmg {k} v\r\n", LOOK)
@@ -131,5 +150,5 @@ def conversations():
 
 
 def cases():
-    for group in (every_flag, gets, base64, sets, deletes, arithmetic, conversations):
+    for group in (every_flag, gets, base64, sets, deletes, arithmetic, explicit_tokens, conversations):
         yield from group()

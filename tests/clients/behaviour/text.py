@@ -8,7 +8,7 @@ LONGEST, TOO_LONG = "L" * 250, "L" * 251
 NUMBERS = ("-1", "0", "1", "abc", "1.5", "1x", "+1", "0x10", "007", "4294967295", "4294967296",
            "18446744073709551615", "18446744073709551616", "-18446744073709551616", "9" * 30)
 # What Farcache understands beyond 32 bits is in ours.py.
-EXPIRIES = tuple(number for number in NUMBERS if number != "4294967295")
+EXPIRIES = tuple(number for number in NUMBERS if number not in ("4294967295", "4294967296"))
 
 
 def on_present(name, line):
@@ -67,6 +67,13 @@ def storage_lines(verb):
     for number in ("-1", "abc", "1.5", "1x", "-0", "2147483647", "2147483648", "9" * 30):
         yield f"{verb} {{k}} 0 0 {number}{tail}\r\n"
     yield f"{verb} {{k}} 0 0 -1{tail} noreply\r\n"
+    for line in (f"{verb} {{k}} 0 0 3", f"{verb} {TOO_LONG} 0 0 3", f"{verb} {{k}} x 0 3", f"{verb} {{k}} 0 x 3"):
+        # What memcached throws away with a line that it refuses: a length, not a line.
+        yield from (f"{line} x\r\nxyz\r\n", f"{line} x\r\nx\n\n\r\n", f"{line} x\r\nxyzab\r\n", f"{line}{tail} noreply x\r\nxyz\r\n")
+    yield from (f"{verb} {{k}} x 0 2000000{tail}\r\n" + "x" * 2000000 + "\r\n", f"{verb} {{k}} 0 0 noreply\r\nxyz\r\n",
+                f"{verb} {{k}} 0 0 +3{tail}\r\nxyz\r\n", f"{verb} {{k}} +5 +0 3{tail}\r\nxyz\r\n", f"{verb} {{k}} 0\0x 0\0y 3{tail}\r\nxyz\r\n",
+                f"{verb} {{k}} 0 0 00000000003{tail}\r\nxyz\r\n", f"{verb} {{k}} 0 0 000000000003{tail}\r\nxyz\r\n",
+                f"{verb} k\0z 0 0 3{tail}\r\nxyz\r\nget k\0z k\r\n")
     if verb == "cas":
         yield from (f"cas {{k}} 0 0 3 {number}\r\nxyz\r\n" for number in NUMBERS)
         yield "cas {k} 0 0 3\r\nxyz\r\n"
@@ -105,8 +112,20 @@ def commands():
                  "flush_all x", "flush_all x noreply", "misbehave", "debugtime", "mset a b", "stat", "ge",
                  "gett k", "setx k 0 0 1", "appendx", "touchx k 1", "flush_allx", "quitx", "versionx",
                  "verbosityx 1", "shutdownx", "me", "mn", "mn x", "mz", "mz k", "m", "m k", "mget k",
-                 "bget {k}", "bget"):
+                 "bget {k}", "bget", "noreply", "foo noreply", " version", "  verbosity 0", "a", "mn ", "lru noreply",
+                 "shutdown noreply", "verbosity noreply x", "watch x noreply", "delete noreply", "version noreply",
+                 "slabs automove ratio 0.5", "slabs automove freeratio 0.01", "slabs automove freeratio x",
+                 "slabs automove window 30", "slabs automove window 2", "slabs automove window 1801", "slabs automove window x",
+                 "slabs automove window", "slabs reassign 1 2 3", "cache_memlimit 4294967296", "verbosity 4294967296",
+                 "lru_crawler sleep +1", "lru_crawler tocrawl 5 6", "lru tune 10 25 0.1 2.0", "lru tune 60 25 0.1 2.0",
+                 "flush_all 1 2 3", "flush_all noreply x", "flush_all +1", "gat 1", "gats 1", "get HTTP/1.1", "HTTP/1.1",
+                 "GET / HTTP/1.1 x", "foo http/1.1"):
         yield text_case(f"command {line!r}", line + "\r\nversion\r\n")
+    for line in ("\n", "\r\r\n", "a\n", "mn\n", "m\n\n", "\0\r\n", "  \n", "get a\0b\r\n", "version\r\r\n"):
+        yield text_case(f"line {line!r}", line + "version\r\n")
+    for line in ("GET / HTTP/1.1", "POST /x HTTP/1.0", "HEAD / HTTP/2", " PUT / HTTP/1.1", "x HTTP/", "DELETE x HTTP/1.1 "):
+        yield text_case(f"HTTP: {line!r}", line + "\r\nHost: localhost\r\n\r\nversion\r\n")
+        yield text_case(f"HTTP after another command: {line!r}", PRESENT, line + "\r\nversion\r\n")
     for line in ("flush_all", "flush_all 0", "flush_all -1", "flush_all noreply", "flush_all 0 noreply",
                  "flush_all 0 0", "flush_all 1000"):
         yield text_case(f"command {line!r}", PRESENT, line + "\r\n", LOOK + "flush_all\r\n")
