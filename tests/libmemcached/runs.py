@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import pathlib
 import re
 import socket
 import subprocess
 import threading
 
 PROGRAM_SECONDS_MAX = 300
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 
 def run(program, arguments=(), library_folder=None, transport="tcp"):

@@ -1,6 +1,8 @@
 """Operations on servers: the same program says the same with the system's library and with ours."""
 
 import os
+import pathlib
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -132,6 +134,21 @@ def test_a_server_that_has_changed_its_user_shares_memory_with_that_one(drop_in,
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     assert runs.fabric_messages(server) >= 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
+@pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
+def test_a_server_that_has_changed_its_user_and_has_no_fabric_shows_its_memory_to_nobody(start):
+    """The owner of a process's files in /proc is root where others may not look into its memory."""
+    owner = lambda server: os.stat(f"/proc/{server.process.pid}/environ").st_uid  # noqa: E731
+    assert owner(start(options=["-u", "nobody"])) == pwd.getpwnam("nobody").pw_uid
+    assert owner(start(options=["-u", "nobody", "--fabric", "off"])) == 0
+    with tempfile.TemporaryDirectory() as folder:
+        # UCX is found where that user can read it, and is none.
+        os.chmod(folder, 0o755)
+        pathlib.Path(folder, "libucp.so.0").touch()
+        without = {"LD_LIBRARY_PATH": folder}
+        assert owner(start(options=["-u", "nobody"], environment=without)) == 0
 
 
 def test_pools_and_questions(compile_program, drop_in, start):

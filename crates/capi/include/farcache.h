@@ -195,8 +195,8 @@ size_t farcache_lanes(const struct farcache_client *client,
                       char *room,
                       size_t room_bytes);
 
-// Whether a request is complete: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests of its client on. Never
-// waits.
+// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests
+// of its client on. Never waits.
 enum farcache_status farcache_test(struct farcache_request *request);
 
 // Waits until a request is complete, and its callback has been called; how it ended.

@@ -164,11 +164,13 @@ impl Request {
         }
     }
 
-    /// How it ended, if it has, after a look only.
+    /// How it ended, if it has and nobody is in its callback but this thread, after a look only.
     fn peek(self: &Arc<Self>) -> Option<Status> {
         let mut stage = self.stage();
         let is_complete = match &*stage {
-            Stage::Complete { brought, .. } => return Some(brought.status),
+            Stage::Complete { brought, calling } => {
+                return is_done_calling(*calling).then_some(brought.status);
+            }
             Stage::UnderWay(pending) => self.client.client.peek(pending),
             Stage::Taken => false,
         };
@@ -196,9 +198,11 @@ impl Request {
         let mut stage = self.stage();
         loop {
             match &*stage {
-                Stage::Complete { brought, .. } => return Ok(brought.status),
-                // Another thread has found it complete.
-                Stage::Taken => {
+                Stage::Complete { brought, calling } if is_done_calling(*calling) => {
+                    return Ok(brought.status);
+                }
+                // Another thread has found it complete, or is in the callback.
+                Stage::Complete { .. } | Stage::Taken => {
                     let waited = self.changed.wait(stage);
                     stage = waited.unwrap_or_else(PoisonError::into_inner);
                 }
@@ -228,11 +232,7 @@ impl Request {
                     stage = self.stage();
                 }
                 // No callback runs, or this is called by it.
-                Stage::Complete { calling, .. }
-                    if calling.is_none_or(|thread| thread == std::thread::current().id()) =>
-                {
-                    return;
-                }
+                Stage::Complete { calling, .. } if is_done_calling(*calling) => return,
                 // Another thread is about to call the callback, or inside of it.
                 Stage::Complete { .. } | Stage::Taken => {
                     let waited = self.changed.wait(stage);
@@ -252,6 +252,11 @@ impl Request {
         let calling = None;
         *self.stage() = Stage::Complete { brought, calling };
     }
+}
+
+/// Whether no thread is in the callback but this one, which is called by it.
+fn is_done_calling(calling: Option<ThreadId>) -> bool {
+    calling.is_none_or(|thread| thread == std::thread::current().id())
 }
 
 fn two_threads() -> Failure {
@@ -322,8 +327,8 @@ fn null_request() -> Failure {
     Failure::arguments("a null pointer instead of a request")
 }
 
-/// Whether a request is complete: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests of its client on. Never
-/// waits.
+/// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests
+/// of its client on. Never waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_test(request: *mut Request) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.

@@ -49,6 +49,35 @@ static int one_after_another(memcached_st *memc) {
   return 0;
 }
 
+/* As programs for RDMA-Memcached 0.9.6 do it: room of the caller's, and no length. */
+static int without_a_length(memcached_st *memc) {
+  static char large[LARGE], room[LARGE];
+  memset(large, 'l', sizeof(large) - 1000);
+  memcached_request_st *set = memcached_request_create(memc, large, sizeof(large) - 1000, 0);
+  WANT(memcached_iset(memc, "large", 5, set, 0, 3) == MEMCACHED_SUCCESS);
+  WANT(memcached_wait(memc, set) == MEMCACHED_SUCCESS);
+  memcached_request_free(memc, set);
+  memcached_request_st *get = memcached_request_create(memc, room, 0, 0);
+  WANT(memcached_iget(memc, "large", 5, get) == MEMCACHED_SUCCESS);
+  WANT(memcached_wait(memc, get) == MEMCACHED_SUCCESS);
+  WANT(get->value == room && get->value_length == sizeof(large) - 1000 && get->flags == 3);
+  WANT(memcmp(room, large, sizeof(room)) == 0);
+  WANT(memcached_bget(memc, "k", 1, get) == MEMCACHED_SUCCESS);
+  WANT(memcached_wait(memc, get) == MEMCACHED_SUCCESS);
+  WANT(get->value == room && get->value_length == 5 && memcmp(room, "valuelll", 8) == 0);
+  memcached_request_free(memc, get);
+  /* A value of no bytes is stored in the same way. */
+  set = memcached_request_create(memc, room, 0, 0);
+  WANT(memcached_iset(memc, "nothing", 7, set, 0, 0) == MEMCACHED_SUCCESS);
+  WANT(memcached_wait(memc, set) == MEMCACHED_SUCCESS);
+  memcached_request_free(memc, set);
+  get = memcached_request_create(memc, room, 0, 0);
+  WANT(memcached_iget(memc, "nothing", 7, get) == MEMCACHED_SUCCESS);
+  WANT(memcached_wait(memc, get) == MEMCACHED_SUCCESS && get->value_length == 0);
+  memcached_request_free(memc, get);
+  return 0;
+}
+
 static int many_at_once(memcached_st *memc) {
   static char values[WINDOW][LARGE], got[WINDOW][LARGE];
   memcached_request_st *requests[WINDOW];
@@ -81,7 +110,7 @@ int main(int count, char **arguments) {
   memcached_server_add(memc, arguments[1], (in_port_t) atoi(arguments[2]));
   if (getenv("META_COMMANDS"))
     WANT(memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_META_PROTOCOL, 1) == MEMCACHED_SUCCESS);
-  if (one_after_another(memc) || many_at_once(memc)) {
+  if (one_after_another(memc) || without_a_length(memc) || many_at_once(memc)) {
     return 1;
   }
   static char room[LARGE];

@@ -104,7 +104,7 @@ fn derived_block(previous: &[u8], secret: &[u8]) -> [u8; 32] {
     block
 }
 
-/// Gives a kit a cipher. Always true.
+/// Gives a kit a cipher; none, and false, where the key is null.
 ///
 /// # Safety
 /// `kit` is a kit, `key_length` bytes at `key` can be read.
@@ -116,8 +116,12 @@ pub unsafe extern "C" fn hashkit_key(
 ) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
-        let cipher = Cipher::new(bytes(key, key_length));
         Cipher::free_raw((*kit).key);
+        (*kit).key = std::ptr::null_mut();
+        if key.is_null() {
+            return false;
+        }
+        let cipher = Cipher::new(bytes(key, key_length));
         (*kit).key = Box::into_raw(Box::new(cipher)).cast();
     }
     true

@@ -20,7 +20,10 @@ typedef struct memcached_request_st {
   uint32_t flags;      /* after a get those of the item */
 } memcached_request_st;
 
-/* Makes a request. To get with a NULL value means that each get allocates one, which the caller frees with free(). */
+/* Makes a request. To get with a NULL value means that each get allocates one, which the caller frees with free().
+
+   To get with a value and a length of 0 means room for a value of any length, as programs for RDMA-Memcached do it. Nothing checks
+   that: a value that another program has stored and that is longer than the room is written beyond its end. Give the length. */
 memcached_request_st *memcached_request_create(memcached_st *memc, void *value, size_t value_length, uint32_t flags);
 
 /* Stores the request's value. After memcached_iset the value belongs to the library until the request is complete; after
@@ -31,7 +34,8 @@ memcached_return_t memcached_bset(memcached_st *memc, const char *key, size_t ke
                                   time_t expiration, uint32_t flags);
 
 /* Gets a value into the request's room, which belongs to the library until the request is complete. A value that does not
-   fit is not written: the response is MEMCACHED_E2BIG, and value_length what there would have to be. */
+   fit is not written: the response is MEMCACHED_E2BIG, and value_length what there would have to be. Room that was given
+   without a length is taken for large enough. */
 memcached_return_t memcached_iget(memcached_st *memc, const char *key, size_t key_length, memcached_request_st *request);
 memcached_return_t memcached_bget(memcached_st *memc, const char *key, size_t key_length, memcached_request_st *request);
 

@@ -16,6 +16,18 @@ pub(crate) unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] 
     unsafe { std::slice::from_raw_parts(start.cast(), length) }
 }
 
+/// A list; empty where it is null. Each function in one may be null.
+///
+/// # Safety
+/// There are `count` entries, which can be read while the result is used, unless `start` is null.
+pub(crate) unsafe fn list<'a, T>(start: *const T, count: u32) -> &'a [T] {
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts(start, count as usize) }
+}
+
 /// A text; `None` of null.
 ///
 /// # Safety

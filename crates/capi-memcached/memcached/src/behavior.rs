@@ -72,7 +72,7 @@ impl Context<'_> {
         match plain_flag(behavior) {
             Some((flag, ends_connections)) => {
                 if ends_connections {
-                    self.disconnect();
+                    self.quit();
                 }
                 self.set_flag(behavior, flag, value != 0);
                 Ok(())
@@ -122,7 +122,7 @@ impl Context<'_> {
 
     /// Meta commands are a kind of text: the return codes are those of text.
     fn set_meta(&mut self, is_on: bool) {
-        self.disconnect();
+        self.quit();
         self.state.prefers_meta = is_on;
         if is_on {
             self.handle.set(flags::BINARY_PROTOCOL, false);
@@ -143,7 +143,7 @@ impl Context<'_> {
             Behavior::SOCKET_SEND_SIZE | Behavior::SOCKET_RECV_SIZE | Behavior::TCP_KEEPIDLE
         );
         if ends_connections {
-            self.disconnect();
+            self.quit();
         }
         let handle = &mut self.handle;
         match behavior {
@@ -164,7 +164,9 @@ impl Context<'_> {
             Behavior::TCP_KEEPIDLE => handle.tcp_keepidle = value as u32,
             _ => {}
         }
-        self.timeouts_changed();
+        if behavior == Behavior::CONNECT_TIMEOUT {
+            self.disconnect();
+        }
     }
 
     pub(crate) fn behavior(&mut self, behavior: Behavior) -> u64 {

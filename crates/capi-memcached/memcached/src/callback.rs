@@ -22,7 +22,9 @@ impl Context<'_> {
             return Err(self.fail(Return::INVALID_ARGUMENTS, what));
         }
         self.check_key_length(bytes)?;
-        self.check_key_characters(bytes)?;
+        if !self.is_binary() {
+            self.check_key_characters(bytes)?;
+        }
         if bytes.len() >= NAMESPACE_ROOM_BYTES {
             return Err(self.fail(Return::KEY_TOO_BIG, ""));
         }

@@ -1,7 +1,7 @@
 //! Deleting, touching, looking whether a key is there, and counting.
 
 use crate::arguments::{bytes, code, context, tell};
-use crate::connection::{code_of, delivery};
+use crate::connection::code_of;
 use crate::context::Context;
 use crate::key::OVER_S;
 use farcache_client::{Direction, Error, Initial, Operation, Reply, Store, StoreMode, Value};
@@ -35,10 +35,7 @@ impl Context<'_> {
         }
         let full = self.full_key(key).into_owned();
         let operation = || Operation::Delete { key: &full, cas: 0 };
-        for replica in 1..=self.replicas() {
-            let to = delivery((server + replica) % self.state.servers.len());
-            let _ = self.client()?.submit_quietly(operation(), to);
-        }
+        self.replicate(operation, server, self.replicas());
         if is_buffering || !is_replying {
             self.send(operation(), server, !is_buffering)?;
             return if is_buffering {
@@ -70,13 +67,22 @@ impl Context<'_> {
         let server = self.server_of_key(group);
         let key = self.full_key(key).into_owned();
         let expiry_s = self.expiry_s(expiration);
-        self.plain(
-            Operation::Touch {
-                key: &key,
-                expiry_s,
-            },
-            server,
-        )
+        let touch = Operation::Touch {
+            key: &key,
+            expiry_s,
+        };
+        if self.handle.has(flags::USE_UDP) {
+            self.send(touch, server, true)?;
+            return Err(self.fail(Return::NOT_SUPPORTED, ""));
+        }
+        let touched = self.plain(touch, server);
+        // Where libmemcached has no connection to send it over, it says so in words of its own.
+        match touched {
+            Err(_) if self.state.servers[server].health.is_unreachable => {
+                Err(self.fail_at(server, Return::WRITE_FAILURE, ""))
+            }
+            touched => touched,
+        }
     }
 
     /// As libmemcached does: by adding an item that is over at once, so that no value travels.

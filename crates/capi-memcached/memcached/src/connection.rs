@@ -3,30 +3,30 @@
 use crate::context::Context;
 use farcache_client::distribution::Server;
 use farcache_client::{
-    Client, ClientConfig, Completion, Delivery, Error, Operation, Reply, Request, Route,
+    Client, ClientConfig, ConnectStage, Delivery, Error, Operation, Reply, Request, Route,
 };
-use farcache_libmemcached_abi::{Connection, Return, flags};
+use farcache_libmemcached_abi::{Connection, Return};
 use std::time::Duration;
 
 /// Stands for no limit: libmemcached's negative timeouts.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Least time limit of an operation that the application does not wait for.
+const IMPATIENT_LIMIT_MIN: Duration = Duration::from_secs(1);
+
 fn milliseconds(number: i32) -> Duration {
     u64::try_from(number).map_or(LONG, Duration::from_millis)
 }
 
-/// To one server, by its index.
-pub(crate) fn delivery(server: usize) -> Delivery<'static> {
-    Delivery {
-        route: Route::Server(server),
-        timeout: None,
-    }
+/// An operation whose end is waited for before the next one begins, or the connections end.
+pub(crate) struct Pending {
+    server: usize,
+    request: Request,
 }
 
 impl Context<'_> {
     fn config(&self) -> ClientConfig {
         let handle = &self.handle;
-        let retry = Duration::from_secs(u64::try_from(handle.retry_timeout).unwrap_or(0));
         let servers = self.state.servers.iter().map(|server| {
             let host = server.hostname.to_string_lossy();
             match server.kind {
@@ -39,12 +39,39 @@ impl Context<'_> {
             transport: self.state.transport,
             credentials: self.credentials(),
             connect_timeout: milliseconds(handle.connect_timeout),
-            timeout: milliseconds(handle.poll_timeout),
-            reconnect_delay_min: retry,
-            reconnect_delay_max: retry,
+            connect_answer_timeout: Some(self.limit()),
+            timeout: self.limit(),
+            // Who is left alone, and for how long, is decided here: `health`.
+            reconnect_delay_min: Duration::ZERO,
+            reconnect_delay_max: Duration::ZERO,
             progress_thread: self.state.has_progress_thread,
             prefers_meta: self.state.prefers_meta,
             ..ClientConfig::default()
+        }
+    }
+
+    /// Whether the application does not wait for answers at all: its time limit is 0.
+    pub(crate) fn is_impatient(&self) -> bool {
+        self.handle.poll_timeout == 0
+    }
+
+    /// How long an operation may take. One that the application does not wait for still has to end.
+    fn limit(&self) -> Duration {
+        match self.is_impatient() {
+            true => milliseconds(self.handle.connect_timeout).max(IMPATIENT_LIMIT_MIN),
+            false => milliseconds(self.handle.poll_timeout),
+        }
+    }
+
+    /// To one server, by its index. Connecting has a time limit of its own.
+    pub(crate) fn delivery(&self, server: usize) -> Delivery<'static> {
+        let connecting = match self.state.servers[server].health.is_connected {
+            true => Duration::ZERO,
+            false => milliseconds(self.handle.connect_timeout),
+        };
+        Delivery {
+            route: Route::Server(server),
+            timeout: Some(self.limit() + connecting),
         }
     }
 
@@ -63,31 +90,47 @@ impl Context<'_> {
     pub(crate) fn disconnect(&mut self) {
         // What has not arrived is given up.
         self.state.batches.clear();
-        if let Some(client) = self.state.client.take() {
-            for request in self.state.pending.drain(..) {
-                let _ = client.complete(request);
-            }
+        self.settle_unseen();
+        self.state.client = None;
+        for server in &mut self.state.servers {
+            server.health.is_connected = false;
         }
     }
 
-    /// A setting that a connection is made with has changed.
-    pub(crate) fn timeouts_changed(&mut self) {
+    /// The same by the application's wish: servers that are left alone are tried again, too.
+    pub(crate) fn quit(&mut self) {
+        self.settle_unseen();
+        self.forget_rests();
         self.disconnect();
     }
 
     /// Waits for everything that was sent without waiting; tells of the first failure.
     pub(crate) fn settle(&mut self) -> Result<(), Return> {
-        if self.state.pending.is_empty() {
-            return Ok(());
+        let mut outcome = Ok(());
+        for Pending { server, request } in std::mem::take(&mut self.state.pending) {
+            if let Err(error) = request.complete().outcome
+                && error.is_connection()
+            {
+                let code = self.server_failed(server, &error);
+                outcome = outcome.and(Err(code));
+            }
         }
-        let client = self.client()?;
-        let pending = std::mem::take(&mut self.state.pending);
-        let failed = |request| client.complete(request).outcome.err();
-        let failures: Vec<Error> = pending.into_iter().filter_map(failed).collect();
-        match failures.iter().find(|error| error.is_connection()) {
-            Some(error) => Err(self.fail(code_of(error), &error.to_string())),
-            None => Ok(()),
+        outcome
+    }
+
+    /// The same where the application has not asked for it, and is not told.
+    pub(crate) fn settle_unseen(&mut self) {
+        for Pending { server, request } in std::mem::take(&mut self.state.pending) {
+            match request.complete().outcome {
+                Err(error) if error.is_connection() => self.count_failure(server, &error),
+                _ => self.answered(server),
+            }
         }
+    }
+
+    /// Has an operation end before the next one begins.
+    pub(crate) fn leave_pending(&mut self, server: usize, request: Request) {
+        self.state.pending.push(Pending { server, request });
     }
 
     /// Sends an operation without waiting for how it ends; it is complete before the next one that is waited for.
@@ -97,10 +140,13 @@ impl Context<'_> {
         server: usize,
         at_once: bool,
     ) -> Result<(), Return> {
+        if !self.state.servers[server].health.is_connected {
+            // That there is no such server is told in any case.
+            return self.carry_out(operation, server).map(drop);
+        }
         let client = self.client()?;
-        self.state
-            .pending
-            .push(client.submit_to(operation, delivery(server)));
+        let request = client.submit_to(operation, self.delivery(server));
+        self.leave_pending(server, request);
         if self.state.pending.len() >= self.handle.io_msg_watermark.max(1) as usize {
             self.settle()?;
         } else if at_once {
@@ -115,8 +161,9 @@ impl Context<'_> {
         operation: Operation<'_>,
         server: usize,
     ) -> Result<Request, Return> {
-        let _ = self.settle();
-        Ok(self.client()?.submit_to(operation, delivery(server)))
+        self.settle_unseen();
+        self.admit(server)?;
+        Ok(self.client()?.submit_to(operation, self.delivery(server)))
     }
 
     /// Carries an operation out. An error that is a server's ordinary answer is the caller's to name.
@@ -126,12 +173,32 @@ impl Context<'_> {
         server: usize,
     ) -> Result<Result<Reply, Error>, Return> {
         let request = self.submit(operation, server)?;
-        let Completion { outcome, .. } = self.client()?.complete(request);
-        self.judge(server, outcome)
+        self.complete(server, request)
+    }
+
+    /// Waits for how an operation ends, as long as the application does.
+    pub(crate) fn complete(
+        &mut self,
+        server: usize,
+        request: Request,
+    ) -> Result<Result<Reply, Error>, Return> {
+        if !self.is_impatient() {
+            let outcome = request.complete().outcome;
+            return self.judge(server, outcome);
+        }
+        if self.state.servers[server].health.is_connected {
+            self.client()?.flush();
+            self.leave_pending(server, request);
+        } else {
+            // Connecting has a time limit of its own.
+            let outcome = request.complete().outcome;
+            self.judge(server, outcome)?.ok();
+        }
+        Err(self.fail_at(server, Return::TIMEOUT, "timeout was set to zero"))
     }
 
     /// Tells a server's failure from its answer.
-    pub(crate) fn judge<T>(
+    fn judge<T>(
         &mut self,
         server: usize,
         outcome: Result<T, Error>,
@@ -139,33 +206,19 @@ impl Context<'_> {
         match outcome {
             Err(error) if error.is_connection() => Err(self.server_failed(server, &error)),
             outcome => {
-                self.state.servers[server].failures = 0;
+                self.answered(server);
                 Ok(outcome)
             }
         }
     }
+}
 
-    /// Remembers that a server failed, and takes it out of the ring for a time if that is wished and it is enough.
-    pub(crate) fn server_failed(&mut self, server: usize, error: &Error) -> Return {
-        let code = self.fail_at(server, code_of(error), &error.to_string());
-        self.lost(server);
-        let limit = self.handle.server_failure_limit;
-        let failed = &mut self.state.servers[server];
-        failed.failures += 1;
-        if self.handle.has(flags::AUTO_EJECT_HOSTS) && failed.failures >= limit {
-            let wait_s = match self.handle.dead_timeout {
-                0 => self.handle.retry_timeout,
-                dead_timeout => dead_timeout,
-            };
-            failed
-                .next_retry
-                .set(crate::server::now_s() + libc::time_t::from(wait_s));
-            failed.failures = 0;
-            if crate::placement::is_consistent(self.handle.distribution) {
-                self.make_ring();
-            }
-        }
-        code
+/// Whether there was no connection, rather than none any more, or no answer.
+pub(crate) fn is_about_connecting(error: &Error) -> bool {
+    match error {
+        Error::Connect(why) => !why.was_reached(),
+        Error::AuthFailed(_) | Error::FabricUnavailable(_) | Error::ServerDead => true,
+        _ => false,
     }
 }
 
@@ -183,9 +236,20 @@ pub(crate) fn code_of(error: &Error) -> Return {
         Error::InvalidArguments(_) => Return::INVALID_ARGUMENTS,
         Error::Timeout => Return::TIMEOUT,
         Error::ServerDead => Return::SERVER_TEMPORARILY_DISABLED,
-        Error::Connect(_) | Error::ConnectionLost(_) | Error::FabricUnavailable(_) => {
-            Return::CONNECTION_FAILURE
-        }
+        Error::Connect(why) => match why.stage {
+            ConnectStage::NoAddress => Return::HOST_LOOKUP_FAILURE,
+            ConnectStage::Unreachable | ConnectStage::Silent => Return::TIMEOUT,
+            ConnectStage::Refused | ConnectStage::Ended => match why.errno {
+                None
+                | Some(libc::ECONNREFUSED | libc::ECONNRESET | libc::ENOTCONN | libc::EPIPE) => {
+                    Return::CONNECTION_FAILURE
+                }
+                Some(libc::ENOMEM) => Return::MEMORY_ALLOCATION_FAILURE,
+                Some(libc::EINVAL) => Return::INVALID_ARGUMENTS,
+                Some(_) => Return::ERRNO,
+            },
+        },
+        Error::ConnectionLost(_) | Error::FabricUnavailable(_) => Return::CONNECTION_FAILURE,
         Error::AuthFailed(_) => Return::AUTH_FAILURE,
         Error::Unsupported | Error::Protocol(_) => Return::PROTOCOL_ERROR,
         Error::Server { .. } => Return::SERVER_ERROR,

@@ -27,7 +27,7 @@ pub(crate) struct State {
     /// The connections, from the first operation on.
     pub(crate) client: Option<farcache_client::Client>,
     /// Operations that were sent, or will be, without waiting for how they end.
-    pub(crate) pending: Vec<farcache_client::Request>,
+    pub(crate) pending: Vec<crate::connection::Pending>,
     /// Values that wait to be fetched.
     pub(crate) batches: std::collections::VecDeque<crate::get::Batch>,
     /// A server that failed while its values were fetched.

@@ -1,6 +1,6 @@
 //! What is asked of every server: emptying, versions, verbosity; and the connections themselves.
 
-use crate::arguments::{code, context};
+use crate::arguments::{code, context, list};
 use crate::connection::code_of;
 use crate::context::Context;
 use crate::server::PROGRAM_UNKNOWN;
@@ -27,19 +27,14 @@ impl Context<'_> {
         &mut self,
         servers: &[usize],
         operation: impl Fn() -> Operation<'o>,
-    ) -> Result<Vec<Result<Reply, Return>>, Return> {
+    ) -> Vec<Result<Reply, Return>> {
         let submit = |&server: &usize| self.submit(operation(), server);
-        let requests: Vec<Request> = servers.iter().map(submit).collect::<Result<_, _>>()?;
-        let client = self.client()?;
-        let outcomes: Vec<Result<Reply, Error>> = requests
-            .into_iter()
-            .map(|request| client.complete(request).outcome)
-            .collect();
-        let judged = servers.iter().zip(outcomes).map(|(&server, outcome)| {
-            let answer = self.judge(server, outcome)?;
+        let requests: Vec<Result<Request, Return>> = servers.iter().map(submit).collect();
+        let judged = servers.iter().zip(requests).map(|(&server, request)| {
+            let answer = self.complete(server, request?)?;
             answer.map_err(|error| self.refused(server, code_of(&error), &error))
         });
-        Ok(judged.collect())
+        judged.collect()
     }
 
     pub(crate) fn all_servers(&self) -> Vec<usize> {
@@ -50,7 +45,7 @@ impl Context<'_> {
         self.begin()?;
         let delay_s = expiration as u32;
         let servers = self.all_servers();
-        let answers = self.ask_servers(&servers, || Operation::Flush { delay_s })?;
+        let answers = self.ask_servers(&servers, || Operation::Flush { delay_s });
         all_well(&answers)
     }
 
@@ -62,7 +57,7 @@ impl Context<'_> {
         }
         let mut servers = self.all_servers();
         servers.retain(|&server| self.state.servers[server].program == PROGRAM_UNKNOWN);
-        let answers = self.ask_servers(&servers, || Operation::Version)?;
+        let answers = self.ask_servers(&servers, || Operation::Version);
         let mut outcome = all_well(&answers);
         for (&server, answer) in servers.iter().zip(&answers) {
             let Ok(Reply::Text(text)) = answer else {
@@ -82,12 +77,11 @@ impl Context<'_> {
 
     /// Over a text connection of its own, as libmemcached does: memcached has no such command in the binary protocol.
     fn set_verbosity(&mut self, level: u32) -> Result<(), Return> {
-        self.check_servers()?;
+        self.begin_uncounted()?;
         let mut outcome = Ok(());
         for server in self.all_servers() {
             let asked = self.ask_text(server, &format!("verbosity {level}\r\n"), &mut |_| {});
-            if let Err(error) = asked {
-                self.text_failed(server, &error);
+            if asked.is_err() {
                 outcome = Err(Return::SOME_ERRORS);
             }
         }
@@ -100,7 +94,7 @@ impl Context<'_> {
     /// The functions take the argument.
     unsafe fn dump(
         &mut self,
-        functions: &[DumpFunction],
+        functions: &[Option<DumpFunction>],
         argument: *mut c_void,
     ) -> Result<(), Return> {
         self.begin()?;
@@ -108,15 +102,24 @@ impl Context<'_> {
             let what = "Binary protocol is not supported for memcached_dump()";
             return Err(self.fail(Return::NOT_SUPPORTED, what));
         }
+        // As libmemcached does, which finds out so whom it can ask.
+        let _ = self.versions();
+        if self.handle.has(flags::USE_UDP) {
+            return Err(self.fail(Return::NOT_SUPPORTED, ""));
+        }
         let mut outcome = Ok(());
         for server in self.all_servers() {
+            if server >= self.state.servers.len() {
+                break; // A function has removed it.
+            }
+            self.admit(server)?;
             let mut keys = Vec::new();
             let mut keep = |line: &str| keys.extend(dumped_key(line));
             if let Err(error) = self.ask_text(server, "lru_crawler metadump all\r\n", &mut keep) {
-                outcome = Err(self.text_failed(server, &error));
+                return Err(self.text_failed(server, &error));
             }
             for key in keys {
-                for function in functions {
+                for function in functions.iter().flatten() {
                     // SAFETY: as the caller promises; the key outlives the call.
                     let told =
                         unsafe { function(self.raw(), key.as_ptr(), key.count_bytes(), argument) };
@@ -132,6 +135,10 @@ impl Context<'_> {
     }
 
     fn text_failed(&mut self, server: usize, error: &std::io::Error) -> Return {
+        if self.state.servers[server].health.is_on_trial {
+            let failure = Error::Connect(error.to_string().as_str().into());
+            return self.server_failed(server, &failure);
+        }
         let code = match error.kind() {
             std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => Return::TIMEOUT,
             std::io::ErrorKind::InvalidData => Return::SERVER_ERROR,
@@ -190,8 +197,10 @@ export! {
 
     /// Ends the connections, after everything that waits has been sent. The next operation connects anew.
     fn memcached_quit(handle: *mut Handle) {
-        if let Some(mut context) = context(handle) {
-            context.disconnect();
+        if let Some(mut context) = context(handle)
+            && context.begin().is_ok()
+        {
+            context.quit();
         }
     }
 
@@ -206,17 +215,13 @@ export! {
     /// Calls the functions with each key of every server; not with the binary protocol.
     fn memcached_dump(
         handle: *mut Handle,
-        functions: *mut DumpFunction,
+        functions: *mut Option<DumpFunction>,
         argument: *mut c_void,
         count: u32,
     ) -> Return {
         let Some(mut context) = context(handle) else {
             return Return::INVALID_ARGUMENTS;
         };
-        let functions = match functions.is_null() {
-            true => &[],
-            false => std::slice::from_raw_parts(functions, count as usize),
-        };
-        code(context.dump(functions, argument))
+        code(context.dump(list(functions, count), argument))
     }
 }

@@ -29,11 +29,26 @@ impl Context<'_> {
 
     /// Remembers a failure of a server; returns its code.
     pub(crate) fn fail_at(&mut self, server: usize, code: Return, what: &str) -> Return {
-        let what = match what {
-            "" => format!(" {}", self.state.servers[server].address_text()),
-            what => format!("{what},  {}", self.state.servers[server].address_text()),
+        self.fail_with_at(server, code, 0, what)
+    }
+
+    /// The same with the system's error number, or 0.
+    pub(crate) fn fail_with_at(
+        &mut self,
+        server: usize,
+        code: Return,
+        errno: c_int,
+        what: &str,
+    ) -> Return {
+        // The application's functions, called in between, may have removed it.
+        let Some(failed) = self.state.servers.get(server) else {
+            return self.fail(code, what);
         };
-        if self.remember(code, 0, &what) {
+        let what = match what {
+            "" => format!(" {}", failed.address_text()),
+            what => format!("{what},  {}", failed.address_text()),
+        };
+        if self.remember(code, errno, &what) {
             self.state.servers[server].error = self.state.errors.last().cloned();
         }
         code
@@ -80,7 +95,8 @@ fn message(handle: *const Handle, code: Return, errno: c_int, what: &str) -> CSt
         (_, 0, "") => format!("({handle:p}) {name} -> {AT}"),
         (_, 0, what) => format!("({handle:p}) {name}, {what} -> {AT}"),
         (_, errno, what) => {
-            let system = std::io::Error::from_raw_os_error(errno);
+            let system = std::io::Error::from_raw_os_error(errno).to_string();
+            let system = system.split(" (os error").next().unwrap_or_default();
             format!("({handle:p}) {name}({system}), {what} -> {AT}")
         }
     };

@@ -1,11 +1,11 @@
 //! Getting: one value at once, or many to be fetched one by one.
 
-use crate::arguments::{bytes, code, context, tell};
-use crate::connection::{code_of, delivery};
+use crate::arguments::{bytes, code, context, list, tell};
+use crate::connection::{code_of, is_about_connecting};
 use crate::context::Context;
 use crate::store::{Item, Verb};
 use crate::{memory, result};
-use farcache_client::{GetManyRequest, Operation, ReceiveBytes, Reply, Values};
+use farcache_client::{Error, GetManyRequest, Operation, ReceiveBytes, Reply, Values};
 use farcache_libmemcached_abi::{
     Behavior, ExecuteFunction, Handle, ResultStructure, Return, flags,
 };
@@ -43,7 +43,14 @@ pub(crate) struct Batch {
 enum Answer {
     Awaited(GetManyRequest),
     There(Values),
+    /// Nobody waits for it any more.
+    GivenUp,
+    /// It has not come, which is told when values are fetched; with those that came before.
+    Missed(Error, Values),
 }
+
+/// Keys by the servers that they are asked from.
+type KeysOfServers = BTreeMap<usize, Vec<Vec<u8>>>;
 
 /// A value that was got.
 pub(crate) struct Got {
@@ -69,12 +76,26 @@ impl Context<'_> {
         let server = self.server_of_key(if group.is_empty() { key } else { group });
         let key = self.full_key(key);
         let (count, replicas) = (self.state.servers.len(), self.replicas());
-        let mut outcome = Err(Return::NOTFOUND);
-        for replica in 0..=replicas {
-            outcome = self.get_at((server + replica) % count, &key);
+        let mut outcome = self.get_at(server, &key);
+        for replica in 1..=replicas {
             if outcome.is_ok() {
                 break;
             }
+            let copy = self.get_at((server + replica) % count, &key);
+            // That a server does not have it says more than that another is not there.
+            outcome = match (outcome, copy) {
+                (Err(Return::NOTFOUND), Err(_)) => Err(Return::NOTFOUND),
+                (_, copy) => copy,
+            };
+        }
+        // As though it had been fetched with the handle's own result.
+        let fetched = &mut self.handle.result;
+        match outcome {
+            Ok(_) => fetched.count += 1,
+            Err(Return::FAILURE) if std::mem::take(&mut fetched.count) == 0 => {
+                return Err(Return::NOTFOUND);
+            }
+            Err(_) => fetched.count = 0,
         }
         outcome
     }
@@ -193,8 +214,8 @@ impl Context<'_> {
         self.rebuild_when_due();
         self.state.batches.clear();
         self.state.fetch_failure = None;
-        let _ = self.settle();
-        let mut of_servers = BTreeMap::<usize, Vec<Vec<u8>>>::new();
+        self.settle_unseen();
+        let mut of_servers = KeysOfServers::new();
         for key in keys {
             let server = self.server_of_key(if group.is_empty() { key } else { group });
             of_servers
@@ -208,8 +229,10 @@ impl Context<'_> {
         let count = self.state.servers.len();
         let mut outcome = Err(Return::FAILURE);
         for replica in 0..=self.replicas() {
-            let asked = self.ask(std::mem::take(&mut of_servers))?;
-            for (server, missing) in self.gather(asked, &mut outcome) {
+            let mut absent = Vec::new();
+            let asked = self.ask(std::mem::take(&mut of_servers), &mut outcome, &mut absent)?;
+            self.gather(asked, &mut outcome, &mut absent);
+            for (server, missing) in absent {
                 of_servers
                     .entry((server + 1) % count)
                     .or_default()
@@ -222,17 +245,28 @@ impl Context<'_> {
         outcome
     }
 
-    /// Sends all questions before any answer is waited for.
-    fn ask(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<Vec<Batch>, Return> {
+    /// Sends all questions before any answer is waited for. Keys of servers that are left alone are told.
+    fn ask(
+        &mut self,
+        of_servers: KeysOfServers,
+        outcome: &mut Result<(), Return>,
+        left_out: &mut Vec<(usize, Vec<Vec<u8>>)>,
+    ) -> Result<Vec<Batch>, Return> {
         let client = self.client()?;
         let tells_cas = self.is_binary() || self.handle.has(flags::SUPPORT_CAS);
         let mut asked = Vec::new();
         for (server, keys) in of_servers {
+            if let Err(code) = self.admit(server) {
+                *outcome = outcome.map_err(|_| code);
+                left_out.push((server, keys));
+                continue;
+            }
             let mut keys = keys.into_iter().peekable();
             let mut count = FIRST_KEYS;
             while keys.peek().is_some() {
                 let keys: Vec<_> = keys.by_ref().take(count).collect();
-                let request = client.submit_get_many(&keys, Values::new(), delivery(server));
+                let to = self.delivery(server);
+                let request = client.submit_get_many(&keys, Values::new(), to);
                 asked.push(Batch {
                     server,
                     keys,
@@ -247,15 +281,15 @@ impl Context<'_> {
         Ok(asked)
     }
 
-    /// Asks, and waits until each server has shown that it answers. Good where any does.
-    fn stream(&mut self, of_servers: BTreeMap<usize, Vec<Vec<u8>>>) -> Result<(), Return> {
+    /// Asks, and waits until each server has shown that it is there. Good where any is.
+    fn stream(&mut self, of_servers: KeysOfServers) -> Result<(), Return> {
         let mut outcome = Err(Return::FAILURE);
         let mut seen = None;
-        for mut batch in self.ask(of_servers)? {
+        for mut batch in self.ask(of_servers, &mut outcome, &mut Vec::new())? {
             let is_first = seen != Some(batch.server);
+            seen = Some(batch.server);
             if is_first {
-                seen = Some(batch.server);
-                match self.arrive(&mut batch) {
+                match self.look_for(&mut batch) {
                     Ok(()) => outcome = Ok(()),
                     Err(code) => outcome = outcome.map_err(|_| code),
                 }
@@ -265,36 +299,67 @@ impl Context<'_> {
         outcome
     }
 
-    /// Waits for the values of a batch. Fails where their server does.
-    fn arrive(&mut self, batch: &mut Batch) -> Result<(), Return> {
-        let Answer::Awaited(_) = &batch.answer else {
+    /// Waits for the first values of a server. Fails where there is none; one that does not answer is told of when values are
+    /// fetched.
+    fn look_for(&mut self, batch: &mut Batch) -> Result<(), Return> {
+        if self.is_impatient() && self.state.servers[batch.server].health.is_connected {
+            return Ok(());
+        }
+        batch.arrive();
+        let Answer::Missed(error, _) = &batch.answer else {
             return Ok(());
         };
-        let nothing = Answer::There(Values::new());
-        let Answer::Awaited(request) = std::mem::replace(&mut batch.answer, nothing) else {
+        if !is_about_connecting(error) {
             return Ok(());
-        };
-        let values = request.wait();
-        let mut errors = values.errors().iter();
-        let lost = errors.find(|error| error.is_connection()).cloned();
-        batch.answer = Answer::There(values);
-        match lost {
-            None => {
-                self.state.servers[batch.server].failures = 0;
-                Ok(())
+        }
+        let error = error.clone();
+        batch.give_up();
+        let code = self.server_failed(batch.server, &error);
+        // libmemcached tries to connect for each key.
+        match batch.keys.len() {
+            1 => Err(code),
+            _ => {
+                self.admit(batch.server)?;
+                Err(self.server_failed(batch.server, &error))
             }
-            Some(error) => Err(self.server_failed(batch.server, &error)),
         }
     }
 
-    /// Waits for the answers; returns the keys that a server did not have. The outcome is good where any server
+    /// Waits for the values of a batch. Fails where their server does.
+    fn arrive(&mut self, batch: &mut Batch) -> Result<(), Return> {
+        if self.is_impatient()
+            && let Answer::Awaited(request) = &batch.answer
+        {
+            let client = self.client()?;
+            client.progress();
+            if !client.peek(request) {
+                batch.give_up();
+                return Err(self.fail_at(batch.server, Return::TIMEOUT, ""));
+            }
+        }
+        batch.arrive();
+        match std::mem::replace(&mut batch.answer, Answer::GivenUp) {
+            Answer::Missed(error, values) => {
+                batch.answer = Answer::There(values);
+                Err(self.server_failed(batch.server, &error))
+            }
+            Answer::There(values) => {
+                batch.answer = Answer::There(values);
+                self.answered(batch.server);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the answers; tells the keys that a server did not have. The outcome is good where any server
     /// answered.
     fn gather(
         &mut self,
         asked: Vec<Batch>,
         outcome: &mut Result<(), Return>,
-    ) -> Vec<(usize, Vec<Vec<u8>>)> {
-        let mut absent = Vec::new();
+        absent: &mut Vec<(usize, Vec<Vec<u8>>)>,
+    ) {
         for mut batch in asked {
             match self.arrive(&mut batch) {
                 Ok(()) => *outcome = Ok(()),
@@ -306,7 +371,6 @@ impl Context<'_> {
             }
             self.state.batches.push_back(batch);
         }
-        absent
     }
 
     /// Fills a result with the next value; false where there is none.
@@ -381,6 +445,7 @@ impl Context<'_> {
                         Return::NOTFOUND
                     }
                 }
+                Err(Return::FAILURE) if given.count == 0 => *error = Return::NOTFOUND,
                 Err(code) => *error = code,
             }
             if result::is_allocated(given) {
@@ -397,13 +462,15 @@ impl Context<'_> {
     /// Calls the functions with each value that waits.
     ///
     /// # Safety
-    /// There are `count` functions, which take the argument.
+    /// The functions take the argument.
     unsafe fn fetch_execute(
         &mut self,
-        functions: *const ExecuteFunction,
+        functions: &[Option<ExecuteFunction>],
         argument: *mut c_void,
-        count: u32,
     ) -> Return {
+        if self.handle.has(flags::USE_UDP) {
+            return Return::NOT_SUPPORTED;
+        }
         let mut failed = false;
         let mut error = Return::SUCCESS;
         let raw = self.raw();
@@ -415,8 +482,7 @@ impl Context<'_> {
                 if into.is_null() {
                     break;
                 }
-                for index in 0..count as usize {
-                    let function = functions.add(index).read();
+                for function in functions.iter().flatten() {
                     let outcome = function(raw, into, argument);
                     if outcome.is_failure() {
                         failed = true;
@@ -443,6 +509,26 @@ struct Found {
 }
 
 impl Batch {
+    /// Waits for the values.
+    fn arrive(&mut self) {
+        self.answer = match std::mem::replace(&mut self.answer, Answer::GivenUp) {
+            Answer::Awaited(request) => {
+                let values = request.wait();
+                let mut errors = values.errors().iter();
+                match errors.find(|error| error.is_connection()).cloned() {
+                    Some(error) => Answer::Missed(error, values),
+                    None => Answer::There(values),
+                }
+            }
+            answer => answer,
+        };
+    }
+
+    /// Nobody waits for the values any more.
+    fn give_up(&mut self) {
+        self.answer = Answer::GivenUp;
+    }
+
     /// The next value, if there is one left.
     fn take_next(&mut self) -> Option<Found> {
         let Answer::There(values) = &mut self.answer else {
@@ -468,7 +554,7 @@ impl Batch {
     /// Keys without a value.
     fn missing(&self) -> Vec<Vec<u8>> {
         let Answer::There(values) = &self.answer else {
-            return Vec::new();
+            return self.keys.clone();
         };
         let is_missing =
             |(index, _): &(usize, &Vec<u8>)| !matches!(values.get(*index), Ok(Some(_)));
@@ -645,7 +731,7 @@ export! {
             let Some(mut context) = context(handle) else {
                 return Return::INVALID_ARGUMENTS;
             };
-            if let Err(why) = context.check_servers() {
+            if let Err(why) = context.begin_uncounted() {
                 return why;
             }
             if context.handle.has(flags::USE_UDP) {
@@ -708,13 +794,13 @@ export! {
     /// Calls the functions with each value that waits.
     fn memcached_fetch_execute(
         handle: *mut Handle,
-        functions: *mut ExecuteFunction,
+        functions: *mut Option<ExecuteFunction>,
         argument: *mut c_void,
         count: u32,
     ) -> Return {
         let Some(mut context) = context(handle) else {
             return Return::INVALID_ARGUMENTS;
         };
-        context.fetch_execute(functions, argument, count)
+        context.fetch_execute(list(functions, count), argument)
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::arguments::context;
 use crate::context::Context;
-use farcache_libmemcached_abi::{
-    Handle, HashAlgorithm, HashReturn, Hashkit, Opaque, Return, flags,
-};
+use farcache_libmemcached_abi::{Handle, HashAlgorithm, HashReturn, Hashkit, Opaque, Return};
 use std::ffi::c_char;
 
 /// Of libhashkit.so.2, which this library needs, as libmemcached's does.
@@ -108,7 +106,7 @@ impl Context<'_> {
     }
 
     pub(crate) fn is_encrypted(&self) -> bool {
-        self.handle.has(flags::IS_AES)
+        !self.handle.hashkit.key.is_null()
     }
 
     /// The value as it goes to the server.
@@ -176,10 +174,7 @@ export! {
         let Some(context) = context(handle) else {
             return Return::INVALID_ARGUMENTS;
         };
-        if !library::hashkit_key(&mut context.handle.hashkit, key, length) {
-            return Return::FAILURE;
-        }
-        context.handle.set(flags::IS_AES, true);
+        library::hashkit_key(&mut context.handle.hashkit, key, length);
         Return::SUCCESS
     }
 }

@@ -8,10 +8,17 @@ use std::borrow::Cow;
 pub(crate) const OVER_S: u32 = 2_678_400;
 
 impl Context<'_> {
-    /// Begins a query: counts it, and wants servers.
+    /// Begins a query: counts it, wants servers, and forgets the errors of the one before.
     pub(crate) fn begin(&mut self) -> Result<(), Return> {
         self.handle.query_id += 1;
-        self.check_servers()
+        self.begin_uncounted()
+    }
+
+    /// The same for what is a part of a query, or none.
+    pub(crate) fn begin_uncounted(&mut self) -> Result<(), Return> {
+        self.check_servers()?;
+        self.state.errors.clear();
+        Ok(())
     }
 
     /// That there are servers.

@@ -35,6 +35,7 @@ mod control;
 mod errors;
 mod get;
 mod hash;
+mod health;
 mod key;
 mod lifecycle;
 mod memory;

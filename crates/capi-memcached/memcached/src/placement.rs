@@ -8,6 +8,12 @@ use farcache_client::hash::HashAlgorithm as Algorithm;
 use farcache_libmemcached_abi::{Distribution, Handle, HashAlgorithm, Return, flags};
 use std::ffi::c_char;
 
+/// What libmemcached makes room for: points of a server on an unweighted ring and, on average, on a weighted one, and servers
+/// more than there are.
+const POINTS_PER_SERVER: u32 = 100;
+const WEIGHTED_POINTS_PER_SERVER: u32 = 160;
+const SERVERS_TO_COME: u32 = 10;
+
 /// Longest key that is hashed together with the namespace.
 const HASHED_BYTES_MAX: usize = 250;
 
@@ -76,6 +82,7 @@ impl Context<'_> {
             Server::new(host, server.port).with_weight(server.weight)
         });
         let mut ring = Placement::new(settings, servers.collect());
+        let mut live = self.state.servers.len();
         self.handle.ketama.next_distribution_rebuild = 0;
         if self.handle.has(flags::AUTO_EJECT_HOSTS) {
             let now = crate::server::now_s();
@@ -88,9 +95,30 @@ impl Context<'_> {
             let until = retries().filter(|&retry| retry > now).min();
             self.handle.ketama.next_distribution_rebuild = until.unwrap_or(0);
             let ejected: Vec<bool> = retries().map(|retry| retry > now).collect();
+            live -= ejected.iter().filter(|is_ejected| **is_ejected).count();
+            if live == 0 {
+                return; // Everything stays as it is.
+            }
             ring.rebuild(|server| !ejected[server]);
         }
         self.state.ring = Some(ring);
+        self.tell_points(live as u32);
+    }
+
+    /// Tells in the handle's public fields how many points the ring has, and has room for as libmemcached counts it.
+    fn tell_points(&mut self, live_servers: u32) {
+        let Some(points) = self.state.ring.as_ref().and_then(Placement::points) else {
+            return;
+        };
+        let per_server = match self.handle.ketama.weighted {
+            true => WEIGHTED_POINTS_PER_SERVER,
+            false => POINTS_PER_SERVER,
+        };
+        let ketama = &mut self.handle.ketama;
+        ketama.continuum_points_counter = points as u32;
+        if live_servers * per_server > ketama.continuum_count {
+            ketama.continuum_count = (live_servers + SERVERS_TO_COME) * per_server;
+        }
     }
 
     /// Lets servers back that were ejected for a time, when that is over.
@@ -134,7 +162,8 @@ impl Context<'_> {
         let hash = hash as usize;
         match self.handle.distribution {
             Distribution::VIRTUAL_BUCKET => match &self.state.buckets {
-                Some(Buckets(masters)) => masters[hash & (masters.len() - 1)] as usize,
+                // The application may name servers that are not there.
+                Some(Buckets(masters)) => masters[hash & (masters.len() - 1)] as usize % count,
                 None => hash & (count - 1),
             },
             Distribution::RANDOM => {

@@ -1,10 +1,11 @@
 //! Non-blocking operations, as RDMA-Memcached names them; `include/libmemcached-1.0/request.h` tells what they do.
 
 use crate::arguments::{bytes, code, context};
-use crate::connection::{code_of, delivery};
+use crate::connection::code_of;
 use crate::context::Context;
 use crate::memory;
 use crate::store::lend;
+use farcache_base::limits::VALUE_BYTES_MAX;
 use farcache_client::{
     Completion, Error, Operation, ReceiveBytes, Reply, Request, Store, StoreMode, Value,
 };
@@ -25,6 +26,8 @@ pub struct NonBlocking {
     allocates: bool,
     /// Room of the value, as it was given.
     room: usize,
+    /// The application gave room without a length: it promises enough for whatever value is there.
+    is_unbounded: bool,
     /// What is under way.
     under_way: Option<Request>,
 }
@@ -87,10 +90,14 @@ impl NonBlocking {
         if self.allocates {
             self.value = null_mut();
         }
+        let room = match self.is_unbounded {
+            true => VALUE_BYTES_MAX,
+            false => self.room,
+        };
         match NonNull::new(self.value.cast()) {
             // SAFETY: the application lends the room until the request is complete, and `finish` and the request's end
-            // wait for that.
-            Some(room) => unsafe { ReceiveBytes::from_foreign(room, self.room, None) },
+            // wait for that. Nothing is written behind the end of the value, for which it has promised room.
+            Some(start) => unsafe { ReceiveBytes::from_foreign(start, room, None) },
             None => ReceiveBytes::default(),
         }
     }
@@ -122,9 +129,10 @@ impl Context<'_> {
         operation: Operation<'_>,
         server: usize,
     ) -> Result<(), Return> {
-        let _ = self.settle();
+        self.settle_unseen();
+        self.admit(server)?;
         let client = self.client()?;
-        of.under_way = Some(client.submit_in_company(operation, delivery(server)));
+        of.under_way = Some(client.submit_in_company(operation, self.delivery(server)));
         Ok(())
     }
 
@@ -226,6 +234,7 @@ export! {
             flags,
             allocates: value.is_null(),
             room: value_length,
+            is_unbounded: !value.is_null() && value_length == 0,
             under_way: None,
         }))
     }

@@ -166,45 +166,47 @@ export! {
 
     /// Empties a result for the next value.
     fn memcached_result_reset(result: *mut ResultStructure) {
-        reset(&mut *result);
+        if let Some(result) = result.as_mut() {
+            reset(result);
+        }
     }
 
     /// The key; null where there is none.
     fn memcached_result_key_value(result: *const ResultStructure) -> *const c_char {
-        match (*result).key_length {
-            0 => std::ptr::null(),
-            _ => (&raw const (*result).item_key).cast(),
+        match result.as_ref() {
+            Some(result) if result.key_length > 0 => result.item_key.as_ptr(),
+            _ => std::ptr::null(),
         }
     }
 
     /// Length of the key in bytes.
     fn memcached_result_key_length(result: *const ResultStructure) -> usize {
-        (*result).key_length
+        result.as_ref().map_or(0, |result| result.key_length)
     }
 
     /// The value.
     fn memcached_result_value(result: *const ResultStructure) -> *const c_char {
-        (*result).value.string
+        result.as_ref().map_or(std::ptr::null(), |result| result.value.string)
     }
 
     /// Length of the value in bytes.
     fn memcached_result_length(result: *const ResultStructure) -> usize {
-        length(&(*result).value)
+        result.as_ref().map_or(0, |result| length(&result.value))
     }
 
     /// The value, which is the caller's from now on; it is freed as `memcached_get`'s.
     fn memcached_result_take_value(result: *mut ResultStructure) -> *mut c_char {
-        take(&mut *result)
+        result.as_mut().map_or(null_mut(), take)
     }
 
     /// The application's number, as stored.
     fn memcached_result_flags(result: *const ResultStructure) -> u32 {
-        (*result).item_flags
+        result.as_ref().map_or(0, |result| result.item_flags)
     }
 
     /// The CAS token.
     fn memcached_result_cas(result: *const ResultStructure) -> u64 {
-        (*result).item_cas
+        result.as_ref().map_or(0, |result| result.item_cas)
     }
 
     /// Puts bytes behind the value.
@@ -213,16 +215,25 @@ export! {
         value: *const c_char,
         length: usize,
     ) -> Return {
-        crate::arguments::code(append(&mut *result, bytes(value, length)))
+        match (result.as_mut(), bytes(value, length)) {
+            (None, _) => Return::INVALID_ARGUMENTS,
+            // Nothing needs no memory.
+            (Some(_), []) => Return::SUCCESS,
+            (Some(result), value) => crate::arguments::code(append(result, value)),
+        }
     }
 
     /// Sets the application's number.
     fn memcached_result_set_flags(result: *mut ResultStructure, flags: u32) {
-        (*result).item_flags = flags;
+        if let Some(result) = result.as_mut() {
+            result.item_flags = flags;
+        }
     }
 
     /// Sets the expiry.
     fn memcached_result_set_expiration(result: *mut ResultStructure, expiration: libc::time_t) {
-        (*result).item_expiration = expiration;
+        if let Some(result) = result.as_mut() {
+            result.item_expiration = expiration;
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! A handle's servers.
 
-use crate::arguments::{bytes, code, context, tell, text};
+use crate::arguments::{bytes, code, context, list, tell, text};
 use crate::context::Context;
 use crate::errors::Record;
+use crate::health::Health;
 use farcache_libmemcached_abi::{Connection, DEFAULT_PORT, HOST_ROOM_BYTES, Handle, Return};
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -62,8 +63,7 @@ pub struct Instance {
     pub(crate) program: [u8; 3],
     /// Seconds since 1970 before which the server is not used. C may set it through a pointer to `const`.
     pub(crate) next_retry: Cell<libc::time_t>,
-    /// Failures in a row.
-    pub(crate) failures: u32,
+    pub(crate) health: Health,
     pub(crate) error: Option<Record>,
 }
 
@@ -104,7 +104,7 @@ impl Context<'_> {
             version: self.handle.server_version,
             program: PROGRAM_UNKNOWN,
             next_retry: Cell::new(0),
-            failures: 0,
+            health: Health::default(),
             error: None,
         }));
     }
@@ -344,7 +344,7 @@ export! {
     /// Calls the functions with each server.
     fn memcached_server_cursor(
         handle: *const Handle,
-        functions: *const ServerFunction,
+        functions: *const Option<ServerFunction>,
         argument: *mut c_void,
         count: u32,
     ) -> Return {
@@ -354,13 +354,13 @@ export! {
         if context.state.servers.is_empty() {
             return Return::NO_SERVERS;
         }
-        let servers: Vec<*const Instance> =
-            context.state.servers.iter().map(|server| &raw const **server).collect();
+        let functions = list(functions, count);
         let mut failed = false;
-        for server in servers {
-            for index in 0..count as usize {
-                let function = functions.add(index).read();
-                failed |= function(handle, server, argument).is_failure();
+        for server in 0..context.state.servers.len() {
+            for function in functions.iter().flatten() {
+                // An earlier function may have removed it.
+                let Some(server) = context.state.servers.get(server) else { break };
+                failed |= function(handle, &raw const **server, argument).is_failure();
             }
         }
         if failed { Return::SOME_ERRORS } else { Return::SUCCESS }

@@ -5,7 +5,9 @@ use crate::context::Context;
 use crate::server::Instance;
 use crate::{lifecycle, memory};
 use farcache_client::{Operation, Reply};
-use farcache_libmemcached_abi::{Analysis, Handle, Return, Statistics, VERSION_ROOM_BYTES};
+use farcache_libmemcached_abi::{
+    Analysis, Handle, KEY_ROOM_BYTES, Return, Statistics, VERSION_ROOM_BYTES, flags,
+};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -117,18 +119,23 @@ fn shown(of: &mut Statistics, name: &str) -> Option<String> {
 
 impl Context<'_> {
     /// Asks servers for their statistics.
-    fn ask_statistics(
-        &mut self,
-        servers: &[usize],
-        group: &[u8],
-    ) -> Result<Vec<Result<List, Return>>, Return> {
-        let answers = self.ask_servers(servers, || Operation::Statistics { group })?;
+    fn ask_statistics(&mut self, servers: &[usize], group: &[u8]) -> Vec<Result<List, Return>> {
+        // What libmemcached says where the server does not know the group, which it tells from other failures in text only.
+        let unknown = match self.is_binary() {
+            true => Return::NOTFOUND,
+            false => Return::INVALID_ARGUMENTS,
+        };
+        if group.len() >= KEY_ROOM_BYTES {
+            return vec![Err(unknown); servers.len()];
+        }
+        let answers = self.ask_servers(servers, || Operation::Statistics { group });
         let listed = |answer| match answer {
             Ok(Reply::Statistics(list)) => Ok(list),
             Ok(_) => Err(Return::PROTOCOL_ERROR),
+            Err(Return::NOTFOUND | Return::PROTOCOL_ERROR) => Err(unknown),
             Err(why) => Err(why),
         };
-        Ok(answers.into_iter().map(listed).collect())
+        answers.into_iter().map(listed).collect()
     }
 
     /// Room for something for each server, zeroed; null where there is no memory.
@@ -146,12 +153,15 @@ impl Context<'_> {
 
     fn statistics(&mut self, group: Option<&CStr>) -> Result<(*mut Statistics, Return), Return> {
         self.begin()?;
+        if self.handle.has(flags::USE_UDP) {
+            return Err(self.fail(Return::NOT_SUPPORTED, ""));
+        }
         if let Some(group) = group {
             self.check_key(group.to_bytes())?;
         }
         let group = group.map_or(&b""[..], CStr::to_bytes);
         let servers = self.all_servers();
-        let answers = self.ask_statistics(&servers, group)?;
+        let answers = self.ask_statistics(&servers, group);
         let room = self.room_for_servers::<Statistics>();
         if room.is_null() {
             return Err(self.fail(Return::MEMORY_ALLOCATION_FAILURE, ""));
@@ -164,7 +174,9 @@ impl Context<'_> {
             of.root = self.raw();
             match answer {
                 Ok(list) => list.iter().for_each(|(name, value)| keep(of, name, value)),
-                Err(_) => outcome = Return::SOME_ERRORS,
+                Err(Return::INVALID_ARGUMENTS) => outcome = Return::INVALID_ARGUMENTS,
+                Err(_) if outcome == Return::SUCCESS => outcome = Return::SOME_ERRORS,
+                Err(_) => {}
             }
         }
         Ok((room, outcome))
@@ -178,22 +190,26 @@ impl Context<'_> {
         function: Option<StatisticFunction>,
         argument: *mut c_void,
     ) -> Result<(), Return> {
-        let known = self.versions();
-        if known.is_err_and(Return::is_fatal) && !self.state.errors.is_empty() {
-            return Err(self
-                .state
-                .errors
-                .last()
-                .map_or(Return::FAILURE, |last| last.code));
+        if self.versions().is_err_and(Return::is_fatal) {
+            let last = self.state.errors.last();
+            return last.map_or(Ok(()), |last| Err(last.code));
         }
         let group = group.map_or(&b""[..], CStr::to_bytes);
         for server in self.all_servers() {
+            if server >= self.state.servers.len() {
+                break; // The function has removed it.
+            }
             let answers = self.ask_statistics(&[server], group);
-            let Ok([Ok(list)]) = answers.as_deref() else {
-                continue;
+            let list = match &answers[..] {
+                [Ok(list)] => list,
+                [Err(Return::INVALID_ARGUMENTS)] => return Err(Return::INVALID_ARGUMENTS),
+                _ => continue,
             };
-            let instance: *const Instance = &raw const *self.state.servers[server];
             for (name, value) in list {
+                let Some(instance) = self.state.servers.get(server) else {
+                    break;
+                };
+                let instance: *const Instance = &raw const **instance;
                 let text = |text: &str| CString::new(text).unwrap_or_default();
                 let (name, value) = (text(name), text(value));
                 if let Some(function) = function {
@@ -225,8 +241,7 @@ impl Context<'_> {
             self.check_key(group.to_bytes())?;
         }
         let group = group.map_or(&b""[..], CStr::to_bytes);
-        let answers = self.ask_statistics(&[0], group)?;
-        for list in answers {
+        for list in self.ask_statistics(&[0], group) {
             list?.iter().for_each(|(name, value)| keep(of, name, value));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Storing: set, add, replace, append, prepend, cas, each also by the key of a group.
 
 use crate::arguments::{bytes, code, context};
-use crate::connection::{code_of, delivery};
+use crate::connection::code_of;
 use crate::context::Context;
 use farcache_client::{Error, Operation, SendBytes, Store, StoreMode, Value};
 use farcache_libmemcached_abi::{Handle, Return, flags};
@@ -10,6 +10,10 @@ use std::ptr::NonNull;
 
 /// Values of up to so many bytes are copied into the message; larger ones are sent from where the application has them.
 const COPIED_BYTES_MAX: usize = 8 << 10;
+
+/// Longest value that the original sends in a datagram: what UDP carries over IPv4, less room for the longest key, the frame's
+/// header and the command's other words.
+const DATAGRAM_VALUE_BYTES_MAX: usize = 65_507 - 400;
 
 /// What is asked of the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,21 +83,37 @@ impl Context<'_> {
                 cas: item.cas,
             })
         };
+        let copies = if verb == Verb::Set {
+            self.replicas()
+        } else {
+            0
+        };
         if verb == Verb::Set && self.handle.has(flags::BUFFER_REQUESTS) {
             self.send(store(Value::Copied(value)), server, false)?;
-            self.replicate(&store, value, server)?;
+            self.replicate(|| store(Value::Copied(value)), server, copies);
             return self.buffered();
         }
         if !self.handle.has(flags::REPLY) {
+            self.check_datagram(value, server)?;
             self.send(store(Value::Copied(value)), server, true)?;
-            return self.replicate(&store, value, server);
+            self.replicate(|| store(Value::Copied(value)), server, copies);
+            return Ok(());
         }
-        // SAFETY: the value stays as it is until this call is over, and the network lets go of it before the
-        // operation is complete, which is waited for here.
-        let lent = unsafe { lend(value) };
-        let outcome = self.carry_out(store(lent), server)?;
-        if verb == Verb::Set {
-            self.replicate(&store, value, server)?;
+        let given = match self.is_impatient() {
+            true => Value::Copied(value),
+            // SAFETY: the value stays as it is until this call is over, and the network lets go of it before the
+            // operation is complete, which is waited for here.
+            false => unsafe { lend(value) },
+        };
+        let request = self.submit(store(given), server)?;
+        // A server that is not known to be there must answer before the others get copies.
+        let is_known = self.state.servers[server].health.is_connected;
+        if is_known {
+            self.replicate(|| store(Value::Copied(value)), server, copies);
+        }
+        let outcome = self.complete(server, request)?;
+        if !is_known {
+            self.replicate(|| store(Value::Copied(value)), server, copies);
         }
         match outcome {
             Ok(_) => Ok(()),
@@ -126,20 +146,35 @@ impl Context<'_> {
         }
     }
 
-    fn replicate<'v>(
+    /// Sends further servers what one has got. They have it before the next operation begins, or the connections end; whether
+    /// they take it is not told.
+    pub(crate) fn replicate<'o>(
         &mut self,
-        store: &dyn Fn(Value<'v>) -> Operation<'v>,
-        value: &'v [u8],
+        operation: impl Fn() -> Operation<'o>,
         server: usize,
-    ) -> Result<(), Return> {
+        copies: usize,
+    ) {
+        if copies == 0 {
+            return;
+        }
         let count = self.state.servers.len();
-        for replica in 1..=self.replicas() {
-            let client = self.client()?;
-            let to = delivery((server + replica) % count);
-            let _ = client.submit_quietly(store(Value::Copied(value)), to);
+        for to in (1..=copies).map(|copy| (server + copy) % count) {
+            if !self.is_admitted_unseen(to) {
+                continue;
+            }
+            let Ok(client) = self.client() else { return };
+            let request = client.submit_to(operation(), self.delivery(to));
+            self.leave_pending(to, request);
             client.flush();
         }
-        Ok(())
+    }
+
+    /// A datagram has room for so much: what is larger cannot be sent by UDP.
+    fn check_datagram(&mut self, value: &[u8], server: usize) -> Result<(), Return> {
+        match self.handle.has(flags::USE_UDP) && value.len() > DATAGRAM_VALUE_BYTES_MAX {
+            true => Err(self.fail_at(server, Return::WRITE_FAILURE, "")),
+            false => Ok(()),
+        }
     }
 }
 

@@ -29,6 +29,11 @@ unsafe extern "C" {
         password: *const c_char,
     ) -> Return;
     pub(crate) fn memcached_version(handle: *mut Handle) -> Return;
+    pub(crate) fn memcached_server_instance_by_position(
+        handle: *const Handle,
+        index: u32,
+    ) -> *const ServerStructure;
+    pub(crate) fn memcached_server_error_return(server: *const ServerStructure) -> Return;
     pub(crate) fn memcached_flush(handle: *mut Handle, expiration: libc::time_t) -> Return;
     pub(crate) fn memcached_stat(
         handle: *mut Handle,

@@ -49,7 +49,19 @@ impl Asker {
 
     fn ping(&self) -> Return {
         // SAFETY: the handle is this value's own.
-        unsafe { library::memcached_version(self.0) }
+        self.plainly(unsafe { library::memcached_version(self.0) })
+    }
+
+    /// What became of the one server, where the handle says no more than that there were errors.
+    fn plainly(&self, code: Return) -> Return {
+        if code != Return::SOME_ERRORS {
+            return code;
+        }
+        // SAFETY: the handle is this value's own.
+        unsafe {
+            let server = library::memcached_server_instance_by_position(self.0, 0);
+            library::memcached_server_error_return(server)
+        }
     }
 
     fn pid(&self) -> (libc::pid_t, Return) {
@@ -59,7 +71,10 @@ impl Asker {
             let statistics = library::memcached_stat(self.0, null_mut(), &mut error);
             let pid = statistics.as_ref().map_or(-1, |statistics| statistics.pid);
             library::memcached_stat_free(self.0, statistics);
-            (if error.is_success() { pid } else { -1 }, error)
+            (
+                if error.is_success() { pid } else { -1 },
+                self.plainly(error),
+            )
         }
     }
 }
