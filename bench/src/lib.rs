@@ -4,6 +4,7 @@
 //! The generator knows the protocols only as bytes; it links nothing of the server, so that it can
 //! drive any memcached.
 
+pub mod busy_loops;
 pub mod compare;
 pub mod conformance;
 pub mod control;
@@ -16,6 +17,7 @@ pub mod load;
 pub mod memory_limit;
 pub mod ohb;
 pub mod picture;
+pub mod quota;
 pub mod reopen;
 pub mod replay;
 pub mod server_process;

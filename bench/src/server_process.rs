@@ -136,11 +136,21 @@ impl Launcher {
     }
 }
 
-/// Servers that run, so that a signal to this process does not leave them behind.
+/// Servers and other helpers that run, so that a signal to this process does not leave them behind.
 static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn running() -> MutexGuard<'static, Vec<Pid>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A process is to be killed by such a signal.
+pub(crate) fn kill_on_signals(pid: Pid) {
+    running().push(pid);
+}
+
+/// It has ended.
+pub(crate) fn spare_on_signals(pid: Pid) {
+    running().retain(|other| *other != pid);
 }
 
 /// From now on, SIGINT and SIGTERM kill the servers under test before they end this process.
@@ -192,7 +202,7 @@ impl ServerProcess {
             child,
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         };
-        running().push(server.pid());
+        kill_on_signals(server.pid());
         server
     }
 
@@ -223,6 +233,11 @@ impl ServerProcess {
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn pid(&self) -> Pid {
@@ -312,8 +327,7 @@ impl Drop for ServerProcess {
         // An error means that it has ended already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let pid = self.pid();
-        running().retain(|other| *other != pid);
+        spare_on_signals(self.pid());
     }
 }
 

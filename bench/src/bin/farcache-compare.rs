@@ -23,7 +23,8 @@ struct Options {
     /// Groups of rows to measure; all of the version by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     groups: Vec<Group>,
-    /// How often the servers take turns at each speed row and at reads and the write-out of the SSD tier; 4 in the short version.
+    /// How often the servers take turns at each speed row, on busy cores, and at reads and the write-out of the SSD tier; 4
+    /// in the short version.
     #[arg(long)]
     turns: Option<usize>,
     /// Seconds of each of these turns.
@@ -102,6 +103,10 @@ impl Options {
             seconds: self.seconds,
             rounds: self.rounds,
             cpu_time: self.cpu_time,
+            cores: match self.unpinned {
+                true => Vec::new(),
+                false => vec![self.server_cpu, self.client_cpu],
+            },
             ssd: self.ssd.clone(),
             tier_parts: match self.tier_parts.is_empty() {
                 true => Part::ALL.to_vec(),

@@ -1,5 +1,6 @@
 //! farcached and memcached in turn on the same core, and the ratio of what was measured.
 
+pub mod busy;
 pub mod engine_row;
 pub mod growth;
 pub mod hit_ratio;
@@ -30,6 +31,8 @@ pub struct Scope {
     pub rounds: usize,
     /// Show also the server's CPU time per key: what other load on the machine disturbs least.
     pub cpu_time: bool,
+    /// The cores of server and client, where they are pinned; none otherwise.
+    pub cores: Vec<usize>,
     /// Directory for the files of the SSD tier.
     pub ssd: PathBuf,
     /// Parts of the tier's rows that are measured.
@@ -53,6 +56,8 @@ pub enum Group {
     Growth,
     /// Many idle connections.
     Idle,
+    /// Other threads that want the same cores, and quotas of processor time.
+    Busy,
     /// The store without a network.
     Engine,
     /// More data than memory, with an SSD.
@@ -61,13 +66,14 @@ pub enum Group {
 
 impl Group {
     /// Every group, in the order of the table.
-    pub const ALL: [Group; 7] = [
+    pub const ALL: [Group; 8] = [
         Group::Speed,
         Group::Memory,
         Group::Engine,
         Group::Hits,
         Group::Growth,
         Group::Idle,
+        Group::Busy,
         Group::Tier,
     ];
 
@@ -91,6 +97,7 @@ pub fn compare(launcher: &Launcher, scope: &Scope, groups: &[Group]) -> io::Resu
             Group::Hits => hit_ratio::measure(launcher, scope, &mut table)?,
             Group::Growth => growth::measure(launcher, scope, &mut table)?,
             Group::Idle => idle::measure(launcher, scope, &mut table)?,
+            Group::Busy => busy::measure(launcher, scope, &mut table)?,
             Group::Engine => engine_row::measure(&mut table)?,
             Group::Tier => tier::measure(launcher, scope, &mut table)?,
         }

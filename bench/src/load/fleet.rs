@@ -1,10 +1,11 @@
 //! The connections of one generator thread, driven by readiness.
 
 use super::connection::{Connection, Pending, Received};
-use super::measurement::Stopwatch;
+use super::measurement::{Stopwatch, involuntary_switches};
 use super::poller::Poller;
 use super::scanner::{Outcome, Scanner};
 use super::target::Target;
+use farcache_base::polling::PollPermit;
 use farcache_sockets::Batch;
 use std::io;
 
@@ -25,6 +26,11 @@ pub struct Fleet {
     /// Time spent finding nothing ready, in nanoseconds.
     idle_ns: u64,
     spin: bool,
+    /// Sleeps instead of spinning where others want this thread's processor.
+    gives_way: bool,
+    permit: PollPermit,
+    /// The permit's time.
+    since_connected: Stopwatch,
     /// Serves connections together; none where the system has no io_uring.
     batch: Option<Box<Batch>>,
     /// What became of the calls made together; kept for its memory.
@@ -58,6 +64,9 @@ impl Fleet {
             served_max: usize::MAX,
             idle_ns: 0,
             spin,
+            gives_way: false,
+            permit: PollPermit::default(),
+            since_connected: Stopwatch::start(),
             batch: Batch::new(TOGETHER_MAX as u32).ok().map(Box::new),
             results: Vec::new(),
         })
@@ -66,6 +75,13 @@ impl Fleet {
     /// Serves no more than so many connections in a turn, so that the client can do other things in between.
     pub fn serve_at_most(mut self, served_max: usize) -> Self {
         self.served_max = served_max;
+        self
+    }
+
+    /// Sleeps instead of spinning where others want this thread's processor. Only for a thread that
+    /// has nothing else to do than wait for these connections.
+    pub fn give_way(mut self) -> Self {
+        self.gives_way = true;
         self
     }
 
@@ -108,16 +124,20 @@ impl Fleet {
         done: &mut impl FnMut(Pending, Outcome, u64),
         next: &mut impl FnMut(&mut Connection, u64),
     ) -> io::Result<u64> {
-        let timeout_ns = if self.spin {
-            0
-        } else {
-            wait_ns_max.min(SLEEP_NS_MAX)
-        };
         let looked_ns = clock.now_ns();
         let mut now_ns = looked_ns;
         if self.ready.is_empty() {
+            let spins = self.spins(clock, looked_ns);
+            let timeout_ns = match spins {
+                true => 0,
+                false => wait_ns_max.min(SLEEP_NS_MAX),
+            };
             self.poller.wait(timeout_ns, &mut self.ready)?;
             now_ns = clock.now_ns();
+            if !spins {
+                let woken = clock.shown_by(&self.since_connected, now_ns);
+                self.permit.resume(woken);
+            }
             if self.ready.is_empty() {
                 self.idle_ns += now_ns - looked_ns;
             }
@@ -139,6 +159,15 @@ impl Fleet {
         ready.drain(..count);
         self.ready = ready;
         served.map(|()| now_ns)
+    }
+
+    /// Whether to look again at once where nothing is ready.
+    fn spins(&mut self, clock: &Stopwatch, now_ns: u64) -> bool {
+        if !self.spin || !self.gives_way {
+            return self.spin;
+        }
+        let now = clock.shown_by(&self.since_connected, now_ns);
+        self.permit.look(now, involuntary_switches)
     }
 
     fn serve_one(

@@ -3,6 +3,7 @@
 use super::protocol::Operation;
 use super::scanner::Outcome;
 use hdrhistogram::Histogram;
+use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, Instant};
@@ -23,6 +24,11 @@ impl Stopwatch {
     /// Nanoseconds since the start.
     pub fn now_ns(&self) -> u64 {
         self.0.elapsed().as_nanos() as u64
+    }
+
+    /// What another one, started earlier, shows when this one shows `now_ns`.
+    pub fn shown_by(&self, earlier: &Stopwatch, now_ns: u64) -> Duration {
+        self.0.duration_since(earlier.0) + Duration::from_nanos(now_ns)
     }
 }
 
@@ -45,6 +51,13 @@ impl CpuStopwatch {
 fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How often the kernel has taken the processor from the calling thread.
+pub fn involuntary_switches() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD);
+    // It cannot fail; if it did, nothing would ever seem to interfere.
+    usage.map_or(0, |usage| usage.involuntary_context_switches() as u64)
 }
 
 /// Counts and latencies of one thread.

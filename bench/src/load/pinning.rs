@@ -8,11 +8,15 @@ use std::io;
 /// # Errors
 /// If there is no such core.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
-    if cpu >= CpuSet::MAX_CPU {
+    pin_to_any(&[cpu])
+}
+
+fn pin_to_any(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let mut set = CpuSet::new();
-    set.set(cpu);
+    cpus.iter().for_each(|&cpu| set.set(cpu));
     Ok(sched_setaffinity(None, &set)?)
 }
 
@@ -21,9 +25,19 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
 /// # Errors
 /// If there is no such core.
 pub fn pinned<T>(cpu: Option<usize>, work: impl FnOnce() -> T) -> io::Result<T> {
-    let Some(cpu) = cpu else { return Ok(work()) };
+    pinned_to_any(cpu.as_slice(), work)
+}
+
+/// The same with several cores to choose from; where there are none the thread stays where it is.
+///
+/// # Errors
+/// If there is no such core.
+pub fn pinned_to_any<T>(cpus: &[usize], work: impl FnOnce() -> T) -> io::Result<T> {
+    if cpus.is_empty() {
+        return Ok(work());
+    }
     let before = sched_getaffinity(None)?;
-    pin_to_cpu(cpu)?;
+    pin_to_any(cpus)?;
     let result = work();
     sched_setaffinity(None, &before)?;
     Ok(result)

@@ -199,9 +199,11 @@ impl Plan {
                     true => Schedule::poisson(rate, self.seed + index as u64),
                     false => Schedule::even(rate),
                 };
-                open_loop::run(fleet, workload, schedule, self.limits)
+                open_loop::run(*fleet, workload, schedule, self.limits)
             }
-            (Driver::Fleet(fleet), _) => closed_loop::run(fleet, workload, self.depth, self.limits),
+            (Driver::Fleet(fleet), _) => {
+                closed_loop::run(*fleet, workload, self.depth, self.limits)
+            }
         }
     }
 
@@ -216,7 +218,10 @@ impl Plan {
                 self.target.connect()?,
                 self.scanner(),
             ))),
-            _ => Driver::Fleet(self.fleet(self.connections.div_ceil(self.threads))?),
+            _ => {
+                let connections = self.connections.div_ceil(self.threads);
+                Driver::Fleet(Box::new(self.fleet(connections)?.give_way()))
+            }
         };
         Ok((driver, workload))
     }
@@ -256,7 +261,7 @@ impl Plan {
 /// What a thread drives.
 enum Driver {
     Blocking(Box<Connection>),
-    Fleet(Fleet),
+    Fleet(Box<Fleet>),
 }
 
 /// One summary of several threads that ran side by side.

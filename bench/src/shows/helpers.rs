@@ -7,6 +7,7 @@ use super::Network;
 use super::programs::TRANSPORT_VARIABLE;
 use crate::ohb::items::Items;
 use crate::ohb::session::Session;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader};
@@ -131,6 +132,14 @@ impl Helper {
             true => Ok(()),
             false => Err(io::Error::other("a client process has failed")),
         }
+    }
+
+    /// Stops it from running, without its knowing.
+    ///
+    /// # Errors
+    /// If it has ended by itself.
+    pub fn pause(&self) -> io::Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), Signal::STOP)?)
     }
 
     /// Kills it.

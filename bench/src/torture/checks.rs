@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// Gauges that must return to where they were; those that a server does not have are passed over.
 const GAUGES: [&str; 2] = ["curr_connections", "values_pinned"];
 
+/// Time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// What the server must stay within.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -63,6 +66,17 @@ impl Baseline {
         })
     }
 
+    /// The same of a server that may refuse connections until those that have ended are closed.
+    fn take_until(deadline: Instant, server: &ServerProcess) -> io::Result<Self> {
+        loop {
+            let taken = Baseline::take(server);
+            if taken.is_ok() || Instant::now() >= deadline {
+                return taken;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// What the server still holds above the baseline once it has had time to settle, and whether
     /// its memory is above the limit.
     ///
@@ -75,10 +89,10 @@ impl Baseline {
         limits: &Limits,
     ) -> io::Result<Vec<String>> {
         let deadline = Instant::now() + limits.settle_max;
-        let mut now = Baseline::take(server)?;
+        let mut now = Baseline::take_until(deadline, server)?;
         while !self.leaks(&now).is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(50));
-            now = Baseline::take(server)?;
+            std::thread::sleep(LOOK_EVERY);
+            now = Baseline::take_until(deadline, server)?;
         }
         let mut faults = self.leaks(&now);
         let allowed_bytes = self.resident_bytes + (u64::from(megabytes) << 20) + limits.slack_bytes;

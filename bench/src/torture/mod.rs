@@ -1,17 +1,23 @@
 //! Robustness under hostile clients: clients killed in the middle of large requests, a client that
-//! never reads, floods of connections, and a full memory with `-M`. After each part the server
+//! never reads, floods of connections, and a full memory with `-M`; and adversaries that use up what the server has, beside an
+//! honest client all of whose SETs and GETs must succeed. After each part the server
 //! must be within its memory limit, must have answered a well-behaved client all along, and must
 //! hold no more connections, descriptors or pinned values than before.
 
+pub mod adversaries;
 pub mod checks;
 pub mod flood;
 pub mod full_memory;
+pub mod honest;
 pub mod killed_clients;
+pub mod siege;
 pub mod silent_reader;
 pub mod witness;
 
 use crate::server_process::{Launcher, Product};
+use adversaries::Kind;
 use checks::{Baseline, Limits};
+use siege::{Outcome, Siege};
 use std::io;
 use std::time::Duration;
 use witness::Witness;
@@ -29,9 +35,16 @@ pub struct Torture {
     pub connects_per_s: u32,
     /// Length of the flood.
     pub flood: Duration,
+    /// Connections of the adversaries that hold some.
+    pub adversaries: usize,
+    /// How long the honest client works alone, and beside each adversary.
+    pub siege: Duration,
     /// What the server must stay within.
     pub limits: Limits,
 }
+
+/// Connections that the server admits.
+const CONNECTIONS_MAX: &str = "4000";
 
 /// One part of the torture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -44,16 +57,51 @@ pub enum Part {
     Flood,
     /// Sets until the memory is full, with `-M`.
     FullMemory,
+    /// An honest client beside many that ask for much and read nothing.
+    StalledReaders,
+    /// Beside clients that announce values and send half of each.
+    HalfSent,
+    /// Beside clients that send and read a byte at a time.
+    Trickle,
+    /// Beside as many connections as the server admits, and more.
+    Idlers,
+    /// Beside idle and hostile clients of the metrics endpoint.
+    Scrapers,
+    /// Beside clients on the fabric that stop and are killed with large values under way.
+    FabricLeavers,
+    /// Beside thousands of connects a second.
+    Connects,
 }
 
 impl Part {
     /// Every part.
-    pub const ALL: [Part; 4] = [
+    pub const ALL: [Part; 11] = [
         Part::KilledClients,
         Part::SilentReader,
         Part::Flood,
         Part::FullMemory,
+        Part::StalledReaders,
+        Part::HalfSent,
+        Part::Trickle,
+        Part::Idlers,
+        Part::Scrapers,
+        Part::FabricLeavers,
+        Part::Connects,
     ];
+
+    /// The adversary, where the part is a siege.
+    fn adversary(self) -> Option<Kind> {
+        match self {
+            Part::KilledClients | Part::SilentReader | Part::Flood | Part::FullMemory => None,
+            Part::StalledReaders => Some(Kind::StalledReaders),
+            Part::HalfSent => Some(Kind::HalfSent),
+            Part::Trickle => Some(Kind::Trickle),
+            Part::Idlers => Some(Kind::Idlers),
+            Part::Scrapers => Some(Kind::Scrapers),
+            Part::FabricLeavers => Some(Kind::FabricLeavers),
+            Part::Connects => Some(Kind::Connects),
+        }
+    }
 }
 
 /// How one part went.
@@ -65,6 +113,8 @@ pub struct Verdict {
     pub seen: String,
     /// What was wrong; empty if nothing.
     pub faults: Vec<String>,
+    /// What an honest client saw, where the part is a siege and it saw it to the end.
+    pub outcome: Option<Outcome>,
 }
 
 impl Torture {
@@ -73,8 +123,86 @@ impl Torture {
     /// # Errors
     /// If the server cannot be started or reached at all; what it does wrong is in the verdict.
     pub fn run(&self, launcher: &Launcher, product: Product, part: Part) -> io::Result<Verdict> {
+        match part.adversary() {
+            Some(kind) => self.besiege(launcher, product, part, kind),
+            None => self.torture(launcher, product, part),
+        }
+    }
+
+    fn besiege(
+        &self,
+        launcher: &Launcher,
+        product: Product,
+        part: Part,
+        kind: Kind,
+    ) -> io::Result<Verdict> {
         let megabytes = self.megabytes.to_string();
-        let mut options = vec!["-m", &megabytes, "-c", "4000"];
+        let metrics = siege::free_address()?;
+        let metrics_option = metrics.to_string();
+        let mut options = vec!["-m", &megabytes, "-I", "2m"];
+        // The limit itself is what is used up there: the honest client has two connections, one of them for `stats`.
+        let admitted = (self.adversaries + 2).to_string();
+        options.extend([
+            "-c",
+            if part == Part::Idlers {
+                &admitted
+            } else {
+                CONNECTIONS_MAX
+            },
+        ]);
+        if product == Product::Farcached {
+            options.extend(["--metrics", &metrics_option]);
+        }
+        let mut launcher = launcher.clone();
+        if part == Part::FabricLeavers {
+            options.push("--fabric=require");
+            // Memory is shared between processes of one user only.
+            launcher.user = "root".into();
+        }
+        let mut server = launcher.start(product, &options)?;
+        kind.warm_up(&server)?;
+        let baseline = Baseline::take(&server)?;
+        let siege = Siege {
+            memory_bytes: u64::from(self.megabytes) << 20,
+            clients: self.adversaries,
+            connects_per_s: self.connects_per_s,
+            time: self.siege,
+        };
+        let (mut faults, mut seen) = (Vec::new(), String::new());
+        let outcome = siege.run(kind, &server, metrics);
+        match &outcome {
+            Ok(Outcome {
+                alone,
+                besieged,
+                p99_ratio,
+            }) => {
+                seen = format!(
+                    "{} requests, p50 {:.0} us, p99 {:.0} us; alone {}, {:.0} us, {:.0} us; p99 {p99_ratio:.2} times",
+                    besieged.requests,
+                    besieged.latency.p50,
+                    besieged.latency.p99,
+                    alone.requests,
+                    alone.latency.p50,
+                    alone.latency.p99,
+                );
+            }
+            Err(error) => faults.push(format!("not all SETs and GETs were carried out: {error}")),
+        }
+        match server.is_running() {
+            true => faults.extend(baseline.faults_now(&server, self.megabytes, &self.limits)?),
+            false => faults.push("the server has ended".into()),
+        }
+        Ok(Verdict {
+            part,
+            seen,
+            faults,
+            outcome: outcome.ok(),
+        })
+    }
+
+    fn torture(&self, launcher: &Launcher, product: Product, part: Part) -> io::Result<Verdict> {
+        let megabytes = self.megabytes.to_string();
+        let mut options = vec!["-m", &megabytes, "-c", CONNECTIONS_MAX];
         if part == Part::FullMemory {
             options.push("-M");
         }
@@ -87,7 +215,7 @@ impl Torture {
             Part::KilledClients => killed_clients::run(&target, self.kills),
             Part::SilentReader => silent_reader::run(&server, self.silent_reader_bytes),
             Part::Flood => flood::run(&target, self.connects_per_s, self.flood),
-            Part::FullMemory => full_memory::run(&target, self.megabytes),
+            _ => full_memory::run(&target, self.megabytes),
         };
         let testimony = witness.stop();
         let mut faults = Vec::new();
@@ -109,6 +237,11 @@ impl Torture {
             true => faults.extend(baseline.faults_now(&server, self.megabytes, &self.limits)?),
             false => faults.push("the server has ended".into()),
         }
-        Ok(Verdict { part, seen, faults })
+        Ok(Verdict {
+            part,
+            seen,
+            faults,
+            outcome: None,
+        })
     }
 }
