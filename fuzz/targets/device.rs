@@ -2,100 +2,23 @@
 //! Where the input says so the checksums are made right again, so that what they guard is reached.
 #![no_main]
 
-use farcache_store::{
-    Access, Device, EngineChoice, FaultyDevice, SetOptions, Store, StoreConfig, TierConfig,
-};
+mod image;
+
+use farcache_store::{Access, StoreHandle};
+use image::{KEYS, changed, open};
 use libfuzzer_sys::fuzz_target;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-const SEGMENT_BYTES: usize = 64 << 10;
-const HEADER_BYTES: usize = 128;
-const KEYS: u32 = 40;
-
-fn open(device: &Arc<FaultyDevice>) -> Option<Arc<Store>> {
-    let config = StoreConfig {
-        memory_bytes: 1 << 20,
-        segment_bytes: SEGMENT_BYTES as u32,
-        huge_pages: false,
-        ..StoreConfig::default()
-    };
-    let tier = TierConfig {
-        segment_bytes: SEGMENT_BYTES as u32,
-        engine: EngineChoice::Threads,
-        read_buffer_bytes: 1 << 20,
-        ..TierConfig::new(vec![Arc::clone(device) as Arc<dyn Device>])
-    };
-    Store::open(config, tier).ok()
-}
-
-/// A device with a few segments, one of them overwritten in part.
-fn template() -> &'static [u8] {
-    static TEMPLATE: OnceLock<Vec<u8>> = OnceLock::new();
-    TEMPLATE.get_or_init(|| {
-        let device = Arc::new(FaultyDevice::new(16 * SEGMENT_BYTES as u64));
-        for round in 0..2 {
-            let store = open(&device).expect("a new device is in order");
-            let handle = store.handle();
-            for number in (0..KEYS).step_by(1 + round) {
-                let value = vec![round as u8; 2500];
-                let _ = handle.set(&number.to_le_bytes(), &value, &SetOptions::default());
-            }
-            drop(handle);
-            store.shutdown(Duration::from_secs(5));
-        }
-        device.contents()
-    })
-}
-
-fn checksum_at(bytes: &mut [u8], place: usize, checksum: u32) {
-    bytes[place..place + 4].copy_from_slice(&checksum.to_le_bytes());
-}
-
-/// Makes the checksums of superblocks, headers and tables right.
-fn mend(bytes: &mut [u8]) {
-    for superblock in [0, 4096] {
-        let checksum = crc32c::crc32c(&bytes[superblock..superblock + 124]);
-        checksum_at(bytes, superblock + 124, checksum);
-    }
-    for segment in bytes.chunks_exact_mut(SEGMENT_BYTES).skip(1) {
-        let number = |at: usize| {
-            u32::from_le_bytes(segment[at..at + 4].try_into().expect("4 bytes")) as usize
-        };
-        let (items, deaths, start, echoes) = (number(72), number(76), number(80), number(92));
-        let table = items
-            .saturating_mul(24)
-            .saturating_add(deaths.saturating_add(echoes).saturating_mul(16));
-        if let Some(table) = segment.get(start..start.saturating_add(table)) {
-            let checksum = crc32c::crc32c(table);
-            checksum_at(segment, 88, checksum);
-        }
-        let checksum = crc32c::crc32c(&segment[..HEADER_BYTES - 4]);
-        checksum_at(segment, HEADER_BYTES - 4, checksum);
-    }
-}
+use std::sync::Arc;
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&mends, edits)) = input.split_first() else {
+    let Some(device) = changed(input) else {
         return;
     };
-    let mut bytes = template().to_vec();
-    for edit in edits.chunks_exact(4).take(64) {
-        // Slot, place in it (headers and tables lie at its ends), new byte.
-        let slot = usize::from(edit[0]) % 16 * SEGMENT_BYTES;
-        let place = usize::from(u16::from_le_bytes([edit[1], edit[2]]));
-        bytes[slot + place] = edit[3];
-    }
-    if mends % 2 == 1 {
-        mend(&mut bytes);
-    }
-    let device = Arc::new(FaultyDevice::with_contents(bytes));
-    let Some(store) = open(&device) else {
+    let Some(store) = open(&Arc::new(device)) else {
         return;
     };
     let mut handle = store.handle();
     for number in 0..KEYS {
-        let read = |handle: &farcache_store::StoreHandle| {
+        let read = |handle: &StoreHandle| {
             handle
                 .get(&number.to_le_bytes(), Access::Use)
                 .map(|item| item.value().len())

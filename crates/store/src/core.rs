@@ -6,10 +6,12 @@ use crate::evicted::Observer;
 use crate::flush::Flush;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
+use crate::lending::Lending;
 use crate::options::StoreConfig;
 use crate::reclaim::Reclaimer;
 use crate::segment::{Arena, SegmentState};
-use crate::tier::{Found, Tier, TierConfig};
+use crate::stalled::StalledReaders;
+use crate::tier::{Tier, TierPlan};
 use farcache_base::time::{START, Seconds};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
@@ -32,6 +34,10 @@ pub(crate) struct Core {
     pub epochs: Epochs,
     pub flush: Flush,
     pub reclaimer: Reclaimer,
+    /// Who keeps segments without taking what lies there.
+    pub stalled: StalledReaders,
+    /// What networks have.
+    pub lending: Lending,
     pub eviction_observer: Observer,
     /// Where items go that leave memory.
     pub tier: Option<Tier>,
@@ -73,14 +79,12 @@ impl Core {
     ///
     /// # Errors
     /// `InvalidInput` for a configuration that cannot be, else the system's.
-    pub fn new(config: StoreConfig, tier: Option<(TierConfig, &Found)>) -> io::Result<Core> {
-        let seed = match &tier {
-            Some((_, found)) => found.index_seed(),
+    pub fn new(config: StoreConfig, tier: Option<&TierPlan>) -> io::Result<Core> {
+        let seed = match tier {
+            Some(plan) => plan.superblock.index_seed,
             None => RandomState::new().hash_one("farcache index"),
         };
-        let tier = tier
-            .map(|(tier, found)| Tier::new(tier, found, &config))
-            .transpose()?;
+        let tier = tier.map(|plan| Tier::new(plan, &config)).transpose()?;
         let arena = Arena::new(&config)?;
         let buckets = config.memory_bytes / MEMORY_PER_INITIAL_BUCKET;
         let level = buckets
@@ -105,6 +109,8 @@ impl Core {
             secrets: RapidSecrets::seed(seed),
             flush: Flush::default(),
             reclaimer: Reclaimer::default(),
+            stalled: StalledReaders::new(config.memory_bytes),
+            lending: Lending::new(config.memory_bytes, config.segment_bytes),
             eviction_observer: Observer::default(),
             events: (0..=config.handles_max + OWN_PARTICIPANTS)
                 .map(|_| Events::default())
@@ -137,7 +143,15 @@ impl Core {
     /// Whether a flush has left an item standing.
     #[inline]
     pub fn survives_flush(&self, location: Location) -> bool {
-        !self.flush.is_sweeping() || self.arena.meta_of(location).sequence() > self.flush.floor()
+        !self.flush.voids(|| self.arena.meta_of(location).sequence())
+    }
+
+    /// Whether a flush has voided a filling that is about to hold something new. To be asked with
+    /// the chain locked in which the new entry will stand: a flush that comes later sweeps it away,
+    /// one that came before would leave it, void and unseen.
+    #[inline]
+    pub fn is_void(&self, head: u32) -> bool {
+        self.arena.meta(head).sequence() <= self.flush.floor()
     }
 
     /// The copy on a device of an item in memory whose chain is locked.
@@ -153,6 +167,17 @@ impl Core {
                 )
         };
         chain.find(is_shadow).map(|(_, location)| location)
+    }
+
+    /// Whether an entry on a device is that of a copy: the item is in memory as well. `chain` is all that is, or was a moment ago,
+    /// in the entry's chain, which is locked.
+    pub fn is_shadow(&self, location: Location, chain: &[Location]) -> bool {
+        let Some(tier) = &self.tier else {
+            return false;
+        };
+        let fingerprint = tier.fingerprint_at(location);
+        let mut in_memory = chain.iter().filter(|other| !other.is_on_device());
+        in_memory.any(|&other| fingerprint == Some(tier.fingerprint(self.arena.item(other).key())))
     }
 
     /// Takes a copy on a device out of its locked chain, for good.

@@ -25,18 +25,39 @@ impl Flush {
         self.state.load(Acquire) & SWEEPING != 0
     }
 
+    /// Whether entries of the filling with this sequence number, which is asked for only where that
+    /// matters, are void and may still be in the index.
+    #[inline]
+    pub fn voids(&self, sequence: impl FnOnce() -> u64) -> bool {
+        let state = self.state.load(SeqCst);
+        state & SWEEPING != 0 && sequence() <= state >> 1
+    }
+
     /// Fillings up to this sequence number were flushed.
+    ///
+    /// In one order with the numbering of fillings: who has begun a filling, and does not see the
+    /// floor of a flush afterwards, can be sure that this flush voids the filling.
     #[inline]
     pub fn floor(&self) -> u64 {
-        self.state.load(Acquire) >> 1
+        self.state.load(SeqCst) >> 1
     }
 
     /// Voids every filling begun so far, those begun while this call runs included.
+    ///
+    /// It ends when no filling has been begun between a look at the last number and the look after
+    /// its voiding. So whoever moves an item, and under its chain's lock sees the item stand, has
+    /// moved it to a filling that is voided too; and no item voided has been moved on to a later
+    /// one in two steps.
     pub fn begin(&self, last_sequence: impl Fn() -> u64) {
-        self.void_up_to(last_sequence());
-        // A filling may have been begun between the two lines above, and an item moved into it by
-        // someone who did not see the floor yet: that one has begun by now.
-        self.void_up_to(last_sequence());
+        let mut last = last_sequence();
+        loop {
+            self.void_up_to(last);
+            let now = last_sequence();
+            if now == last {
+                return;
+            }
+            last = now;
+        }
     }
 
     fn void_up_to(&self, floor: u64) {
@@ -94,6 +115,17 @@ mod tests {
             flush.is_sweeping(),
             "a flush at the same floor sweeps again"
         );
+    }
+
+    #[test]
+    fn a_flush_voids_what_is_begun_until_it_has_told_everybody() {
+        let flush = Flush::default();
+        let numbers = std::cell::RefCell::new(vec![9, 9, 8, 7, 5]);
+        flush.begin(|| numbers.borrow_mut().pop().unwrap());
+        assert_eq!(flush.floor(), 9);
+        assert!(flush.voids(|| 9) && !flush.voids(|| 10));
+        flush.end(9);
+        assert!(!flush.voids(|| unreachable!("nothing void is left")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::device::Buffer;
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::{Fields, RawItem, State};
+use crate::stalled::CopiedBytes;
 use farcache_base::time::Seconds;
 use stable_deref_trait::StableDeref;
 use std::fmt;
@@ -170,7 +171,11 @@ impl<'h> Item<'h> {
         PinnedValue {
             value: self.raw.value().into(),
             keeper: Keeper::Segment {
-                _pin: SegmentPin { core, head },
+                pin: SegmentPin {
+                    core,
+                    head,
+                    is_lent: false,
+                },
             },
         }
     }
@@ -187,7 +192,10 @@ impl<'h> Item<'h> {
                 let copy: Box<[u8]> = self.raw.value().into();
                 PinnedValue {
                     value: NonNull::from(&*copy),
-                    keeper: Keeper::Copy { _copy: copy },
+                    keeper: Keeper::Copy {
+                        _copy: copy,
+                        counted: None,
+                    },
                 }
             }
         }
@@ -217,7 +225,7 @@ pub struct PinnedValue {
 /// What keeps a pinned value in place.
 enum Keeper {
     Segment {
-        _pin: SegmentPin,
+        pin: SegmentPin,
     },
     /// Into which it was read from a device.
     Buffer {
@@ -225,6 +233,8 @@ enum Keeper {
     },
     Copy {
         _copy: Box<[u8]>,
+        /// Where it was made to let go of the value's segment.
+        counted: Option<CopiedBytes>,
     },
 }
 
@@ -232,10 +242,15 @@ enum Keeper {
 struct SegmentPin {
     core: Arc<Core>,
     head: u32,
+    /// To a network.
+    is_lent: bool,
 }
 
 impl Drop for SegmentPin {
     fn drop(&mut self) {
+        if self.is_lent {
+            self.core.take_back(self.head);
+        }
         self.core.arena.meta(self.head).unpin();
     }
 }
@@ -248,6 +263,52 @@ impl PinnedValue {
     /// Whether it was read from a device: then it takes some of the memory that all reads have together.
     pub fn is_in_read_memory(&self) -> bool {
         matches!(self.keeper, Keeper::Buffer { .. })
+    }
+
+    /// The head of the segment that it keeps from being reused, if it keeps one.
+    pub(crate) fn segment(&self) -> Option<u32> {
+        match &self.keeper {
+            Keeper::Segment { pin } => Some(pin.head),
+            Keeper::Buffer { .. } | Keeper::Copy { .. } => None,
+        }
+    }
+
+    /// Bytes of the copy, where it is one that was made to let go of a segment.
+    pub(crate) fn copied_bytes(&self) -> u64 {
+        match &self.keeper {
+            Keeper::Copy {
+                counted: Some(_), ..
+            } => self.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// Notes that a network keeps the value; false where it should have a copy.
+    pub(crate) fn lend(&mut self) -> bool {
+        if let Keeper::Segment { pin } = &mut self.keeper
+            && !pin.is_lent
+        {
+            pin.is_lent = pin.core.lend(pin.head);
+            return pin.is_lent;
+        }
+        true
+    }
+
+    /// Copies the value, and lets go of what has kept it so far; `count` counts the bytes. False where the system has no memory.
+    pub(crate) fn move_out(&mut self, count: impl FnOnce(u64) -> CopiedBytes) -> bool {
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(self.len()).is_err() {
+            return false;
+        }
+        copy.extend_from_slice(self);
+        let copy = copy.into_boxed_slice();
+        let counted = Some(count(copy.len() as u64));
+        self.value = NonNull::from(&*copy);
+        self.keeper = Keeper::Copy {
+            _copy: copy,
+            counted,
+        };
+        true
     }
 
     /// The value.
@@ -266,7 +327,8 @@ impl Deref for PinnedValue {
 }
 
 // SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the pin
-// exists, wherever the pin itself is moved.
+// exists, wherever the pin itself is moved: `move_out` is called only by the store, on values that were handed over to it,
+// by `StoreHandle::stall` or `Store::lend`, and of which nobody else has a reference.
 unsafe impl StableDeref for PinnedValue {}
 
 impl fmt::Debug for PinnedValue {

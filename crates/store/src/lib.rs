@@ -11,6 +11,7 @@
 //! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
 //! | `epoch` | when memory that left the index may be reused |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
+//! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
 //! | `operations` | set, delete, arithmetic, touch |
 //! | `device` | files and block devices, and how they are read and written |
 //! | `tier` | what leaves memory goes to devices and comes back |
@@ -25,6 +26,7 @@ mod found;
 mod handle;
 mod index;
 mod item;
+mod lending;
 mod operations;
 mod options;
 mod prefetch;
@@ -32,6 +34,7 @@ mod reclaim;
 mod region;
 mod scan;
 mod segment;
+mod stalled;
 mod stats;
 mod store;
 mod sync;
@@ -48,11 +51,13 @@ pub use {
         SetOptions, SetOutcome, StoreConfig, StoreError,
     },
     scan::ScanCursor,
+    stalled::StalledValues,
     stats::StoreStats,
     store::Store,
     tier::{
-        Durability, DurableMark, EngineChoice, ReadId, TierConfig, TierEvent, TierEventKind,
-        TierStats,
+        CheckFinding, CheckKind, CheckReport, Durability, DurableMark, EngineChoice, ReadId,
+        TierConfig, TierEvent, TierEventKind, TierPlan, TierRefusal, TierStats, Unusable,
+        check_devices,
     },
 };
 

@@ -53,6 +53,10 @@ pub struct StoreStats {
     pub out_of_memory: u64,
     /// Values that a reply in flight keeps in place.
     pub values_pinned: u64,
+    /// Values copied so that clients which do not read keep no segment, in bytes.
+    pub stalled_bytes: u64,
+    /// Clients that lost what they had not read, because memory was short.
+    pub stalled_given_up: u64,
 }
 
 impl Store {
@@ -88,6 +92,8 @@ impl Store {
             index_buckets,
             index_overflow_buckets,
             out_of_memory: sum(|events| &events.out_of_memory),
+            stalled_bytes: core.stalled.copied_bytes(),
+            stalled_given_up: core.stalled.given_up(),
             ..StoreStats::default()
         };
         self.add_segment_stats(&mut stats);

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
-use crate::tier::{FlusherThread, Found, TierConfig, recover};
+use crate::tier::{FlusherThread, TierConfig, TierPlan, recover};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,12 +38,18 @@ impl Store {
     /// Makes a store with a tier: what lies on the devices is there again, and what leaves memory goes there.
     ///
     /// # Errors
-    /// As [`Store::new`]; also `InvalidInput` for devices that are too small or hold data of different stores, and
-    /// those of the devices, where they cannot be read or written at all.
+    /// As [`Store::new`]; also those of [`TierPlan::make`].
     pub fn open(config: StoreConfig, tier: TierConfig) -> io::Result<Arc<Store>> {
-        let found = Found::look(&tier)?;
-        let core = Core::new(config, Some((tier, &found)))?;
-        let (physical, last) = recover(&core, &found)?;
+        Store::open_planned(config, &TierPlan::make(tier)?)
+    }
+
+    /// As [`Store::open`], for those who want to know first what that is going to do.
+    ///
+    /// # Errors
+    /// As [`Store::new`]; also the devices', where they cannot be read or written at all.
+    pub fn open_planned(config: StoreConfig, plan: &TierPlan) -> io::Result<Arc<Store>> {
+        let core = Core::new(config, Some(plan))?;
+        let (physical, last) = recover(&core, plan)?;
         let core = Arc::new(core);
         let flusher = FlusherThread::start(&core, physical, last)?;
         let _reclaimer = ReclaimThread::start(Arc::clone(&core))?;

@@ -378,3 +378,40 @@ fn an_outdated_value_may_be_stored_as_a_stale_one() {
     );
     assert!(item.is_stale() && item.is_win_sent());
 }
+
+#[test]
+fn values_that_stop_half_way_leave_room_to_others() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    let options = SetOptions::default();
+    let mut arriving = Vec::new();
+    // More than there are segments, and each in one of its own.
+    for number in 0..100 {
+        let room = handle.reserve(&key(number), 5000, &options);
+        arriving.push(room.expect("room"));
+        for filler in 0..20 {
+            set(&handle, 1000 + number * 20 + filler, &[1; 4000]).expect("room");
+            handle.quiescent();
+        }
+    }
+    for (number, mut room) in arriving.into_iter().enumerate() {
+        assert_eq!(room.len(), 5000);
+        room.fill(number as u8);
+        let outcome = handle.commit(room, &options);
+        assert!(
+            matches!(outcome, Ok(SetOutcome::Stored { .. })),
+            "{outcome:?}"
+        );
+        {
+            let item = handle.get(&key(number as u32), Access::Peek);
+            let item = item.expect("stored");
+            assert!(item.value().iter().all(|byte| *byte == number as u8));
+        }
+        handle.quiescent();
+    }
+    // All of it can be emptied again.
+    for number in 0..2000 {
+        set(&handle, 10_000 + number, &[2; 4000]).expect("room");
+        handle.quiescent();
+    }
+}

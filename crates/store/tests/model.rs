@@ -263,18 +263,18 @@ impl Pair {
         if matches!(cas, CasChoice::Wrong) {
             return DeleteOutcome::Exists;
         }
-        if o.invalidate {
-            item.stale = true;
-            item.win_sent = false;
-            item.expiry = o.expiry.unwrap_or(item.expiry);
+        if !o.invalidate && !o.clear_value {
+            self.model.remove(&key);
+            return DeleteOutcome::Deleted;
         }
         if o.clear_value {
             item.value.clear();
-            item.flags = 0;
+            item.flags = o.flags;
+            item.expiry = NEVER;
         }
-        if !o.invalidate && !o.clear_value {
-            self.model.remove(&key);
-        }
+        item.stale = o.invalidate;
+        item.win_sent = false;
+        item.expiry = o.expiry.unwrap_or(item.expiry);
         DeleteOutcome::Deleted
     }
 
@@ -436,11 +436,13 @@ fn operation() -> impl Strategy<Value = Operation> {
         value,
         options,
     });
-    let delete = (any::<bool>(), proptest::option::of(expiry()), any::<bool>());
-    let delete = delete.prop_map(|(invalidate, expiry, clear_value)| DeleteOptions {
+    let kept = (proptest::option::of(expiry()), any::<u32>());
+    let delete = (any::<bool>(), any::<bool>(), kept);
+    let delete = delete.prop_map(|(invalidate, clear_value, (expiry, flags))| DeleteOptions {
         invalidate,
         expiry,
         clear_value,
+        flags,
         ..DeleteOptions::default()
     });
     let initial = proptest::option::of((any::<u64>(), expiry()));

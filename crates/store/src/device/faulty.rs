@@ -34,6 +34,8 @@ struct State {
     writes: u64,
     faults: Vec<(u64, Fault)>,
     reads_fail: bool,
+    /// So many further reads succeed before reads are to fail.
+    reads_to_spare: u32,
     /// So many further reads fail.
     reads_to_fail: u32,
     is_gone: bool,
@@ -75,6 +77,7 @@ impl FaultyDevice {
                 writes: 0,
                 faults: Vec::new(),
                 reads_fail: false,
+                reads_to_spare: 0,
                 reads_to_fail: 0,
                 is_gone: false,
                 fails_sync: false,
@@ -99,6 +102,12 @@ impl FaultyDevice {
     /// Has the next so many reads fail.
     pub fn fail_next_reads(&self, count: u32) {
         self.state().reads_to_fail = count;
+    }
+
+    /// Has so many reads succeed, and then so many fail.
+    pub fn fail_reads_after(&self, spared: u32, count: u32) {
+        let mut state = self.state();
+        (state.reads_to_spare, state.reads_to_fail) = (spared, count);
     }
 
     /// Has syncs fail, or succeed again.
@@ -201,8 +210,10 @@ impl Device for FaultyDevice {
         if state.is_gone {
             return Err(gone());
         }
-        let fails_once = state.reads_to_fail > 0;
-        state.reads_to_fail = state.reads_to_fail.saturating_sub(1);
+        let is_spared = state.reads_to_spare > 0;
+        state.reads_to_spare = state.reads_to_spare.saturating_sub(1);
+        let fails_once = !is_spared && state.reads_to_fail > 0;
+        state.reads_to_fail -= u32::from(fails_once);
         if state.reads_fail || fails_once {
             return Err(failed());
         }

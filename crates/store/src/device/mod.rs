@@ -1,16 +1,24 @@
 //! Where the tier's data lies, apart from how it is read and written.
 
+mod blank;
+mod blkid;
 mod buffer;
+mod content;
 mod engine;
 mod faulty;
 mod file;
 mod threads;
 mod uring;
 
+pub(crate) use blank::{EDGE_BYTES, is_blank};
 pub(crate) use buffer::{BUFFER_ALIGNMENT, Buffer, BufferPool};
+pub(crate) use content::{DEVICE_MAGIC, DEVICE_MAGIC_PLACES};
 pub(crate) use engine::{Devices, Direction, Engine, Memory, Outcome, Transfer, Uring};
 pub use faulty::{Fault, FaultyDevice};
 pub use file::FileDevice;
+
+#[cfg(test)]
+use blkid::is_there as has_blkid;
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -45,6 +53,12 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// The device's.
     fn sync(&self) -> io::Result<()>;
+
+    /// What lies on it, for those who may not overwrite that: a file system, a part of a RAID, a partition table. None for what is not
+    /// known, which may be anything.
+    fn known_content(&self) -> Option<String> {
+        None
+    }
 
     /// The descriptor through which io_uring may reach the same bytes.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

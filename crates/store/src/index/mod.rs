@@ -215,15 +215,24 @@ impl Index {
         }
     }
 
-    /// Removes the entries of a class (as in [`Index::visit_class`]) that the caller gives up.
-    pub fn remove_class(&self, class: u64, level: u32, mut gives_up: impl FnMut(Location) -> bool) {
+    /// Removes the entries of a class (as in [`Index::visit_class`]) that the caller gives up. It is shown each of them with
+    /// all that were in its chain.
+    pub fn remove_class(
+        &self,
+        class: u64,
+        level: u32,
+        mut gives_up: impl FnMut(Location, &[Location]) -> bool,
+    ) {
         let _no_growth = crate::sync::lock(&self.growing);
         let count = self.count.load(Ordering::Acquire);
         let mut number = class;
+        let mut chain = Vec::new();
         while number < count {
             let head = self.table.bucket(number);
             lock_bucket(head);
-            self.retain(head, |location| !gives_up(location));
+            chain.clear();
+            self.for_each_in_chain(head, |slot| chain.push(slot.location()));
+            self.retain(head, |location| !gives_up(location, &chain));
             head.unlock();
             number += 1 << level;
         }

@@ -64,6 +64,11 @@ impl Layout {
 
     /// Shape of the item that these bytes are, from its first to its last; none if they cannot be one.
     pub fn of_bytes(bytes: &[u8]) -> Option<Layout> {
+        Layout::of_front(bytes, bytes.len())
+    }
+
+    /// Shape of an item of so many bytes that begins with these; none if they cannot.
+    pub fn of_front(bytes: &[u8], item_bytes: usize) -> Option<Layout> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
         let kind = header[1];
         let value_len = match rest.first_chunk::<4>() {
@@ -75,7 +80,7 @@ impl Layout {
             value_len,
             kind,
         };
-        (layout.key_len > 0 && layout.size() == bytes.len()).then_some(layout)
+        (layout.key_len > 0 && layout.size() == item_bytes).then_some(layout)
     }
 
     fn has(&self, bit: u8) -> bool {

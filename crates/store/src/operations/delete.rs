@@ -4,6 +4,7 @@ use super::rewrite::{Part, Rewrite, RewriteEnd};
 use crate::found::Item;
 use crate::handle::StoreHandle;
 use crate::options::{Access, DeleteOptions, DeleteOutcome};
+use farcache_base::time::NEVER;
 
 impl StoreHandle {
     /// Removes an item, or invalidates or clears it. Where there is no memory to write down that an
@@ -60,14 +61,16 @@ fn kept_item(item: &Item<'_>, options: &DeleteOptions) -> Result<Rewrite<'static
     }
     let mut fields = item.fields();
     fields.cas = options.new_cas;
-    if options.invalidate {
-        fields.stale = true;
-        fields.win_sent = false;
-        fields.expiry = options.expiry.unwrap_or(fields.expiry);
-    }
     if options.clear_value {
-        fields.flags = 0;
+        fields.flags = options.flags;
+        fields.expiry = NEVER;
+        // A token of 0 is none.
+        let kept_cas = Some(item.cas()).filter(|cas| *cas != 0 && !options.invalidate);
+        fields.cas = fields.cas.or(kept_cas);
     }
+    fields.stale = options.invalidate;
+    fields.win_sent = false;
+    fields.expiry = options.expiry.unwrap_or(fields.expiry);
     let (before, after) = (Part::EMPTY, Part::EMPTY);
     Ok(Rewrite {
         fields,

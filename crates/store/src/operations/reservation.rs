@@ -1,4 +1,8 @@
 //! Values that arrive in pieces, straight into the segment where they will live.
+//!
+//! A segment in which a value arrives cannot be emptied. So only a part of all segments is used in
+//! this way at once; values that begin to arrive beyond that wait in memory of their own and are
+//! copied into the store when they are whole.
 
 use super::set::Commit;
 use crate::core::Core;
@@ -12,10 +16,21 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Room for a value that is still arriving; dropping it gives the room back.
-///
-/// Its segment is neither sealed for good nor reused while it exists.
 pub struct Reservation {
     core: Arc<Core>,
+    room: Room,
+}
+
+/// Where the value arrives.
+enum Room {
+    /// In the place where it will live.
+    InSegment(InSegment),
+    /// In memory of its own, to be copied.
+    Apart { key: Box<[u8]>, value: Box<[u8]> },
+}
+
+/// A place in a segment, which is neither sealed for good nor reused as long as this exists.
+struct InSegment {
     placed: Placed,
     layout: Layout,
     /// Header and key are written; the value belongs to the reservation alone.
@@ -29,14 +44,15 @@ unsafe impl Send for Reservation {}
 impl Reservation {
     /// The room for the value; its contents are unspecified until written.
     pub fn value_mut(&mut self) -> &mut [u8] {
-        let address = self.core.arena.address(self.placed.place);
+        let InSegment { placed, layout, .. } = match &mut self.room {
+            Room::InSegment(room) => room,
+            Room::Apart { value, .. } => return value,
+        };
+        let address = self.core.arena.address(placed.place);
         // SAFETY: the value's room lies in the arena, holds initialized bytes (zeroed pages or an
         // older item), belongs to this reservation alone, and is borrowed mutably through it.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                address.add(self.layout.value_offset()),
-                self.layout.value_len,
-            )
+            std::slice::from_raw_parts_mut(address.add(layout.value_offset()), layout.value_len)
         }
     }
 }
@@ -45,14 +61,13 @@ impl Deref for Reservation {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let address = self.core.arena.address(self.placed.place);
+        let InSegment { placed, layout, .. } = match &self.room {
+            Room::InSegment(room) => room,
+            Room::Apart { value, .. } => return value,
+        };
+        let address = self.core.arena.address(placed.place);
         // SAFETY: as in `value_mut`; the shared borrow keeps writers away.
-        unsafe {
-            std::slice::from_raw_parts(
-                address.add(self.layout.value_offset()),
-                self.layout.value_len,
-            )
-        }
+        unsafe { std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len) }
     }
 }
 
@@ -62,8 +77,8 @@ impl DerefMut for Reservation {
     }
 }
 
-// SAFETY: the room lies in the arena, not in the reservation, and stays in place while the
-// reservation exists, wherever that is moved.
+// SAFETY: the room lies in the arena or in a box, not in the reservation, and stays in place while
+// the reservation exists, wherever that is moved.
 unsafe impl StableDeref for Reservation {}
 
 impl fmt::Debug for Reservation {
@@ -74,7 +89,9 @@ impl fmt::Debug for Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.core.arena.meta(self.placed.head).remove_arriving();
+        if let Room::InSegment(InSegment { placed, .. }) = &self.room {
+            self.core.arena.remove_arriving(placed.head);
+        }
     }
 }
 
@@ -96,17 +113,28 @@ impl StoreHandle {
         self.enter();
         let fields = self.fields_of(options);
         let layout = fields.layout(key.len(), value_len);
-        let placed = self.place_or_make_room(&layout, options.expiry)?;
-        let address = self.core.arena.address(placed.place);
-        // SAFETY: the room was just placed for this thread alone, with this layout's size.
-        let item = unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
-        self.core.arena.meta(placed.head).add_arriving();
-        Ok(Reservation {
-            core: Arc::clone(&self.core),
-            placed,
-            layout,
-            item,
-        })
+        let arena = &self.core.arena;
+        // A larger value blocks no more than it fills.
+        let shares_segment = layout.size() < arena.segment_bytes();
+        let room = if shares_segment && !arena.has_room_for_arriving() {
+            Room::Apart {
+                key: key.into(),
+                value: vec![0; value_len].into_boxed_slice(),
+            }
+        } else {
+            let placed = self.place_or_make_room(&layout, options.expiry)?;
+            let address = arena.address(placed.place);
+            // SAFETY: the room was just placed for this thread alone, with this layout's size.
+            let item = unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
+            arena.add_arriving(placed.head);
+            Room::InSegment(InSegment {
+                placed,
+                layout,
+                item,
+            })
+        };
+        let core = Arc::clone(&self.core);
+        Ok(Reservation { core, room })
     }
 
     /// Stores a value that has arrived whole. `options` are those given to
@@ -161,9 +189,11 @@ impl StoreHandle {
         if self.needs_reads() {
             return Ok(SetOutcome::NotStored);
         }
-        let item = reservation.item;
-        let was_flushed =
-            self.core.arena.meta(reservation.placed.head).sequence() <= self.core.flush.floor();
+        let InSegment { placed, item, .. } = match &reservation.room {
+            Room::InSegment(room) => room,
+            Room::Apart { key, value } => return self.set(key, value, options),
+        };
+        let was_flushed = self.core.is_void(placed.head);
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
         if is_part || was_flushed {
             // The value joins another one, or lies where a flush has voided everything although
@@ -172,10 +202,10 @@ impl StoreHandle {
         }
         self.enter();
         let hash = self.core.hash(item.key());
-        let placed = &reservation.placed;
-        match self.commit_placed(hash, item.key(), placed, item, options) {
+        match self.commit_placed(hash, item.key(), placed, *item, options) {
             Commit::Ended(outcome) => Ok(outcome),
             Commit::MustBeStale => self.set_stale(item.key(), item.value(), options),
+            Commit::Void => self.set(item.key(), item.value(), options),
         }
     }
 }

@@ -124,7 +124,7 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         let entry = self.entry(&chain, key).filter(|entry| {
             let is_same = entry.location == item.location() && entry.is_visible;
-            is_same && item.fields() == header_read
+            is_same && item.fields() == header_read && !self.core.is_void(placed.head)
         });
         let was_published =
             entry.is_some() && self.publish(hash, chain, entry.as_ref(), &placed, successor);

@@ -14,6 +14,9 @@ pub(super) enum Commit {
     Ended(SetOutcome),
     /// The client's token is outdated, but it wants the value stored all the same.
     MustBeStale,
+    /// A flush has voided the filling in which the item was written, before it was stored: it must
+    /// be written anew.
+    Void,
 }
 
 /// Whether an item may take the place of the present one.
@@ -62,17 +65,20 @@ impl StoreHandle {
         }
         let fields = self.fields_of(options);
         let layout = fields.layout(key.len(), value.len());
-        let placed = self.place_or_make_room(&layout, options.expiry)?;
-        // SAFETY: the room was just placed for this thread alone, with this layout's size.
-        let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
-        let commit = self.commit_placed(hash, key, &placed, item, options);
-        if !matches!(commit, Commit::Ended(SetOutcome::Stored { .. })) {
-            let mut writer = self.writer.borrow_mut();
-            writer.unplace(&self.core.arena, &placed);
-        }
-        match commit {
-            Commit::Ended(outcome) => Ok(outcome),
-            Commit::MustBeStale => self.set_stale(key, value, options),
+        loop {
+            let placed = self.place_or_make_room(&layout, options.expiry)?;
+            // SAFETY: the room was just placed for this thread alone, with this layout's size.
+            let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
+            let commit = self.commit_placed(hash, key, &placed, item, options);
+            if !matches!(commit, Commit::Ended(SetOutcome::Stored { .. })) {
+                let mut writer = self.writer.borrow_mut();
+                writer.unplace(&self.core.arena, &placed);
+            }
+            match commit {
+                Commit::Ended(outcome) => return Ok(outcome),
+                Commit::MustBeStale => return self.set_stale(key, value, options),
+                Commit::Void => {}
+            }
         }
     }
 
@@ -174,6 +180,9 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Commit {
         let chain = self.core.index.lock(hash);
+        if self.core.is_void(placed.head) {
+            return Commit::Void;
+        }
         let entry = self.entry(&chain, key);
         let present = entry.as_ref().filter(|entry| entry.is_visible);
         match self.judge(hash, options, present) {
@@ -354,5 +363,40 @@ impl StoreHandle {
                 },
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::StoreConfig;
+    use crate::store::Store;
+
+    /// A flush comes after the value has been written and before it is stored.
+    #[test]
+    fn nothing_is_stored_where_a_flush_has_voided_everything() {
+        let config = StoreConfig {
+            memory_bytes: 1 << 20,
+            segment_bytes: 64 << 10,
+            huge_pages: false,
+            ..StoreConfig::default()
+        };
+        let store = Store::new(config).unwrap();
+        let handle = store.handle();
+        handle.enter();
+        let (key, value, options) = (b"key", b"value", SetOptions::default());
+        let hash = handle.core.hash(key);
+        let fields = handle.fields_of(&options);
+        let layout = fields.layout(key.len(), value.len());
+        let placed = handle.place_or_make_room(&layout, 0).unwrap();
+        // SAFETY: the room was just placed for this thread alone, with this layout's size.
+        let item = unsafe { handle.write(&placed, layout, &fields, key, [value, &[], &[]]) };
+        handle.flush_all(None);
+        let commit = handle.commit_placed(hash, key, &placed, item, &options);
+        assert!(matches!(commit, Commit::Void));
+        assert!(handle.get(key, Access::Peek).is_none());
+        // The whole operation puts it elsewhere.
+        assert!(handle.set(key, value, &options).is_ok());
+        assert!(handle.get(key, Access::Peek).is_some());
     }
 }

@@ -94,8 +94,8 @@ impl Core {
             return true;
         }
         let item = self.arena.item(location);
-        if !self.is_visible(location, item, self.now()) {
-            self.drop_item(candidate, item, true);
+        // It may just be given a later expiry: then it stays.
+        if !self.is_visible(location, item, self.now()) && self.drop_item(candidate, item, true) {
             return true;
         }
         match fate.of(item.state(), home) {
@@ -172,34 +172,43 @@ impl Core {
         }
     }
 
-    fn drop_item(&self, candidate: Candidate, item: RawItem, is_expired: bool) {
+    /// Drops an item, of which `is_void` says that nobody may see it any more; false if that is not
+    /// so.
+    fn drop_item(&self, candidate: Candidate, item: RawItem, is_void: bool) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
-            return;
+            return true;
         };
+        if is_void && self.is_visible(candidate.location, item, self.now()) {
+            return false;
+        }
         chain.remove(slot);
         let shadow = self.shadow_of(&chain, item.key());
-        if let Some(shadow) = shadow.filter(|_| is_expired) {
+        if let Some(shadow) = shadow.filter(|_| is_void) {
             self.kill_shadow(&chain, shadow);
         }
         drop(chain);
         self.note_dead(candidate.location, item);
-        self.note_entries(-1 - i64::from(is_expired && shadow.is_some()));
-        if shadow.is_some() && !is_expired {
-            // It stays on its device.
-            return;
+        self.note_entries(-1 - i64::from(is_void && shadow.is_some()));
+        if shadow.is_none() || is_void {
+            self.count_dropped(item, is_void);
         }
+        // Else it stays on its device.
+        true
+    }
+
+    fn count_dropped(&self, item: RawItem, is_void: bool) {
         let events = self.reclaimer_events();
         events.removed.add(1);
         let was_fetched = item.state().was_fetched();
-        let (all, unread) = if is_expired {
+        let (all, unread) = if is_void {
             (&events.expired, &events.expired_unread)
         } else {
             (&events.evicted, &events.evicted_unread)
         };
         all.add(1);
         unread.add(u64::from(!was_fetched));
-        if !is_expired {
+        if !is_void {
             self.tell_evicted(item);
         }
     }
@@ -234,8 +243,7 @@ impl Core {
                 drop(chain);
                 writer.unplace(&self.arena, &copy.placed);
                 if is_void {
-                    self.drop_item(candidate, item, true);
-                    return true;
+                    return self.drop_item(candidate, item, true);
                 }
                 continue;
             }
@@ -297,3 +305,6 @@ impl Core {
         Some(Copy { placed, fields })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,8 +19,11 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 pub(crate) use thread::ReclaimThread;
 
-/// How long a writer waits for readers to leave retired segments before it gives up.
-const GRACE_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long a writer waits for threads that may be looking at retired segments before it gives up. One of them may be kept
+/// from running by others on a busy machine, for seconds; nothing is refused for that, nor anything more evicted.
+const GRACE_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a writer waits where everything is in use by replies that are just being sent.
+const SENDING_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often it looks.
 const GRACE_POLL: Duration = Duration::from_micros(20);
 /// Part of all segments that is kept free for writers, and its bounds.
@@ -144,7 +147,7 @@ impl Core {
     /// Refills the stock of free segments; for the store's own thread.
     fn refill(&self) {
         loop {
-            self.arena.collect(&self.epochs);
+            self.collect();
             self.tell_room();
             let wanted = self.low_water().max(self.segments_awaited());
             let counts = self.arena.counts();
@@ -163,29 +166,60 @@ impl Core {
         }
     }
 
+    /// Frees the retired segments that nobody can be looking at any longer; stalled readers are made to let go of them.
+    fn collect(&self) {
+        self.arena.collect(&self.epochs);
+        let is_retired = |head| self.arena.meta(head).state() == SegmentState::Limbo;
+        if self.stalled.release(is_retired) {
+            self.arena.collect(&self.epochs);
+        }
+    }
+
     /// Frees segments for a writer that needs `run` of them in a row and found none. The caller holds
     /// no reference into the store (it is offline).
     pub fn make_room(&self, run: u32) -> Room {
         let mut state = self.reclaimer.state();
-        let deadline = Instant::now() + GRACE_WAIT_MAX;
-        let enough = |core: &Core| core.arena.counts().free >= run + RECLAIMER_SEGMENTS;
-        while !enough(self) {
-            self.arena.collect(&self.epochs);
-            if enough(self) {
-                break;
-            }
-            let can_wait = self.arena.counts().limbo > 0 && Instant::now() < deadline;
-            if can_wait {
-                std::thread::sleep(GRACE_POLL);
-            } else if !self.reclaim_one(&mut state) {
-                return Room::None;
-            }
+        if !self.free(&mut state, run + RECLAIMER_SEGMENTS) {
+            return Room::None;
         }
         if run == 1 {
             return Room::Free;
         }
         let made = (0..RUN_TRIES).find_map(|_| self.make_run(&mut state, run));
         made.map_or(Room::None, Room::Run)
+    }
+
+    /// Reclaims until so many segments are free; false where that is impossible.
+    fn free(&self, state: &mut State, wanted: u32) -> bool {
+        let begin = Instant::now();
+        loop {
+            self.collect();
+            let counts = self.arena.counts();
+            if counts.free >= wanted {
+                return true;
+            }
+            // What is on its way is waited for: more would be evicted than is needed.
+            let is_on_its_way = counts.free + counts.limbo >= wanted || self.must_wait();
+            if !is_on_its_way && self.reclaim_one(state) {
+                continue;
+            }
+            let time_max = match () {
+                () if counts.limbo > 0 => GRACE_WAIT_MAX,
+                () if self.is_all_in_use() => SENDING_WAIT_MAX,
+                () => Duration::ZERO,
+            };
+            if begin.elapsed() >= time_max {
+                return false;
+            }
+            std::thread::sleep(GRACE_POLL);
+        }
+    }
+
+    /// Whether nothing but replies that are being sent may keep segments from being evicted.
+    fn is_all_in_use(&self) -> bool {
+        let may_evict = self.config.evict || self.can_spill();
+        let mut heads = 0..self.arena.segments_end();
+        may_evict && heads.any(|head| self.arena.meta(head).is_pinned())
     }
 
     /// Moves everything in sealed segments to the tier's devices, the oldest first; false if something had
@@ -252,6 +286,14 @@ impl Core {
 
     /// The next segment to empty, and what becomes of its items.
     fn choose(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
+        let chosen = self.choose_unused(state, round);
+        if chosen.is_some() || !self.stalled.release(|_| true) {
+            return chosen;
+        }
+        self.choose_unused(state, round)
+    }
+
+    fn choose_unused(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
         if let Some(head) = self.cheapest_in_window(state, round) {
             return Some((head, Fate::Keep));
         }
@@ -298,6 +340,15 @@ impl Core {
             .then_some(head)
     }
 
+    /// Takes a segment out of service for emptying whose turn has come: stalled readers do not keep it.
+    fn begin_emptying(&self, head: u32) -> bool {
+        let is_pinned = self.arena.meta(head).is_pinned();
+        if is_pinned {
+            self.stalled.release(|kept| kept == head);
+        }
+        self.arena.begin_emptying(head)
+    }
+
     fn can_empty(&self, head: u32) -> bool {
         let meta = self.arena.meta(head);
         meta.state() == SegmentState::Sealed && !meta.is_arriving() && !meta.is_pinned()
@@ -329,7 +380,7 @@ impl Core {
             if !self.arena.is_current(&entry) {
                 continue;
             }
-            if self.arena.begin_emptying(entry.segment) {
+            if self.begin_emptying(entry.segment) {
                 return Some(entry.segment);
             }
             // In use: its turn comes again.

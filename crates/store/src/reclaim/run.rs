@@ -1,7 +1,7 @@
 //! Room for a run of segments: a stretch of the arena is emptied, wherever that costs least.
 
 use super::policy::Fate;
-use super::{GRACE_POLL, GRACE_WAIT_MAX, State};
+use super::{GRACE_POLL, GRACE_WAIT_MAX, SENDING_WAIT_MAX, State};
 use crate::core::Core;
 use crate::segment::{Queue, SegmentState};
 use std::ops::Range;
@@ -23,7 +23,7 @@ impl Core {
         // What this thread itself has open would stand in the way.
         state.probation.seal_all(&self.arena);
         state.main.seal_all(&self.arena);
-        let first = self.cheapest_stretch(state, run)?;
+        let first = self.stretch(state, run)?;
         let stretch = first..first + run;
         self.arena.claim(stretch.clone());
         let mut segment = first;
@@ -39,16 +39,24 @@ impl Core {
         self.arena.open_claimed(Queue::Probation)
     }
 
-    /// Waits until no reader can be in these segments any longer, but not for ever; the caller is
-    /// offline.
+    /// Waits until no reader can be in these segments any longer, but not for ever, and for what replies or networks keep not for
+    /// long; the caller is offline.
     fn wait_for_grace(&self, mut segments: Range<u32>) {
-        let deadline = Instant::now() + GRACE_WAIT_MAX;
+        let begin = Instant::now();
         loop {
-            self.arena.collect(&self.epochs);
+            self.collect();
             while segments.start < segments.end && !self.is_in_limbo(segments.start) {
                 segments.start += 1;
             }
-            if segments.is_empty() || Instant::now() >= deadline {
+            if segments.is_empty() {
+                return;
+            }
+            let head = self.arena.meta(segments.start).head();
+            let time_max = match self.arena.meta(head).is_pinned() {
+                true => SENDING_WAIT_MAX,
+                false => GRACE_WAIT_MAX,
+            };
+            if begin.elapsed() >= time_max {
                 return;
             }
             std::thread::sleep(GRACE_POLL);
@@ -58,6 +66,15 @@ impl Core {
     fn is_in_limbo(&self, segment: u32) -> bool {
         let head = self.arena.meta(segment).head();
         self.arena.meta(head).state() == SegmentState::Limbo
+    }
+
+    /// First segment of a stretch of `run` segments that may be emptied, if need be once stalled readers have let go of it.
+    fn stretch(&self, state: &mut State, run: u32) -> Option<u32> {
+        let first = self.cheapest_stretch(state, run);
+        if first.is_some() || !self.stalled.release(|_| true) {
+            return first;
+        }
+        self.cheapest_stretch(state, run)
     }
 
     /// First segment of a stretch of `run` segments that holds few live bytes and nothing in use:

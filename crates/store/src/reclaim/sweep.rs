@@ -37,12 +37,14 @@ impl Core {
 
     fn remove_flushed_of_class(&self, class: u64, level: u32, floor: u64) {
         self.resume_sweeper();
-        self.index.remove_class(class, level, |location| {
+        self.index.remove_class(class, level, |location, chain| {
             if let Some(tier) = self.tier.as_ref().filter(|_| location.is_on_device()) {
                 let is_flushed = tier.is_flushed(location, floor);
                 if is_flushed {
                     tier.remove_live(location);
-                    self.reclaimer_events().removed.add(1);
+                    // The item in memory is flushed as well, and counts for both.
+                    let is_shadow = self.is_shadow(location, chain);
+                    self.reclaimer_events().removed.add(u64::from(!is_shadow));
                     self.note_entries(-1);
                 }
                 return is_flushed;

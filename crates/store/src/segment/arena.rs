@@ -13,7 +13,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Mutex, MutexGuard};
 
 /// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
@@ -22,6 +25,8 @@ pub(crate) const RECLAIMER_SEGMENTS: u32 = 2;
 /// How far `cache_memlimit` can raise the limit set at start: address space is reserved for this
 /// many times as much.
 const GROWTH_MAX: u64 = 4;
+/// Part of the segments that may be kept from being emptied because values arrive in them.
+const ARRIVING_PART: u32 = 4;
 /// Bits of a location in memory; one above them says that a location is on a device.
 const MEMORY_LOCATION_BITS: u32 = 40;
 /// A derived CAS token is the filling's sequence number above this many bits of the item's place.
@@ -66,6 +71,8 @@ pub(crate) struct Arena {
     pool: Mutex<Pool>,
     queues: Mutex<Queues>,
     sequence: AtomicU64,
+    /// Segments in which values arrive.
+    arriving: AtomicU32,
     /// The network knows the memory's pages: they are not given back.
     keeps_pages: AtomicBool,
 }
@@ -122,6 +129,7 @@ impl Arena {
             }),
             queues: Mutex::default(),
             sequence: AtomicU64::new(0),
+            arriving: AtomicU32::new(0),
             keeps_pages: AtomicBool::new(false),
         })
     }
@@ -164,6 +172,33 @@ impl Arena {
             free: pool.free.free(),
             limbo: self.clearing(&pool),
         }
+    }
+
+    /// A value will arrive in a segment, or run, which is not emptied before
+    /// [`Arena::remove_arriving`].
+    pub fn add_arriving(&self, head: u32) {
+        let meta = self.meta(head);
+        if meta.add_arriving() {
+            self.arriving.fetch_add(meta.run(), Relaxed);
+        }
+    }
+
+    /// A value has arrived, or will not.
+    pub fn remove_arriving(&self, head: u32) {
+        let meta = self.meta(head);
+        // Its run is that of this filling only until the last value has arrived.
+        let run = meta.run();
+        if meta.remove_arriving() {
+            self.arriving.fetch_sub(run, Relaxed);
+        }
+    }
+
+    /// Whether values may arrive in further segments. However short such a value is, it keeps its
+    /// whole segment from being emptied, and values whose senders stop half-way would keep them
+    /// all.
+    pub fn has_room_for_arriving(&self) -> bool {
+        let allowed = self.pool().allowed;
+        self.arriving.load(Relaxed) < allowed / ARRIVING_PART
     }
 
     /// Segments that will be free as soon as readers have moved on.

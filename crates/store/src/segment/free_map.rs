@@ -79,6 +79,15 @@ impl FreeMap {
         None
     }
 
+    /// Whether there are `run` free segments in a row.
+    pub fn has_run(&self, run: u32) -> bool {
+        let mut length = 0;
+        (0..self.words.len() as u32 * 64).any(|segment| {
+            length = if self.is_free(segment) { length + 1 } else { 0 };
+            length == run
+        })
+    }
+
     /// Takes the highest `run` free segments in a row and returns the first of them.
     pub fn take_run(&mut self, run: u32) -> Option<u32> {
         let mut length = 0;
@@ -117,6 +126,7 @@ mod tests {
     fn a_run_needs_segments_in_a_row() {
         let mut map = map(10);
         assert!(map.take_this(5) && !map.take_this(5));
+        assert!(!map.has_run(6) && map.has_run(5));
         assert_eq!(map.take_run(6), None);
         assert_eq!(map.take_run(5), Some(0));
         assert_eq!(map.take_run(4), Some(6));

@@ -56,6 +56,8 @@ pub(crate) struct SegmentMeta {
     expiry_max: AtomicU32,
     /// Values that replies in flight keep in place.
     pins: AtomicU32,
+    /// Those of them that a network has.
+    lent: AtomicU32,
     /// Values still arriving.
     arriving: AtomicU32,
     /// Segments in the run that this one heads.
@@ -77,6 +79,7 @@ impl SegmentMeta {
             written: AtomicU32::new(0),
             expiry_max: AtomicU32::new(NEVER),
             pins: AtomicU32::new(0),
+            lent: AtomicU32::new(0),
             arriving: AtomicU32::new(0),
             run: AtomicU32::new(1),
             head: AtomicU32::new(number),
@@ -188,6 +191,20 @@ impl SegmentMeta {
         self.pins.fetch_sub(1, Release);
     }
 
+    pub fn is_lent(&self) -> bool {
+        self.lent.load(Relaxed) > 0
+    }
+
+    /// A value in it is lent; true if no other is.
+    pub fn lend(&self) -> bool {
+        self.lent.fetch_add(1, Relaxed) == 0
+    }
+
+    /// A value in it is lent no longer; true if no other is.
+    pub fn take_back(&self) -> bool {
+        self.lent.fetch_sub(1, Relaxed) == 1
+    }
+
     pub fn pins(&self) -> u32 {
         self.pins.load(Relaxed)
     }
@@ -196,12 +213,14 @@ impl SegmentMeta {
         self.pins.load(Acquire) != 0
     }
 
-    pub fn add_arriving(&self) {
-        self.arriving.fetch_add(1, Relaxed);
+    /// A value will arrive in it; true if it is the only one.
+    pub fn add_arriving(&self) -> bool {
+        self.arriving.fetch_add(1, Relaxed) == 0
     }
 
-    pub fn remove_arriving(&self) {
-        self.arriving.fetch_sub(1, Release);
+    /// A value has arrived in it, or will not; true if no other is left.
+    pub fn remove_arriving(&self) -> bool {
+        self.arriving.fetch_sub(1, Release) == 1
     }
 
     /// Whether a value is still arriving in it.

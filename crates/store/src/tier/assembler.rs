@@ -22,6 +22,13 @@ const DEATH_PART_MAX: usize = 4;
 pub(crate) const CLEANER_SLOTS: u32 = 3;
 /// Those of them that are only for deaths, whose writing frees slots.
 pub(crate) const DEATH_SLOTS: u32 = 1;
+/// Those of them that are not for deaths whose writing frees none: what tells of them may be needed
+/// for long, and cleaning must still be possible.
+const UNGAINFUL_SLOTS: u32 = 2;
+/// Part of all slots that is kept for deaths where nothing may be evicted.
+const RESERVE_PART: u32 = 128;
+/// Room, in deaths, that what is cleaned leaves for the end of a cleaned segment.
+const ROOM_FOR_ENDS: usize = 1;
 
 /// An item on its way to the device.
 pub(crate) struct Incoming<'a> {
@@ -40,6 +47,8 @@ pub(crate) enum Source {
     Cleaner,
     /// No item: only deaths, of segments whose slots are free when these are durable.
     Deaths,
+    /// No item: only deaths, whoever waits for them.
+    Told,
 }
 
 /// How bringing an item ended.
@@ -68,6 +77,8 @@ struct Open {
     /// Items that its table in memory has room for now, and that it may have at most.
     item_room: usize,
     items_max: usize,
+    /// It holds something that came from memory.
+    has_new: bool,
     /// It took a slot that is kept for deaths: what leaves memory must not fill it before they have been told.
     is_reserved: bool,
 }
@@ -196,6 +207,7 @@ impl Tier {
             open.used = start;
             return Appended::Gone;
         }
+        open.has_new |= source == Source::Memory;
         self.count_appended(source, size as u64);
         if open.run > 1 {
             self.seal(&mut assembler, false);
@@ -223,7 +235,7 @@ impl Tier {
                 &self.counters.items_written,
                 &self.counters.bytes_from_memory,
             ),
-            Source::Cleaner | Source::Deaths => {
+            Source::Cleaner | Source::Deaths | Source::Told => {
                 (&self.counters.items_moved, &self.counters.bytes_moved)
             }
         };
@@ -252,13 +264,14 @@ impl Tier {
         let needed = HEADER_BYTES + bytes + ENTRY_BYTES;
         let run = needed.div_ceil(segment_bytes) as u32;
         let keep = match source {
-            Source::Memory => CLEANER_SLOTS,
+            Source::Memory => self.reserve(),
             Source::Cleaner => DEATH_SLOTS,
+            Source::Told => UNGAINFUL_SLOTS,
             Source::Deaths => 0,
         };
         // Looked at before anything is prepared; others may still be quicker.
         if self.slots.counts().0 < run.saturating_add(keep) {
-            return Err(self.no_slot());
+            return Err(self.no_run(run));
         }
         if self.counters.buffers.get() >= u64::from(self.config.write_buffers) {
             return Err(Appended::Busy);
@@ -274,8 +287,11 @@ impl Tier {
         let (write_number, sequence) = (assembler.next_write_number, core.arena.next_sequence());
         let table = Table::with_room(item_room, write_number, Some(Arc::clone(&buffer)));
         let Some(slot) = self.slots.open(run, keep, sequence, table) else {
-            return Err(self.no_slot());
+            return Err(self.no_run(run));
         };
+        if run > 1 {
+            self.runs.note_found();
+        }
         assembler.next_write_number += 1;
         self.counters.buffers.add(1);
         assembler.open = Some(Open {
@@ -289,6 +305,7 @@ impl Tier {
             items: Vec::new(),
             item_room,
             items_max,
+            has_new: false,
             is_reserved: source == Source::Deaths,
         });
         Ok(())
@@ -306,13 +323,27 @@ impl Tier {
         let mut assembler = self.assembler();
         if assembler.open.is_none() && !assembler.told_last.is_empty() {
             // Without room for it the deaths stand in one place only.
-            let _ = self.open(&mut assembler, core, 0, Source::Cleaner);
+            let _ = self.open(&mut assembler, core, 0, Source::Told);
         }
     }
 
-    /// Bytes that all deaths take that wait.
+    /// Bytes that the deaths take for which there must be room beside what is cleaned.
     pub fn death_bytes(&self) -> u64 {
         (self.deaths_to_tell(&self.assembler()) * DEATH_BYTES) as u64
+    }
+
+    /// Free slots that are not for what leaves memory. Where nothing may be evicted, the more
+    /// deaths wait the more of them there must be.
+    pub fn reserve(&self) -> u32 {
+        match self.evicts {
+            true => CLEANER_SLOTS,
+            false => CLEANER_SLOTS + self.slots.count() / RESERVE_PART + self.death_slots(),
+        }
+    }
+
+    /// Segments that the deaths fill which wait.
+    fn death_slots(&self) -> u32 {
+        (self.deaths.pending() / self.death_room()) as u32
     }
 
     /// Deaths that a segment has room for which tells of nothing else.
@@ -322,6 +353,10 @@ impl Tier {
 
     /// Deaths for which the next segment has a place, those that are told for the second time among them.
     fn deaths_to_tell(&self, assembler: &Assembler) -> usize {
+        if self.is_short_of_death_slots() {
+            // Before all others can be told, cleaning must give slots back.
+            return DEATH_COPIES * (self.deaths.urgent() + ROOM_FOR_ENDS);
+        }
         DEATH_COPIES * self.deaths.pending() + assembler.told_last.len()
     }
 
@@ -347,9 +382,13 @@ impl Tier {
             return;
         };
         assembler.items_last = open.items.len();
+        if open.has_new {
+            let noted = self.deaths.noted().single;
+            self.slots.slot(open.slot).raise_deaths_before(noted);
+        }
         let table_bytes = open.items.len() * ENTRY_BYTES;
         let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
-        let (deaths, deaths_through) = self.deaths.take(death_room / DEATH_COPIES);
+        let (deaths, deaths_told) = self.deaths.take(death_room / DEATH_COPIES);
         let mut echoes = std::mem::take(&mut assembler.told_last);
         let echo_room = death_room - DEATH_COPIES * deaths.len();
         // What there is no room for has its turn with the next one.
@@ -359,7 +398,7 @@ impl Tier {
         open.put(open.used, &tail);
         let header = SegmentHeader {
             slots: open.run,
-            store_id: self.superblock.store_id,
+            device_id: self.superblocks.device_id(self.slots.device_of(open.slot)),
             write_number: open.write_number,
             sequence: open.sequence,
             flush_floor: 0,
@@ -377,7 +416,7 @@ impl Tier {
             run: open.run,
             header,
             deaths,
-            deaths_through,
+            deaths_told,
             bytes,
             buffer: open.buffer,
             failures: 0,

@@ -15,6 +15,9 @@ const STOCK_MAX: u32 = 64;
 const CLEANING_LIVE_PART_MAX: u64 = 768;
 /// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
+/// The same where deaths wait for slots: then whatever is dead is made use of. Header and ends take
+/// the rest.
+const DEATHS_LIVE_PART_MAX: u64 = 1016;
 /// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them frees one: the eighth
 /// is what tables and deaths may take.
 const CLEANING_GAIN_MIN: u64 = 1024 + 128;
@@ -23,13 +26,18 @@ const CLEANED_PER_TURN: u32 = 4;
 /// Live parts that are put together in the last free slot, in 1024ths of a segment: what cannot go wrong, because there is no
 /// other place for what does not fit.
 const LAST_SLOT_LIVE_MAX: u64 = 1024 - 128;
+/// Deaths that are told beside what is moved, at least, as a part of those that fill a segment.
+const BESIDE_PART: usize = 8;
+/// Segments looked at, the emptiest first, for what fits the last free slot.
+const LAST_SLOT_CANDIDATES: usize = 64;
 /// Slots that must wait for deaths before these are written ahead of time: the segment that tells of them takes one.
 const UNTOLD_MIN: u32 = 2;
 
 impl super::Tier {
     /// Free slots that are kept ready.
     fn slots_wanted(&self) -> u32 {
-        (self.slots.count() / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX) + CLEANER_SLOTS
+        let stock = (self.slots.count() / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX);
+        stock.max(self.runs.slots()).saturating_add(self.reserve())
     }
 
     /// Whether slots are needed so badly that everything possible must be done at once.
@@ -58,7 +66,7 @@ impl Flusher {
 
     /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its death must also tell
     /// that the log has no gap where it was.
-    fn is_settled(&self, slot: u32) -> bool {
+    pub(super) fn is_settled(&self, slot: u32) -> bool {
         let table = self.tier().slots.table(slot);
         table.is_some_and(|table| self.is_durable(table.write_number))
     }
@@ -75,6 +83,7 @@ impl Flusher {
         if !self.has_enough_slots() {
             self.retire_dead_slots();
         }
+        self.note_death_slots();
         // Only then have even dense segments been put together.
         let is_thorough = self.core.config.evict || self.tier().is_room_wanted();
         let mut cleaned = 0;
@@ -85,12 +94,17 @@ impl Flusher {
         if is_urgent || (cleaned == 0 && self.core.config.evict) {
             self.write_deaths_for_slots();
         }
+        let is_short = self.tier().is_short_of_death_slots();
+        self.cleaned_in_vain = cleaned == 0 && is_short && !self.has_prospects();
         if cleaned == CLEANED_PER_TURN {
             // There may be more: the writes come first.
             self.tier().flusher.wake();
             return;
         }
         self.note_fullness(is_thorough && cleaned == 0);
+        if cleaned == 0 {
+            self.keep_run_free();
+        }
     }
 
     /// Whether enough slots are free or will be; one of them has to take the deaths of the others.
@@ -100,9 +114,17 @@ impl Flusher {
         free + self.slots_told_of() + untold >= self.tier().slots_wanted()
     }
 
-    /// Whether hardly anything but what cleaning needs for itself is free.
+    /// Whether hardly anything but what cleaning and deaths need is free.
     fn is_scarce(&self) -> bool {
-        self.tier().slots.counts().0 <= CLEANER_SLOTS
+        self.tier().slots.counts().0 <= self.tier().reserve()
+    }
+
+    /// Deaths that waited for slots do so no longer once all are told, or there are slots again.
+    fn note_death_slots(&self) {
+        let tier = self.tier();
+        if tier.deaths.pending() == 0 || tier.slots.counts().0 > CLEANER_SLOTS {
+            tier.set_short_of_death_slots(false);
+        }
     }
 
     /// The device is full when nothing was gained and nothing is on its way that may be gained from.
@@ -110,7 +132,7 @@ impl Flusher {
         let nothing_comes = has_found_nothing && !self.has_prospects();
         self.tier().set_full(self.is_scarce() && nothing_comes);
         self.tier().flusher.note_look();
-        if self.tier().slots.counts().0 > CLEANER_SLOTS + 1 {
+        if self.tier().slots.counts().0 > self.tier().reserve() + 1 {
             self.tier().set_room_wanted(false);
         }
     }
@@ -121,7 +143,7 @@ impl Flusher {
     }
 
     /// Whether slots will come free, or can be looked at, by what is being written alone.
-    fn awaits_slots(&self) -> bool {
+    pub(super) fn awaits_slots(&self) -> bool {
         !self.is_idle() || self.is_behind() || self.slots_told_of() > 0
     }
 
@@ -177,23 +199,17 @@ impl Flusher {
         self.tier().slots.counts().0 <= DEATH_SLOTS && self.tier().room_in_open().is_none()
     }
 
-    /// Moves what is alive in several segments to the slot that is kept for deaths, if that has room for all: with their
-    /// deaths written there, too, more slots come free than it takes. False if it has not.
+    /// Moves what is alive in several segments to the slot that is kept for deaths, if that has
+    /// room for all: with their deaths written there, too, more slots come free than it takes.
+    /// Where deaths wait for slots it suffices that there are fewer of them afterwards. False if it
+    /// has not.
     fn clean_into_last_slot(&mut self) -> bool {
+        let chosen = self.chosen_for_last_slot();
         let tier = self.tier();
-        let mut total = tier.death_bytes() * 1024 / tier.slots.segment_bytes();
-        let fits = |&(live, _): &(u64, u32)| {
-            total += live;
-            total <= LAST_SLOT_LIVE_MAX
-        };
-        let mut segments = self.shrinkable(LAST_SLOT_LIVE_MAX);
-        segments.sort_unstable();
-        let chosen: Vec<(u64, u32)> = segments.into_iter().take_while(fits).collect();
-        let is_gain = chosen.len() as u32 + self.slots_tellable() >= UNTOLD_MIN;
-        if chosen.is_empty() || !is_gain || !tier.open_for_deaths(&self.core, Source::Deaths) {
+        if chosen.is_empty() || !tier.open_for_deaths(&self.core, Source::Deaths) {
             return false;
         }
-        for (_, slot) in chosen.into_iter().take(CLEANED_PER_TURN as usize) {
+        for slot in chosen {
             self.tier().counters.segments_cleaned.add(1);
             self.clean(slot, Fate::Keep);
         }
@@ -201,18 +217,92 @@ impl Flusher {
         true
     }
 
-    /// Retires a segment in which nothing is alive though it tells of deaths that must be told again, where too many deaths wait
-    /// for the slot that is left: those in the segment itself need not be told any more. False if that is not so, or there is none.
+    /// The segments to be moved to the last free slot; none where that gains nothing.
+    fn chosen_for_last_slot(&self) -> Vec<u32> {
+        let tier = self.tier();
+        let deaths = self.parts_of(tier.death_bytes());
+        let has_died = |slot: &u32| self.has_died(*slot);
+        let is_short = tier.is_short_of_death_slots();
+        let room = LAST_SLOT_LIVE_MAX.saturating_sub(deaths);
+        let chosen = self.fitting(room);
+        let gains_slots = chosen.len() as u32 + self.slots_tellable() >= UNTOLD_MIN;
+        if gains_slots || (is_short && chosen.iter().any(has_died)) {
+            return chosen;
+        }
+        if !is_short || self.core.config.evict {
+            return Vec::new();
+        }
+        self.alone_in_last_slot().into_iter().collect()
+    }
+
+    /// A segment in which something has died and that fits the last free slot, with its end and
+    /// what it tells of. One in which an item died whose death waits does: the item took more room
+    /// than the end takes. Its slot takes the place of the last one, and the deaths in it need not
+    /// be told.
+    fn alone_in_last_slot(&self) -> Option<u32> {
+        let tier = self.tier();
+        let fits = |slot: &u32| {
+            let state = tier.slots.slot(*slot);
+            let table = u64::from(state.live_items()) * ENTRY_BYTES as u64;
+            let carried = self.deaths_needed(*slot) * (DEATH_COPIES * DEATH_BYTES) as u64;
+            let bytes = HEADER_BYTES as u64 + state.live_bytes() + table + carried;
+            state.run() == 1 && bytes + tier.death_bytes() <= tier.slots.segment_bytes()
+        };
+        let mut segments = self.shrinkable(1024);
+        segments.retain(|&(live, slot)| live > 0 && self.has_died(slot));
+        segments.sort_unstable();
+        let slots = segments.into_iter().map(|(_, slot)| slot);
+        slots.take(LAST_SLOT_CANDIDATES).find(fits)
+    }
+
+    /// Segments that cleaning may gain from and that fit into so much room together, in 1024ths of
+    /// a segment; the emptiest first.
+    fn fitting(&self, mut room: u64) -> Vec<u32> {
+        let mut segments = self.shrinkable(room);
+        segments.sort_unstable();
+        let mut chosen = Vec::new();
+        for (live, slot) in segments.into_iter().take(LAST_SLOT_CANDIDATES) {
+            let part = live + self.carried_part(slot);
+            if part <= room && chosen.len() < CLEANED_PER_TURN as usize {
+                room -= part;
+                chosen.push(slot);
+            }
+        }
+        chosen
+    }
+
+    /// Bytes in 1024ths of a segment.
+    fn parts_of(&self, bytes: u64) -> u64 {
+        (bytes * 1024).div_ceil(self.tier().slots.segment_bytes())
+    }
+
+    /// What the deaths take, in 1024ths of a segment, that must be told again when a segment is
+    /// moved in which something is alive. Of others they are the live part.
+    fn carried_part(&self, slot: u32) -> u64 {
+        match self.tier().slots.slot(slot).live_items() {
+            0 => 0,
+            _ => self.parts_of(self.deaths_needed(slot) * (DEATH_COPIES * DEATH_BYTES) as u64),
+        }
+    }
+
+    /// Retires a segment in which nothing is alive though it tells of deaths that must be told
+    /// again: these and others that wait can be told in the slot that is left, and its slot takes
+    /// the place of that one. False if there is none, or too little room for others.
     fn retire_one_dead(&mut self) -> bool {
         if self.has_prospects() {
             return false;
         }
-        let slots = &self.tier().slots;
+        let tier = self.tier();
         let dead = self.settled_slots();
-        let dead = dead.filter(|&slot| slots.slot(slot).live_items() == 0);
-        let Some(slot) = dead.min_by_key(|&slot| self.deaths_needed(slot)) else {
+        let dead = dead.filter(|&slot| tier.slots.slot(slot).live_items() == 0);
+        let counted = dead.map(|slot| (self.deaths_needed(slot), slot));
+        let Some((deaths, slot)) = counted.min() else {
             return false;
         };
+        let taken = self.parts_of((deaths * DEATH_COPIES as u64) * DEATH_BYTES as u64);
+        if self.parts_of(tier.death_bytes()) + taken > LAST_SLOT_LIVE_MAX {
+            return false;
+        }
         self.retire_slot(slot);
         true
     }
@@ -228,11 +318,14 @@ impl Flusher {
 
     /// The segment to be cleaned next; none where cleaning gains nothing.
     fn sparsest(&self) -> Option<u32> {
-        let may_be_dense = !self.core.config.evict && self.tier().is_room_wanted();
-        let most = if may_be_dense {
-            COMPACTING_LIVE_PART_MAX
-        } else {
-            CLEANING_LIVE_PART_MAX
+        let (tier, evicts) = (self.tier(), self.core.config.evict);
+        // Not once a slot comes back for the one that the deaths take.
+        let needs_slots = tier.is_short_of_death_slots() && self.slots_told_by_next() == 0;
+        let most = match () {
+            () if evicts => CLEANING_LIVE_PART_MAX,
+            () if needs_slots => DEATHS_LIVE_PART_MAX,
+            () if tier.is_room_wanted() => COMPACTING_LIVE_PART_MAX,
+            () => CLEANING_LIVE_PART_MAX,
         };
         let segments = self.shrinkable(most);
         let dead: u64 = segments.iter().map(|(live, _)| 1024 - live).sum();
@@ -242,8 +335,15 @@ impl Flusher {
 
     /// The segments that cleaning may gain from, each with its live part, which is less than `most`.
     fn shrinkable(&self, most: u64) -> Vec<(u64, u32)> {
+        let tier = self.tier();
+        let is_short = tier.is_short_of_death_slots();
+        // Where deaths wait for slots, only what gives its slot back with what is told next.
+        let room = tier.death_room() / BESIDE_PART;
+        let are_told = |slot| (tier.deaths).would_tell(&self.deaths_of_older_copies(slot), room);
+        let gives_back = |slot: &u32| !is_short || are_told(*slot);
         self.settled_slots()
             .filter(|&slot| self.can_shrink(slot))
+            .filter(gives_back)
             .map(|slot| (self.live_part(slot), slot))
             .filter(|&(live, _)| live < most)
             .collect()
@@ -253,8 +353,8 @@ impl Flusher {
     fn room_at_hand(&self) -> u64 {
         match self.tier().room_in_open() {
             Some(room) => room,
-            // A segment has to be written for their deaths anyway.
-            None if self.slots_untold() > 0 => 1024,
+            // A segment has to be written for deaths anyway.
+            None if self.slots_untold() > 0 || self.tier().is_short_of_death_slots() => 1024,
             None => 0,
         }
     }
@@ -272,9 +372,16 @@ impl Flusher {
             // What only tells of deaths costs little to be told again, and others of the kind may tell of deaths in it.
             return true;
         }
-        let records = table.table_offset - HEADER_BYTES as u64;
         let has_room = table.is_partial && state.run() == 1;
-        has_room || state.live_bytes() < records || state.is_expired(self.core.now())
+        has_room || self.has_died(slot)
+    }
+
+    /// Whether something has died in a segment since it was filled.
+    fn has_died(&self, slot: u32) -> bool {
+        let state = self.tier().slots.slot(slot);
+        let table = self.tier().slots.table(slot);
+        let records = table.map_or(0, |table| table.table_offset - HEADER_BYTES as u64);
+        state.live_bytes() < records || state.is_expired(self.core.now())
     }
 
     /// What is alive of a segment, with its part of the item table, in 1024ths of its size; 0 if all has expired.

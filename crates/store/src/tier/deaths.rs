@@ -1,30 +1,154 @@
 //! Deaths that have not been written down yet.
+//!
+//! Three kinds wait: ends of whole segments; deaths that such a segment told of, and that must be
+//! told again before its slot may be overwritten; and those of single copies, which clients cause.
+//! The first two give slots back, so they are told first, however many of the third wait. In which
+//! order deaths are told decides nothing else: an item that is told dead, alone or with its
+//! segment, supersedes the older copies of its key at a recovery all the same, for as long as its
+//! segment can be read; and what must be told before that ends is noted with its slot
+//! ([`super::flusher`], `retiring`).
+//!
+//! A segment's end makes the deaths in it needless that wait. They are passed over when their turn
+//! comes, behind the end, so that noting an end takes no longer where many wait.
 
 use super::format::{Death, WHOLE_SEGMENT};
+use rapidhash::RapidHashMap;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
+/// How many deaths of each kind: noted by some moment, or told by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeathCounts {
+    /// Ends of whole segments.
+    pub ends: u64,
+    /// Deaths to be told again.
+    pub carried: u64,
+    /// Deaths of single copies.
+    pub single: u64,
+}
+
+impl DeathCounts {
+    /// Whether all that the other counts have been counted here.
+    pub fn cover(&self, other: &DeathCounts) -> bool {
+        self.ends >= other.ends && self.carried >= other.carried && self.single >= other.single
+    }
+
+    /// What either counts.
+    pub fn or(&self, other: &DeathCounts) -> DeathCounts {
+        DeathCounts {
+            ends: self.ends.max(other.ends),
+            carried: self.carried.max(other.carried),
+            single: self.single.max(other.single),
+        }
+    }
+}
+
+/// One of the two kinds of deaths that a segment's end makes needless.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Death>,
+    /// Of those, how many are still to be told.
+    needed: usize,
+    /// By segment: how many are still to be told.
+    of_segment: RapidHashMap<u64, usize>,
+    /// By segment: how many are to be passed over. They wait before all others of the segment.
+    needless: RapidHashMap<u64, usize>,
+    /// Told, or passed over.
+    told: u64,
+}
+
+/// Takes one away from a segment's number, if it has one.
+fn take_one(numbers: &mut RapidHashMap<u64, usize>, write_number: u64) -> bool {
+    let Some(number) = numbers.get_mut(&write_number) else {
+        return false;
+    };
+    *number -= 1;
+    if *number == 0 {
+        numbers.remove(&write_number);
+    }
+    true
+}
+
+impl Lane {
+    fn noted(&self) -> u64 {
+        self.told + self.waiting.len() as u64
+    }
+
+    fn push(&mut self, death: Death) {
+        self.waiting.push_back(death);
+        *self.of_segment.entry(death.write_number).or_default() += 1;
+        self.needed += 1;
+    }
+
+    fn note_end(&mut self, write_number: u64) {
+        if let Some(number) = self.of_segment.remove(&write_number) {
+            self.needed -= number;
+            *self.needless.entry(write_number).or_default() += number;
+        }
+    }
+
+    /// Moves the oldest to `taken`, until that has `most`.
+    fn take(&mut self, most: usize, taken: &mut Vec<Death>) {
+        while let Some(&death) = self.waiting.front() {
+            if !take_one(&mut self.needless, death.write_number) {
+                if taken.len() == most {
+                    return;
+                }
+                take_one(&mut self.of_segment, death.write_number);
+                self.needed -= 1;
+                taken.push(death);
+            }
+            self.waiting.pop_front();
+            self.told += 1;
+        }
+    }
+
+    /// At most so many must be told until so many have been.
+    fn needed_until(&self, told: u64) -> usize {
+        (told.saturating_sub(self.told) as usize).min(self.needed)
+    }
+}
+
 #[derive(Default)]
 struct State {
-    /// Each with its number, rising.
-    pending: VecDeque<(u64, Death)>,
-    /// Deaths noted since start.
-    noted: u64,
+    ends: VecDeque<u64>,
+    ends_told: u64,
+    carried: Lane,
+    single: Lane,
 }
 
 impl State {
-    fn push(&mut self, death: Death) {
-        self.noted += 1;
-        self.pending.push_back((self.noted, death));
+    fn told(&self) -> DeathCounts {
+        DeathCounts {
+            ends: self.ends_told,
+            carried: self.carried.told,
+            single: self.single.told,
+        }
     }
 
-    fn told(&self) -> u64 {
-        let next = self.pending.front();
-        next.map_or(self.noted, |(number, _)| number - 1)
+    fn noted(&self) -> DeathCounts {
+        DeathCounts {
+            ends: self.ends_told + self.ends.len() as u64,
+            carried: self.carried.noted(),
+            single: self.single.noted(),
+        }
+    }
+
+    fn urgent(&self) -> usize {
+        self.ends.len() + self.carried.needed
+    }
+
+    fn take_ends(&mut self, most: usize, taken: &mut Vec<Death>) {
+        let count = most.min(self.ends.len());
+        self.ends_told += count as u64;
+        taken.extend(self.ends.drain(..count).map(|write_number| Death {
+            write_number,
+            item: WHOLE_SEGMENT,
+        }));
     }
 }
 
-/// Deaths in the order in which they happened.
+/// Deaths that wait to be told.
 #[derive(Default)]
 pub(crate) struct Deaths(Mutex<State>);
 
@@ -33,62 +157,78 @@ impl Deaths {
         self.0.lock().expect("no holder panics")
     }
 
-    /// Notes a death; returns how many wait.
-    pub fn note(&self, death: Death) -> usize {
-        let mut state = self.state();
-        state.push(death);
-        state.pending.len()
+    /// Notes the death of a single copy.
+    pub fn note(&self, death: Death) {
+        self.state().single.push(death);
     }
 
-    /// Notes that a segment has died as a whole. That stands in the place of the first death of one of its items that waits, and
-    /// the others are not told any more: every one of them is told of no later than it would have been, and what is noted later still
-    /// comes later. Deaths that wait take so little room that they can be told with a single slot left.
+    /// Notes a death that a segment told of whose slot is to be overwritten.
+    pub fn carry(&self, death: Death) {
+        self.state().carried.push(death);
+    }
+
+    /// Notes that a segment has died as a whole: the deaths in it that wait need not be told any
+    /// more.
     pub fn note_end(&self, write_number: u64) {
         let mut state = self.state();
-        let is_of_it = |(_, death): &(u64, Death)| death.write_number == write_number;
-        let end = Death {
-            write_number,
-            item: WHOLE_SEGMENT,
-        };
-        let Some(first) = state.pending.iter().position(is_of_it) else {
-            return state.push(end);
-        };
-        let (number, death) = &mut state.pending[first];
-        *death = end;
-        let first = *number;
-        state
-            .pending
-            .retain(|entry| entry.0 == first || !is_of_it(entry));
-        state.noted += 1;
+        state.ends.push_back(write_number);
+        state.carried.note_end(write_number);
+        state.single.note_end(write_number);
     }
 
-    /// Deaths noted so far; those up to this number are written once [`Deaths::take`] has returned it.
-    pub fn noted(&self) -> u64 {
-        self.state().noted
+    /// Deaths noted so far.
+    pub fn noted(&self) -> DeathCounts {
+        self.state().noted()
     }
 
-    /// Deaths up to this number have been taken.
-    pub fn told(&self) -> u64 {
+    /// Deaths of which a segment tells, be it written or not.
+    pub fn told(&self) -> DeathCounts {
         self.state().told()
     }
 
+    /// How many wait.
     pub fn pending(&self) -> usize {
-        self.state().pending.len()
-    }
-
-    /// How many of those up to this number wait.
-    pub fn pending_through(&self, number: u64) -> usize {
         let state = self.state();
-        state.pending.partition_point(|entry| entry.0 <= number)
+        state.urgent() + state.single.needed
     }
 
-    /// Takes the oldest `most`, and says up to which number all have been taken.
-    pub fn take(&self, most: usize) -> (Box<[Death]>, u64) {
+    /// How many of those wait that give slots back.
+    pub fn urgent(&self) -> usize {
+        self.state().urgent()
+    }
+
+    /// Whether so many deaths have been told once the next segment has, if that has room for
+    /// `room`.
+    pub fn would_tell(&self, counts: &DeathCounts, room: usize) -> bool {
+        let state = self.state();
+        let ends = counts.ends.saturating_sub(state.ends_told) as usize;
+        let carried = state.carried.needed_until(counts.carried);
+        let single = state.single.needed_until(counts.single);
+        // Those of one kind are told when all of the kinds before have been.
+        let needed = match (
+            counts.carried > state.carried.told,
+            counts.single > state.single.told,
+        ) {
+            (_, true) => state.urgent() + single,
+            (true, false) => state.ends.len() + carried,
+            (false, false) => ends,
+        };
+        needed <= room
+    }
+
+    /// Takes `most`, and says how many have been told then.
+    pub fn take(&self, most: usize) -> (Box<[Death]>, DeathCounts) {
         let mut state = self.state();
-        let count = most.min(state.pending.len());
-        let taken = state.pending.drain(..count).map(|(_, death)| death);
-        let taken = taken.collect();
-        (taken, state.told())
+        let mut taken = Vec::new();
+        state.take_ends(most, &mut taken);
+        // What an end makes needless is passed over behind it.
+        if state.ends.is_empty() {
+            state.carried.take(most, &mut taken);
+        }
+        if state.ends.is_empty() && state.carried.waiting.is_empty() {
+            state.single.take(most, &mut taken);
+        }
+        (taken.into(), state.told())
     }
 }
 
@@ -100,42 +240,76 @@ mod tests {
         Death { write_number, item }
     }
 
-    #[test]
-    fn deaths_are_told_in_order() {
-        let deaths = Deaths::default();
-        (0..5).for_each(|item| _ = deaths.note(death(1, item)));
-        assert_eq!((deaths.noted(), deaths.told(), deaths.pending()), (5, 0, 5));
-        let (taken, through) = deaths.take(2);
-        assert_eq!((&*taken, through), (&[death(1, 0), death(1, 1)][..], 2));
-        assert_eq!((deaths.take(9).1, deaths.told()), (5, 5));
+    fn counts(ends: u64, carried: u64, single: u64) -> DeathCounts {
+        DeathCounts {
+            ends,
+            carried,
+            single,
+        }
     }
 
     #[test]
-    fn the_end_of_a_segment_is_told_instead_of_the_deaths_in_it_and_no_later() {
+    fn deaths_of_one_kind_are_told_in_order() {
         let deaths = Deaths::default();
-        for one in [
-            death(1, 0),
-            death(2, 0),
-            death(3, 0),
-            death(2, 1),
-            death(3, 1),
-        ] {
+        (0..5).for_each(|item| deaths.note(death(1, item)));
+        assert_eq!((deaths.noted(), deaths.pending()), (counts(0, 0, 5), 5));
+        let (taken, told) = deaths.take(2);
+        assert_eq!(*taken, [death(1, 0), death(1, 1)]);
+        assert_eq!((told, deaths.told()), (counts(0, 0, 2), counts(0, 0, 2)));
+        assert_eq!(deaths.take(9).1, counts(0, 0, 5));
+    }
+
+    #[test]
+    fn what_gives_slots_back_is_told_first() {
+        let deaths = Deaths::default();
+        (0..3).for_each(|item| deaths.note(death(1, item)));
+        deaths.carry(death(1, 7));
+        deaths.note_end(2);
+        assert_eq!((deaths.urgent(), deaths.pending()), (2, 5));
+        let (taken, told) = deaths.take(3);
+        let expected = [death(2, WHOLE_SEGMENT), death(1, 7), death(1, 0)];
+        assert_eq!((&*taken, told), (&expected[..], counts(1, 1, 1)));
+    }
+
+    #[test]
+    fn an_end_makes_the_deaths_of_its_segment_needless_once_it_is_told() {
+        let deaths = Deaths::default();
+        for one in [death(1, 0), death(2, 0), death(1, 1), death(2, 1)] {
             deaths.note(one);
         }
+        deaths.carry(death(2, 5));
+        deaths.note_end(3);
+        deaths.note_end(2);
+        assert_eq!((deaths.urgent(), deaths.pending()), (2, 4));
+        // Nothing of the second segment counts as told before its end is.
+        assert_eq!(deaths.take(1).1, counts(1, 0, 0));
+        let (taken, told) = deaths.take(2);
+        assert_eq!(*taken, [death(2, WHOLE_SEGMENT), death(1, 0)]);
+        assert_eq!(told, counts(2, 1, 2), "what is needless is passed over");
+        let (taken, told) = deaths.take(1);
+        assert_eq!((&*taken, told), (&[death(1, 1)][..], counts(2, 1, 4)));
+        assert_eq!((told, deaths.pending()), (deaths.noted(), 0));
+    }
+
+    #[test]
+    fn it_is_known_what_the_next_segment_would_tell() {
+        let deaths = Deaths::default();
+        (0..4).for_each(|item| deaths.note(death(1, item)));
+        deaths.carry(death(1, 8));
+        deaths.carry(death(4, 0));
         deaths.note_end(2);
         deaths.note_end(4);
-        assert_eq!((deaths.noted(), deaths.told(), deaths.pending()), (7, 0, 5));
-        assert_eq!(
-            [2, 4, 7].map(|number| deaths.pending_through(number)),
-            [2, 3, 5]
-        );
-        let (taken, through) = deaths.take(2);
-        assert_eq!(*taken, [death(1, 0), death(2, WHOLE_SEGMENT)]);
-        assert_eq!(through, 2, "the third has yet to be told");
-        let (taken, through) = deaths.take(2);
-        assert_eq!(*taken, [death(3, 0), death(3, 1)]);
-        assert_eq!(through, 6);
-        let (taken, through) = deaths.take(2);
-        assert_eq!((&*taken, through), (&[death(4, WHOLE_SEGMENT)][..], 7));
+        let would_tell = |counted, room| deaths.would_tell(&counted, room);
+        assert!(would_tell(counts(1, 0, 0), 1) && !would_tell(counts(2, 0, 0), 1));
+        assert!(would_tell(counts(2, 2, 0), 3) && !would_tell(counts(0, 1, 0), 2));
+        assert!(would_tell(counts(0, 0, 2), 5) && !would_tell(counts(2, 2, 3), 5));
+        assert!(would_tell(DeathCounts::default(), 0));
+    }
+
+    #[test]
+    fn counts_cover_one_another_kind_by_kind() {
+        let (more, other) = (counts(2, 3, 4), counts(1, 4, 4));
+        assert!(!more.cover(&other) && more.cover(&counts(2, 0, 4)));
+        assert_eq!(more.or(&other), counts(2, 4, 4));
     }
 }

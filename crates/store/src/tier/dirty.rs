@@ -21,6 +21,8 @@ struct State {
 pub(crate) struct Dirty {
     state: Mutex<State>,
     durable: AtomicU64,
+    /// What is not durable up to this mark never will be.
+    lost: AtomicU64,
 }
 
 impl Dirty {
@@ -53,6 +55,16 @@ impl Dirty {
 
     pub fn durable(&self) -> u64 {
         self.durable.load(Acquire)
+    }
+
+    /// The mark up to which nothing becomes durable any more that is not.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Acquire)
+    }
+
+    /// What is not durable up to a mark never will be, and has been dropped.
+    pub fn set_lost(&self, mark: u64) {
+        self.lost.store(mark, Release);
     }
 
     /// Everything up to a mark is durable.

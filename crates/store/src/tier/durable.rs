@@ -28,9 +28,17 @@ impl StoreHandle {
             .is_none_or(|tier| mark.0 <= tier.dirty.durable())
     }
 
-    /// Shows the descriptor that becomes readable when something has become durable, or when there may be room for a
+    /// Whether what was done right before a mark never becomes durable, because no device is in service any more. With
+    /// [`crate::Durability::Sync`] it has been dropped then: the keys that it changed have no item, but where they have been
+    /// stored anew since.
+    pub fn is_lost(&self, mark: DurableMark) -> bool {
+        let tier = self.core.tier.as_ref();
+        tier.is_some_and(|tier| mark.0 <= tier.dirty.lost()) && !self.is_durable(mark)
+    }
+
+    /// Shows the descriptor that becomes readable when something has become durable or never will, or when there may be room for a
     /// request that waits for it ([`StoreHandle::poll_reads`] tells); read 8 bytes from it before
-    /// looking with [`StoreHandle::is_durable`]. None without a tier.
+    /// looking with [`StoreHandle::is_durable`] and [`StoreHandle::is_lost`]. None without a tier.
     ///
     /// # Errors
     /// The system's, where it has no descriptors left.

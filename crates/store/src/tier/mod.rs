@@ -4,6 +4,7 @@
 
 mod assembler;
 mod bell;
+mod check;
 mod cleaner;
 mod counters;
 mod deaths;
@@ -12,24 +13,30 @@ mod durable;
 mod flusher;
 mod format;
 mod location;
+mod members;
 mod mover;
 mod options;
 mod persist;
+mod plan;
 mod reads;
 mod recovery;
 mod room;
+mod runs;
 mod scan;
 mod slots;
 mod spill;
 mod stats;
+mod superblocks;
 mod table;
 
+pub use check::{CheckFinding, CheckKind, CheckReport, check_devices};
 pub use dirty::DurableMark;
 pub(crate) use flusher::FlusherThread;
 pub use options::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats};
+pub use plan::{TierPlan, TierRefusal, Unusable};
 pub use reads::ReadId;
 pub(crate) use reads::Reads;
-pub(crate) use recovery::{Found, recover};
+pub(crate) use recovery::recover;
 pub(crate) use spill::{PROGRESS_WAIT, Spilled};
 
 use crate::core::Core;
@@ -44,13 +51,15 @@ use deaths::Deaths;
 use dirty::Dirty;
 use farcache_base::time::{Seconds, is_expired};
 use flusher::FlusherDoor;
-use format::{Death, Superblock};
+use format::Death;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use runs::RunsWanted;
 use slots::Slots;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
+use superblocks::Superblocks;
 
 /// The tier of one store.
 pub(crate) struct Tier {
@@ -67,20 +76,28 @@ pub(crate) struct Tier {
     write_pool: BufferPool,
     /// Stands where a buffer was.
     no_buffer: Arc<Buffer>,
-    /// What the devices' superblocks say, but for their sizes.
-    superblock: Superblock,
+    superblocks: Superblocks,
+    /// Devices that are not used, because they fell behind.
+    devices_aside: usize,
     secrets: RapidSecrets,
     assembler: Mutex<Assembler>,
     /// Held while a mark is made on an item of a segment that may just be changing its table.
     marks: Mutex<()>,
-    /// Slots whose segments were dropped when the store was opened.
-    dropped: Mutex<Vec<(u32, u32)>>,
+    /// Slots, each with its run, of dead segments found when the store was opened, of which
+    /// something has yet to be told again.
+    held: Mutex<Vec<(u32, u32)>>,
     durable_through: AtomicU64,
     is_full: AtomicBool,
+    /// Deaths wait to be told, and no slot can be spared for them.
+    is_short_of_death_slots: AtomicBool,
     /// Somebody found no slot to write to.
     is_room_wanted: AtomicBool,
+    /// Slots in a row that somebody found no place for.
+    runs: RunsWanted,
     /// Memory has been written out, and nothing has come since.
     is_at_rest: AtomicBool,
+    /// Live items may be dropped to make room.
+    evicts: bool,
     /// Bytes read from the devices in one window.
     window_bytes: u64,
     /// Memory that values being read, and values read that clients have yet to take, may have, in bytes.
@@ -115,10 +132,11 @@ impl Tier {
     ///
     /// # Errors
     /// The kernel's, where it has no memory to give.
-    pub fn new(config: TierConfig, found: &Found, store: &StoreConfig) -> io::Result<Tier> {
+    pub fn new(plan: &TierPlan, store: &StoreConfig) -> io::Result<Tier> {
+        let config = plan.config.clone();
         let memory_bytes = store.memory_bytes;
         let devices: Devices = config.devices.clone().into();
-        let segment_bytes = u64::from(found.superblock.segment_bytes);
+        let segment_bytes = u64::from(plan.superblock.segment_bytes);
         let write_bytes = segment_bytes * (u64::from(config.write_buffers) + 4);
         Ok(Tier {
             slots: Slots::new(&devices, segment_bytes),
@@ -131,21 +149,34 @@ impl Tier {
             read_pool: BufferPool::new(config.read_buffer_bytes, store.huge_pages)?,
             write_pool: BufferPool::new(write_bytes as usize, store.huge_pages)?,
             no_buffer: Arc::new(Buffer::new(1)),
-            superblock: found.superblock,
-            secrets: RapidSecrets::seed(found.superblock.fingerprint_seed),
+            superblocks: plan.superblocks(),
+            devices_aside: plan.devices_aside(),
+            secrets: RapidSecrets::seed(plan.superblock.fingerprint_seed),
             assembler: Mutex::new(Assembler::after(0)),
             marks: Mutex::new(()),
-            dropped: Mutex::default(),
+            held: Mutex::default(),
             durable_through: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            is_short_of_death_slots: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),
+            runs: RunsWanted::default(),
             is_at_rest: AtomicBool::new(false),
+            evicts: store.evict,
             window_bytes: memory_bytes.max(1),
             read_bytes_max: (config.read_buffer_bytes as u64).max(memory_bytes / READ_BYTES_SHARE),
             read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
             devices,
             config,
         })
+    }
+
+    /// The devices in service, by number.
+    fn devices_in_service(&self) -> Vec<usize> {
+        let is_in_service = |number: &usize| {
+            let first = self.slots.of_device(*number).start;
+            self.slots.is_in_service(first)
+        };
+        (0..self.devices.len()).filter(is_in_service).collect()
     }
 
     fn assembler(&self) -> MutexGuard<'_, Assembler> {
@@ -298,6 +329,14 @@ impl Tier {
     /// Told that memory has been written out: until something leaves it again nothing is evicted to keep slots free.
     pub fn set_at_rest(&self, is_at_rest: bool) {
         self.is_at_rest.store(is_at_rest, Release);
+    }
+
+    fn is_short_of_death_slots(&self) -> bool {
+        self.is_short_of_death_slots.load(Acquire)
+    }
+
+    fn set_short_of_death_slots(&self, is_short: bool) {
+        self.is_short_of_death_slots.store(is_short, Release);
     }
 
     fn set_full(&self, is_full: bool) {

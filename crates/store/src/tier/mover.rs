@@ -4,6 +4,8 @@ use super::assembler::{Appended, Incoming, Source};
 use super::flusher::Flusher;
 use super::format::{Death, record_item};
 use super::options::TierEventKind;
+use super::reads::Removed;
+use crate::core::Core;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::RawItem;
@@ -76,6 +78,32 @@ impl Leaving {
             budget: fate.budget(segment_bytes),
             items: Vec::new(),
         }
+    }
+}
+
+impl Core {
+    /// Points the index at the copy of an item on a device, in place of the item; false if that is
+    /// not wanted any more.
+    fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {
+        let tier = self.tier.as_ref().expect("a store with a tier");
+        let chain = self.index.lock(hash);
+        let Some(slot) = chain.place_of(from) else {
+            return false;
+        };
+        // A flush that begins behind this line voids the copy's segment as well.
+        if tier.is_flushed(from, self.flush.floor()) {
+            return false;
+        }
+        // A client may have been told to recache it since its fields were read.
+        if tier.is_win_sent(from) {
+            tier.claim_win(to);
+        }
+        let older_copies = tier.slots.slot(from.slot()).deaths_before();
+        let segment = tier.slots.slot(to.slot());
+        segment.raise_deaths_before(older_copies);
+        chain.replace(slot, to);
+        tier.remove_live(from);
+        true
     }
 }
 
@@ -170,7 +198,7 @@ impl Flusher {
         if let Some(table) = self.tier().slots.table(slot) {
             let write_number = table.write_number;
             for item in leaving.items.drain(..) {
-                self.tier().deaths.note(Death { write_number, item });
+                self.tier().deaths.carry(Death { write_number, item });
             }
         }
     }
@@ -211,34 +239,24 @@ impl Flusher {
             fields,
             state: raw.state(),
         };
-        let redirect = |to| self.redirect(hash, location, to);
+        let redirect = |to| self.core.redirect(hash, location, to);
         match tier.append(&self.core, &incoming, Source::Cleaner, redirect) {
             Appended::Done => {
                 leaving.budget = leaving.budget.saturating_sub(bytes);
                 Moved::Left
             }
+            // It has died, or a flush has voided it since it was looked at.
+            Appended::Gone if self.drop_item(hash, location, false) => Moved::Left,
             Appended::Gone => Moved::NotFound,
             Appended::Busy => Moved::Busy,
             Appended::Full => Moved::Full,
         }
     }
 
-    fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {
-        let chain = self.core.index.lock(hash);
-        let Some(slot) = chain.place_of(from) else {
-            return false;
-        };
-        // A client may have been told to recache it since its fields were read.
-        if self.tier().is_win_sent(from) {
-            self.tier().claim_win(to);
-        }
-        chain.replace(slot, to);
-        self.tier().remove_live(from);
-        true
-    }
-
-    fn drop_item(&self, hash: u64, location: Location, is_visible: bool) {
-        if self.core.remove_device_entry(hash, location) {
+    /// False if the index does not point there any more.
+    fn drop_item(&self, hash: u64, location: Location, is_visible: bool) -> bool {
+        let removed = self.core.remove_device_entry(hash, location, false);
+        if removed == Removed::Item {
             let events = self.core.flusher_events();
             events.removed.add(1);
             if is_visible {
@@ -248,6 +266,7 @@ impl Flusher {
                 events.expired.add(1);
             }
         }
+        removed != Removed::Nothing
     }
 
     /// Takes what points to a device that is gone out of the index.
@@ -266,16 +285,26 @@ impl Flusher {
     fn drop_all(&self, is_lost: impl Fn(Location) -> bool) {
         let level = self.core.index.scan_level();
         for class in 0..1 << level {
-            self.core.index.remove_class(class, level, |location| {
-                let is_lost = location.is_on_device() && is_lost(location);
-                if is_lost {
-                    self.tier().remove_live(location);
-                    self.tier().counters.items_lost.add(1);
-                    self.core.flusher_events().removed.add(1);
-                    self.core.note_entries(-1);
-                }
-                is_lost
-            });
+            self.core.resume_flusher();
+            self.core
+                .index
+                .remove_class(class, level, |location, chain| {
+                    let is_lost = location.is_on_device() && is_lost(location);
+                    if is_lost {
+                        self.tier().remove_live(location);
+                        self.core.note_entries(-1);
+                    }
+                    // What is in memory as well is still there.
+                    if is_lost && !self.core.is_shadow(location, chain) {
+                        self.tier().counters.items_lost.add(1);
+                        self.core.flusher_events().removed.add(1);
+                    }
+                    is_lost
+                });
+            self.core.suspend_flusher();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,12 @@ pub enum EngineChoice {
 pub struct TierConfig {
     /// At least one; blank ones are formatted.
     pub devices: Vec<Arc<dyn Device>>,
+    /// Of those, by number, the devices that may be formatted although they hold something. What belongs to the store, and has missed
+    /// nothing, is never formatted.
+    pub may_format: Vec<usize>,
+    /// Whether the store may go on without devices that belong to it and are not given: their items are lost, and what they alone told
+    /// of may come back.
+    pub allow_missing: bool,
     /// When a store operation may be answered.
     pub durability: Durability,
     /// Size of a segment on the device, in bytes: a power of two of 64 KiB to 4 MiB.
@@ -54,6 +60,8 @@ impl TierConfig {
     pub fn new(devices: Vec<Arc<dyn Device>>) -> TierConfig {
         TierConfig {
             devices,
+            may_format: Vec::new(),
+            allow_missing: false,
             durability: Durability::default(),
             segment_bytes: 1 << 20,
             write_buffers: 8,
@@ -89,8 +97,14 @@ pub enum TierEventKind {
     OutOfService,
     /// Segments were dropped at the start, because they are torn or damaged.
     SegmentsDropped,
-    /// The device was formatted: it was blank, or it missed what the others have seen.
+    /// The device is formatted: it is blank.
     Formatted,
+    /// The device is formatted although it holds something: that was permitted.
+    Overwritten,
+    /// The device is not used, and left as it is: the store went on without it.
+    LeftAside,
+    /// Devices of the store are missing, and it goes on without them: that was permitted.
+    Missing,
 }
 
 /// Figures of the tier at one moment; all zero where there is none.
@@ -146,7 +160,7 @@ pub struct TierStats {
     pub checksum_errors: u64,
     /// Writes that failed.
     pub write_errors: u64,
-    /// Devices out of service.
+    /// Devices out of service, those that the store was opened without because they fell behind included.
     pub devices_failed: u64,
     /// Times that a writer waited for the device.
     pub waits: u64,

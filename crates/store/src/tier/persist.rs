@@ -1,9 +1,9 @@
 //! Making what was stored durable while it stays in memory (`Durability::Sync`).
 
-use super::assembler::Source;
 use super::flusher::Flusher;
 use super::options::Durability;
 use super::spill::Copied;
+use crate::core::Core;
 use crate::index::Location;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ impl Flusher {
                 Copied::Gone => return Persisted::Gone,
                 Copied::Changed => {}
                 Copied::NoRoom => {
+                    self.write_many_deaths();
                     self.keep_slots_free();
                     self.pump_one();
                 }
@@ -42,12 +43,29 @@ impl Flusher {
         Persisted::Impossible
     }
 
-    /// Makes what was stored since the last call durable, with [`Durability::Sync`].
+    /// Makes what was stored since the last call durable, with [`Durability::Sync`]; where no device is left, drops it.
     pub(super) fn persist_dirty(&mut self) {
         if self.tier().config.durability != Durability::Sync {
             return;
         }
-        let (mut dirty, through) = self.tier().dirty.take();
+        if self.tier().is_in_service() {
+            self.persist_all();
+        }
+        // The last device may have failed just now.
+        if !self.tier().is_in_service() {
+            self.drop_undurable();
+        }
+    }
+
+    /// What has been noted since the last call, and the mark up to which it reaches.
+    fn take_dirty(&mut self) -> (Vec<(u64, Location)>, u64) {
+        let (dirty, through) = self.tier().dirty.take();
+        self.undurable.extend_from_slice(&dirty);
+        (dirty, through)
+    }
+
+    fn persist_all(&mut self) {
+        let (mut dirty, through) = self.take_dirty();
         if through == self.tier().dirty.durable() {
             return;
         }
@@ -70,11 +88,11 @@ impl Flusher {
             }
             dirty.clear();
             if has_moved {
-                dirty = self.tier().dirty.take().0;
+                dirty = self.take_dirty().0;
             }
         }
-        while !self.has_told(deaths) {
-            if !self.tier().open_for_deaths(&self.core, Source::Cleaner) {
+        while !self.has_told(&deaths) {
+            if !self.open_to_tell() {
                 // The next turn, which comes after slots have been freed, goes on from here.
                 return self.settle();
             }
@@ -84,8 +102,53 @@ impl Flusher {
         self.sync_if_behind();
         self.mend_gap();
         if self.tier().is_in_service() && !self.has_gap() {
+            self.undurable.clear();
             self.tier().dirty.set_durable(through);
             self.tier().bell.ring();
         }
+    }
+
+    /// Takes out of memory what was stored and will never be durable, so that nobody is shown what was not acknowledged, and
+    /// tells those who wait for it.
+    fn drop_undurable(&mut self) {
+        let (_, through) = self.take_dirty();
+        let dirty = &self.tier().dirty;
+        if through == dirty.durable().max(dirty.lost()) {
+            return;
+        }
+        while !self.undurable.is_empty() {
+            let mut has_moved = false;
+            self.core.resume_flusher();
+            for (hash, location) in std::mem::take(&mut self.undurable) {
+                has_moved |= !self.core.drop_stored(hash, location);
+            }
+            self.core.suspend_flusher();
+            if has_moved {
+                self.take_dirty();
+            }
+        }
+        self.tier().dirty.set_lost(through);
+        self.tier().bell.ring();
+    }
+}
+
+impl Core {
+    /// Takes an item out of memory and out of the index; false if it is not there any more.
+    fn drop_stored(&self, hash: u64, location: Location) -> bool {
+        let chain = self.index.lock(hash);
+        let Some(slot) = chain.place_of(location) else {
+            return false;
+        };
+        let item = self.arena.item(location);
+        chain.remove(slot);
+        let shadow = self.shadow_of(&chain, item.key());
+        if let Some(shadow) = shadow {
+            self.kill_shadow(&chain, shadow);
+        }
+        drop(chain);
+        self.note_dead(location, item);
+        self.note_entries(-1 - i64::from(shadow.is_some()));
+        self.flusher_events().removed.add(1);
+        true
     }
 }

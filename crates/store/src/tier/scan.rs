@@ -3,9 +3,12 @@
 use super::Tier;
 use super::format::*;
 use super::location::ITEMS_MAX;
-use crate::device::{BUFFER_ALIGNMENT, Buffer, Direction, Engine, Memory, Outcome, Transfer};
+use crate::device::{
+    BUFFER_ALIGNMENT, Buffer, Device, Direction, Engine, Memory, Outcome, Transfer,
+};
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 /// Reads at the devices at once.
 const DEPTH: usize = 64;
@@ -21,7 +24,28 @@ pub(super) struct Segment {
 pub(super) struct Scan {
     /// By write number, oldest first.
     pub segments: Vec<Segment>,
+    /// Slots whose headers cannot be read.
+    pub unreadable: Vec<u32>,
 }
+
+/// How often something is read that cannot be read at once.
+const TRIES_MAX: u32 = 3;
+
+/// Reads until it succeeds, or has failed often enough: what cannot be read is lost for good.
+fn read_with_patience(device: &dyn Device, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    let mut read = device.read_at(buffer, offset);
+    for _ in 1..TRIES_MAX {
+        if read.is_ok() {
+            break;
+        }
+        std::thread::sleep(RETRY_WAIT);
+        read = device.read_at(buffer, offset);
+    }
+    read
+}
+
+/// How long it waits before it reads again.
+const RETRY_WAIT: Duration = Duration::from_millis(10);
 
 /// A range of blocks to be read.
 struct Part {
@@ -55,14 +79,20 @@ impl Reading {
     }
 
     /// Takes what has ended, without waiting.
-    fn take_ended(&mut self) {
+    fn take_ended(&mut self, tier: &Tier) {
         self.engine.poll(&mut self.ended);
-        for outcome in self.ended.drain(..) {
-            let buffer = match (outcome.result, outcome.transfer.buffer) {
+        for Outcome { transfer, result } in self.ended.drain(..) {
+            let device = tier.devices[transfer.device].as_ref();
+            let buffer = match (result, transfer.buffer) {
                 (Ok(()), Memory::Own(buffer)) => Some(buffer),
-                _ => None,
+                (Err(_), Memory::Own(mut buffer)) => {
+                    let part = &mut buffer[..transfer.bytes];
+                    let read = read_with_patience(device, part, transfer.offset);
+                    read.is_ok().then_some(buffer)
+                }
+                (_, Memory::Shared(_)) => None,
             };
-            self.arrived.insert(outcome.transfer.token, buffer);
+            self.arrived.insert(transfer.token, buffer);
         }
     }
 }
@@ -88,7 +118,7 @@ fn read_in_order(
             reading.submit(tier, number, part);
         }
         reading.engine.start();
-        reading.take_ended();
+        reading.take_ended(tier);
         if let Some(buffer) = reading.arrived.remove(&next) {
             show(next as usize, buffer.as_deref());
             next += 1;
@@ -101,24 +131,23 @@ fn read_in_order(
 }
 
 impl Scan {
-    /// Reads the headers on these devices.
+    /// Reads the headers in these slots.
     ///
     /// # Errors
     /// The system's, where there is no engine to be had.
-    pub fn headers(tier: &Tier, devices: &[usize]) -> io::Result<Scan> {
-        let slots: Vec<u32> = devices
-            .iter()
-            .flat_map(|&device| tier.slots.of_device(device).skip(1))
-            .collect();
+    pub fn headers(tier: &Tier, slots: &[u32]) -> io::Result<Scan> {
         let parts = slots.iter().map(|&slot| Part {
             device: tier.slots.device_of(slot),
             offset: tier.slots.offset_of(slot),
             bytes: BUFFER_ALIGNMENT,
         });
-        let mut segments = Vec::new();
+        let (mut segments, mut unreadable) = (Vec::new(), Vec::new());
         read_in_order(tier, parts, |number, bytes| {
             let header = bytes.and_then(SegmentHeader::decode);
             let slot = slots[number];
+            if bytes.is_none() {
+                unreadable.push(slot);
+            }
             if let Some(header) = header.filter(|header| is_possible(tier, slot, header)) {
                 segments.push(Segment { slot, header });
             }
@@ -126,7 +155,10 @@ impl Scan {
         drop_overlapped(&mut segments);
         segments.sort_by_key(|segment| segment.header.write_number);
         segments.dedup_by_key(|segment| segment.header.write_number);
-        Ok(Scan { segments })
+        Ok(Scan {
+            segments,
+            unreadable,
+        })
     }
 
     /// Up to which write number everything was durable.
@@ -175,7 +207,7 @@ impl Scan {
 fn is_possible(tier: &Tier, slot: u32, header: &SegmentHeader) -> bool {
     let end = tier.slots.of_device(tier.slots.device_of(slot)).end;
     let room = u64::from(header.slots) * tier.slots.segment_bytes();
-    header.store_id == tier.superblock.store_id
+    header.device_id == tier.superblocks.device_id(tier.slots.device_of(slot))
         && header.slots >= 1
         && header.slots <= end - slot
         && header.items <= ITEMS_MAX
@@ -210,11 +242,9 @@ pub(super) fn verify_whole(tier: &Tier, segment: &Segment) -> bool {
     let header = &segment.header;
     let bytes = (header.segment_bytes() as usize).next_multiple_of(BUFFER_ALIGNMENT);
     let mut buffer = Buffer::new(bytes);
-    let device = &tier.devices[tier.slots.device_of(segment.slot)];
-    if device
-        .read_at(&mut buffer[..bytes], tier.slots.offset_of(segment.slot))
-        .is_err()
-    {
+    let device = tier.devices[tier.slots.device_of(segment.slot)].as_ref();
+    let offset = tier.slots.offset_of(segment.slot);
+    if read_with_patience(device, &mut buffer[..bytes], offset).is_err() {
         return false;
     }
     let start = header.table_offset as usize;

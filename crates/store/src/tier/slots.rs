@@ -39,6 +39,9 @@ impl SlotState {
 pub(crate) struct Slot {
     table: AtomicPtr<Table>,
     sequence: AtomicU64,
+    /// Deaths of single copies noted when something from memory was last put into its segment:
+    /// those of all older copies of that are among them.
+    deaths_before: AtomicU64,
     live_bytes: AtomicU64,
     live_items: AtomicU32,
     expiry_max: AtomicU32,
@@ -51,6 +54,7 @@ impl Slot {
         Slot {
             table: AtomicPtr::new(null_mut()),
             sequence: AtomicU64::new(0),
+            deaths_before: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             live_items: AtomicU32::new(0),
             expiry_max: AtomicU32::new(NEVER),
@@ -73,6 +77,14 @@ impl Slot {
 
     pub fn run(&self) -> u32 {
         self.run.load(Acquire)
+    }
+
+    pub fn deaths_before(&self) -> u64 {
+        self.deaths_before.load(Acquire)
+    }
+
+    pub fn raise_deaths_before(&self, single_deaths: u64) {
+        self.deaths_before.fetch_max(single_deaths, AcqRel);
     }
 
     pub fn live_bytes(&self) -> u64 {
@@ -239,6 +251,12 @@ impl Slots {
         Some(head)
     }
 
+    /// Whether [`Slots::open`] would find `run` slots in a row, and leave `keep`.
+    pub fn has_run(&self, run: u32, keep: u32) -> bool {
+        let free = self.free();
+        free.map.free() >= run.saturating_add(keep) && free.map.has_run(run)
+    }
+
     /// A free slot of the device whose turn it is, so that all devices are written at once; of the next one that has any
     /// otherwise.
     fn take_in_turn(&self, free: &mut Free) -> Option<u32> {
@@ -269,6 +287,7 @@ impl Slots {
             self.slot(tail).set_state(SlotState::Tail);
         }
         let slot = self.slot(head);
+        slot.deaths_before.store(0, Relaxed);
         slot.live_bytes.store(0, Relaxed);
         slot.live_items.store(0, Relaxed);
         slot.expiry_max.store(NEVER, Relaxed);

@@ -37,7 +37,8 @@ impl Tier {
             read_errors: counters.read_errors.get(),
             checksum_errors: counters.checksum_errors.get(),
             write_errors: counters.write_errors.get(),
-            devices_failed: (self.devices.len() - self.slots.devices_in_service()) as u64,
+            devices_failed: (self.devices.len() - self.slots.devices_in_service()
+                + self.devices_aside) as u64,
             waits: counters.waits.get(),
             write_queue: counters.buffers.get(),
             table_bytes: self.slots.table_bytes(),

@@ -25,6 +25,8 @@ struct History {
     states: Vec<Option<u32>>,
     /// States before this one must not come back.
     durable: usize,
+    /// This one is on the device, and stays there until the key changes.
+    kept: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +57,7 @@ impl World {
         let empty = History {
             states: vec![None],
             durable: 0,
+            kept: 0,
         };
         World {
             random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
@@ -105,6 +108,9 @@ impl World {
         }
         for key in &mut self.keys {
             key.durable = key.states.len() - 1;
+            if self.durability == Durability::Sync {
+                key.kept = key.durable;
+            }
         }
     }
 
@@ -148,7 +154,8 @@ impl World {
                     version.map(|version| value(number, version, bytes_of(number, version)));
                 version == found
             };
-            let may_be_lost = possible.len() > 1 || self.durability != Durability::Sync;
+            // What is in memory only is lost; what was found at the start was on the device.
+            let may_be_lost = possible.len() > 1 || history.kept < history.durable;
             let state = possible.iter().rev().find(|state| is_value(state)).copied();
             let is_right = state.is_some() || (found.is_none() && may_be_lost);
             let shown = found
@@ -161,7 +168,7 @@ impl World {
                 stats(handle.store())
             );
             history.states = vec![state.flatten()];
-            history.durable = 0;
+            (history.durable, history.kept) = (0, 0);
         }
     }
 }

@@ -90,7 +90,7 @@ fn delete_everything_and_go_on(evict: bool, step: u32) {
         let _ = handle.delete(&key(number), &DeleteOptions::default());
         handle.quiescent();
     }
-    assert!(store.sync_tier(PATIENCE));
+    assert!(store.sync_tier(PATIENCE), "{:?}", stats(&store));
     assert_eq!(store.stats().items, 0);
     let lost_power = FaultyDevice::with_contents(device.contents_after_power_loss(|| false));
     let recovered = stats(&open(&Arc::new(lost_power))).items_recovered;
@@ -118,6 +118,63 @@ fn deleting_everything_leaves_a_device_that_can_be_written() {
             delete_everything_and_go_on(evict, step);
         }
     }
+}
+
+/// Fills a device on which nothing is evicted with small items, deletes one in so many, and waits
+/// for so many at once until that is durable.
+fn delete_some_of_a_full_device(one_in: u32, at_once: u32) {
+    const SMALL: u32 = 40_000;
+    let device = device(2 << 20);
+    let config = StoreConfig {
+        evict: false,
+        ..config(512 << 10)
+    };
+    let store = Store::open(config, tier(&device)).unwrap();
+    let mut handle = store.handle();
+    let store_small = |number: &u32| {
+        let outcome = handle.set(&key(*number), b"small", &SetOptions::default());
+        handle.quiescent();
+        outcome.is_ok()
+    };
+    let stored: Vec<u32> = (0..SMALL).filter(store_small).collect();
+    assert!(store.sync_tier(PATIENCE));
+    let (deleted, kept): (Vec<u32>, Vec<u32>) =
+        stored.into_iter().partition(|number| number % one_in == 0);
+    for some in deleted.chunks(at_once as usize) {
+        for &number in some {
+            let outcome = handle.delete(&key(number), &DeleteOptions::default());
+            assert_eq!(outcome, DeleteOutcome::Deleted);
+            handle.quiescent();
+        }
+        handle.park();
+        assert!(store.sync_tier(PATIENCE), "{:?}", stats(&store));
+    }
+    // What is in memory only goes with the power.
+    drop(handle);
+    let lost_power = FaultyDevice::with_contents(device.contents_after_power_loss(|| false));
+    let store = open(&Arc::new(lost_power));
+    let mut handle = store.handle();
+    let found = |number: &&u32| get(&mut handle, **number).is_some();
+    assert_eq!(deleted.iter().filter(found).count(), 0);
+    let found = |number: &&u32| get(&mut handle, **number).is_some();
+    assert!(2 * kept.iter().filter(found).count() >= kept.len());
+}
+
+/// The segments that tell of the deletions are needed for as long as the others are alive, and
+/// there are not slots for all of them.
+#[test]
+fn more_deletions_than_free_slots_have_room_for_become_durable() {
+    [2, 3, 7, 20]
+        .into_iter()
+        .for_each(|one_in| delete_some_of_a_full_device(one_in, u32::MAX));
+}
+
+/// As before, where each deletion is waited for, or some are.
+#[test]
+fn deletions_become_durable_a_few_at_a_time_too() {
+    [(3, 400), (9, 100), (40, 7), (1, 3000)]
+        .into_iter()
+        .for_each(|(one_in, at_once)| delete_some_of_a_full_device(one_in, at_once));
 }
 
 /// Each segment tells of a death in the first one, which is needed for as long as anything there is alive; all else in it dies.

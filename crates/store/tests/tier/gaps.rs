@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Changes between two moments at which everything is durable.
 const CHANGES: u32 = 12;
 /// Writes, each of which fails in one life: far enough that slots are used again.
-const WRITES: std::ops::Range<u64> = 2..70;
+const WRITES: std::ops::Range<u64> = 4..72;
 
 /// A device that the items fill by half.
 const SCARCE_BYTES: u64 = 16 * SEGMENT_BYTES as u64;
@@ -113,7 +113,7 @@ fn live_until_a_device_vanishes(write: u64) {
         let mut handle = store.handle();
         let numbers = further.by_ref().take(20);
         numbers.for_each(|number| set(&mut handle, number, 0, BYTES));
-        store.sync_tier(PATIENCE) && stats(&store).devices_failed == 1
+        stats(&store).devices_failed == 1 && store.sync_tier(PATIENCE)
     });
     drop(store);
     let store = open_both(&[Arc::new(FaultyDevice::with_contents(devices[1].contents()))]);

@@ -1,7 +1,10 @@
 //! The store with a tier: what leaves memory stays a hit, comes back after a restart, and is never wrong.
 
+mod absent;
+mod check;
 mod common;
 mod crash;
+mod deaths;
 mod faults;
 mod full;
 mod gaps;
@@ -9,5 +12,8 @@ mod model;
 mod operations;
 mod restart;
 mod room;
+mod runs;
 mod short;
 mod spill;
+mod starts;
+mod undurable;

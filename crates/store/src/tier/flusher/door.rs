@@ -1,6 +1,7 @@
 //! What other threads and the flusher tell each other.
 
 use crate::device::Buffer;
+use crate::tier::deaths::DeathCounts;
 use crate::tier::format::{Death, SegmentHeader};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -12,8 +13,8 @@ pub(crate) struct Job {
     pub run: u32,
     pub header: SegmentHeader,
     pub deaths: Box<[Death]>,
-    /// All deaths up to this number are in this segment or earlier ones.
-    pub deaths_through: u64,
+    /// So many deaths are in this segment or earlier ones.
+    pub deaths_told: DeathCounts,
     /// Bytes to write.
     pub bytes: usize,
     pub buffer: Arc<Buffer>,
@@ -74,7 +75,7 @@ impl FlusherDoor {
         let _ = self.progress.wait_timeout(queue, time);
     }
 
-    pub(super) fn tell_progress(&self) {
+    pub(in crate::tier) fn tell_progress(&self) {
         drop(self.queue());
         self.progress.notify_all();
     }

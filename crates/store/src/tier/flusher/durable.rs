@@ -2,6 +2,7 @@
 
 use super::door::Job;
 use super::{Flusher, TICK};
+use crate::tier::deaths::DeathCounts;
 use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
@@ -17,8 +18,11 @@ impl Flusher {
         }
         let tier = self.tier();
         let is_idle = self.is_idle();
-        let is_wanted =
-            self.drains_wanted() || tier.is_sync() || tier.is_short() || self.gap.is_some();
+        let is_wanted = self.drains_wanted()
+            || tier.is_sync()
+            || tier.is_short()
+            || tier.runs.slots() > 0
+            || self.gap.is_some();
         let is_old = self.unsynced_since.elapsed() >= TICK && is_idle;
         let grants_drains = self.drain_through.is_some_and(|through| {
             self.durable_through < through && self.written_through >= through
@@ -67,7 +71,7 @@ impl Flusher {
         self.synced_through = through;
         let later = self.written.split_off(&(through + 1));
         for (number, job) in std::mem::replace(&mut self.written, later) {
-            self.deaths_synced = self.deaths_synced.max(job.deaths_through);
+            self.deaths_synced = self.deaths_synced.or(&job.deaths_told);
             self.note_overwritten(&job, number);
         }
         self.advance_durable();
@@ -105,10 +109,10 @@ impl Flusher {
         }
     }
 
-    /// Whether the flush floor and the deaths up to this number are written down, or there is nothing left to write
-    /// them to.
-    pub(in crate::tier) fn has_told(&self, deaths: u64) -> bool {
-        let is_told = self.tier().deaths.told() >= deaths;
+    /// Whether the flush floor and so many deaths are written down, or there is nothing left to
+    /// write them to.
+    pub(in crate::tier) fn has_told(&self, deaths: &DeathCounts) -> bool {
+        let is_told = self.tier().deaths.told().cover(deaths);
         is_told && self.core.flush.floor() <= self.floor_told || !self.tier().is_in_service()
     }
 
@@ -129,7 +133,8 @@ impl Flusher {
             return self.hand_over_for_drains(is_new);
         };
         // Not once all is idle: cleaning goes on for as long as there is something to gain.
-        if self.durable_through >= through {
+        // What was deleted without a device that is gone is deleted for good only once that device does not count any more.
+        if self.durable_through >= through && !self.has_gap() {
             self.vouch_if_new();
             self.tier().flusher.queue().drains_done = wanted;
             self.tier().flusher.tell_progress();
@@ -150,7 +155,7 @@ impl Flusher {
 
     /// Hands over the deaths and the flush floor that a drain asks for.
     fn hand_over_for_drains(&mut self, is_new: bool) {
-        if self.has_told(self.drain_deaths) {
+        if self.has_told(&self.drain_deaths) {
             self.tier().seal_open();
             // Nothing may follow for long: what the last segment tells of is told once more now.
             self.tier().open_for_echoes(&self.core);

@@ -7,16 +7,16 @@
 
 use super::Flusher;
 use crate::tier::assembler::Source;
-use crate::tier::format::{Death, Superblock};
-use crate::tier::recovery::write_superblock;
-use std::io;
+use crate::tier::deaths::DeathCounts;
+use crate::tier::format::Death;
+use crate::tier::superblocks::Failure;
 
 /// Missing segments.
 pub(super) struct Gap {
     first: u64,
     last: u64,
-    /// Once the deaths up to this number are synced, so is what the segments held.
-    deaths: u64,
+    /// Once so many deaths are synced, so is what the segments held.
+    deaths: DeathCounts,
     /// Segments whose items are just being moved.
     moving: u32,
 }
@@ -66,12 +66,14 @@ impl Flusher {
             let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
             let is_needed = |death: &&Death| self.physical.needs(death);
             deaths.iter().filter(is_needed).for_each(|death| {
-                tier.deaths.note(*death);
+                tier.deaths.carry(*death);
             });
         }
-        let first = self.durable_through + 1;
+        // What is still on its way is noted where it fails. Even where nothing is missing, nothing more becomes durable before the
+        // superblocks say that the device does not belong to the store any more.
+        let durable = self.durable_through;
         let last = self.written.last_key_value();
-        self.note_gap(first, last.map_or(first, |(number, _)| *number));
+        self.note_gap(durable + 1, last.map_or(durable, |(number, _)| *number));
     }
 
     pub(in crate::tier) fn has_gap(&self) -> bool {
@@ -81,7 +83,7 @@ impl Flusher {
     /// Whether a segment must still be assembled before the gap can be closed.
     pub(super) fn owes_deaths_of_gap(&self) -> bool {
         let gap = self.gap.as_ref();
-        gap.is_some_and(|gap| self.tier().deaths.told() < gap.deaths)
+        gap.is_some_and(|gap| !self.tier().deaths.told().cover(&gap.deaths))
     }
 
     /// Takes the next step towards closing the gap.
@@ -104,10 +106,11 @@ impl Flusher {
     /// Ends the gap if the watermark may go, and has gone, beyond it; or if nothing becomes durable any more.
     pub(super) fn close_gap(&mut self) {
         let Some(gap) = &self.gap else { return };
-        let is_mended =
-            gap.moving == 0 && gap.last <= self.synced_through && gap.deaths <= self.deaths_synced;
-        if is_mended && let Err((device, error)) = self.vouch() {
-            return self.note_device_error(device, &error);
+        let is_mended = gap.moving == 0
+            && gap.last <= self.synced_through
+            && self.deaths_synced.cover(&gap.deaths);
+        if is_mended && let Err(failure) = self.vouch() {
+            return self.note_failure(&failure);
         }
         if is_mended || !self.tier().is_in_service() {
             self.gap = None;
@@ -122,24 +125,32 @@ impl Flusher {
         }
         match self.vouch() {
             Ok(()) => self.vouched_through = self.synced_through,
-            Err((device, error)) => self.note_device_error(device, &error),
+            Err(failure) => self.note_failure(&failure),
         }
     }
 
-    /// Writes the watermark into the superblocks of all devices in service; else tells which one failed.
-    fn vouch(&self) -> Result<(), (usize, io::Error)> {
-        let tier = self.tier();
-        let superblock = Superblock {
-            flush_floor: self.core.flush.floor(),
-            watermark: self.synced_through,
-            ..tier.superblock
-        };
-        for (number, device) in tier.devices.iter().enumerate() {
-            if tier.slots.is_in_service(tier.slots.of_device(number).start) {
-                let written = write_superblock(device.as_ref(), &superblock);
-                written.map_err(|error| (number, error))?;
+    /// A superblock could not be written.
+    fn note_failure(&mut self, failure: &Failure) {
+        let Failure { device, error, .. } = failure;
+        match failure.is_sync {
+            true => {
+                self.note_write_error(*device, error);
+                self.fail_device(*device, error);
             }
+            false => self.note_device_error(*device, error),
         }
-        Ok(())
+    }
+
+    /// Writes the watermark into the superblocks of all devices in service, and that no others belong to the store; else tells
+    /// which one failed. A device that has gone out of service is left out of the log with the same write that says how far the log
+    /// is whole without it.
+    fn vouch(&self) -> Result<(), Failure> {
+        let tier = self.tier();
+        let in_service = tier.devices_in_service();
+        let superblocks = &tier.superblocks;
+        superblocks.note(&in_service, self.core.flush.floor(), self.synced_through);
+        superblocks.write_all(&tier.devices, &in_service, |device, error| {
+            self.note_write_error(device, error);
+        })
     }
 }

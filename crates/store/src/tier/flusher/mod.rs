@@ -1,5 +1,6 @@
 //! The thread that writes finished segments, makes them durable, and cleans.
 
+mod disown;
 mod door;
 mod durable;
 mod gap;
@@ -7,9 +8,12 @@ mod retiring;
 mod writing;
 
 use super::assembler::Source;
+use super::deaths::DeathCounts;
 use super::format::{Death, WHOLE_SEGMENT};
 use crate::core::Core;
 use crate::device::Engine;
+use crate::index::Location;
+use disown::Disowned;
 use door::Queue;
 pub(crate) use door::{FlusherDoor, Job};
 use gap::Gap;
@@ -65,27 +69,34 @@ pub(super) struct Flusher {
     written_through: u64,
     /// The same after the last sync.
     synced_through: u64,
-    /// Deaths up to this number have been synced.
-    deaths_synced: u64,
+    /// So many deaths have been synced.
+    deaths_synced: DeathCounts,
     /// As `synced_through`, but not beyond a gap.
     durable_through: u64,
     /// As `deaths_synced`, but not beyond a gap.
-    deaths_durable: u64,
+    deaths_durable: DeathCounts,
+    /// Deaths noted when the store was opened.
+    deaths_at_start: DeathCounts,
     gap: Option<Gap>,
     /// The watermark in the superblocks is at least this.
     vouched_through: u64,
     waiting: VecDeque<Waiting>,
+    disowned: Disowned,
     pub(super) physical: Physical,
     failures: u32,
+    /// Cleaning gains no slot for deaths that wait for one.
+    pub(super) cleaned_in_vain: bool,
     last_tick: Instant,
     drains_seen: u64,
     /// Deaths noted when the last wish was seen.
-    drain_deaths: u64,
+    drain_deaths: DeathCounts,
     /// The last segment that must be durable before the wish is granted, once all it asks for has been handed over.
     drain_through: Option<u64>,
     unsynced_since: Instant,
     /// The newest flush floor that a header tells of.
     floor_told: u64,
+    /// With `Durability::Sync`: what was stored and is not durable yet, by hash and place.
+    pub(super) undurable: Vec<(u64, Location)>,
 }
 
 /// The thread; stops and is joined when dropped.
@@ -109,20 +120,24 @@ impl FlusherThread {
             written: BTreeMap::new(),
             written_through: last,
             synced_through: last,
-            deaths_synced: 0,
+            deaths_synced: DeathCounts::default(),
             durable_through: last,
-            deaths_durable: 0,
+            deaths_durable: DeathCounts::default(),
+            deaths_at_start: tier.deaths.noted(),
             gap: None,
             vouched_through: 0,
             waiting: VecDeque::new(),
+            disowned: Disowned::default(),
             physical,
             failures: 0,
+            cleaned_in_vain: false,
             last_tick: Instant::now(),
             drains_seen: 0,
-            drain_deaths: 0,
+            drain_deaths: DeathCounts::default(),
             drain_through: None,
             unsynced_since: Instant::now(),
             floor_told: core.flush.floor(),
+            undurable: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name("farcache-flush".into())
@@ -152,6 +167,7 @@ impl Flusher {
     }
 
     fn run(mut self) {
+        self.adopt_held();
         while !self.tier().flusher.queue().stop {
             // What has ended makes room for what waits.
             self.pump();
@@ -191,25 +207,47 @@ impl Flusher {
     }
 
     fn regular_work(&mut self) {
-        if self.tier().deaths.pending() >= DEATHS_MAX {
-            self.write_deaths();
-        }
+        self.write_many_deaths();
         if self.last_tick.elapsed() < TICK {
             return;
         }
         self.last_tick = Instant::now();
-        self.adopt_dropped();
         self.retire_dead_slots();
         self.fail_unreadable_devices();
+        self.disown_devices();
         if self.core.flush.floor() > self.floor_told {
+            self.write_deaths();
+        }
+    }
+
+    /// Writes deaths where too many of them wait.
+    pub(super) fn write_many_deaths(&mut self) {
+        let most = DEATHS_MAX.min(self.tier().death_room());
+        if self.tier().deaths.pending() >= most {
             self.write_deaths();
         }
     }
 
     /// Writes a segment soon, whatever there is to be written.
     pub(super) fn write_deaths(&mut self) {
-        self.tier().open_for_deaths(&self.core, Source::Cleaner);
+        self.open_to_tell();
         self.tier().seal_open();
         self.take_jobs();
+    }
+
+    /// Opens a segment, unless one is open, for whatever deaths wait. False where no slot can be
+    /// spared for that: the cleaner knows then that there must be more.
+    pub(super) fn open_to_tell(&self) -> bool {
+        // What gives slots back may take the last one.
+        let source = match self.slots_told_by_next() {
+            0 if self.cleaned_in_vain => Source::Cleaner,
+            0 => Source::Told,
+            _ => Source::Deaths,
+        };
+        let is_open = self.tier().open_for_deaths(&self.core, source);
+        if !is_open {
+            self.tier().set_short_of_death_slots(true);
+        }
+        is_open
     }
 }

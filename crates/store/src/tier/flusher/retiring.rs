@@ -2,15 +2,19 @@
 
 use super::Flusher;
 use crate::tier::assembler::DEATH_SLOTS;
+use crate::tier::deaths::DeathCounts;
 use crate::tier::format::Death;
 use crate::tier::table::Table;
 use std::sync::Arc;
 
-/// A slot that may be overwritten once its death is durable and readers have moved on.
+/// A slot that may be overwritten once certain deaths are durable and readers have moved on.
+///
+/// These are the end of its segment; what the segment told of and must go on being told; and the
+/// deaths of older copies of its items, which at a recovery nothing but the segment would hide.
 pub(super) struct Waiting {
     head: u32,
     run: u32,
-    death: u64,
+    deaths: DeathCounts,
     epoch: u64,
 }
 
@@ -22,19 +26,33 @@ impl Flusher {
             return;
         };
         let write_number = table.write_number;
+        let older_copies = self.deaths_of_older_copies(slot);
         for death in self.deaths_to_carry(table) {
-            tier.deaths.note(*death);
+            tier.deaths.carry(*death);
         }
         tier.deaths.note_end(write_number);
         let waiting = Waiting {
             head: slot,
             run: tier.slots.slot(slot).run(),
-            death: tier.deaths.noted(),
+            deaths: DeathCounts {
+                single: older_copies.single,
+                ..tier.deaths.noted()
+            },
             epoch: self.core.epochs.retire(),
         };
         tier.slots.empty(slot, || self.core.epochs.retire());
         self.physical.dead.insert(write_number);
         self.waiting.push_back(waiting);
+    }
+
+    /// Deaths that must be told before the slot of a segment comes free, because of older copies of
+    /// its items.
+    pub(in crate::tier) fn deaths_of_older_copies(&self, slot: u32) -> DeathCounts {
+        let single = self.tier().slots.slot(slot).deaths_before();
+        DeathCounts {
+            single: single.max(self.deaths_at_start.single),
+            ..DeathCounts::default()
+        }
     }
 
     /// Deaths that a segment tells of and that must go on being told when it is no more.
@@ -47,14 +65,14 @@ impl Flusher {
             .filter(|death| death.write_number != table.write_number && self.physical.needs(death))
     }
 
-    /// Slots dropped when the store was opened, whose deaths are yet to be written.
-    pub(in crate::tier) fn adopt_dropped(&mut self) {
-        let dropped = std::mem::take(&mut *self.tier().dropped.lock().expect("no holder panics"));
-        for (head, run) in dropped {
+    /// Takes over the slots that were held when the store was opened.
+    pub(super) fn adopt_held(&mut self) {
+        let held = std::mem::take(&mut *self.tier().held.lock().expect("no holder panics"));
+        for (head, run) in held {
             self.waiting.push_back(Waiting {
                 head,
                 run,
-                death: self.tier().deaths.noted(),
+                deaths: self.tier().deaths.noted(),
                 epoch: 0,
             });
         }
@@ -67,7 +85,7 @@ impl Flusher {
         tier.slots.free_tables(&core.epochs);
         let before = self.waiting.len();
         self.waiting.retain(|waiting| {
-            let is_free = waiting.death <= durable && core.epochs.has_passed(waiting.epoch);
+            let is_free = durable.cover(&waiting.deaths) && core.epochs.has_passed(waiting.epoch);
             if is_free {
                 tier.slots.release(waiting.head, waiting.run);
             }
@@ -81,29 +99,35 @@ impl Flusher {
     /// Slots that are free as soon as what was handed over is durable.
     pub(in crate::tier) fn slots_told_of(&self) -> u32 {
         let told = self.tier().deaths.told();
-        let waiting = self.waiting.iter().filter(|waiting| waiting.death <= told);
-        waiting.map(|waiting| waiting.run).sum()
+        self.slots_waiting(|deaths| told.cover(deaths))
     }
 
     /// Slots that wait for deaths of which no segment tells yet.
     pub(in crate::tier) fn slots_untold(&self) -> u32 {
         let told = self.tier().deaths.told();
-        let waiting = self.waiting.iter().filter(|waiting| waiting.death > told);
-        waiting.map(|waiting| waiting.run).sum()
+        self.slots_waiting(|deaths| !told.cover(deaths))
     }
 
-    /// Those of them whose deaths the next segment has room for, with all that must be told before; where there is a slot beside the
-    /// last one, all of them. Should the last slot be used without giving another one back, nothing could be written any more.
+    /// Those of them whose deaths the next segment has room for.
+    pub(in crate::tier) fn slots_told_by_next(&self) -> u32 {
+        let (deaths, room) = (&self.tier().deaths, self.tier().death_room());
+        let told = deaths.told();
+        self.slots_waiting(|waiting| !told.cover(waiting) && deaths.would_tell(waiting, room))
+    }
+
+    /// Slots of which no segment tells yet and that may be counted on. Should the last slot be used
+    /// without giving another one back, nothing could be written any more; where there is a slot
+    /// beside it, all of them.
     pub(in crate::tier) fn slots_tellable(&self) -> u32 {
-        let tier = self.tier();
-        if tier.slots.counts().0 > DEATH_SLOTS {
-            return self.slots_untold();
+        match self.tier().slots.counts().0 > DEATH_SLOTS {
+            true => self.slots_untold(),
+            false => self.slots_told_by_next(),
         }
-        let (told, room) = (tier.deaths.told(), tier.death_room());
-        let is_tellable = |waiting: &&Waiting| {
-            waiting.death > told && tier.deaths.pending_through(waiting.death) <= room
-        };
-        let tellable = self.waiting.iter().filter(is_tellable);
-        tellable.map(|waiting| waiting.run).sum()
+    }
+
+    fn slots_waiting(&self, are_right: impl Fn(&DeathCounts) -> bool) -> u32 {
+        let waiting = self.waiting.iter();
+        let right = waiting.filter(|waiting| are_right(&waiting.deaths));
+        right.map(|waiting| waiting.run).sum()
     }
 }

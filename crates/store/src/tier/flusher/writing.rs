@@ -160,7 +160,7 @@ impl Flusher {
         slots.counts().0 >= job.run + ROOM_TO_MOVE || !slots.is_in_service(job.slot)
     }
 
-    fn note_write_error(&self, device: usize, error: &io::Error) {
+    pub(super) fn note_write_error(&self, device: usize, error: &io::Error) {
         self.tier().counters.write_errors.add(1);
         self.tell(TierEventKind::WriteFailed, device, error);
     }
@@ -185,6 +185,7 @@ impl Flusher {
             self.failures = 0;
             self.drop_device(device);
             self.tell_anew(device);
+            self.disown_devices();
         }
     }
 
@@ -210,7 +211,7 @@ impl Flusher {
         self.move_live(slot, &buffer, &mut leaving);
         self.drop_unreadable(slot);
         for death in deaths {
-            self.tier().deaths.note(death);
+            self.tier().deaths.carry(death);
         }
         let tier = self.tier();
         tier.deaths.note_end(number);

@@ -5,7 +5,7 @@
 //! | 0 | 8 | magic, `FARCSEG` and 0 |
 //! | 8 | 4 | format version |
 //! | 12 | 4 | slots that it takes |
-//! | 16 | 16 | store |
+//! | 16 | 16 | device that it was written to: on another one, or on this one formatted again, it does not count |
 //! | 32 | 8 | write number: 1 for the first segment that the store ever wrote, then without gaps |
 //! | 40 | 8 | sequence number, from the same counter as those of the fillings of memory |
 //! | 48 | 8 | flush floor: what has a sequence number up to it is void |
@@ -24,6 +24,7 @@
 //! | 512 | 128 | all this once more, in another sector: what a segment tells of others must not hang on one bit |
 
 use super::{BLOCK_BYTES, DEATH_BYTES, DEATH_COPIES, ENTRY_BYTES, Reader, TailChecksums, Writer};
+use crate::tier::members::DeviceId;
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
 /// Where its copies begin, in bytes from the segment's start.
@@ -35,7 +36,7 @@ pub(crate) const HEADER_BYTES: usize = COPIES[1] + BLOCK_BYTES;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub slots: u32,
-    pub store_id: [u8; 16],
+    pub device_id: DeviceId,
     pub write_number: u64,
     pub sequence: u64,
     pub flush_floor: u64,
@@ -60,7 +61,7 @@ impl SegmentHeader {
     fn encode_copy(&self, out: &mut [u8]) {
         let mut writer = Writer::block(out, MAGIC);
         writer.u32(12, self.slots);
-        writer.bytes(16, &self.store_id);
+        writer.bytes(16, &self.device_id);
         writer.u64(32, self.write_number);
         writer.u64(40, self.sequence);
         writer.u64(48, self.flush_floor);
@@ -92,7 +93,7 @@ impl SegmentHeader {
         let reader = Reader::block(bytes, MAGIC)?;
         Some(SegmentHeader {
             slots: reader.u32(12),
-            store_id: reader.array(16),
+            device_id: reader.array(16),
             write_number: reader.u64(32),
             sequence: reader.u64(40),
             flush_floor: reader.u64(48),
@@ -128,7 +129,7 @@ mod tests {
 
     const EXAMPLE: SegmentHeader = SegmentHeader {
         slots: 1,
-        store_id: [7; 16],
+        device_id: [7; 16],
         write_number: 0x0201,
         sequence: 9,
         flush_floor: 8,
@@ -151,7 +152,7 @@ mod tests {
         EXAMPLE.encode(&mut bytes);
         let mut expected = [0u8; 128];
         expected[..7].copy_from_slice(b"FARCSEG");
-        expected[8] = 2; // version
+        expected[8] = 3; // version
         expected[12] = 1; // slots
         expected[16..32].fill(7);
         expected[32..34].copy_from_slice(&[1, 2]); // 0x0201, low byte first

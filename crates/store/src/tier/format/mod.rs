@@ -11,20 +11,26 @@ mod tail;
 
 pub(crate) use header::{HEADER_BYTES, SegmentHeader};
 pub(crate) use record::{RECORD_HEADER_BYTES, record_checksum, record_item};
-pub(crate) use superblock::{SUPERBLOCK_COPIES, Superblock};
+pub(crate) use superblock::{MEMBERS_MAX, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 pub(crate) use table::{
     DEATH_BYTES, Death, ENTRY_BYTES, TableEntry, WHOLE_SEGMENT, parse_deaths, parse_entries,
 };
-pub(crate) use tail::{DEATH_COPIES, Tail, TailChecksums, encode_tail};
+pub(crate) use tail::{DEATH_COPIES, Tail, TailChecksums, damaged_parts, encode_tail};
 
 /// Version of all structures; another one is not read.
-const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 /// Size of the blocks that say what a device or a segment is: magic, version, fields, and last a checksum
 /// of all before it.
 const BLOCK_BYTES: usize = 128;
 /// Where the checksum of a block stands.
 const CHECKSUM: usize = BLOCK_BYTES - 4;
+
+/// The version of what begins like a block of this kind.
+fn block_version(bytes: &[u8], magic: [u8; 8]) -> Option<u32> {
+    let reader = Reader(bytes.get(..BLOCK_BYTES)?);
+    (reader.array(0) == magic).then(|| reader.u32(8))
+}
 
 /// Reads numbers at fixed offsets.
 struct Reader<'a>(&'a [u8]);

@@ -35,12 +35,36 @@ pub(crate) struct Tail<'a> {
     pub is_whole: bool,
 }
 
+/// Item table, deaths, echoes, and the deaths once more.
+fn parts<'a>(header: &SegmentHeader, bytes: &'a [u8]) -> [&'a [u8]; 4] {
+    let (table, rest) = bytes.split_at(header.items as usize * ENTRY_BYTES);
+    let (deaths, rest) = rest.split_at(header.deaths as usize * DEATH_BYTES);
+    let (echoes, again) = rest.split_at(header.echoes as usize * DEATH_BYTES);
+    [table, deaths, echoes, again]
+}
+
+/// The names of the parts of a tail that are damaged; `bytes` must be as many as the header says.
+pub(crate) fn damaged_parts(header: &SegmentHeader, bytes: &[u8]) -> Vec<&'static str> {
+    let [table, deaths, echoes, again] = parts(header, bytes);
+    let checksums = &header.tail;
+    let is_table = whole(table, checksums.table).is_some() && is_in_order(header, table);
+    let is_whole = [
+        (is_table, "item table"),
+        (whole(deaths, checksums.deaths).is_some(), "deaths"),
+        (whole(echoes, checksums.echoes).is_some(), "echoes"),
+        (
+            whole(again, checksums.deaths).is_some(),
+            "second copy of the deaths",
+        ),
+    ];
+    let damaged = is_whole.into_iter().filter(|(is_whole, _)| !is_whole);
+    damaged.map(|(_, name)| name).collect()
+}
+
 impl<'a> Tail<'a> {
     /// The parts of `bytes`, which must be as many as the header says.
     pub fn parse(header: &SegmentHeader, bytes: &'a [u8]) -> Tail<'a> {
-        let (table, rest) = bytes.split_at(header.items as usize * ENTRY_BYTES);
-        let (deaths, rest) = rest.split_at(header.deaths as usize * DEATH_BYTES);
-        let (echoes, again) = rest.split_at(header.echoes as usize * DEATH_BYTES);
+        let [table, deaths, echoes, again] = parts(header, bytes);
         let checksums = &header.tail;
         let [first, second] = [deaths, again].map(|part| whole(part, checksums.deaths));
         let table = whole(table, checksums.table).filter(|table| is_in_order(header, table));
@@ -149,6 +173,7 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             let tail = Tail::parse(&header, &bytes);
             assert!(!tail.is_whole, "bit {bit}");
+            assert_eq!(damaged_parts(&header, &bytes).len(), 1, "bit {bit}");
             assert_eq!(tail.table.is_none(), bit < 48 * 8, "bit {bit}");
             assert_eq!(tail.deaths, deaths, "bit {bit}");
             let is_echo = (96..112).contains(&(bit / 8));

@@ -50,20 +50,41 @@ impl Tier {
     }
 }
 
+/// What left the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tier) enum Removed {
+    /// The entry was not there.
+    Nothing,
+    /// A copy of an item in memory.
+    Shadow,
+    /// The item.
+    Item,
+}
+
 impl Core {
-    /// Takes an entry that points to a device out of the index, if it is still there.
-    pub fn remove_device_entry(&self, hash: u64, location: Location) -> bool {
+    /// Takes an entry that points to a device out of the index, if it is still there. `is_lost`
+    /// where its segment stays and it could not be read: should the device be able to show it after
+    /// a restart, when there may have been a newer one, it must not come back.
+    pub(in crate::tier) fn remove_device_entry(
+        &self,
+        hash: u64,
+        location: Location,
+        is_lost: bool,
+    ) -> Removed {
         let tier = self.tier.as_ref().expect("locations on devices need one");
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(location) else {
-            return false;
+            return Removed::Nothing;
         };
         let fingerprint = tier
             .slots
             .table(location.slot())
             .map(|table| table.fingerprint(location.item()));
         chain.remove(slot);
-        tier.remove_live(location);
+        match is_lost {
+            true => tier.kill(location),
+            false => tier.remove_live(location),
+        }
         let is_shadow = chain
             .find(|other| {
                 !other.is_on_device()
@@ -72,7 +93,10 @@ impl Core {
             .is_some();
         drop(chain);
         self.note_entries(-1);
-        !is_shadow
+        match is_shadow {
+            true => Removed::Shadow,
+            false => Removed::Item,
+        }
     }
 }
 
@@ -130,7 +154,7 @@ impl StoreHandle {
     /// An item cannot be read: it is a miss from now on.
     pub(crate) fn lose(&self, hash: u64, location: Location) {
         if let Some(tier) = self.core.tier.as_ref()
-            && self.core.remove_device_entry(hash, location)
+            && self.core.remove_device_entry(hash, location, true) == Removed::Item
         {
             tier.counters.items_lost.add(1);
             self.events().removed.add(1);

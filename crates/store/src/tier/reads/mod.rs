@@ -5,6 +5,7 @@ mod sets;
 mod staging;
 mod ticket;
 
+pub(super) use arrival::Removed;
 pub use sets::ReadId;
 
 use super::room::RoomNeeds;

@@ -12,6 +12,18 @@ struct Part {
     bits: Box<[u64]>,
 }
 
+impl Part {
+    fn items_unknown_to<'p>(&'p self, other: &'p Part) -> impl Iterator<Item = u32> + 'p {
+        self.bits.iter().enumerate().flat_map(|(number, word)| {
+            let known = other.bits.get(number).copied().unwrap_or(0);
+            let unknown = word & !known;
+            let bits = (0..WORD_BITS).filter(move |bit| unknown >> bit & 1 != 0);
+            let bits = (unknown != 0).then_some(bits).into_iter().flatten();
+            bits.map(move |bit| number as u32 * WORD_BITS + bit)
+        })
+    }
+}
+
 /// The dead of all segments, these numbered by their position in the log.
 pub(super) struct Dead {
     /// Write numbers, rising.
@@ -60,6 +72,29 @@ impl Dead {
         word.is_some_and(|word| word >> (item % WORD_BITS) & 1 != 0)
     }
 
+    /// Deaths, with the positions of the segments in which they happened, that `other` does not
+    /// know of. Of a segment that has died as a whole that alone counts.
+    pub fn unknown_to<'d>(&'d self, other: &'d Dead) -> impl Iterator<Item = (usize, Death)> + 'd {
+        let pairs = self.parts.iter().zip(&other.parts);
+        let positions = self.numbers.iter().zip(pairs).enumerate();
+        positions.flat_map(|(position, (&write_number, (part, other)))| {
+            let is_end_unknown = part.is_whole && !other.is_whole;
+            let end = is_end_unknown.then_some(WHOLE_SEGMENT);
+            let items = (!part.is_whole).then(|| part.items_unknown_to(other));
+            let deaths = items.into_iter().flatten().chain(end);
+            deaths.map(move |item| (position, Death { write_number, item }))
+        })
+    }
+
+    /// Whether a death is known.
+    pub fn knows(&self, death: &Death) -> bool {
+        let position = self.numbers.binary_search(&death.write_number);
+        position.is_ok_and(|position| match death.item {
+            WHOLE_SEGMENT => self.is_whole(position),
+            item => self.has_died(position, item),
+        })
+    }
+
     /// Items of a segment that have not died by themselves.
     pub fn survivors(&self, position: usize) -> u32 {
         let part = &self.parts[position];
@@ -96,5 +131,27 @@ mod tests {
             [false, true, false]
         );
         assert_eq!([0, 1, 2].map(|one| dead.survivors(one)), [128, 1, 63]);
+    }
+
+    #[test]
+    fn what_another_does_not_know_of_is_told_apart() {
+        let none = || Dead::none_of([(5, 130), (6, 4)].into_iter());
+        let (mut all, mut some) = (none(), none());
+        let death = |write_number, item| Death { write_number, item };
+        for one in [
+            death(5, 1),
+            death(5, 129),
+            death(6, 2),
+            death(6, WHOLE_SEGMENT),
+        ] {
+            all.note(one);
+        }
+        some.note(death(5, 1));
+        let unknown: Vec<(usize, Death)> = all.unknown_to(&some).collect();
+        let expected = [(0, death(5, 129)), (1, death(6, WHOLE_SEGMENT))];
+        assert_eq!(unknown, expected);
+        assert!(all.knows(&death(5, 129)) && !some.knows(&death(5, 129)));
+        assert!(all.knows(&death(6, WHOLE_SEGMENT)) && !some.knows(&death(6, WHOLE_SEGMENT)));
+        assert!(!all.knows(&death(7, 0)));
     }
 }

@@ -1,7 +1,8 @@
 //! From the item tables to the index.
 
-use super::Recovery;
-use crate::index::Location;
+use super::dead::Dead;
+use super::{Recovery, none_dead};
+use crate::index::{Location, LockedChain, SlotPlace};
 use crate::tier::Tier;
 use crate::tier::format::*;
 use crate::tier::location::ITEMS_MAX;
@@ -28,24 +29,84 @@ struct Entering<'t> {
 impl Recovery<'_> {
     /// Reads the item tables, oldest first: what comes later supersedes what came before.
     pub(super) fn restore_items(&mut self) -> io::Result<()> {
-        // Of dead segments all deaths were told again before their own was. Those that a flush voided still tell
-        // of deaths, and hold their slots until these are told elsewhere.
-        let positions: Vec<usize> = self
-            .accepted()
-            .filter(|&position| !self.dead.is_whole(position))
-            .collect();
+        let positions: Vec<usize> = self.accepted().collect();
         self.make_room(&positions);
-        let (mut unreadable, mut entries) = (Vec::new(), Vec::new());
+        let mut kept = none_dead(&self.scan);
+        let (mut unreadable, mut held, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         let this = &*self;
         this.scan.tails(this.tier, &positions, |position, tail| {
+            let is_dead = this.dead.is_whole(position);
             match tail {
-                Some(tail) => this.restore_segment(position, tail, &mut entries),
-                None => unreadable.push(position),
-            };
+                Some(tail) if is_dead && this.supersede(position, tail) => held.push(position),
+                Some(tail) if !is_dead => {
+                    this.restore_segment(position, tail, &mut entries);
+                    parse_deaths(tail.deaths).for_each(|death| kept.note(death));
+                }
+                None if !is_dead => unreadable.push(position),
+                _ => {}
+            }
         })?;
-        unreadable
-            .into_iter()
-            .for_each(|position| self.drop_segment(position));
+        self.drop_unreadable(unreadable)?;
+        self.held = held;
+        self.tell_again(&kept)
+    }
+
+    /// Takes what is older than the items of a segment that has died as a whole out of the index:
+    /// that it was superseded need not have been told when the segment's end was. True if there was
+    /// anything.
+    fn supersede(&self, position: usize, tail: Tail<'_>) -> bool {
+        if self.is_void(position) {
+            return false;
+        }
+        let mut change = 0;
+        for entry in parse_entries(tail.table.unwrap_or_default()) {
+            let chain = self.core.index.lock(entry.hash);
+            if let Some((place, before)) = self.older(&chain, entry.fingerprint) {
+                self.tier.kill(before);
+                chain.remove(place);
+                change -= 1;
+            }
+        }
+        self.count(change);
+        change < 0
+    }
+
+    /// The entry of an item, from a segment written earlier.
+    fn older<'i>(
+        &self,
+        chain: &LockedChain<'i>,
+        fingerprint: u64,
+    ) -> Option<(SlotPlace<'i>, Location)> {
+        chain.find(|location| {
+            location.is_on_device() && self.tier.has_fingerprint(location, fingerprint)
+        })
+    }
+
+    /// Notes the deaths of which no segment tells that is kept: those told by segments that have
+    /// died as a whole, which are held until these deaths are durable elsewhere, and those of which
+    /// only echoes are left.
+    fn tell_again(&mut self, kept: &Dead) -> io::Result<()> {
+        let mut orphans = none_dead(&self.scan);
+        let mut has_any = false;
+        let is_there = |(position, _): &(usize, Death)| !self.is_dropped[*position];
+        for (_, death) in self.dead.unknown_to(kept).filter(is_there) {
+            self.tier.deaths.carry(death);
+            orphans.note(death);
+            has_any = true;
+        }
+        if !has_any {
+            return Ok(());
+        }
+        let is_dead = |position: &usize| self.dead.is_whole(*position);
+        let positions: Vec<usize> = self.accepted().filter(is_dead).collect();
+        let mut held = Vec::new();
+        self.scan.tails(self.tier, &positions, |position, tail| {
+            let deaths = tail.map_or(&[][..], |tail| tail.deaths);
+            if parse_deaths(deaths).any(|death| orphans.knows(&death)) {
+                held.push(position);
+            }
+        })?;
+        self.held.append(&mut held);
         Ok(())
     }
 
@@ -55,7 +116,9 @@ impl Recovery<'_> {
 
     /// Has the index grow at once to what it will hold, instead of by every few items.
     fn make_room(&self, positions: &[usize]) {
-        let filled = positions.iter().filter(|&&one| !self.is_void(one));
+        let filled = positions
+            .iter()
+            .filter(|&&one| !self.is_void(one) && !self.dead.is_whole(one));
         let entries = filled.map(|&one| u64::from(self.dead.survivors(one)));
         self.core.index.grow_while_empty(entries.sum());
     }
@@ -110,10 +173,7 @@ impl Recovery<'_> {
             tier.slots.slot(entering.slot).add_live(bytes, expiry);
         }
         let chain = self.core.index.lock(entry.hash);
-        let older = chain.find(|location| {
-            location.is_on_device() && tier.has_fingerprint(location, entry.fingerprint)
-        });
-        match older {
+        match self.older(&chain, entry.fingerprint) {
             Some((place, before)) => {
                 tier.kill(before);
                 if is_wanted {

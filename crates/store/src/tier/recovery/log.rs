@@ -1,10 +1,10 @@
 //! Which segments count, and what becomes of the others.
 
-use super::Recovery;
-use crate::device::{BUFFER_ALIGNMENT, Buffer};
-use crate::tier::format::{Death, WHOLE_SEGMENT, parse_deaths};
+use super::claim::erase;
+use super::{Recovery, check_readable};
+use crate::tier::format::parse_deaths;
 use crate::tier::options::TierEventKind;
-use crate::tier::scan::verify_whole;
+use crate::tier::scan::{Segment, verify_whole};
 use std::io;
 
 impl Recovery<'_> {
@@ -14,8 +14,18 @@ impl Recovery<'_> {
     }
 
     pub(super) fn tell_damaged(&self, position: usize) {
+        self.tell_dropped(self.scan.segments[position].slot);
+    }
+
+    /// Tells of the slots that could not be read.
+    pub(super) fn tell_unreadable(&self) {
+        let unreadable = self.scan.unreadable.iter();
+        unreadable.for_each(|&slot| self.tell_dropped(slot));
+    }
+
+    fn tell_dropped(&self, slot: u32) {
         self.tier.counters.segments_dropped.add(1);
-        let device = self.tier.slots.device_of(self.scan.segments[position].slot);
+        let device = self.tier.slots.device_of(slot);
         let name = self.tier.devices[device].name();
         self.tier.events.tell(
             TierEventKind::SegmentsDropped,
@@ -61,39 +71,51 @@ impl Recovery<'_> {
         let floors = self.accepted().map(|one| header(one).flush_floor);
         self.floor = floors.fold(self.floor, u64::max);
         let (scan, dead) = (&self.scan, &mut self.dead);
-        scan.tails(self.tier, &positions, |_, tail| {
-            if let Some(tail) = tail {
+        let mut unreadable = Vec::new();
+        scan.tails(self.tier, &positions, |position, tail| match tail {
+            Some(tail) => {
                 let told = parse_deaths(tail.deaths).chain(parse_deaths(tail.echoes));
                 told.for_each(|death| dead.note(death));
             }
-        })
+            None => unreadable.push(position),
+        })?;
+        self.drop_unreadable(unreadable)
+    }
+
+    /// Drops segments whose tails cannot be read; of their deaths the segments behind them tell.
+    pub(super) fn drop_unreadable(&mut self, positions: Vec<usize>) -> io::Result<()> {
+        check_readable(positions.len())?;
+        positions
+            .into_iter()
+            .for_each(|position| self.drop_segment(position));
+        Ok(())
     }
 
     /// What was dropped must not look acceptable to a later recovery, for which what is written from now on vouches.
     /// The newest go first: at no moment is there a gap before something that would be accepted.
     pub(super) fn erase_dropped(&self) -> io::Result<()> {
-        let zeros = Buffer::new(BUFFER_ALIGNMENT);
-        for position in self.dropped().rev() {
-            let slot = self.scan.segments[position].slot;
-            let device = &self.tier.devices[self.tier.slots.device_of(slot)];
-            device.write_at(&zeros, self.tier.slots.offset_of(slot))?;
-        }
-        Ok(())
+        // In each slot of a run: where its write was torn, the dead segment that lay there before
+        // would be found again, while nobody tells of its death any more.
+        let dropped = self.dropped().rev().flat_map(|position| {
+            let Segment { slot, header } = &self.scan.segments[position];
+            (*slot..slot + header.slots).rev()
+        });
+        // What could not be read must not be there again at a later start, when much of it is out
+        // of date.
+        let unreadable = self.scan.unreadable.iter().copied();
+        erase(self.tier, dropped.chain(unreadable))
     }
 
-    /// What was dropped stays dead, and its slots are not used before that has been written down.
-    pub(super) fn hold_dropped(&self) {
+    /// Segments that have died as a whole, while this process has yet to tell what only they tell:
+    /// nothing is written over them before that is durable.
+    pub(super) fn hold_needed(&self) {
         let mut held = Vec::new();
-        for position in self.dropped() {
+        for &position in &self.held {
             let segment = &self.scan.segments[position];
-            self.tier.deaths.note(Death {
-                write_number: segment.header.write_number,
-                item: WHOLE_SEGMENT,
-            });
             if self.tier.slots.hold(segment.slot, segment.header.slots) {
                 held.push((segment.slot, segment.header.slots));
             }
         }
-        *self.tier.dropped.lock().expect("no holder panics") = held;
+        *self.tier.held.lock().expect("no holder panics") = held;
     }
 }

@@ -1,16 +1,14 @@
 //! Rebuilding the index from what is on the devices.
 
+mod claim;
 mod dead;
 mod items;
 mod log;
-mod superblocks;
-
-pub(crate) use superblocks::Found;
-pub(super) use superblocks::write_superblock;
 
 use super::Tier;
 use super::assembler::{Assembler, CLEANER_SLOTS};
 use super::flusher::Physical;
+use super::plan::TierPlan;
 use super::scan::Scan;
 use super::slots::SlotState;
 use crate::core::Core;
@@ -29,20 +27,42 @@ const SEQUENCE_JUMP: u64 = 1 << 20;
 ///
 /// # Errors
 /// The devices', where they cannot be read or written at all.
-pub(crate) fn recover(core: &Core, found: &Found) -> io::Result<(Physical, u64)> {
+pub(crate) fn recover(core: &Core, plan: &TierPlan) -> io::Result<(Physical, u64)> {
     let started = Instant::now();
     let tier = core.tier.as_ref().expect("a store with a tier");
-    let mut recovery = Recovery::begin(core, tier, found)?;
+    let mut recovery = Recovery::begin(core, tier, plan)?;
+    recovery.tell_unreadable();
     recovery.cut_log();
     recovery.collect_deaths()?;
     recovery.restore_items()?;
+    claim::make_found_durable(tier, plan)?;
+    claim::erase_behind_old_end(tier, plan)?;
+    claim::claim(tier, plan)?;
     recovery.erase_dropped()?;
     let outcome = recovery.finish();
-    found.claim(tier, core.flush.floor())?;
     let microseconds = started.elapsed().as_micros() as u64;
     tier.counters.recovery_us.set(microseconds);
     Ok(outcome)
 }
+
+/// Nobody in these segments is known to have died.
+fn none_dead(scan: &Scan) -> Dead {
+    let headers = scan.segments.iter().map(|segment| &segment.header);
+    Dead::none_of(headers.map(|header| (header.write_number, header.items)))
+}
+
+/// Places that cannot be read are lost; a device that cannot be read at all may be readable soon, and is not to be taken for empty.
+fn check_readable(unreadable: usize) -> io::Result<()> {
+    match unreadable <= UNREADABLE_MAX {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "{unreadable} segments cannot be read"
+        ))),
+    }
+}
+
+/// Segments that may be given up at a start, because they cannot be read.
+const UNREADABLE_MAX: usize = 16;
 
 struct Recovery<'c> {
     core: &'c Core,
@@ -56,20 +76,24 @@ struct Recovery<'c> {
     /// Up to which write number nothing is missing that matters.
     watermark: u64,
     dead: Dead,
+    /// Positions of segments that have died as a whole and are needed until what they tell has been
+    /// told again.
+    held: Vec<usize>,
 }
 
 impl Recovery<'_> {
-    fn begin<'c>(core: &'c Core, tier: &'c Tier, found: &Found) -> io::Result<Recovery<'c>> {
-        let scan = Scan::headers(tier, &found.devices())?;
-        let headers = scan.segments.iter().map(|segment| &segment.header);
-        let dead = Dead::none_of(headers.map(|header| (header.write_number, header.items)));
+    fn begin<'c>(core: &'c Core, tier: &'c Tier, plan: &TierPlan) -> io::Result<Recovery<'c>> {
+        let scan = Scan::headers(tier, &claim::slots_in_use(tier, plan))?;
+        check_readable(scan.unreadable.len())?;
+        let dead = none_dead(&scan);
         Ok(Recovery {
             core,
             tier,
             is_dropped: vec![false; scan.segments.len()],
-            floor: found.superblock.flush_floor,
-            watermark: scan.watermark().max(found.superblock.watermark),
+            floor: plan.superblock.flush_floor,
+            watermark: scan.watermark().max(plan.superblock.watermark),
             dead,
+            held: Vec::new(),
             scan,
         })
     }
@@ -77,7 +101,7 @@ impl Recovery<'_> {
     /// Numbers go on where they ended.
     fn finish(self) -> (Physical, u64) {
         let tier = self.tier;
-        self.hold_dropped();
+        self.hold_needed();
         self.release_some();
         let headers = || self.scan.segments.iter().map(|segment| &segment.header);
         let numbers = headers().map(|header| header.write_number);
@@ -103,8 +127,9 @@ impl Recovery<'_> {
             dead: HashSet::new(),
             of_slot: vec![0; self.tier.slots.count() as usize],
         };
-        for (position, segment) in self.scan.segments.iter().enumerate() {
-            if self.is_dropped[position] || self.dead.is_whole(position) {
+        for position in self.accepted() {
+            let segment = &self.scan.segments[position];
+            if self.dead.is_whole(position) {
                 physical.dead.insert(segment.header.write_number);
             }
             physical.numbers.insert(segment.header.write_number);

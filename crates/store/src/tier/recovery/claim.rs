@@ -1,0 +1,121 @@
+//! Writing down what a start has found out, so that a start which does not finish leaves things as they were.
+
+use crate::device::{BUFFER_ALIGNMENT, Buffer, Device, EDGE_BYTES};
+use crate::tier::Tier;
+use crate::tier::format::SUPERBLOCK_COPIES;
+use crate::tier::options::TierEventKind;
+use crate::tier::plan::{Seat, TierPlan};
+use crate::tier::scan::Scan;
+use crate::tier::superblocks::Failure;
+use std::io;
+
+/// The slots in which segments may lie, after those that hold superblocks.
+pub(super) fn slots_in_use(tier: &Tier, plan: &TierPlan) -> Vec<u32> {
+    let slots = plan.seats.iter().enumerate();
+    let slots = slots.flat_map(|(device, seat)| {
+        let all = tier.slots.of_device(device);
+        let end = match seat {
+            Seat::Member { bytes_before, .. } => all.end.min(end_of(tier, device, *bytes_before)),
+            Seat::New { .. } => all.start,
+        };
+        (all.start..end).skip(1)
+    });
+    slots.collect()
+}
+
+/// The first slot that a device of this size does not have.
+fn end_of(tier: &Tier, device: usize, bytes: u64) -> u32 {
+    tier.slots.of_device(device).start + (bytes / tier.slots.segment_bytes()) as u32
+}
+
+/// What lay at the end of a device that was smaller meanwhile does not count any more.
+pub(super) fn erase_behind_old_end(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
+    for (device, seat) in plan.seats.iter().enumerate() {
+        let Seat::Member { bytes_before, .. } = seat else {
+            continue;
+        };
+        let start = end_of(tier, device, *bytes_before);
+        let slots: Vec<u32> = (start..tier.slots.of_device(device).end).collect();
+        if !slots.is_empty() {
+            let found = Scan::headers(tier, &slots)?;
+            erase(tier, found.segments.iter().map(|segment| segment.slot))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes what lies in these slots look like nothing, durably.
+pub(super) fn erase(tier: &Tier, slots: impl Iterator<Item = u32>) -> io::Result<()> {
+    let zeros = Buffer::new(BUFFER_ALIGNMENT);
+    let mut written = vec![false; tier.devices.len()];
+    for slot in slots {
+        let device = tier.slots.device_of(slot);
+        tier.devices[device].write_at(&zeros, tier.slots.offset_of(slot))?;
+        written[device] = true;
+    }
+    let written = tier.devices.iter().zip(written);
+    written
+        .filter(|(_, is_written)| *is_written)
+        .try_for_each(|(device, _)| device.sync())
+}
+
+/// Makes durable what was found: the process that wrote it may have ended before it was, and from now on it counts.
+pub(super) fn make_found_durable(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
+    for (number, seat) in plan.seats.iter().enumerate() {
+        if matches!(seat, Seat::Member { .. }) {
+            tier.devices[number].sync()?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the superblocks up to date. Where nothing has changed since the last start, that is nothing.
+///
+/// Devices that are new get ready first, which changes nothing for the others. Then the first superblock with the new table of members that
+/// is written whole makes the change, for all of them.
+pub(super) fn claim(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
+    let seats = || plan.seats.iter().enumerate();
+    for (number, seat) in seats() {
+        if let Seat::New { is_wiped } = seat {
+            let device = tier.devices[number].as_ref();
+            if *is_wiped {
+                wipe(device)?;
+            }
+            tier.superblocks.announce(number, device)?;
+        }
+    }
+    let is_due = |(_, seat): &(usize, &Seat)| {
+        let is_current = matches!(seat, Seat::Member { is_current, .. } if *is_current);
+        plan.is_changed() || !is_current
+    };
+    let is_new = |seat: &Seat| matches!(seat, Seat::New { .. });
+    let members = seats().filter(|(_, seat)| !is_new(seat)).filter(is_due);
+    let new = seats().filter(|(_, seat)| is_new(seat));
+    let numbers: Vec<usize> = members.chain(new).map(|(number, _)| number).collect();
+    let tell = |number: usize, error: &io::Error| {
+        let name = tier.devices[number].name();
+        tier.events
+            .tell_error(TierEventKind::WriteFailed, &name, error);
+    };
+    let written = tier.superblocks.write_all(&tier.devices, &numbers, tell);
+    written.map_err(|Failure { device, error, .. }| {
+        let message = format!("{} cannot be written: {error}", tier.devices[device].name());
+        io::Error::new(error.kind(), message)
+    })
+}
+
+/// Takes the marks away by which others would know what lay there: they stand at the beginning and the end. The places of the superblocks
+/// are written anyway.
+fn wipe(device: &dyn Device) -> io::Result<()> {
+    let zeros = Buffer::new(EDGE_BYTES as usize);
+    let behind_superblocks = 2 * SUPERBLOCK_COPIES[1];
+    let bytes = device.bytes();
+    let edge = EDGE_BYTES.min(bytes);
+    for (start, end) in [
+        (behind_superblocks, edge),
+        ((bytes - edge).max(edge), bytes),
+    ] {
+        device.write_at(&zeros[..(end - start) as usize], start)?;
+    }
+    device.sync()
+}

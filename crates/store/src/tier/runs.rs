@@ -1,0 +1,167 @@
+//! Slots in a row, for values larger than a segment: cleaning leaves free slots wherever the sparsest segments lay, so where no row
+//! of them is long enough, what lies in the way moves elsewhere.
+
+use super::Tier;
+use super::assembler::Appended;
+use super::flusher::Flusher;
+use super::mover::Fate;
+use super::slots::SlotState;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// Segments moved out of the way before a pass ends: the writes come first.
+const MOVED_PER_TURN: usize = 4;
+/// Passes for one run, beside one for each of its slots, before it counts as impossible: what moves may take slots in the way of it.
+const PASSES_MIN: u32 = 16;
+
+/// How long nothing is moved for a run after that was in vain.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What those who want slots in a row and the flusher tell each other.
+#[derive(Default)]
+pub(super) struct RunsWanted {
+    /// Slots in a row that somebody found no place for; 0 where nobody did.
+    slots: AtomicU32,
+    /// Making room for such a run was in vain.
+    is_in_vain: AtomicBool,
+    /// Passes for it so far.
+    passes: AtomicU32,
+    /// When that ended in vain last.
+    ended_in_vain: Mutex<Option<Instant>>,
+}
+
+impl RunsWanted {
+    /// The longest run that is wanted; 0 for none.
+    pub fn slots(&self) -> u32 {
+        self.slots.load(Acquire)
+    }
+
+    /// One was found.
+    pub fn note_found(&self) {
+        self.end(false);
+    }
+
+    fn end(&self, is_in_vain: bool) {
+        if is_in_vain {
+            *self.ended_in_vain.lock().expect("no holder panics") = Some(Instant::now());
+        }
+        self.is_in_vain.store(is_in_vain, Release);
+        self.passes.store(0, Relaxed);
+        self.slots.store(0, Release);
+    }
+}
+
+impl RunsWanted {
+    /// Whether making room was in vain just now: moving the same items again would only wear the device.
+    fn was_in_vain_of_late(&self) -> bool {
+        let ended = self.ended_in_vain.lock().expect("no holder panics");
+        ended.is_some_and(|ended| ended.elapsed() < PAUSE)
+    }
+}
+
+impl Tier {
+    /// There are not `run` slots in a row to open: will there be?
+    pub(super) fn no_run(&self, run: u32) -> Appended {
+        if run < 2 {
+            return self.no_slot();
+        }
+        let was_in_vain = self.runs.is_in_vain.swap(false, AcqRel);
+        self.runs.slots.fetch_max(run, AcqRel);
+        match self.no_slot() {
+            Appended::Busy if was_in_vain => Appended::Full,
+            appended => appended,
+        }
+    }
+}
+
+impl Flusher {
+    /// Makes slots in a row free for somebody who found none, if that is possible.
+    pub(super) fn keep_run_free(&mut self) {
+        let tier = self.tier();
+        let run = tier.runs.slots();
+        if run == 0 {
+            return;
+        }
+        if tier.slots.has_run(run, tier.reserve()) {
+            tier.runs.end(false);
+            return tier.flusher.tell_progress();
+        }
+        if tier.runs.was_in_vain_of_late() {
+            tier.runs.is_in_vain.store(true, Release);
+            tier.runs.slots.store(0, Release);
+            return tier.flusher.tell_progress();
+        }
+        if self.awaits_slots() {
+            return;
+        }
+        let passes = tier.runs.passes.fetch_add(1, Relaxed);
+        let is_over = passes > run.saturating_add(PASSES_MIN);
+        // The segment that tells of deaths takes a slot, too: where slots are too few, one alone gains nothing.
+        let is_count_short = tier.slots.counts().0 < run.saturating_add(tier.reserve());
+        if !is_over && self.slots_untold() > u32::from(is_count_short) {
+            return self.write_deaths();
+        }
+        let in_the_way = self.in_the_way_of(run);
+        if in_the_way.is_empty() || is_over {
+            tier.runs.end(true);
+            return tier.flusher.tell_progress();
+        }
+        for slot in in_the_way.into_iter().take(MOVED_PER_TURN) {
+            self.tier().counters.segments_cleaned.add(1);
+            if !self.clean(slot, Fate::Keep) {
+                break;
+            }
+        }
+        self.tier().flusher.wake();
+    }
+
+    /// The segments in the stretch of `run` slots that is the cheapest to empty; of several the last, because what moves goes to the first
+    /// free slots.
+    fn in_the_way_of(&self, run: u32) -> Vec<u32> {
+        let slots = &self.tier().slots;
+        let run = run as usize;
+        let mut best: Option<(u64, u32)> = None;
+        for device in 0..self.tier().devices.len() {
+            let costs: Vec<Option<u64>> = slots
+                .of_device(device)
+                .map(|slot| self.cost_of(slot))
+                .collect();
+            let first = slots.of_device(device).start;
+            let (mut cost, mut length) = (0, 0);
+            for (number, one) in costs.iter().enumerate() {
+                let Some(one) = one else {
+                    (cost, length) = (0, 0);
+                    continue;
+                };
+                (cost, length) = (cost + one, length + 1);
+                if length > run {
+                    cost -= costs[number - run].unwrap_or_default();
+                }
+                if length >= run && best.is_none_or(|(least, _)| cost <= least) {
+                    best = Some((cost, first + (number + 1 - run) as u32));
+                }
+            }
+        }
+        let Some((_, first)) = best else {
+            return Vec::new();
+        };
+        let stretch = first..first + run as u32;
+        let is_written = |slot: &u32| slots.slot(*slot).state() == SlotState::Written;
+        stretch.filter(is_written).collect()
+    }
+
+    /// What emptying a slot costs, in bytes; none where it cannot be emptied now.
+    fn cost_of(&self, slot: u32) -> Option<u64> {
+        let slots = &self.tier().slots;
+        let state = slots.slot(slot);
+        match state.state() {
+            SlotState::Free | SlotState::Waiting => Some(0),
+            SlotState::Written if state.run() == 1 && self.is_settled(slot) => {
+                // Even an empty one has deaths to be told again.
+                Some(state.live_bytes() + slots.segment_bytes() / 16)
+            }
+            _ => None,
+        }
+    }
+}
