@@ -10,11 +10,14 @@ RUN_ARGS ?= --listen=127.0.0.1 --memory-limit=1024 --verbose
 # Seconds that each fuzz target gets in `make test`.
 FUZZ_SECONDS ?= 10
 
+# Seconds that each part of `make test-long` gets.
+LONG_SECONDS ?= 3600
+
 # A toolchain that rustup has just installed is found without a new login.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build test test-long test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +33,10 @@ test: deps-test ## Run every check and test; the same as continuous integration
 
 test-fabric-2: deps-test ## Test the fabric between two virtual machines
 	scripts/verbs-guest/test-pair
+
+test-long: deps-test ## Crash a store at every write and sync for LONG_SECONDS, and cut a machine's power 1,000 times
+	scripts/crash-points $(LONG_SECONDS)
+	scripts/power-loss --cuts 250
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release -p farcache-bench

@@ -42,6 +42,9 @@ test  busybox-static busybox
 test  cpio          cpio
 test  kmod          /sbin/modprobe
 test  iproute2      /sbin/ip
+test  fdisk         /sbin/sfdisk
+test  e2fsprogs     /sbin/mkfs.ext4
+test  xfsprogs      /sbin/mkfs.xfs
 test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 bench libucx0       library:libucp.so.0

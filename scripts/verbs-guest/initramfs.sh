@@ -100,8 +100,10 @@ make_initramfs() {
     cp "$repository/scripts/verbs-guest/init" "$guest_root/init"
     cp "$script" "$guest_root/guest/script"
     write_settings "$guest_root/guest/settings"
-    copy_verbs
-    copy_ucx
+    if [ "${guest_has_verbs:-yes}" = yes ]; then
+        copy_verbs
+        copy_ucx
+    fi
     for program in "$@"; do copy_program "$program"; done
     (cd "$guest_root" && find . | cpio --quiet -o -H newc) >"$target"
     rm -rf "$guest_root"

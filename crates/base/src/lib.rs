@@ -1,7 +1,8 @@
-//! What every layer shares: limits of the memcached protocol and the server's notion of time.
+//! What every layer shares: limits of the memcached protocol, the server's notion of time and when a thread may poll.
 //!
 //! Knows nothing of threads, files or networks.
 #![forbid(unsafe_code)]
 
 pub mod limits;
+pub mod polling;
 pub mod time;

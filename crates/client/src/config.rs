@@ -81,6 +81,9 @@ pub struct ClientConfig {
     /// How long connecting to a server may take, with all that belongs to it: 4 s, as in libmemcached. A machine that is
     /// busy takes more than one to open the fabric.
     pub connect_timeout: Duration,
+    /// How long a server that has taken the connection may say nothing before it can be used: no limit of its own. Opening the
+    /// fabric here does not count.
+    pub connect_answer_timeout: Option<Duration>,
     /// How long an operation may take, connecting included: 5 s. Operations end up to 10 ms later.
     pub timeout: Duration,
     /// After a failure, wait so long before connecting to that server again, doubled with every
@@ -117,6 +120,7 @@ impl Default for ClientConfig {
             tls: None,
             credentials: None,
             connect_timeout: Duration::from_secs(4),
+            connect_answer_timeout: None,
             timeout: Duration::from_secs(5),
             reconnect_delay_min: Duration::from_millis(50),
             reconnect_delay_max: Duration::from_secs(2),

@@ -1,6 +1,6 @@
 //! How an operation can fail.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Why an operation did not do what was asked. The distinctions are libmemcached's return codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,9 @@ pub enum Error {
     /// The server has failed lately and is not tried again yet
     /// (`MEMCACHED_SERVER_TEMPORARILY_DISABLED`). Nothing was sent.
     ServerDead,
-    /// The server could not be connected to; why (`MEMCACHED_CONNECTION_FAILURE`). Nothing was sent.
-    Connect(Box<str>),
+    /// The server could not be connected to; why (`MEMCACHED_CONNECTION_FAILURE`, or `MEMCACHED_TIMEOUT` where it did not
+    /// answer in time). Nothing was sent.
+    Connect(ConnectError),
     /// The connection ended before the answer; why (`MEMCACHED_CONNECTION_FAILURE`). Whether the
     /// operation was carried out is unknown.
     ConnectionLost(Box<str>),
@@ -56,6 +57,68 @@ pub enum Error {
     NoServers,
     /// The client's settings cannot work; why.
     Configuration(Box<str>),
+}
+
+/// Why a server could not be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectError {
+    /// How far the attempt came.
+    pub stage: ConnectStage,
+    /// The system's error number, where the system said why.
+    pub errno: Option<i32>,
+    reason: Box<str>,
+}
+
+/// How far an attempt to connect came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectStage {
+    /// The server's name has no address.
+    NoAddress,
+    /// No address took the connection.
+    Refused,
+    /// No address took the connection in time.
+    Unreachable,
+    /// The connection was made, and then ended before the server could be used.
+    Ended,
+    /// The connection was made, and the server did not answer in time.
+    Silent,
+}
+
+impl ConnectError {
+    pub(crate) fn new(stage: ConnectStage, reason: impl Into<Box<str>>) -> Self {
+        ConnectError {
+            stage,
+            errno: None,
+            reason: reason.into(),
+        }
+    }
+
+    /// What the system said.
+    pub(crate) fn of(stage: ConnectStage, error: &io::Error) -> Self {
+        ConnectError {
+            errno: error.raw_os_error(),
+            ..Self::new(stage, error.to_string())
+        }
+    }
+
+    /// Whether the server took the connection.
+    #[must_use]
+    pub fn was_reached(&self) -> bool {
+        matches!(self.stage, ConnectStage::Ended | ConnectStage::Silent)
+    }
+}
+
+/// A refusal for this reason.
+impl From<&str> for ConnectError {
+    fn from(reason: &str) -> Self {
+        Self::new(ConnectStage::Refused, reason)
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.reason)
+    }
 }
 
 impl Error {

@@ -71,7 +71,7 @@ pub use config::{
     parse_servers,
 };
 pub use connect::{ClientPort, Fabric, Ucx};
-pub use error::Error;
+pub use error::{ConnectError, ConnectStage, Error};
 pub use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use operation::{
     Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,

@@ -20,7 +20,8 @@ pub struct Offer {
 /// One thing that happened.
 #[derive(Debug)]
 pub enum Event<S, R> {
-    /// A message with all of its bytes.
+    /// A message with all of its bytes; one above the port's limits comes without its body
+    /// ([`Port::limit`](crate::Port::limit)).
     Message {
         /// Its frame; neither session nor key have been checked.
         frame: Frame,

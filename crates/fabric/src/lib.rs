@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`port`] | the interface that every network implements |
 //! | [`inbox`] | what a port hands over: messages, offers of large bodies, completions, losses |
+//! | [`limits`] | how long messages may be that come whole |
 //! | [`whole`] | messages that are handled while the network still has them |
 //! | [`frame`] | the fixed header in front of every message |
 //! | [`short`] | the short forms of a get that travels alone, and of its answer |
@@ -25,6 +26,7 @@ pub mod frame;
 pub mod grant;
 mod huge_pages;
 pub mod inbox;
+pub mod limits;
 pub mod memory;
 pub mod port;
 pub mod short;
@@ -37,6 +39,7 @@ pub use {
     frame::{Frame, Kind},
     grant::Grant,
     inbox::{Event, Inbox, Offer},
+    limits::Limits,
     port::{Arming, Payload, Peer, Port, SHARED_BYTES_MIN},
     whole::{Handler, Whole},
 };

@@ -4,6 +4,7 @@ use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
+use crate::limits::Limits;
 use crate::short::Get;
 use crate::whole::Handler;
 use stable_deref_trait::StableDeref;
@@ -92,7 +93,7 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     ///
     /// A sender that greeted is answered only after this, and only from here on does the port look at
     /// what the sender says of itself (over UCX its address, read by the lengths that stand in it): a
-    /// server binds whom it has let in, and closes everyone else.
+    /// server binds whom it has let in, and closes everyone else, without an answer.
     fn bind(&mut self, peer: Peer, session: u32, key: u64);
 
     /// Sends a message. It is on its way when this returns; a failure later is told as the loss of
@@ -110,6 +111,9 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
         let get = Get::new(0, opaque.to_be_bytes(), item_key);
         self.send(peer, Kind::Packets, 0, Payload::Packets(get.packet()));
     }
+
+    /// From now on, longer messages are not put together. Without this there is no limit.
+    fn limit(&mut self, _limits: Limits) {}
 
     /// Messages to this peer of which the network has not yet let go.
     fn unsent(&self, peer: Peer) -> usize;

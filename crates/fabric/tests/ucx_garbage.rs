@@ -63,7 +63,7 @@ fn send_garbage(stranger: &Stranger) -> usize {
     wrong_version[0] = 77;
     let large = vec![1; 1 << 20];
     let short_get = short_get(KEY, &[b'k'; 250]);
-    let cases: [(u16, &[u8], &[u8]); 18] = [
+    let cases: [(u16, &[u8], &[u8]); 19] = [
         (MESSAGE, b"", b""),
         (MESSAGE, b"too short", b"abc"),
         (MESSAGE, &wrong_version, b"abc"),
@@ -73,6 +73,7 @@ fn send_garbage(stranger: &Stranger) -> usize {
         (MESSAGE, &frame(Kind::Hello, 0, 3), b"abc"),
         (MESSAGE, &frame(Kind::Packets, 0, 7), &large),
         (GREETING, &frame(Kind::Hello, 0, 3), b"abc and no address"),
+        (GREETING, &frame(Kind::Hello, 0, 3), &large[..40 << 10]),
         (GREETING, &frame(Kind::Hello, 0, u32::MAX), b"abc"),
         (GREETING, b"", b""),
         (SHORT_GET, b"", b""),

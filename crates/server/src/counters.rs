@@ -81,6 +81,8 @@ counters! {
     get_aborted_extstore,
     /// Connections closed because their clients kept memory that others' reads waited for.
     get_stalled_kicks,
+    /// Connections closed because what their clients did not read kept memory that was needed.
+    stalled_kicks,
     /// Deletes of absent keys.
     delete_misses,
     /// Deletes that removed an item.

@@ -3,7 +3,7 @@
 
 use clap::Parser;
 use farcache_server::options::{Options, status_of};
-use farcache_server::start;
+use farcache_server::{check, start};
 use std::process::ExitCode;
 
 /// What `-i` prints.
@@ -17,6 +17,9 @@ fn main() -> ExitCode {
     if options.license {
         print!("{LICENCE}");
         return ExitCode::SUCCESS;
+    }
+    if !options.check_ssd.is_empty() {
+        return ExitCode::from(check::run(&options, &mut std::io::stdout()));
     }
     match start::run(&options) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,31 +7,6 @@ use std::ffi::CString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Descriptors beside those of connections: listeners, epoll, log and the like.
-const DESCRIPTORS_RESERVED: u64 = 64;
-
-/// Allows as many open files as `connections` need.
-///
-/// # Errors
-/// The hard limit is lower and cannot be raised.
-pub fn raise_open_files(connections: usize) -> io::Result<()> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    let least = connections as u64;
-    let wanted = least + DESCRIPTORS_RESERVED;
-    if soft >= wanted {
-        return Ok(());
-    }
-    if setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)).is_ok() {
-        return Ok(());
-    }
-    if hard >= least {
-        return Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?);
-    }
-    let message =
-        format!("cannot open {wanted} files: start as root or choose fewer connections (-c)");
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
-}
-
 /// Allows core files as large as the hard limit (`-r`).
 ///
 /// # Errors
@@ -164,12 +139,6 @@ mod tests {
         assert_eq!(text.trim().parse(), Ok(std::process::id()));
         drop(file);
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn more_files_than_the_system_has_are_refused() {
-        assert!(raise_open_files(1).is_ok());
-        assert!(raise_open_files(usize::MAX / 2).is_err());
     }
 
     #[test]

@@ -96,6 +96,16 @@ pub struct DeviceSettings {
     pub bytes: Option<u64>,
 }
 
+/// Name of the file that is made in a directory that is given as a device.
+pub const DEVICE_FILE_NAME: &str = "farcache.ssd";
+
+impl DeviceSettings {
+    /// Whether the path names this device, or the file in it where it is a directory.
+    pub fn is_at(&self, path: &std::path::Path) -> bool {
+        self.path == path || self.path.join(DEVICE_FILE_NAME) == path
+    }
+}
+
 /// Settings that sessions and workers read.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -149,6 +159,9 @@ pub struct Settings {
     pub io_uring: IoUringMode,
     /// Whether clients may come over the fabric (`--fabric`).
     pub fabric: FabricMode,
+    /// Whether clients with TLS may come over the fabric, which does not encrypt
+    /// (`--fabric-with-tls`).
+    pub fabric_with_tls: bool,
     /// Whether large pages were asked for (`-L`).
     pub large_pages: bool,
     /// Whether SASL authentication is required (`-S`).
@@ -161,6 +174,10 @@ pub struct Settings {
     pub watcher_buffer_bytes: usize,
     /// Devices to which items go that leave memory (`--ssd`, `-o ext_path`, `-e`); none: they are dropped.
     pub devices: Vec<DeviceSettings>,
+    /// Those of them that may be formatted although they hold something (`--ssd-format`), as given.
+    pub devices_to_format: Vec<PathBuf>,
+    /// Whether devices may be missing that were used with these (`--ssd-allow-missing`).
+    pub allow_missing_devices: bool,
     /// When a store operation may be answered (`--durability`).
     pub durability: Durability,
     /// Slab growth factor as given (`-f`): reported, not used.
@@ -171,6 +188,16 @@ pub struct Settings {
     pub hash_algorithm: String,
     /// Hash power as given (`-o hashpower`): reported, not used.
     pub hash_power: u32,
+}
+
+impl Settings {
+    /// Whether there is a fabric: with TLS, only where the operator trusts its network.
+    pub fn fabric_mode(&self) -> FabricMode {
+        match self.tls {
+            Some(_) if !self.fabric_with_tls => FabricMode::Off,
+            _ => self.fabric,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -201,12 +228,15 @@ impl Default for Settings {
             poll_us: 50,
             io_uring: IoUringMode::default(),
             fabric: FabricMode::Off,
+            fabric_with_tls: false,
             large_pages: false,
             sasl: false,
             auth_file: None,
             tls: None,
             watcher_buffer_bytes: 256 << 10,
             devices: Vec::new(),
+            devices_to_format: Vec::new(),
+            allow_missing_devices: false,
             durability: Durability::default(),
             growth_factor: 1.25,
             chunk_bytes: 48,

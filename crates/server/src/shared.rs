@@ -6,10 +6,12 @@ use crate::fabric::registry::Registry;
 use crate::logging;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
+use crate::panics;
 use crate::session::ArrivingLimit;
 use crate::session::auth::Auth;
 use crate::session::stats::Detail;
 use crate::settings::Settings;
+use crate::test_clock::TestClock;
 use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
 use farcache_store::{Store, StoreStats};
@@ -79,6 +81,8 @@ pub struct Shared {
     pub watch: Arc<Hub>,
     /// The instant of [`START`].
     pub started: Instant,
+    /// Moves the time in tests.
+    pub test_clock: TestClock,
     /// Unix time of the server's epoch, in seconds.
     pub epoch_unix: i64,
     /// The fabric, where there is one; set before the workers begin.
@@ -114,6 +118,7 @@ impl Shared {
             tls: None,
             latencies: Vec::new(),
             started: epoch.started,
+            test_clock: TestClock::default(),
             epoch_unix: epoch.unix,
             fabric: OnceLock::new(),
         }
@@ -135,11 +140,16 @@ impl Shared {
 
     /// The server's time at an instant.
     pub fn clock_at(&self, instant: Instant) -> Clock {
-        let seconds = instant.saturating_duration_since(self.started).as_secs();
+        let seconds = self.test_clock.shown(self.real_seconds(instant));
         Clock {
             now: START.saturating_add(seconds as u32),
             epoch_unix: self.epoch_unix,
         }
+    }
+
+    /// Seconds from the start to an instant.
+    pub fn real_seconds(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.started).as_secs()
     }
 
     /// The server's time now.
@@ -149,6 +159,12 @@ impl Shared {
 
     /// Reads certificates and users anew; what cannot be read stays as it was.
     pub fn reload(&self) {
+        if panics::contain(|| self.try_reload()).is_none() {
+            tracing::error!("reading certificates and users anew has failed");
+        }
+    }
+
+    fn try_reload(&self) {
         if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
             tracing::error!(%error, "the old certificates stay in use");
         }

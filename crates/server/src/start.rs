@@ -1,12 +1,14 @@
 //! From the command line to a running server, in the order that privileges and forks demand.
 
 use crate::connections::Address;
+use crate::descriptors;
 use crate::fabric;
 use crate::logging;
 use crate::metrics::Endpoint;
 use crate::net::listen::{self, Listener};
 use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
+use crate::panics;
 use crate::process::{self, Identity, OwnedFile};
 use crate::server::Server;
 use crate::session::auth::Auth;
@@ -50,10 +52,10 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     let mut plan = options.plan()?;
     let identity = find_identity(options)?;
     logging::start(options.log_format, options.verbose);
-    end_on_panic();
+    panics::end_process_on_panic();
     report(options, &plan);
     let fail = |error: io::Error| system_failure(&error);
-    process::raise_open_files(plan.settings.connections_max).map_err(fail)?;
+    descriptors::prepare(&mut plan, options.metrics.is_some()).map_err(fail)?;
     if options.core_dumps {
         process::raise_core_file().map_err(fail)?;
     }
@@ -86,7 +88,7 @@ struct Opened {
     devices: Devices,
 }
 
-fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io::Result<()> {
+fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) -> io::Result<()> {
     let _pid_file = options
         .pid_file
         .as_deref()
@@ -94,7 +96,7 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io:
         .transpose()?;
     let signals = Signals::take_over()?;
     // The store has threads.
-    let network = fabric::open::find(plan.settings.fabric)?;
+    let network = fabric::open::find(&plan.settings)?;
     let epoch = Epoch::now();
     let store = tier::open_store(
         store_config(&plan),
@@ -121,11 +123,17 @@ fn serve(options: &Options, plan: Plan, sockets: Sockets, opened: Opened) -> io:
     shared.sizes_on.store(plan.track_sizes, Relaxed);
     let fabric = fabric::open::open(&shared, network)?;
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric)?;
-    announce(options, &shared, &sockets)?;
     let metrics = sockets
         .metrics
-        .map(|listener| Endpoint::start(listener, shared))
+        .as_ref()
+        .map(|listener| Endpoint::start(listener.try_clone()?, Arc::clone(&shared)))
         .transpose()?;
+    let sessions_max = descriptors::check(&shared.settings, metrics.is_some())?;
+    if let Some(fabric) = shared.fabric.get() {
+        fabric.sessions_max.store(sessions_max, Relaxed);
+    }
+    announce(options, &shared, &sockets)?;
+    drop((sockets.metrics.take(), shared));
     let event_log = EventLog::start(&store)?;
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
@@ -154,16 +162,6 @@ fn load_users(settings: &Settings) -> io::Result<()> {
     })
 }
 
-/// A thread that fails would leave its clients without answers: the whole process ends instead,
-/// for its supervisor to start it anew.
-fn end_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        std::process::abort();
-    }));
-}
-
 fn find_identity(options: &Options) -> Result<Option<Identity>, Refusal> {
     let Some(name) = options.user.as_deref().filter(|_| process::is_root()) else {
         return Ok(None);
@@ -178,6 +176,9 @@ fn find_identity(options: &Options) -> Result<Option<Identity>, Refusal> {
 fn report(options: &Options, plan: &Plan) {
     if process::is_root() && options.user.is_none() {
         tracing::warn!("running as root; choose a user with -u");
+    }
+    if !plan.tcp && !plan.udp && plan.settings.unix_socket.is_none() {
+        tracing::warn!("no client can connect: TCP is off (-p 0), and there is nothing else");
     }
     for option in &plan.not_applicable {
         tracing::warn!(option, "accepted, but not applicable to this server");
@@ -263,7 +264,8 @@ fn announce(options: &Options, shared: &Shared, sockets: &Sockets) -> io::Result
     if let Some(path) = &options.port_file {
         process::write_whole(path, &format!("{}\n", shared.settings.tcp_port))?;
     }
-    if let Some(path) = std::env::var_os(PORT_FILE_VARIABLE) {
+    let port_lines_file = std::env::var_os(PORT_FILE_VARIABLE);
+    if let Some(path) = port_lines_file.filter(|_| shared.settings.unix_socket.is_none()) {
         process::write_whole(path.as_ref(), &port_lines(sockets)?)?;
     }
     Ok(())

@@ -1,28 +1,21 @@
 //! The SSD tier from the operator's side: its devices are opened before anything else can go wrong, its store
 //! is recovered at the start and written out at the end, and what happens to it is logged.
 
-use crate::settings::{DeviceSettings, Settings};
+use crate::panics;
+use crate::settings::{DEVICE_FILE_NAME, DeviceSettings, Settings};
 use farcache_store::{
-    Device, FileDevice, Store, StoreConfig, TierConfig, TierEvent, TierEventKind,
+    Device, FileDevice, Store, StoreConfig, TierConfig, TierEvent, TierEventKind, TierPlan,
+    TierRefusal,
 };
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Name of the file that is made in a directory.
-const FILE_NAME: &str = "farcache.ssd";
-
 /// Size of a file that is made without a size being given, in sizes of the memory.
 const NEW_FILE_PER_MEMORY: u64 = 4;
-
-/// What the beginning of a device is looked at for: its superblock's copies, each with this magic.
-/// Source: `docs/design/tier.md`.
-const SUPERBLOCK_COPY_BYTES: usize = 4096;
-const MAGIC: &[u8] = b"FARCSSD\0";
 
 /// How long an orderly stop writes out what is in memory, at most. What is not durable then is lost.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(90);
@@ -44,8 +37,14 @@ pub type Devices = Vec<Arc<dyn Device>>;
 pub fn open_devices(settings: &Settings) -> io::Result<Devices> {
     let open = |device: &DeviceSettings| {
         let path = file_of(&device.path);
-        open_device(&path, device.bytes, settings.memory_bytes).map_err(|error| {
-            let message = format!("cannot use {} for the SSD tier: {error}", path.display());
+        let opened = open_device(&path, device, settings);
+        opened.map_err(|error| {
+            let path = path.display();
+            let hint = match error.kind() {
+                io::ErrorKind::AlreadyExists => hint_to_format(&path.to_string()),
+                _ => String::new(),
+            };
+            let message = format!("cannot use {path} for the SSD tier: {error}{hint}");
             io::Error::new(error.kind(), message)
         })
     };
@@ -55,31 +54,47 @@ pub fn open_devices(settings: &Settings) -> io::Result<Devices> {
 /// What is given, or the file in the directory that is given.
 fn file_of(path: &Path) -> PathBuf {
     match path.is_dir() {
-        true => path.join(FILE_NAME),
+        true => path.join(DEVICE_FILE_NAME),
         false => path.to_owned(),
     }
 }
 
-fn open_device(path: &Path, bytes: Option<u64>, memory_bytes: u64) -> io::Result<Arc<dyn Device>> {
+/// What to do where a device is not blank.
+fn hint_to_format(device: &str) -> String {
+    format!("; --ssd-format={device} lets the server overwrite what is there")
+}
+
+/// Whether a device may be formatted although it holds something.
+fn may_format(device: &DeviceSettings, settings: &Settings) -> bool {
+    let mut permitted = settings.devices_to_format.iter();
+    permitted.any(|path| device.is_at(path))
+}
+
+fn open_device(
+    path: &Path,
+    device: &DeviceSettings,
+    settings: &Settings,
+) -> io::Result<Arc<dyn Device>> {
     let is_new = match std::fs::metadata(path) {
         Ok(metadata) => metadata.is_file() && metadata.len() == 0,
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => return Err(error),
     };
-    if !is_new && !may_be_used(path)? {
-        let message = "it holds something else; clear it first if it may be overwritten";
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-    }
-    let bytes = bytes.or(is_new.then_some(memory_bytes.saturating_mul(NEW_FILE_PER_MEMORY)));
-    Ok(Arc::new(open_when_free(path, bytes)?))
+    let default = settings.memory_bytes.saturating_mul(NEW_FILE_PER_MEMORY);
+    let bytes = device.bytes.or(is_new.then_some(default));
+    let open = match may_format(device, settings) {
+        true => FileDevice::open_any,
+        false => FileDevice::open,
+    };
+    Ok(Arc::new(open_when_free(|| open(path, bytes))?))
 }
 
 /// Opens a device; waits a little for a process that has just ended to let go of it, which the kernel does
 /// only when the transfers under way have ended.
-fn open_when_free(path: &Path, bytes: Option<u64>) -> io::Result<FileDevice> {
+fn open_when_free(open: impl Fn() -> io::Result<FileDevice>) -> io::Result<FileDevice> {
     let deadline = Instant::now() + BUSY_TIME_MAX;
     loop {
-        match FileDevice::open(path, bytes) {
+        match open() {
             Err(error)
                 if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline =>
             {
@@ -90,21 +105,10 @@ fn open_when_free(path: &Path, bytes: Option<u64>) -> io::Result<FileDevice> {
     }
 }
 
-/// Whether a device is blank, or holds a tier already.
-fn may_be_used(path: &Path) -> io::Result<bool> {
-    let mut beginning = Vec::new();
-    File::open(path)?
-        .take(2 * SUPERBLOCK_COPY_BYTES as u64)
-        .read_to_end(&mut beginning)?;
-    let is_blank = beginning.iter().all(|byte| *byte == 0);
-    let mut copies = beginning.chunks(SUPERBLOCK_COPY_BYTES);
-    Ok(is_blank || copies.any(|copy| copy.starts_with(MAGIC)))
-}
-
 /// Makes the store; what is on the devices is there again.
 ///
 /// # Errors
-/// The store's.
+/// The store's, with the option that permits what would have to be done.
 pub fn open_store(
     config: StoreConfig,
     devices: Devices,
@@ -114,14 +118,33 @@ pub fn open_store(
     if devices.is_empty() {
         return Store::new(config);
     }
+    let is_permitted = |number: &usize| may_format(&settings.devices[*number], settings);
     let tier = TierConfig {
+        may_format: (0..devices.len()).filter(is_permitted).collect(),
+        allow_missing: settings.allow_missing_devices,
         durability: settings.durability,
         epoch_unix,
         ..TierConfig::new(devices)
     };
-    let store = Store::open(config, tier)?;
+    let plan = TierPlan::make(tier).map_err(with_hint)?;
+    // Before anything is overwritten.
+    plan.events().iter().for_each(log_event);
+    let store = Store::open_planned(config, &plan)?;
     log_recovery(&store);
     Ok(store)
+}
+
+/// Names the option that permits what was refused.
+fn with_hint(error: io::Error) -> io::Error {
+    let refusal = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let hint = match refusal {
+        Some(TierRefusal::Device { device, .. }) => hint_to_format(device),
+        Some(TierRefusal::Missing { .. } | TierRefusal::Shrunk { .. }) => {
+            "; --ssd-allow-missing lets the server go on without that".to_owned()
+        }
+        None => String::new(),
+    };
+    io::Error::new(error.kind(), format!("SSD tier: {error}{hint}"))
 }
 
 fn log_recovery(store: &Store) {
@@ -177,7 +200,17 @@ fn items_lost(store: &Store, evicted_before: u64, items_on_device: u64) -> u64 {
 }
 
 fn log_events(store: &Store) {
-    store.take_tier_events().iter().for_each(log_event);
+    let events = store.take_tier_events();
+    events.iter().for_each(log_event);
+    let mut kinds = events.iter().map(|event| event.kind);
+    let has_lost_one = kinds.any(|kind| kind == TierEventKind::OutOfService);
+    let stats = store.tier_stats().filter(|_| has_lost_one);
+    if stats.is_some_and(|stats| stats.device_bytes == 0) {
+        tracing::error!(
+            "no SSD is left in service: nothing that is stored from now on survives the end of the server, and with \
+             --durability sync every change is answered with an error"
+        );
+    }
 }
 
 fn log_event(event: &TierEvent) {
@@ -187,7 +220,16 @@ fn log_event(event: &TierEvent) {
         detail,
     } = event;
     match kind {
-        TierEventKind::Formatted => tracing::info!(%device, %detail, "SSD formatted"),
+        TierEventKind::Formatted => tracing::info!(%device, %detail, "the SSD is formatted"),
+        TierEventKind::Overwritten => {
+            tracing::warn!(%device, %detail, "the SSD is formatted, as --ssd-format says; what it held is lost");
+        }
+        TierEventKind::LeftAside => {
+            tracing::warn!(%device, %detail, "the SSD is left aside, as it is; --ssd-format uses it anew");
+        }
+        TierEventKind::Missing => {
+            tracing::warn!(%device, %detail, "going on without that, as --ssd-allow-missing says");
+        }
         TierEventKind::SegmentsDropped => {
             tracing::warn!(%device, %detail, "torn or damaged segments dropped from the SSD");
         }
@@ -223,7 +265,7 @@ impl EventLog {
             .name("tier-log".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(LOG_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    log_events(&store);
+                    panics::contain(|| log_events(&store));
                 }
             })?;
         Ok(Some(EventLog { stop, thread }))
@@ -232,7 +274,7 @@ impl EventLog {
     /// Ends it.
     pub fn stop(self) {
         drop(self.stop);
-        // A panic there has ended the process.
+        // A panic there has been contained.
         let _ = self.thread.join();
     }
 }
@@ -257,7 +299,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let devices = open_devices(&settings(directory.path(), None)).expect("opened");
         assert_eq!(devices[0].bytes(), 32 << 20);
-        assert!(directory.path().join(FILE_NAME).is_file());
+        assert!(directory.path().join(DEVICE_FILE_NAME).is_file());
     }
 
     #[test]
@@ -280,10 +322,75 @@ mod tests {
         let error = open_devices(&settings(&path, Some(20 << 20))).err();
         let message = error.expect("refused").to_string();
         assert!(
-            message.contains("letters") && message.contains("something else"),
+            message.contains("it holds data")
+                && message.contains("--ssd-format=")
+                && message.contains("letters"),
             "{message}"
         );
         assert_eq!(std::fs::read(&path).expect("there"), b"Dear reader");
+    }
+
+    fn store_config(settings: &Settings) -> StoreConfig {
+        StoreConfig {
+            memory_bytes: settings.memory_bytes,
+            segment_bytes: StoreConfig::segment_bytes_for(settings.memory_bytes),
+            ..StoreConfig::default()
+        }
+    }
+
+    #[test]
+    fn what_may_be_overwritten_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("letters");
+        std::fs::write(&path, b"Dear reader").expect("written");
+        let settings = Settings {
+            devices_to_format: vec![path.clone()],
+            ..settings(&path, Some(20 << 20))
+        };
+        let open = || {
+            let devices = open_devices(&settings).expect("opened");
+            open_store(store_config(&settings), devices, &settings, 0).expect("a store")
+        };
+        let options = farcache_store::SetOptions::default();
+        let store = open();
+        let stored = store.handle().set(b"key", b"value", &options);
+        stored.expect("room");
+        write_out(&store);
+        drop(store);
+        // It belongs to the store now, and is kept.
+        assert_eq!(open().tier_stats().expect("a tier").items_recovered, 1);
+    }
+
+    #[test]
+    fn a_missing_device_is_told_with_the_option_that_allows_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let two = ["a", "b"].map(|name| DeviceSettings {
+            path: directory.path().join(name),
+            bytes: Some(20 << 20),
+        });
+        let mut settings = settings(directory.path(), None);
+        let open = |settings: &Settings| {
+            let devices = open_devices(settings).expect("opened");
+            open_store(store_config(settings), devices, settings, 0)
+        };
+        settings.devices = two.to_vec();
+        drop(open(&settings).expect("a store"));
+        settings.devices = two[..1].to_vec();
+        let message = open(&settings).err().expect("refused").to_string();
+        assert!(
+            message.contains("1 of the 2 devices") && message.contains("--ssd-allow-missing"),
+            "{message}"
+        );
+        settings.allow_missing_devices = true;
+        drop(open(&settings).expect("a store"));
+        // It fell behind, and the other one goes on.
+        settings.devices = two.to_vec();
+        let store = open(&settings).expect("a store");
+        assert_eq!(store.tier_stats().expect("a tier").devices_failed, 1);
+        drop(store);
+        settings.devices = two[1..].to_vec();
+        settings.allow_missing_devices = false;
+        assert!(open(&settings).is_err(), "the other one is missing");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod support;
 
 use rustix::process::Signal;
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use support::{Server, command, wait_for};
 
 #[test]
@@ -101,7 +101,7 @@ fn wrong_options_are_refused_with_a_message() {
             "/no/such/directory/socket",
         ),
     ] {
-        let output = command(&["-p", "0", "-l", "127.0.0.1"])
+        let output = command(&["-p", "-1", "-l", "127.0.0.1"])
             .args(arguments)
             .stderr(Stdio::piped())
             .output()
@@ -176,7 +176,7 @@ fn ports_and_process_number_are_written() {
 fn a_daemon_outlives_the_command_that_started_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let (pid_file, port_file) = (directory.path().join("pid"), directory.path().join("port"));
-    let status = command(&["-d", "-p", "0", "-l", "127.0.0.1", "-u", "root", "-P"])
+    let status = command(&["-d", "-p", "-1", "-l", "127.0.0.1", "-u", "root", "-P"])
         .arg(&pid_file)
         .arg("--port-file")
         .arg(&port_file)
@@ -226,6 +226,70 @@ fn metrics_are_served() {
         wanted.iter().all(is_there).then_some(())
     });
     assert!(page("/elsewhere").starts_with("HTTP/1.0 404"));
+}
+
+/// A command that runs the server where no more files than these may be open, whoever runs it.
+fn with_open_files(most: usize, arguments: &[&str]) -> Command {
+    let script = format!("ulimit -n {most} && exec \"$0\" \"$@\"");
+    let shell = ["sh", "-c", &script, env!("CARGO_BIN_EXE_farcached")];
+    let mut command = match rustix::process::geteuid().is_root() {
+        // Root could raise the limit.
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"]);
+            command.args(shell);
+            command
+        }
+        false => {
+            let mut command = Command::new(shell[0]);
+            command.args(&shell[1..]);
+            command
+        }
+    };
+    command.args(["-l", "127.0.0.1", "-p", "-1", "-u", "root", "-t", "2"]);
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn connections_for_which_there_are_no_descriptors_are_refused_at_the_start() {
+    let output = with_open_files(200, &["-c", "200", "--fabric", "off"])
+        .output()
+        .expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(71), "{message}");
+    for named in ["200 for connections", "allows 200", "-c"] {
+        assert!(message.contains(named), "{named}: {message}");
+    }
+}
+
+#[test]
+fn without_a_choice_as_many_connections_are_served_as_there_are_descriptors_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let port_file = directory.path().join("port");
+    let child = with_open_files(200, &["--metrics", "127.0.0.1:0", "--port-file"])
+        .arg(&port_file)
+        .stderr(std::fs::File::create(directory.path().join("log")).expect("a log"))
+        .spawn()
+        .expect("it starts");
+    let mut server = Server {
+        child,
+        directory,
+        port: 0,
+    };
+    let port = wait_for("its port", || std::fs::read_to_string(&port_file).ok());
+    server.port = port.trim().parse().expect("a port");
+    let mut first = server.connect();
+    let most = first.stat("max_connections");
+    assert!((50..200).contains(&most), "{most}:\n{}", server.log());
+    assert!(server.log().contains("fewer are served"));
+    let mut others: Vec<_> = (1..most).map(|_| server.connect()).collect();
+    for client in &mut others {
+        assert!(client.ask("version").is_some());
+    }
+    let refusal = "ERROR Too many open connections";
+    assert_eq!(server.connect().line().as_deref(), Some(refusal));
+    assert!(server.descriptors() <= 200);
 }
 
 #[test]

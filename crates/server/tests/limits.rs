@@ -136,6 +136,34 @@ fn clients_that_announce_values_and_send_none_leave_room_for_others() {
     other.exercise();
 }
 
+/// A value that arrives keeps its segment from being emptied, however short it is.
+#[test]
+fn half_sent_values_leave_room_for_others() {
+    let server = Server::start(&["-m", "64", "-t", "1", "-c", "2000"]);
+    let mut other = server.connect();
+    let value = [b'x'; 16_000];
+    let mut waiting = Vec::new();
+    for number in 0..400 {
+        let mut client = server.connect();
+        client.send(format!("set half{number} 0 0 17000\r\n").as_bytes());
+        client.send(&[b'y'; 8000]);
+        waiting.push(client);
+        // More than a segment holds, so that each would arrive in one of its own.
+        for filler in 0..20 {
+            other.set(&format!("key{number}-{filler}"), &value);
+        }
+    }
+    assert_eq!(other.get("key399-19").as_deref(), Some(&value[..]));
+    assert_eq!(other.stat("store_no_memory"), 0);
+    for (number, client) in waiting.iter_mut().enumerate() {
+        client.send(&[b'y'; 9000]);
+        client.send(b"\r\n");
+        assert_eq!(client.line().as_deref(), Some("STORED"));
+        let key = format!("half{number}");
+        assert_eq!(other.get(&key).as_deref(), Some(&[b'y'; 17_000][..]));
+    }
+}
+
 #[test]
 fn a_thousand_connections_leave_no_descriptor_behind() {
     let server = Server::start(&["-c", "2000"]);

@@ -21,7 +21,7 @@ const READ: usize = 2_000;
 fn tiered() -> (Server, TempDir) {
     let directory = tempfile::tempdir().expect("a directory");
     let device = format!("{}:256m", directory.path().join("device").display());
-    let place = ["-l", "127.0.0.1", "-p", "0", "-t", "1"];
+    let place = ["-l", "127.0.0.1", "-p", "-1", "-t", "1"];
     let server = Server::start_at(&place, &["-m", "64", "--ssd", &device]);
     let mut client = server.connect();
     let all: Vec<usize> = (0..ITEMS).collect();
@@ -32,6 +32,47 @@ fn tiered() -> (Server, TempDir) {
         }
     }
     (server, directory)
+}
+
+/// What a server says that does not start with these arguments.
+fn refusal(arguments: &[&str]) -> String {
+    let place = ["-l", "127.0.0.1", "-p", "0", "-u", "root"];
+    let output = support::command(&place)
+        .args(arguments)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn a_disk_of_somebody_else_is_overwritten_only_with_permission_and_a_warning() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("disk");
+    let file = std::fs::File::create(&path).expect("a file");
+    file.set_len(64 << 20).expect("room");
+    // A btrfs, by the magic number of its superblock.
+    std::os::unix::fs::FileExt::write_all_at(&file, b"_BHRfS_M", 0x10040).expect("written");
+    let before = std::fs::read(&path).expect("there");
+    let path = path.to_str().expect("text");
+    let message = refusal(&["--ssd", path]);
+    let option = format!("--ssd-format={path}");
+    assert!(
+        message.contains("it holds ") && message.contains(&option),
+        "{message}"
+    );
+    assert!(std::fs::read(path).expect("there") == before);
+    let server = Server::start(&["-m", "16", "--ssd", path, &option]);
+    let log = server.log();
+    assert!(
+        log.contains("WARN") && log.contains("is formatted"),
+        "{log}"
+    );
+    drop(server);
+    // From now on it is the server's own.
+    let log = Server::start(&["-m", "16", "--ssd", path, &option]).log();
+    assert!(!log.contains("is formatted"), "{log}");
 }
 
 fn value(number: usize) -> Vec<u8> {
@@ -163,7 +204,7 @@ fn large(number: usize) -> Vec<u8> {
 fn tiered_large() -> (Server, TempDir) {
     let directory = tempfile::tempdir().expect("a directory");
     let device = format!("{}:512m", directory.path().join("device").display());
-    let place = ["-l", "127.0.0.1", "-p", "0", "-t", "1"];
+    let place = ["-l", "127.0.0.1", "-p", "-1", "-t", "1"];
     let server = Server::start_at(&place, &["-m", "64", "-I", "3m", "--ssd", &device]);
     let mut client = server.connect();
     (0..LARGE_ITEMS).for_each(|number| client.set(&format!("key{number}"), &large(number)));

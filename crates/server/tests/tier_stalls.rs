@@ -26,7 +26,7 @@ fn key(number: usize) -> String {
 fn tiered(workers: &str) -> (Server, TempDir) {
     let directory = tempfile::tempdir().expect("a directory");
     let device = format!("{}:400m", directory.path().join("device").display());
-    let place = ["-l", "127.0.0.1", "-p", "0", "-t", workers];
+    let place = ["-l", "127.0.0.1", "-p", "-1", "-t", workers];
     let server = Server::start_at(&place, &["-m", "64", "-I", "12m", "--ssd", &device]);
     let mut client = server.connect();
     (0..ITEMS).for_each(|number| client.set(&key(number), &value(number)));

@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 70;
 /// A server with one worker, and whether it serves connections together.
 fn servers() -> Vec<(Server, bool)> {
     let start = |mode| {
-        let place = ["-l", "127.0.0.1", "-p", "0", "-t", "1"];
+        let place = ["-l", "127.0.0.1", "-p", "-1", "-t", "1"];
         Server::start_at(&place, &["-m", "64", "-I", "4m", "--io-uring", mode])
     };
     let with_ring = start("auto");

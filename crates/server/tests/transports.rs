@@ -20,7 +20,7 @@ fn tcp_carries_small_and_large_values() {
 
 #[test]
 fn every_family_is_served_by_default() {
-    let server = Server::start_at(&["-p", "0"], &[]);
+    let server = Server::start_at(&["-p", "-1"], &[]);
     server.connect().exercise();
     let Ok(stream) = TcpStream::connect(("::1", server.port)) else {
         assert!(
@@ -36,7 +36,7 @@ fn every_family_is_served_by_default() {
 #[test]
 fn several_addresses_are_served() {
     let server = Server::start_at(
-        &["-p", "0", "-l", "127.0.0.1,127.0.0.2", "-l", "127.0.0.3:0"],
+        &["-p", "-1", "-l", "127.0.0.1,127.0.0.2", "-l", "127.0.0.3:0"],
         &[],
     );
     let third = server.port_logged("tcp:127.0.0.3");
@@ -245,5 +245,31 @@ fn a_client_without_a_certificate_is_refused_where_one_is_required() {
         let _ = client.stream.get_mut().write_all(b"version\r\n");
         let mut answer = [0; 10];
         assert!(client.stream.get_mut().read(&mut answer).is_err());
+    }
+}
+
+/// What the fabric carries is not encrypted: where there is TLS, it is for those only whom the
+/// operator lets.
+#[test]
+fn with_tls_there_is_no_fabric_unless_it_is_allowed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let certificate = write_certificate(directory.path());
+    let tls = ["-Z", "-o", &tls_options(directory.path(), "")];
+    let listen = ["-l", "127.0.0.1:0", "-l", "notls:127.0.0.2:0"];
+    for (more, is_allowed) in [(&[][..], false), (&["--fabric-with-tls"], true)] {
+        let server = Server::start_at(&["-t", "1"], &[&listen[..], &tls, more].concat());
+        let mut encrypted = connect_tls(&server, &certificate).expect("trusted");
+        let answer = encrypted.ask("fabric 1 ucx").expect("an answer");
+        // Where there is no UCX, there is no fabric in any case.
+        let has_fabric = server.log().contains("clients may come over the fabric");
+        assert_eq!(
+            answer.starts_with("FABRIC "),
+            is_allowed && has_fabric,
+            "{answer}"
+        );
+        let plain = server.port_logged("tcp:127.0.0.2");
+        let mut plain = Client::over(tcp(([127, 0, 0, 2], plain).into()));
+        assert_eq!(plain.ask("fabric 1 ucx").as_deref(), Some("ERROR"));
+        plain.exercise();
     }
 }

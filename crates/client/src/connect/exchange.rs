@@ -1,6 +1,6 @@
 //! One question and its answer over a stream that nobody else uses yet.
 
-use crate::Error;
+use crate::{ConnectError, ConnectStage, Error};
 use farcache_fabric::tcp::Stream;
 use farcache_proto::binary::{
     HEADER_BYTES, Header, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Packet, Status,
@@ -32,6 +32,9 @@ impl Answer {
         String::from_utf8_lossy(&self.value).into_owned()
     }
 }
+
+/// Why an attempt ends at its deadline.
+pub(super) const NO_ANSWER: &str = "no answer in time";
 
 const NOT_BINARY: &str = "the server does not speak the binary protocol";
 
@@ -130,7 +133,7 @@ fn read(stream: &mut Stream, bytes: &mut [u8], deadline: Instant) -> Result<(), 
     let mut filled = 0;
     while filled < bytes.len() {
         match stream.read(&mut bytes[filled..]) {
-            Ok(0) => return Err(Error::Connect("the server closed the connection".into())),
+            Ok(0) => return Err(ended("the server closed the connection")),
             Ok(count) => filled += count,
             Err(error) => wait(stream, &error, PollFlags::IN, deadline)?,
         }
@@ -152,7 +155,8 @@ fn wait(
     }
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Error::Connect("no answer in time".into()));
+        let silence = ConnectError::new(ConnectStage::Silent, NO_ANSWER);
+        return Err(Error::Connect(silence));
     }
     let left = Timespec::try_from(left).ok();
     // Interrupted or not, the caller tries again.
@@ -161,7 +165,11 @@ fn wait(
 }
 
 fn broken(error: &io::Error) -> Error {
-    Error::Connect(error.to_string().into())
+    Error::Connect(ConnectError::of(ConnectStage::Ended, error))
+}
+
+fn ended(reason: &str) -> Error {
+    Error::Connect(ConnectError::new(ConnectStage::Ended, reason))
 }
 
 #[cfg(test)]

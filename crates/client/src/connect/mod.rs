@@ -11,8 +11,8 @@ mod ucx;
 pub use ucx::Ucx;
 
 use crate::distribution::Server;
-use crate::{ClientConfig, Credentials, Error, Transport};
-use exchange::{Answer, ask, ask_noop};
+use crate::{ClientConfig, ConnectError, ConnectStage, Credentials, Error, Transport};
+use exchange::{Answer, NO_ANSWER, ask, ask_noop};
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_fabric::frame::VERSION;
 use farcache_fabric::grant::Network;
@@ -74,6 +74,8 @@ pub(crate) struct Connector {
     credentials: Option<Credentials>,
     transport: Transport,
     timeout: Duration,
+    /// How long an answer may take, once there is a connection.
+    answer_timeout: Duration,
     fabric: Arc<dyn Fabric>,
     opened: Mutex<Opened>,
     /// Servers that have turned out to speak text only.
@@ -98,6 +100,7 @@ impl Connector {
             credentials: config.credentials.clone(),
             transport,
             timeout: config.connect_timeout,
+            answer_timeout: config.connect_answer_timeout.unwrap_or(Duration::MAX),
             fabric,
             opened: Mutex::new(Opened::NotYet),
             speaks_text: servers.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -128,6 +131,7 @@ impl Connector {
         }
         let stream = self.stream(&self.servers[server], deadline)?;
         let patience = PATIENCE.min(self.timeout.mul_f64(PATIENCE_PART));
+        let patience = patience.min(self.answer_timeout);
         match self.connect_by_packets(stream, Instant::now() + patience) {
             Err(error @ (Error::Connect(_) | Error::Protocol(_))) => {
                 self.connect_once_more(server, error, deadline)
@@ -242,14 +246,15 @@ fn read_grant(answer: &Answer, network: Network) -> Result<Grant, Box<str>> {
 
 /// Connects to the first address of the host that answers.
 fn dial(server: &Server, deadline: Instant) -> Result<TcpStream, Error> {
+    let no_address = |why: &str| Error::Connect(ConnectError::new(ConnectStage::NoAddress, why));
     let addresses = (server.host(), server.port())
         .to_socket_addrs()
-        .map_err(|error| refused(&error))?;
-    let mut failure = Error::Connect("the name has no address".into());
+        .map_err(|error| no_address(&error.to_string()))?;
+    let mut failure = no_address("the name has no address");
     for address in addresses {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Error::Connect("no answer in time".into()));
+            return Err(unreachable());
         }
         match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => {
@@ -257,10 +262,15 @@ fn dial(server: &Server, deadline: Instant) -> Result<TcpStream, Error> {
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => failure = unreachable(),
             Err(error) => failure = refused(&error),
         }
     }
     Err(failure)
+}
+
+fn unreachable() -> Error {
+    Error::Connect(ConnectError::new(ConnectStage::Unreachable, NO_ANSWER))
 }
 
 fn authenticate(
@@ -281,5 +291,5 @@ fn authenticate(
 }
 
 fn refused(error: &io::Error) -> Error {
-    Error::Connect(error.to_string().into())
+    Error::Connect(ConnectError::of(ConnectStage::Refused, error))
 }

@@ -26,6 +26,9 @@ impl Connector {
         let at = &self.servers[server];
         let mut stream = self.stream(at, deadline).map_err(|_| why.clone())?;
         let begin = Instant::now();
+        let deadline = begin
+            .checked_add(self.answer_timeout)
+            .map_or(deadline, |limit| limit.min(deadline));
         let line = ask_text(&mut stream, "version\r\n", deadline).map_err(|_| why.clone())?;
         // Who knows no `version` may still know meta commands.
         if !is_an_answer(&line) && !speaks_meta(&mut stream, deadline)? {

@@ -48,7 +48,7 @@ impl Tls {
         let name = ServerName::try_from(name)
             .map_err(|error| Error::Configuration(format!("TLS: {error}").into()))?;
         ClientConnection::new(Arc::clone(&self.config), name)
-            .map_err(|error| Error::Connect(error.to_string().into()))
+            .map_err(|error| Error::Connect(error.to_string().as_str().into()))
     }
 }
 

@@ -39,6 +39,11 @@ impl Continuum {
         Self { points }
     }
 
+    /// How many points there are.
+    pub(super) fn points(&self) -> usize {
+        self.points.len()
+    }
+
     /// The server of the first point at or after the hash, around the ring's end if need be.
     pub(super) fn server_of_hash(&self, hash: u32) -> usize {
         let index = self.points.partition_point(|point| point.value < hash);

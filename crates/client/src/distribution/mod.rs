@@ -83,6 +83,12 @@ impl Placement {
         &self.servers
     }
 
+    /// How many points the ring has; `None` where there is none.
+    #[must_use]
+    pub fn points(&self) -> Option<usize> {
+        self.continuum.as_ref().map(Continuum::points)
+    }
+
     /// Gives the keys of the servers that are down to the others, and theirs back to those that are up again
     /// (`MEMCACHED_BEHAVIOR_REMOVE_FAILED_SERVERS`). `is_up` is asked with the index of every server.
     ///

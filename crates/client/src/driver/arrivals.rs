@@ -1,9 +1,9 @@
 //! Connections that have been made, or not.
 
 use super::{Driver, watch};
-use crate::Error;
 use crate::connect::{ClientPort, Connected};
 use crate::engine::{Engine, Offered};
+use crate::{ConnectError, ConnectStage, Error};
 use farcache_fabric::{Grant, Port};
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ impl Driver {
         match started {
             Ok(()) => self.connecting += 1,
             Err(error) => {
-                let error = Error::Connect(format!("no thread to connect: {error}").into());
+                let why = format!("no thread to connect: {error}");
+                let error = Error::Connect(ConnectError::new(ConnectStage::Refused, why));
                 self.engine.connect_failed(server, attempt, &error, now_us);
             }
         }
@@ -68,7 +69,8 @@ impl Driver {
         made: Connected,
         now_us: u64,
     ) -> Result<(), Error> {
-        let system = |error: std::io::Error| Error::Connect(error.to_string().into());
+        let system =
+            |error: std::io::Error| Error::Connect(ConnectError::of(ConnectStage::Ended, &error));
         let mut grant = made.grant;
         if grant.is_ok()
             && self.fabric.is_none()

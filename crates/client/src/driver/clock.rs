@@ -1,5 +1,6 @@
-//! The time, as the engine wants it.
+//! The time, as the engine wants it, and what became of it.
 
+use nix::sys::resource::{UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Microseconds since an arbitrary moment; never goes back. It counts like [`now_us`], lags behind by a
@@ -11,6 +12,13 @@ pub(crate) fn about_now_us() -> u64 {
 /// Microseconds since an arbitrary moment; never goes back.
 pub(crate) fn now_us() -> u64 {
     read_us(ClockId::Monotonic)
+}
+
+/// How often the kernel has taken the processor from this thread.
+pub(crate) fn involuntary_switches() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD);
+    // It cannot fail; if it did, nothing would ever seem to interfere.
+    usage.map_or(0, |usage| usage.involuntary_context_switches() as u64)
 }
 
 fn read_us(clock: ClockId) -> u64 {

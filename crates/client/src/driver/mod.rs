@@ -28,6 +28,7 @@ use crate::engine::{Engine, Link, Settings};
 use crate::{ClientConfig, Error, connect};
 use arrivals::Arrival;
 use bell::Bell;
+use farcache_base::polling::Backoff;
 use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes};
 use farcache_fabric::tcp::TcpPort;
 use farcache_fabric::{Inbox, Port};
@@ -70,6 +71,8 @@ pub(crate) struct Driver {
     pub(super) followers: usize,
     /// How long the next sleep may be.
     sleep_limit: Duration,
+    /// Whether threads that wait may poll.
+    polling: Backoff,
 }
 
 impl Driver {
@@ -114,6 +117,7 @@ impl Driver {
             has_sleeper: false,
             followers: 0,
             sleep_limit: shared::SLEEP_MIN,
+            polling: Backoff::default(),
         })
     }
 }

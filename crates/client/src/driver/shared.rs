@@ -4,17 +4,19 @@
 //! thread that wants it. It holds the lock while it polls, and steps aside as soon as another thread wants
 //! it: nobody sleeps for the lock while somebody polls, so there is no convoy.
 //!
-//! After its polling budget a thread sleeps: the first one for the ports, all others until that one has
-//! taken something in. Before a thread sleeps it arms the ports, as any thread may have emptied them since
-//! the sleeper did.
+//! After its polling budget, or at once where other threads want its processor
+//! ([`farcache_base::polling`]), a thread sleeps: the first one for the ports, all others until
+//! that one has taken something in. Before a thread sleeps it arms the ports, as any thread may
+//! have emptied them since the sleeper did.
 
 use super::{Driver, clock};
 use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::operation::Notice;
 use crate::{ClientConfig, Error};
+use farcache_base::polling::Interference;
 use rustix::event::{Timespec, epoll};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -45,6 +47,9 @@ const LOCK_SPINS: u32 = 200;
 thread_local! {
     /// This thread is inside of a notice. Others wait until that one has returned.
     static IS_NOTIFYING: Cell<bool> = const { Cell::new(false) };
+
+    /// Whether others take the processor from this thread.
+    static INTERFERENCE: RefCell<Interference> = RefCell::default();
 }
 
 /// A driver that threads share.
@@ -81,8 +86,11 @@ impl Drop for Waiting<'_> {
 /// How long a thread has been polling.
 struct Spin {
     turns: u32,
+    /// Since when nothing has happened; 0 where something just has.
     since_us: u64,
     now_us: u64,
+    /// The clock has been looked at; the time before is the application's.
+    has_begun: bool,
 }
 
 impl Spin {
@@ -91,7 +99,21 @@ impl Spin {
             turns: 0,
             since_us: 0,
             now_us,
+            has_begun: false,
         }
+    }
+
+    /// Looks at the clock; for how long this thread was without its processor, if it was, since the
+    /// last look.
+    fn look(&mut self) -> Option<Duration> {
+        self.now_us = clock::now_us();
+        let now = Duration::from_micros(self.now_us);
+        INTERFERENCE.with_borrow_mut(|interference| {
+            if !std::mem::replace(&mut self.has_begun, true) {
+                interference.resume(now);
+            }
+            interference.look(now, clock::involuntary_switches)
+        })
     }
 }
 
@@ -377,7 +399,11 @@ impl Shared {
         if !is_time_to_look {
             return guard;
         }
-        spin.now_us = clock::now_us();
+        if let Some(lost) = spin.look() {
+            guard
+                .polling
+                .interfered(Duration::from_micros(spin.now_us), lost);
+        }
         if guard.full_turn(spin.now_us) {
             self.tell(&guard);
             spin.since_us = 0;
@@ -387,10 +413,12 @@ impl Shared {
             spin.since_us = spin.now_us;
         }
         let spun_us = spin.now_us - spin.since_us;
-        if spun_us >= self.spin_us {
+        let may_poll = guard.polling.may_poll(Duration::from_micros(spin.now_us));
+        if spun_us >= self.spin_us || !may_poll {
             guard = self.sleep(guard, spin.now_us);
             spin.now_us = clock::about_now_us().max(spin.now_us);
             spin.since_us = 0;
+            spin.has_begun = false;
             return guard;
         }
         if spun_us >= YIELD_AFTER_US {

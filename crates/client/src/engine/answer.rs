@@ -245,7 +245,7 @@ pub(super) fn refusal(packet: &Packet<'_>) -> Error {
         }
         Some(Status::UnknownCommand) => Error::Unsupported,
         Some(Status::OutOfMemory) => Error::OutOfMemory,
-        Some(Status::Success) | None => Error::Server {
+        Some(Status::Success | Status::NotDurable) | None => Error::Server {
             status,
             message: text(),
         },

@@ -47,9 +47,9 @@ impl Server {
         let directory = tempfile::tempdir().expect("a directory");
         let port_file = directory.path().join("port");
         let log = std::fs::File::create(directory.path().join("log")).expect("a log");
-        let port_wanted = match (product, port) {
-            (Product::Memcached, 0) => "-1".to_owned(),
-            (_, port) => port.to_string(),
+        let port_wanted = match port {
+            0 => "-1".to_owned(),
+            port => port.to_string(),
         };
         let mut command = Command::new(program(product));
         command

@@ -4,6 +4,7 @@ use super::wire::{self, Delivery, End, InFlight, Message, Rendezvous, Wire};
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, Kind};
 use crate::inbox::{Event, Inbox, Offer};
+use crate::limits::Limits;
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,6 +28,7 @@ pub struct MemoryPort<S, R> {
     offers: BTreeMap<u64, Offered>,
     /// Receptions of bodies that are held, by rendezvous.
     receiving: BTreeMap<u64, Receiving<R>>,
+    limits: Limits,
     /// What the next progress tells.
     completed: Vec<Event<S, R>>,
 }
@@ -102,6 +104,7 @@ impl<S: SendBody, R: ReceiveBody> MemoryPort<S, R> {
             sending: BTreeMap::new(),
             offers: BTreeMap::new(),
             receiving: BTreeMap::new(),
+            limits: Limits::default(),
             completed: Vec::new(),
         }
     }
@@ -176,7 +179,11 @@ impl<S: SendBody, R: ReceiveBody> MemoryPort<S, R> {
             }
         };
         let Some((rendezvous, end)) = message.rendezvous.zip(message.to) else {
-            let packets = inbox.keep(head, &message.body);
+            let is_known = || self.links.values().any(|link| link.key == frame.key);
+            let packets = match self.limits.allow(head, &message.body, is_known) {
+                true => inbox.keep(head, &message.body),
+                false => inbox.keep(head, &[]),
+            };
             let sender = message.to.filter(|_| frame.kind == Kind::Hello);
             let sender = sender.map(|end| self.sender(end));
             return inbox.events.push(Event::Message {
@@ -317,6 +324,10 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for MemoryPort<S, R> {
                 self.completed.push(Event::Sent { tag, body, outcome });
             }
         }
+    }
+
+    fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     fn unsent(&self, peer: Peer) -> usize {

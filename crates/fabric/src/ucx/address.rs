@@ -11,7 +11,7 @@
 //!
 //! It guards against mistakes, not against malice: see [`crate::Port::connect`].
 
-use super::process::Process;
+use super::process::{PROCESS_BYTES, Process};
 use crate::error::Error;
 
 /// The first bytes.
@@ -41,6 +41,12 @@ pub(super) fn encode(address: &Address<'_>) -> Vec<u8> {
     let rest = [&address.process.encode()[..], &layout, address.ucx].concat();
     let checksum = checksum(&rest).to_le_bytes();
     [&MAGIC[..], &checksum, &rest].concat()
+}
+
+/// Whether so many bytes may be an address; looks at nothing else.
+pub(super) fn may_be_one(address: &[u8]) -> bool {
+    let front = MAGIC.len() + size_of::<u32>() + PROCESS_BYTES + size_of::<u32>();
+    (front + 1..=front + UCX_BYTES_MAX).contains(&address.len())
 }
 
 /// Reads an address.

@@ -2,13 +2,13 @@
 
 use super::address;
 use super::endpoint::EndpointId;
-use super::process::Process;
 use super::sessions::Sessions;
 use super::slots::Slots;
 use super::worker::Worker;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, Kind};
 use crate::inbox::{Event, Inbox, Offer};
+use crate::limits::Limits;
 use crate::short::{Get, UNDERSTOOD, Value};
 use crate::whole::{Handler, Whole};
 use farcache_ucx_sys::raw::*;
@@ -32,6 +32,9 @@ pub(super) const PROBE: u16 = 3;
 /// UCX's numbers for short messages, which are all data.
 pub(super) const SHORT_GET: u16 = 4;
 pub(super) const SHORT_VALUE: u16 = 5;
+
+/// Most bytes of the packets of a greeting: a token, and room for longer ones to come.
+const TOKEN_BYTES_MAX: usize = 256;
 
 /// A body that UCX keeps for us.
 #[derive(Debug)]
@@ -75,9 +78,7 @@ pub(super) struct Greeting {
     pub event: usize,
     /// The endpoint that it came by.
     pub endpoint: EndpointId,
-    /// Where it comes from.
-    pub process: Process,
-    /// UCX's address of the sender.
+    /// The sender's address, which nobody has read.
     pub address: Vec<u8>,
 }
 
@@ -88,6 +89,7 @@ pub(super) struct Arrived<S, R> {
     pub greetings: Vec<Greeting>,
     pub offers: Slots<Offered>,
     pub sessions: Sessions,
+    pub limits: Limits,
     /// Probes that have come.
     pub probes: u64,
     /// Messages are shown to it first; set for as long as UCX is at work.
@@ -114,6 +116,7 @@ impl<S, R> Arrivals<S, R> {
             greetings: Vec::new(),
             offers: Slots::default(),
             sessions: Sessions::default(),
+            limits: Limits::default(),
             probes: 0,
             handler: None,
             panic: None,
@@ -182,6 +185,10 @@ impl<S, R> Arrived<S, R> {
             Ok(parts) => parts,
             Err(error) => return self.garbage(error),
         };
+        let sessions = &self.sessions;
+        if !self.limits.allow(head, body, || sessions.knows(frame.key)) {
+            return self.put_away(frame, head, &[]);
+        }
         match frame.kind {
             Kind::Hello => self.garbage(Error::Malformed("a greeting without an address")),
             Kind::Welcome => self.take_welcome(frame, head, body),
@@ -229,6 +236,10 @@ impl<S, R> Arrived<S, R> {
         }) {
             return UCS_OK;
         }
+        self.put_away(frame, head, body)
+    }
+
+    fn put_away(&mut self, frame: Frame, head: &[u8], body: &[u8]) -> ucs_status_t {
         let packets = self.inbox.keep(head, body);
         let sender = None;
         self.inbox.events.push(Event::Message {
@@ -271,15 +282,14 @@ impl<S, R> Arrived<S, R> {
     }
 
     fn take_greeting(&mut self, header: &[u8], data: &[u8], endpoint: EndpointId) -> ucs_status_t {
-        let (frame, packets, sender) = match decode_greeting(header, data) {
+        let (frame, packets, address) = match decode_greeting(header, data) {
             Ok(parts) => parts,
             Err(error) => return self.garbage(error),
         };
         self.greetings.push(Greeting {
             event: self.inbox.events.len(),
             endpoint,
-            process: sender.process,
-            address: sender.address.to_vec(),
+            address: address.to_vec(),
         });
         let packets = self.inbox.keep(packets, &[]);
         let sender = None;
@@ -292,17 +302,12 @@ impl<S, R> Arrived<S, R> {
     }
 }
 
-/// What a greeting says of its sender.
-struct Sender<'a> {
-    process: Process,
-    address: &'a [u8],
-}
-
-/// Splits a greeting into frame, packets and sender.
+/// Splits a greeting into frame, packets and the sender's address, which stays unread until its
+/// packets have been found good: see [`crate::Port::bind`].
 fn decode_greeting<'a>(
     header: &[u8],
     data: &'a [u8],
-) -> Result<(Frame, &'a [u8], Sender<'a>), Error> {
+) -> Result<(Frame, &'a [u8], &'a [u8]), Error> {
     let said: &[u8; FRAME_BYTES] = header
         .try_into()
         .map_err(|_| Error::Malformed("a greeting with a head"))?;
@@ -314,12 +319,10 @@ fn decode_greeting<'a>(
     if frame.kind != Kind::Hello {
         return Err(Error::Malformed("a greeting that is none"));
     }
-    let address = address::decode(address)?;
-    let sender = Sender {
-        process: address.process,
-        address: address.ucx,
-    };
-    Ok((frame, packets, sender))
+    if packets.len() > TOKEN_BYTES_MAX || !address::may_be_one(address) {
+        return Err(Error::Malformed("a greeting that is too long or too short"));
+    }
+    Ok((frame, packets, address))
 }
 
 /// Called by UCX for each ordinary message.
@@ -475,6 +478,7 @@ unsafe fn bytes_at<'a>(place: *const c_void, bytes: usize) -> &'a [u8] {
 mod tests {
     use super::*;
     use crate::ucx::address::Address;
+    use crate::ucx::process::Process;
 
     fn frame(kind: Kind, body_bytes: u32) -> [u8; FRAME_BYTES] {
         let frame = Frame {
@@ -501,9 +505,8 @@ mod tests {
         let header = frame(Kind::Hello, 5);
         let address = an_address();
         let data = [&b"token"[..], &address].concat();
-        let (_, packets, sender) = decode_greeting(&header, &data).unwrap();
-        assert_eq!((packets, sender.address), (&b"token"[..], &b"address"[..]));
-        assert_eq!(sender.process, Process::this());
+        let (_, packets, unread) = decode_greeting(&header, &data).unwrap();
+        assert_eq!((packets, unread), (&b"token"[..], &address[..]));
     }
 
     #[test]
@@ -514,7 +517,8 @@ mod tests {
         let address = an_address();
         let good = &[&b"token"[..], &address].concat();
         assert!(decode_greeting(&hello, good).is_ok());
-        assert!(decode_greeting(&hello, &good[..good.len() - 1]).is_err());
+        let too_long = [&good[..], &[0; 20 << 10]].concat();
+        assert!(decode_greeting(&hello, &too_long).is_err());
         assert!(decode_greeting(&hello[..20], good).is_err());
         assert!(decode_greeting(&[&hello[..], b"x"].concat(), good).is_err());
         assert!(decode_greeting(&frame(Kind::Packets, 5), good).is_err());

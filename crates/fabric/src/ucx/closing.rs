@@ -27,7 +27,11 @@ impl<S, R> UcxPort<S, R> {
         let error = link.error();
         let stage = std::mem::replace(&mut link.stage, Stage::Closing(error));
         self.arrivals.get().sessions.remove(link.key, peer);
-        if link.process.is_seen(&self.process) {
+        // Of whoever is turned away nobody knows where it is.
+        if link
+            .process
+            .is_none_or(|process| process.is_seen(&self.process))
+        {
             self.probing.want();
         }
         if link.is_busy() {
@@ -70,7 +74,9 @@ impl<S, R> UcxPort<S, R> {
             let Some(link) = links.get_mut(*peer) else {
                 return false;
             };
-            if link.gone_since.is_none() && link.process.is_gone(here) {
+            if link.gone_since.is_none()
+                && link.process.is_some_and(|process| process.is_gone(here))
+            {
                 link.gone_since = Some(turn);
             }
             any_gone |= link.gone_since.is_some();

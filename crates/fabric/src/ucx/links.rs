@@ -10,7 +10,8 @@ use crate::port::Peer;
 /// How far a connection is.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// Its greeting has come by this endpoint, which is not ours yet.
+    /// Its greeting has come by this endpoint, which is not ours yet, with an address that nobody
+    /// has read.
     Greeted {
         endpoint: EndpointId,
         address: Vec<u8>,
@@ -35,8 +36,8 @@ pub(super) struct Link {
     pub unsent: usize,
     /// Bodies that UCX is receiving.
     pub receiving: usize,
-    /// The process at the other end.
-    pub process: Process,
+    /// The process at the other end, once its address has been read.
+    pub process: Option<Process>,
     /// The turn in which that process was found to be gone.
     pub gone_since: Option<u32>,
 }
@@ -49,7 +50,7 @@ pub(super) struct Links {
 
 impl Links {
     /// A new connection.
-    pub fn add(&mut self, stage: Stage, process: Process) -> Peer {
+    pub fn add(&mut self, stage: Stage, process: Option<Process>) -> Peer {
         let link = Link {
             stage,
             session: 0,
@@ -66,19 +67,15 @@ impl Links {
     /// Who has greeted by this endpoint.
     pub fn greeted(&mut self, greeting: Greeting) -> Peer {
         let Greeting {
-            endpoint,
-            process,
-            address,
-            ..
+            endpoint, address, ..
         } = greeting;
         let Some(peer) = self.find(endpoint) else {
-            return self.add(Stage::Greeted { endpoint, address }, process);
+            return self.add(Stage::Greeted { endpoint, address }, None);
         };
         if let Some(link) = self.get_mut(peer)
             && let Stage::Greeted { address: known, .. } = &mut link.stage
         {
             *known = address;
-            link.process = process;
         }
         peer
     }

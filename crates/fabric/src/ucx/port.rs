@@ -18,6 +18,7 @@ use crate::bytes::LentMemory;
 use crate::error::Error;
 use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
 use crate::inbox::{Event, Inbox, Offer};
+use crate::limits::Limits;
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
 use crate::short::{self, Form};
 use crate::whole::Handler;
@@ -133,7 +134,11 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         let Stage::Greeted { endpoint, address } = &link.stage else {
             return;
         };
-        match Endpoint::accept(&mut self.worker, &self.finished, address, *endpoint) {
+        let accepted = address::decode(address).and_then(|address| {
+            link.process = Some(address.process);
+            Endpoint::accept(&mut self.worker, &self.finished, address.ucx, *endpoint)
+        });
+        match accepted {
             Ok(endpoint) => link.stage = Stage::Open(endpoint),
             Err(error) => {
                 link.lose(error.clone());
@@ -337,7 +342,8 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
             check_sharing(&address, &self.process, layout)?;
         }
         let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address.ucx)?;
-        Ok(self.links.add(Stage::Open(endpoint), address.process))
+        let process = Some(address.process);
+        Ok(self.links.add(Stage::Open(endpoint), process))
     }
 
     fn bind(&mut self, peer: Peer, session: u32, key: u64) {
@@ -374,6 +380,10 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
                 self.send_long(peer, Kind::Packets, 0, Payload::Packets(get.packet()));
             }
         }
+    }
+
+    fn limit(&mut self, limits: Limits) {
+        self.arrivals.get().limits = limits;
     }
 
     fn unsent(&self, peer: Peer) -> usize {

@@ -70,6 +70,11 @@ impl Sessions {
         self.learned.retain(|learned| *learned != peer);
     }
 
+    /// Whether a session has this key.
+    pub fn knows(&self, key: u64) -> bool {
+        self.by_key.contains_key(&key)
+    }
+
     /// The session of a key that a short message carries.
     #[inline]
     pub fn find(&mut self, key: u64) -> u32 {

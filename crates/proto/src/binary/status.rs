@@ -44,4 +44,6 @@ statuses! {
     UnknownCommand = 0x81, "Unknown command";
     /// No memory for it.
     OutOfMemory = 0x82, "Out of memory";
+    /// It could not be made durable (memcached's "internal error").
+    NotDurable = 0x84, "Not durable: no SSD is in service";
 }

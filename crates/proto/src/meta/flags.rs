@@ -3,12 +3,12 @@
 use crate::number::{parse_i64, parse_u32, parse_u64};
 use crate::text::Tokens;
 
-/// Most tokens of a meta command: its name, its key and 17 more.
-/// Source: memcached `proto_text.c`, `MFLAG_MAX_OPT_LENGTH` (which counts the end as well).
-pub const TOKENS_MAX: usize = 19;
+/// Most tokens of a meta command: its name, its key and 18 more.
+/// Source: memcached `proto_parser.h`, `MFLAG_MAX_OPT_LENGTH`.
+pub const TOKENS_MAX: usize = 20;
 
 /// Longest opaque token in bytes, the letter `O` included.
-/// Source: memcached `proto_text.c`, `MFLAG_MAX_OPAQUE_LENGTH`.
+/// Source: memcached `proto_parser.h`, `MFLAG_MAX_OPAQUE_LENGTH`.
 pub const OPAQUE_BYTES_MAX: usize = 32;
 
 /// A set of flag letters, `A` to `z`.
@@ -44,6 +44,10 @@ impl Letter {
 /// Why flags were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagError {
+    /// The key is too long.
+    LongKey,
+    /// There are more tokens than [`TOKENS_MAX`].
+    TooMany,
     /// A letter came twice, or is outside ASCII.
     Duplicate,
     /// No command knows this letter.
@@ -52,8 +56,6 @@ pub enum FlagError {
     BadToken,
     /// The client flags are malformed.
     BadClientFlags,
-    /// `M` takes exactly one letter.
-    ModeLength,
     /// `J` is malformed.
     BadInitial,
     /// `D` is malformed.
@@ -63,14 +65,16 @@ pub enum FlagError {
 }
 
 impl FlagError {
-    /// The line with which memcached answers `mg` and `ms`.
+    /// The line with which memcached answers all meta commands but `ma`.
     pub fn message(self) -> &'static str {
         match self {
             FlagError::Duplicate => "CLIENT_ERROR duplicate flag",
             FlagError::Invalid => "CLIENT_ERROR invalid flag",
             FlagError::BadToken => "CLIENT_ERROR bad token in command line format",
-            FlagError::BadClientFlags => "CLIENT_ERROR bad command line format",
-            FlagError::ModeLength => "CLIENT_ERROR incorrect length for M token",
+            FlagError::BadClientFlags | FlagError::LongKey => {
+                "CLIENT_ERROR bad command line format"
+            }
+            FlagError::TooMany => "CLIENT_ERROR options flags are too long",
             FlagError::BadInitial => "CLIENT_ERROR invalid numeric initial value",
             FlagError::BadDelta => "CLIENT_ERROR invalid numeric delta value",
             FlagError::BadKey => "CLIENT_ERROR error decoding key",
@@ -99,7 +103,7 @@ pub struct Flags<'a> {
     pub initial: u64,
     /// `D`: amount to add or subtract, 1 by default.
     pub delta: u64,
-    /// `M`: the mode's letter.
+    /// `M`: the mode's letter, the first character behind the flag; a space where there is none.
     pub mode: Option<u8>,
     /// `O`: the opaque token with its letter, to be copied back.
     pub opaque: &'a [u8],
@@ -136,6 +140,8 @@ impl<'a> Flags<'a> {
             match flags.take(token) {
                 Ok(()) => {}
                 Err(FlagError::Invalid) => return Err(FlagError::Invalid),
+                // Malformed client flags leave the message to what else is wrong.
+                Err(FlagError::BadClientFlags) if malformed.is_some() => {}
                 Err(error) => malformed = Some(error),
             }
         }
@@ -144,8 +150,12 @@ impl<'a> Flags<'a> {
 
     fn take(&mut self, token: &'a [u8]) -> Result<(), FlagError> {
         let argument = &token[1..];
-        let number = |error| parse_u64(argument).ok_or(error);
-        let seconds = || parse_i64(argument).ok_or(FlagError::BadToken);
+        let number = |error| given(argument).and_then(parse_u64).ok_or(error);
+        let seconds = || {
+            given(argument)
+                .and_then(parse_i64)
+                .ok_or(FlagError::BadToken)
+        };
         match token[0] {
             b'b' | b'c' | b'f' | b'h' | b'k' | b'l' | b'q' | b's' | b't' | b'u' | b'v' | b'x'
             | b'I' | b'P' | b'L' => {}
@@ -153,15 +163,15 @@ impl<'a> Flags<'a> {
             b'N' => self.vivify_ttl = seconds()?,
             b'T' => self.ttl = seconds()?,
             b'R' => self.recache_ttl = seconds()?,
-            b'F' => self.client_flags = parse_u32(argument).ok_or(FlagError::BadClientFlags)?,
+            b'F' => {
+                let flags = given(argument).and_then(parse_u32);
+                self.client_flags = flags.ok_or(FlagError::BadClientFlags)?;
+            }
             b'C' => self.compare_cas = number(FlagError::BadToken)?,
             b'E' => self.new_cas = number(FlagError::BadToken)?,
             b'J' => self.initial = number(FlagError::BadInitial)?,
             b'D' => self.delta = number(FlagError::BadDelta)?,
-            b'M' => match argument {
-                [mode] => self.mode = Some(*mode),
-                _ => return Err(FlagError::ModeLength),
-            },
+            b'M' => self.mode = Some(argument.first().copied().unwrap_or(b' ')),
             _ => return Err(FlagError::Invalid),
         }
         Ok(())
@@ -186,6 +196,11 @@ impl<'a> Flags<'a> {
     pub fn new_cas(&self) -> Option<u64> {
         self.has(b'E').then_some(self.new_cas)
     }
+}
+
+/// A flag's argument, which must not be empty.
+fn given(argument: &[u8]) -> Option<&[u8]> {
+    (!argument.is_empty()).then_some(argument)
 }
 
 #[cfg(test)]
@@ -228,6 +243,12 @@ mod tests {
     }
 
     #[test]
+    fn a_mode_is_the_first_character() {
+        assert_eq!(parse(b"MSS").unwrap().mode, Some(b'S'));
+        assert_eq!(parse(b"M").unwrap().mode, Some(b' '));
+    }
+
+    #[test]
     fn refuses_as_memcached_does() {
         for (line, error) in [
             (&b"v v"[..], FlagError::Duplicate),
@@ -239,8 +260,8 @@ mod tests {
             (b"Tx Jx", FlagError::BadInitial),
             (b"Dx", FlagError::BadDelta),
             (b"Fx", FlagError::BadClientFlags),
-            (b"M", FlagError::ModeLength),
-            (b"MSS", FlagError::ModeLength),
+            (b"F4294967296", FlagError::BadClientFlags),
+            (b"Tx Fx", FlagError::BadToken),
             (b"C", FlagError::BadToken),
         ] {
             assert_eq!(parse(line).unwrap_err(), error, "{line:?}");

@@ -28,21 +28,19 @@ impl StoreMode {
     pub fn from_letter(letter: Option<u8>) -> Option<Self> {
         match letter {
             None => Some(StoreMode::Set),
-            Some(letter) => match letter.to_ascii_uppercase() {
-                b'S' => Some(StoreMode::Set),
-                b'E' => Some(StoreMode::Add),
-                b'A' => Some(StoreMode::Append),
-                b'P' => Some(StoreMode::Prepend),
-                b'R' => Some(StoreMode::Replace),
-                _ => None,
-            },
+            Some(b'S') => Some(StoreMode::Set),
+            Some(b'E') => Some(StoreMode::Add),
+            Some(b'A') => Some(StoreMode::Append),
+            Some(b'P') => Some(StoreMode::Prepend),
+            Some(b'R') => Some(StoreMode::Replace),
+            Some(_) => None,
         }
     }
 }
 
 /// Whether the letter of a meta arithmetic's `M` flag asks to subtract; `None` if it is no mode.
 pub fn is_decrement(letter: Option<u8>) -> Option<bool> {
-    match letter.map(|letter| letter.to_ascii_uppercase()) {
+    match letter {
         None | Some(b'I' | b'+') => Some(false),
         Some(b'D' | b'-') => Some(true),
         Some(_) => None,
@@ -56,16 +54,19 @@ mod tests {
     #[test]
     fn modes_of_a_set() {
         assert_eq!(StoreMode::from_letter(None), Some(StoreMode::Set));
-        assert_eq!(StoreMode::from_letter(Some(b'e')), Some(StoreMode::Add));
+        assert_eq!(StoreMode::from_letter(Some(b'E')), Some(StoreMode::Add));
         assert_eq!(StoreMode::from_letter(Some(b'R')), Some(StoreMode::Replace));
-        assert_eq!(StoreMode::from_letter(Some(b'X')), None);
+        for wrong in *b"Xe " {
+            assert_eq!(StoreMode::from_letter(Some(wrong)), None);
+        }
     }
 
     #[test]
     fn modes_of_arithmetic() {
         assert_eq!(is_decrement(None), Some(false));
         assert_eq!(is_decrement(Some(b'+')), Some(false));
-        assert_eq!(is_decrement(Some(b'd')), Some(true));
+        assert_eq!(is_decrement(Some(b'D')), Some(true));
         assert_eq!(is_decrement(Some(b'X')), None);
+        assert_eq!(is_decrement(Some(b'd')), None);
     }
 }

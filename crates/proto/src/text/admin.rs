@@ -2,7 +2,6 @@
 
 use super::Tokens;
 use super::reject::Reject;
-use super::request::{is_quiet, want_tokens};
 use crate::number::{parse_i32, parse_i64, parse_u32};
 
 /// Most networks that a client may name; there are fewer.
@@ -37,6 +36,8 @@ pub enum Admin<'a> {
     Shutdown {
         /// Whether the mode is one that exists (`graceful`, or none).
         is_valid: bool,
+        /// No reply is wanted.
+        quiet: bool,
     },
     /// `watch`; an error is answered only where watching is allowed.
     Watch(Result<WatchFlags, Reject>),
@@ -62,6 +63,13 @@ pub enum Admin<'a> {
     },
     /// `slabs reassign`, with the classes' ids.
     SlabsReassign(i32, i32),
+    /// `debugtime`: moves the time, in builds for tests.
+    DebugTime {
+        /// How; none where that is not understood.
+        change: Option<TimeChange>,
+        /// No reply is wanted.
+        quiet: bool,
+    },
     /// `fabric <version> <network>...`: let this client in to the fabric; Farcache's own.
     Fabric {
         /// Version of the fabric's format.
@@ -74,6 +82,17 @@ pub enum Admin<'a> {
         /// No reply is wanted.
         quiet: bool,
     },
+}
+
+/// What `debugtime` does to the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeChange {
+    /// `p`: it stands still.
+    Pause,
+    /// `r`: it goes on.
+    Resume,
+    /// `<seconds>`: so many have passed.
+    Advance(u32),
 }
 
 /// What a watcher wants to see.
@@ -120,70 +139,72 @@ impl WatchFlags {
     }
 }
 
-/// Parses an operator's command.
-pub(super) fn parse<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Admin<'a>, Reject> {
-    match name {
-        b"flush_all" => parse_flush_all(tokens),
-        b"verbosity" => parse_verbosity(tokens),
-        b"cache_memlimit" => parse_memory_limit(tokens),
-        b"shutdown" => Ok(parse_shutdown(tokens)),
-        b"watch" => Ok(Admin::Watch(
-            WatchFlags::parse(tokens).ok_or(Reject::ERROR.unless(is_quiet(tokens))),
-        )),
-        b"refresh_certs" => Ok(Admin::RefreshCertificates {
-            quiet: is_quiet(tokens),
-        }),
+/// Parses an operator's command; none if it is no command. Tokens behind those needed are passed
+/// over, as in memcached.
+pub(super) fn parse<'a>(
+    name: &[u8],
+    tokens: Tokens<'a>,
+    quiet: bool,
+) -> Option<Result<Admin<'a>, Reject>> {
+    let parsed = match name {
+        b"flush_all" => Ok(parse_flush_all(tokens, quiet)),
+        b"verbosity" => parse_verbosity(tokens, quiet),
+        b"cache_memlimit" => parse_memory_limit(tokens, quiet),
+        b"shutdown" => Ok(parse_shutdown(tokens, quiet)),
+        // Watchers are told of what is wrong in any case.
+        b"watch" => {
+            return Some(Ok(Admin::Watch(
+                WatchFlags::parse(tokens).ok_or(Reject::ERROR),
+            )));
+        }
+        b"refresh_certs" => Ok(Admin::RefreshCertificates { quiet }),
         b"lru_crawler" => parse_crawler(tokens),
-        b"lru" => parse_lru(tokens),
-        b"slabs" => parse_slabs(tokens),
+        b"lru" => parse_lru(tokens, quiet),
+        b"slabs" => parse_slabs(tokens, quiet),
+        b"extstore" => parse_extstore(tokens, quiet),
+        b"debugtime" => Ok(parse_debug_time(tokens, quiet)),
         b"fabric" => parse_fabric(tokens),
-        _ => Err(Reject::ERROR),
-    }
+        _ => return None,
+    };
+    Some(parsed.map_err(|reject| reject.unless(quiet)))
 }
 
-fn parse_flush_all(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
-    want_tokens(tokens, 0, 2)?;
-    let quiet = is_quiet(tokens);
+fn parse_flush_all(tokens: Tokens<'_>, quiet: bool) -> Admin<'_> {
     let is_timed = tokens.count() > usize::from(quiet);
-    let refusal = Reject {
-        message: "CLIENT_ERROR invalid exptime argument",
-        quiet,
-    };
+    let refusal = Reject::loud("CLIENT_ERROR invalid exptime argument").unless(quiet);
     let exptime = match tokens.clone().next() {
         Some(token) if is_timed => parse_i64(token).ok_or(refusal),
         _ => Ok(0),
     };
-    Ok(Admin::FlushAll { exptime, quiet })
+    Admin::FlushAll { exptime, quiet }
 }
 
-fn parse_verbosity(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
-    want_tokens(tokens, 1, 2)?;
-    let quiet = is_quiet(tokens);
-    let level = tokens
-        .clone()
-        .next()
-        .and_then(parse_u32)
-        .ok_or(Reject::BAD_FORMAT.unless(quiet))?;
+fn parse_verbosity(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reject> {
+    let level = tokens.next().and_then(parse_u32);
+    let level = level.ok_or(Reject::BAD_FORMAT)?;
     Ok(Admin::Verbosity { level, quiet })
 }
 
-fn parse_memory_limit(tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
-    want_tokens(tokens, 1, 2)?;
-    let quiet = is_quiet(tokens);
-    let mebibytes = tokens
-        .clone()
-        .next()
-        .and_then(parse_u32)
-        .ok_or(Reject::ERROR.unless(quiet))?;
+fn parse_memory_limit(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reject> {
+    let mebibytes = tokens.next().and_then(parse_u32).ok_or(Reject::ERROR)?;
     Ok(Admin::MemoryLimit { mebibytes, quiet })
 }
 
-fn parse_shutdown(mut tokens: Tokens<'_>) -> Admin<'_> {
+fn parse_shutdown(mut tokens: Tokens<'_>, quiet: bool) -> Admin<'_> {
     let is_valid = matches!(
         (tokens.next(), tokens.next()),
         (None | Some(b"graceful"), None)
     );
-    Admin::Shutdown { is_valid }
+    Admin::Shutdown { is_valid, quiet }
+}
+
+fn parse_debug_time(mut tokens: Tokens<'_>, quiet: bool) -> Admin<'_> {
+    let change = match tokens.next() {
+        Some(b"p") => Some(TimeChange::Pause),
+        Some(b"r") => Some(TimeChange::Resume),
+        other => other.and_then(parse_u32).map(TimeChange::Advance),
+    };
+    Admin::DebugTime { change, quiet }
 }
 
 fn parse_crawler(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
@@ -207,26 +228,23 @@ fn parse_crawler(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
 }
 
 /// `lru tune|mode|temp_ttl ...`: checked as memcached checks them.
-fn parse_lru(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
-    let quiet = is_quiet(tokens);
-    let refusal = Reject::ERROR.unless(quiet);
+fn parse_lru(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reject> {
     let verb = tokens.next().ok_or(Reject::ERROR)?;
     let first = tokens.next();
     let is_valid = match (verb, first) {
         (b"mode", Some(mode)) => matches!(mode, b"flat" | b"segmented"),
         (b"temp_ttl", Some(ttl)) => parse_i32(ttl).is_some(),
-        (b"tune", Some(hot)) => check_tune(hot, tokens, quiet)?,
+        (b"tune", Some(hot)) => check_tune(hot, tokens)?,
         _ => false,
     };
-    if is_valid {
-        Ok(Admin::Tuning { quiet })
-    } else {
-        Err(refusal)
+    match is_valid {
+        true => Ok(Admin::Tuning { quiet }),
+        false => Err(Reject::ERROR),
     }
 }
 
 /// `lru tune <percent hot> <percent warm> <max hot factor> <max warm age factor>`
-fn check_tune(hot: &[u8], mut tokens: Tokens<'_>, quiet: bool) -> Result<bool, Reject> {
+fn check_tune(hot: &[u8], mut tokens: Tokens<'_>) -> Result<bool, Reject> {
     let numbers = (
         parse_u32(hot),
         tokens.next().and_then(parse_u32),
@@ -236,7 +254,7 @@ fn check_tune(hot: &[u8], mut tokens: Tokens<'_>, quiet: bool) -> Result<bool, R
     let (Some(hot), Some(warm), Some(hot_factor), Some(warm_factor)) = numbers else {
         return Ok(false);
     };
-    let refuse = |message| Err(Reject { message, quiet });
+    let refuse = |message| Err(Reject::loud(message));
     match (
         hot.saturating_add(warm) > 80,
         hot_factor > 0.0 && warm_factor > 0.0,
@@ -253,29 +271,65 @@ fn factor(tokens: &mut Tokens<'_>) -> Option<f64> {
 
 fn parse_fabric(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
     let version = tokens.next().and_then(parse_u32).ok_or(Reject::ERROR)?;
-    want_tokens(tokens, 1, NETWORKS_MAX)?;
-    Ok(Admin::Fabric {
-        version,
-        networks: tokens,
-    })
+    match (1..=NETWORKS_MAX).contains(&tokens.take(NETWORKS_MAX + 1).count()) {
+        true => Ok(Admin::Fabric {
+            version,
+            networks: tokens,
+        }),
+        false => Err(Reject::ERROR),
+    }
 }
 
-fn parse_slabs(mut tokens: Tokens<'_>) -> Result<Admin<'_>, Reject> {
-    let quiet = is_quiet(tokens);
-    match (tokens.next(), tokens.next(), tokens.next(), tokens.next()) {
-        (Some(b"reassign"), Some(source), Some(destination), None) => {
+fn parse_slabs(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reject> {
+    match (tokens.next(), tokens.next()) {
+        (Some(b"reassign"), Some(source)) => {
+            let (Some(destination), None) = (tokens.next(), tokens.next()) else {
+                return Err(Reject::ERROR);
+            };
             let number = |token| parse_i32(token).ok_or(Reject::BAD_FORMAT);
             Ok(Admin::SlabsReassign(number(source)?, number(destination)?))
         }
-        (Some(b"automove"), Some(b"ratio"), Some(ratio), _) => factor(&mut Tokens::new(ratio))
-            .map(|_| Admin::Tuning { quiet })
-            .ok_or(Reject::ERROR),
-        (Some(b"automove"), Some(level), _, _) => match parse_u32(level) {
-            Some(0..=2) => Ok(Admin::Tuning { quiet }),
-            Some(_) => Err(Reject::ERROR.unless(quiet)),
-            None => Err(Reject::BAD_FORMAT.unless(quiet)),
-        },
+        (Some(b"automove"), Some(what)) => {
+            check_automove(what, tokens)?;
+            Ok(Admin::Tuning { quiet })
+        }
         _ => Err(Reject::ERROR),
+    }
+}
+
+/// `slabs automove <level>`, `ratio <ratio>`, `freeratio <ratio>` and `window <seconds>`
+fn check_automove(what: &[u8], mut tokens: Tokens<'_>) -> Result<(), Reject> {
+    match what {
+        b"ratio" | b"freeratio" => factor(&mut tokens).map(drop).ok_or(Reject::ERROR),
+        b"window" => match tokens.next().and_then(parse_u32) {
+            Some(3..=1800) => Ok(()),
+            Some(_) => Err(Reject::loud(
+                "CLIENT_ERROR automove window too low or too high",
+            )),
+            None => Err(Reject::BAD_FORMAT),
+        },
+        level => match parse_u32(level) {
+            Some(0..=2) => Ok(()),
+            Some(_) => Err(Reject::ERROR),
+            None => Err(Reject::BAD_FORMAT),
+        },
+    }
+}
+
+/// `extstore <setting> <value>`: checked as memcached checks them.
+fn parse_extstore(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reject> {
+    let (setting, mut values) = (tokens.next().ok_or(Reject::ERROR)?, tokens);
+    let mut number = || values.next().and_then(parse_u32);
+    let is_valid = match setting {
+        b"free_memchunks" => number().is_some_and(|class| class < 64) && number().is_some(),
+        b"item_size" | b"item_age" | b"low_ttl" | b"recache_rate" | b"compact_under"
+        | b"drop_under" | b"max_sleep" | b"drop_unread" => number().is_some(),
+        b"max_frag" => factor(&mut tokens).is_some(),
+        _ => false,
+    };
+    match is_valid {
+        true => Ok(Admin::Tuning { quiet }),
+        false => Err(Reject::ERROR),
     }
 }
 
@@ -285,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_fabric_is_asked_for_by_version_and_networks() {
-        let parse = |line| parse(b"fabric", Tokens::new(line));
+        let parse = |line| parse(b"fabric", Tokens::new(line), false).expect("known");
         let Ok(Admin::Fabric { version, networks }) = parse(b"1 ucx memory") else {
             panic!("valid");
         };

@@ -8,7 +8,7 @@ mod request;
 mod store;
 mod tokens;
 
-pub use admin::{Admin, WatchFlags};
+pub use admin::{Admin, TimeChange, WatchFlags};
 pub use peek::peek_store;
 pub use reject::Reject;
 pub use request::{Request, parse};
@@ -19,14 +19,17 @@ pub use tokens::Tokens;
 /// Source: memcached `proto_text.c`, `try_read_command_ascii`.
 pub const LINE_BYTES_MAX: usize = 2048;
 
+/// Shortest command, in bytes with its line ending: a name of two letters and CRLF.
+/// Source: memcached `proto_parser.c`, `process_request`.
+pub const COMMAND_BYTES_MIN: usize = 4;
+
 /// The command line at the start of `input`, without its line ending, and how many bytes it takes
-/// with it; `None` while its end has not arrived. It ends with LF, before which one CR is dropped
-/// unless it is the line's only byte.
+/// with it; `None` while its end has not arrived. It ends with LF, before which one CR is dropped.
 #[inline]
 pub fn split_line(input: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr::memchr(b'\n', input)?;
     let line = match &input[..end] {
-        [head @ .., b'\r'] if !head.is_empty() => head,
+        [head @ .., b'\r'] => head,
         line => line,
     };
     Some((line, end + 1))
@@ -41,7 +44,7 @@ mod tests {
         assert_eq!(split_line(b"mn\r\nget"), Some((&b"mn"[..], 4)));
         assert_eq!(split_line(b"mn\n"), Some((&b"mn"[..], 3)));
         assert_eq!(split_line(b"mn\r\r\n"), Some((&b"mn\r"[..], 5)));
-        assert_eq!(split_line(b"\r\n"), Some((&b"\r"[..], 2)));
+        assert_eq!(split_line(b"\r\n"), Some((&b""[..], 2)));
         assert_eq!(split_line(b"\n"), Some((&b""[..], 1)));
         assert_eq!(split_line(b"mn\r"), None);
     }

@@ -7,13 +7,15 @@ pub struct Reject {
     pub message: &'static str,
     /// The client asked for no reply, and memcached then keeps even this error back.
     pub quiet: bool,
+    /// Bytes behind the line, of a value that nobody will store, to be thrown away.
+    pub skip_bytes: usize,
 }
 
 impl Reject {
-    /// Unknown commands and wrong numbers of tokens.
+    /// Unknown commands.
     pub const ERROR: Reject = Reject::loud("ERROR");
 
-    /// Too long a key, malformed numbers.
+    /// Too few tokens, too long a key, malformed numbers.
     pub const BAD_FORMAT: Reject = Reject::loud("CLIENT_ERROR bad command line format");
 
     /// An answer that is always given.
@@ -21,6 +23,7 @@ impl Reject {
         Reject {
             message,
             quiet: false,
+            skip_bytes: 0,
         }
     }
 
@@ -28,5 +31,11 @@ impl Reject {
     #[must_use]
     pub const fn unless(self, quiet: bool) -> Reject {
         Reject { quiet, ..self }
+    }
+
+    /// This answer, after which so many bytes are thrown away.
+    #[must_use]
+    pub const fn skipping(self, skip_bytes: usize) -> Reject {
+        Reject { skip_bytes, ..self }
     }
 }

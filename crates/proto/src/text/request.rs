@@ -7,6 +7,14 @@ use crate::meta::{FlagError, Flags, PlainRead, TOKENS_MAX};
 use crate::number::{parse_i64, parse_u64};
 use farcache_base::limits::KEY_BYTES_MAX;
 
+/// Shortest line, without its ending, that is looked at. Source: memcached `proto_parser.c`,
+/// `process_request`.
+const NAME_BYTES_MIN: usize = 2;
+
+/// Most tokens behind a meta command's name that memcached tells apart.
+/// Source: memcached `mcmc.h`, `MCMC_PARSER_MAX_TOKENS` (which counts the name and the end too).
+const TOKENS_SPLIT_MAX: usize = 22;
+
 /// A command, borrowed from its line. Keys are as sent: a meta command's may be base64.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
@@ -21,7 +29,7 @@ pub enum Request<'a> {
     GetAndTouch {
         /// Expiry, as the client gave it.
         exptime: i64,
-        /// The keys; none at all is no error.
+        /// At least one key.
         keys: Tokens<'a>,
         /// Return CAS tokens.
         with_cas: bool,
@@ -87,6 +95,8 @@ pub enum Request<'a> {
     Version,
     /// `quit`
     Quit,
+    /// A request of HTTP, which a browser may have been made to send: to be hung up on.
+    Http,
     /// What operators ask for.
     Admin(Admin<'a>),
 }
@@ -97,8 +107,9 @@ pub enum Request<'a> {
 /// The answer memcached gives to it.
 #[inline]
 pub fn parse(line: &[u8]) -> Result<Request<'_>, Reject> {
-    let mut tokens = Tokens::new(line);
-    let name = tokens.next().ok_or(Reject::ERROR)?;
+    let name_bytes = line.iter().position(|byte| *byte == b' ');
+    let (name, rest) = line.split_at(name_bytes.unwrap_or(line.len()));
+    let tokens = Tokens::new(rest);
     match name {
         b"get" => parse_get(tokens, false),
         b"gets" => parse_get(tokens, true),
@@ -108,11 +119,11 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Reject> {
         },
         b"set" => store(StoreVerb::Set, tokens),
         b"ms" => parse_meta_set(tokens),
-        _ => parse_rarer(name, tokens),
+        _ => parse_rarer(name, tokens, line),
     }
 }
 
-fn parse_rarer<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Request<'a>, Reject> {
+fn parse_rarer<'a>(name: &[u8], tokens: Tokens<'a>, line: &'a [u8]) -> Result<Request<'a>, Reject> {
     match name {
         b"add" => store(StoreVerb::Add, tokens),
         b"replace" => store(StoreVerb::Replace, tokens),
@@ -121,20 +132,40 @@ fn parse_rarer<'a>(name: &[u8], tokens: Tokens<'a>) -> Result<Request<'a>, Rejec
         b"cas" => store(StoreVerb::CompareAndSwap, tokens),
         b"gat" => parse_get_and_touch(tokens, false),
         b"gats" => parse_get_and_touch(tokens, true),
-        b"bget" => parse_get(tokens, false),
         b"delete" => parse_delete(tokens),
         b"incr" => parse_arithmetic(tokens, false),
         b"decr" => parse_arithmetic(tokens, true),
         b"touch" => parse_touch(tokens),
-        b"md" => meta_other(tokens).map(|(key, flags)| Request::MetaDelete(key, flags)),
-        b"ma" => meta_other(tokens).map(|(key, flags)| Request::MetaArithmetic(key, flags)),
+        b"md" => meta_named(tokens).map(|(key, flags)| Request::MetaDelete(key, flags)),
+        b"ma" => parse_meta_arithmetic(tokens),
         b"mn" => Ok(Request::MetaNoop),
         b"me" => parse_meta_debug(tokens),
         b"stats" => Ok(Request::Stats(tokens)),
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
-        _ => admin::parse(name, tokens).map(Request::Admin),
+        _ if line.len() < NAME_BYTES_MIN => Err(Reject::BAD_FORMAT),
+        _ => parse_other(line),
     }
+}
+
+/// Operators' commands, which spaces may come before, and what is none at all.
+fn parse_other(line: &[u8]) -> Result<Request<'_>, Reject> {
+    let all = Tokens::new(line);
+    let quiet = is_quiet(all);
+    let mut tokens = all;
+    let name = tokens.next().unwrap_or_default();
+    match admin::parse(name, tokens, quiet) {
+        Some(Ok(admin)) => Ok(Request::Admin(admin)),
+        Some(Err(reject)) => Err(reject),
+        None if is_http(tokens) => Ok(Request::Http),
+        None => Err(Reject::ERROR.unless(quiet)),
+    }
+}
+
+/// Whether a line whose first token is no command ends as the first line of HTTP does.
+fn is_http(behind_first: Tokens<'_>) -> bool {
+    let version = behind_first.last_token();
+    version.is_some_and(|token| token.starts_with(b"HTTP/"))
 }
 
 fn store(verb: StoreVerb, tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
@@ -144,13 +175,13 @@ fn store(verb: StoreVerb, tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
 fn parse_get(keys: Tokens<'_>, with_cas: bool) -> Result<Request<'_>, Reject> {
     match keys.clone().next() {
         Some(_) => Ok(Request::Get { keys, with_cas }),
-        None => Err(Reject::ERROR),
+        None => Err(Reject::BAD_FORMAT),
     }
 }
 
 fn parse_get_and_touch(mut tokens: Tokens<'_>, with_cas: bool) -> Result<Request<'_>, Reject> {
-    let exptime = tokens.next().ok_or(Reject::ERROR)?;
-    let exptime = parse_i64(exptime).ok_or(BAD_EXPTIME)?;
+    want_tokens(tokens, 2)?;
+    let exptime = tokens.next().and_then(parse_i64).ok_or(BAD_EXPTIME)?;
     Ok(Request::GetAndTouch {
         exptime,
         keys: tokens,
@@ -173,17 +204,17 @@ pub(super) fn checked_key(key: &[u8], quiet: bool) -> Result<&[u8], Reject> {
     }
 }
 
-/// Fails unless there are from `least` to `most` tokens.
-pub(super) fn want_tokens(tokens: Tokens<'_>, least: usize, most: usize) -> Result<(), Reject> {
-    match (least..=most).contains(&tokens.take(most + 1).count()) {
+/// Fails unless there are at least so many tokens. More are passed over, as in memcached.
+pub(super) fn want_tokens(tokens: Tokens<'_>, least: usize) -> Result<(), Reject> {
+    match tokens.take(least).count() == least {
         true => Ok(()),
-        false => Err(Reject::ERROR),
+        false => Err(Reject::BAD_FORMAT),
     }
 }
 
 /// Key, argument and whether no reply is wanted, of `<command> <key> <argument> [noreply]`.
 fn key_and_argument(mut tokens: Tokens<'_>) -> Result<(&[u8], &[u8], bool), Reject> {
-    want_tokens(tokens, 2, 3)?;
+    want_tokens(tokens, 2)?;
     let quiet = is_quiet(tokens);
     let key = checked_key(tokens.next().unwrap_or_default(), quiet)?;
     Ok((key, tokens.next().unwrap_or_default(), quiet))
@@ -191,10 +222,7 @@ fn key_and_argument(mut tokens: Tokens<'_>) -> Result<(&[u8], &[u8], bool), Reje
 
 fn parse_arithmetic(tokens: Tokens<'_>, decrement: bool) -> Result<Request<'_>, Reject> {
     let (key, delta, quiet) = key_and_argument(tokens)?;
-    let refusal = Reject {
-        message: "CLIENT_ERROR invalid numeric delta argument",
-        quiet,
-    };
+    let refusal = Reject::loud("CLIENT_ERROR invalid numeric delta argument").unless(quiet);
     Ok(Request::Arithmetic {
         key,
         delta: parse_u64(delta).ok_or(refusal)?,
@@ -213,72 +241,87 @@ fn parse_touch(tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
     })
 }
 
-/// `delete <key> [0] [noreply]`: old clients send a delay of 0.
+/// `delete <key> [noreply]`. What else stands behind the key is passed over, as in memcached: old
+/// clients send a delay.
 fn parse_delete(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
-    want_tokens(tokens, 1, 3)?;
-    let quiet = is_quiet(tokens) && tokens.count() > 1;
-    let key = tokens.next().unwrap_or_default();
-    let refusal = Reject {
-        message: "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
-        quiet,
-    };
-    match (tokens.next(), tokens.next()) {
-        (None, _) | (Some(b"0" | b"noreply"), None) | (Some(b"0"), Some(b"noreply")) => {}
-        _ => return Err(refusal),
-    }
+    let quiet = is_quiet(tokens);
+    let key = tokens.next().ok_or(Reject::BAD_FORMAT)?;
     Ok(Request::Delete {
         key: checked_key(key, quiet)?,
         quiet,
     })
 }
 
-/// The key of a meta command, which must be there and not too long.
-fn meta_key<'a>(tokens: &mut Tokens<'a>) -> Result<&'a [u8], Reject> {
-    checked_key(tokens.next().ok_or(Reject::ERROR)?, false)
+fn parse_meta_get(tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
+    meta_named(tokens).map(|(key, flags)| Request::MetaGet(key, flags))
+}
+
+fn parse_meta_set(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
+    let all = tokens;
+    let key = tokens.next().ok_or(Reject::BAD_FORMAT)?;
+    let length = tokens.next().ok_or(Reject::BAD_FORMAT)?;
+    Ok(Request::MetaSet {
+        key,
+        value_bytes: parse_value_bytes(length).ok_or(Reject::BAD_FORMAT)?,
+        flags: meta_flags(key, all, tokens)?,
+    })
+}
+
+fn parse_meta_arithmetic(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
+    let all = tokens;
+    let key = tokens.next().ok_or(Reject::BAD_FORMAT)?;
+    let refusal = Reject::loud("CLIENT_ERROR invalid or duplicate flag");
+    let flags = meta_flags(key, all, tokens)?.map_err(|_| refusal)?;
+    Ok(Request::MetaArithmetic(key, flags))
+}
+
+/// Key and flags of a command that says what is wrong with them.
+fn meta_named(mut tokens: Tokens<'_>) -> Result<(&[u8], Flags<'_>), Reject> {
+    let all = tokens;
+    let key = tokens.next().ok_or(Reject::BAD_FORMAT)?;
+    let flags = meta_flags(key, all, tokens)?;
+    Ok((key, flags.map_err(|error| Reject::loud(error.message()))?))
+}
+
+/// The flags of a meta command with this key; `all` are the tokens behind the command's name.
+///
+/// # Errors
+/// A flag begins with what is neither letter nor digit: the line is no meta command at all.
+fn meta_flags<'a>(
+    key: &[u8],
+    all: Tokens<'a>,
+    flags: Tokens<'a>,
+) -> Result<Result<Flags<'a>, FlagError>, Reject> {
+    let parsed = match (key.len() > KEY_BYTES_MAX, too_many_flags(all)) {
+        (true, _) => Err(FlagError::LongKey),
+        (_, true) => Err(FlagError::TooMany),
+        _ => Flags::parse(flags),
+    };
+    match parsed {
+        Err(_) if !could_be_flags(all, flags) => Err(Reject::BAD_FORMAT),
+        parsed => Ok(parsed),
+    }
 }
 
 fn too_many_flags(tokens: Tokens<'_>) -> bool {
     tokens.take(TOKENS_MAX).count() > TOKENS_MAX - 1
 }
 
-fn parse_meta_get(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
-    let all = tokens;
-    let key = meta_key(&mut tokens)?;
-    if too_many_flags(all) {
-        return Err(Reject::loud("CLIENT_ERROR options flags are too long"));
-    }
-    let flags = Flags::parse(tokens).map_err(|error| Reject::loud(error.message()))?;
-    Ok(Request::MetaGet(key, flags))
-}
-
-fn parse_meta_set(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
-    let all = tokens;
-    let key = meta_key(&mut tokens)?;
-    let value_bytes = tokens.next().ok_or(Reject::BAD_FORMAT)?;
-    if too_many_flags(all) {
-        return Err(Reject::loud("CLIENT_ERROR options flags too long"));
-    }
-    let value_bytes = parse_value_bytes(value_bytes).ok_or(Reject::BAD_FORMAT)?;
-    Ok(Request::MetaSet {
-        key,
-        value_bytes,
-        flags: Flags::parse(tokens),
-    })
-}
-
-/// Key and flags of `md` and `ma`.
-fn meta_other(mut tokens: Tokens<'_>) -> Result<(&[u8], Flags<'_>), Reject> {
-    let all = tokens;
-    let key = meta_key(&mut tokens)?;
-    if too_many_flags(all) {
-        return Err(Reject::loud("CLIENT_ERROR options flags too long"));
-    }
-    let refusal = Reject::loud("CLIENT_ERROR invalid or duplicate flag");
-    Ok((key, Flags::parse(tokens).map_err(|_| refusal)?))
+/// Whether all of the flags that memcached looks at begin with a letter or a digit. A letter is
+/// what lies between `A` and `z` there.
+fn could_be_flags(all: Tokens<'_>, flags: Tokens<'_>) -> bool {
+    let before_flags = all.count() - flags.count();
+    flags
+        .take(TOKENS_SPLIT_MAX - before_flags)
+        .all(|token| matches!(token[0], b'A'..=b'z' | b'0'..=b'9'))
 }
 
 fn parse_meta_debug(mut tokens: Tokens<'_>) -> Result<Request<'_>, Reject> {
+    let all = tokens;
     let key = checked_key(tokens.next().ok_or(Reject::BAD_FORMAT)?, false)?;
+    if !could_be_flags(all, tokens) {
+        return Err(Reject::BAD_FORMAT);
+    }
     Ok(Request::MetaDebug {
         key,
         is_base64: tokens.next() == Some(b"b"),

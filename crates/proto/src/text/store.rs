@@ -2,8 +2,9 @@
 
 use super::Tokens;
 use super::reject::Reject;
-use super::request::checked_key;
-use crate::number::{parse_i32, parse_i64, parse_u32, parse_u64};
+use super::request::is_quiet;
+use crate::number::{parse_client_flags, parse_exptime, parse_i32, parse_u64};
+use farcache_base::limits::KEY_BYTES_MAX;
 
 /// Which of the storage commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,35 +43,44 @@ pub struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// Parses what follows the command's name.
+    /// Parses what follows the command's name. Tokens behind the last one needed are passed over,
+    /// but for a `noreply` at the end, as in memcached.
     ///
     /// # Errors
-    /// memcached's answer; the value is then not skipped but read as the next command, as there.
+    /// memcached's answer. The value is read as the next command where the line does not tell its
+    /// length, and thrown away where it does.
     pub(super) fn parse(verb: StoreVerb, mut tokens: Tokens<'a>) -> Result<Self, Reject> {
-        let with_cas = verb == StoreVerb::CompareAndSwap;
-        let mut take = || tokens.next().ok_or(Reject::ERROR);
-        let (key, flags, exptime, value_bytes) = (take()?, take()?, take()?, take()?);
-        let compare_cas = if with_cas { Some(take()?) } else { None };
-        let quiet = match tokens.next() {
-            // A line cut short is malformed all the same, but quietly so.
-            None => compare_cas.unwrap_or(value_bytes) == b"noreply",
-            Some(last) if tokens.next().is_none() => last == b"noreply",
-            Some(_) => return Err(Reject::ERROR),
+        let mut take = || tokens.next().ok_or(Reject::BAD_FORMAT);
+        let (key, flags, exptime, length) = (take()?, take()?, take()?, take()?);
+        let value_bytes = parse_value_bytes(length).ok_or(Reject::BAD_FORMAT)?;
+        let quiet = is_quiet(tokens);
+        let malformed = Reject::BAD_FORMAT
+            .unless(quiet)
+            .skipping(value_bytes + VALUE_END_BYTES);
+        let compare_cas = match verb {
+            StoreVerb::CompareAndSwap => {
+                let cas = tokens.next().and_then(parse_u64);
+                Some(cas.ok_or(malformed)?)
+            }
+            _ => None,
         };
-        let malformed = Reject::BAD_FORMAT.unless(quiet);
+        if key.len() > KEY_BYTES_MAX {
+            return Err(malformed);
+        }
         Ok(Store {
             verb,
-            key: checked_key(key, quiet)?,
-            flags: parse_u32(flags).ok_or(malformed)?,
-            exptime: parse_i64(exptime).ok_or(malformed)?,
-            value_bytes: parse_value_bytes(value_bytes).ok_or(malformed)?,
-            compare_cas: compare_cas
-                .map(|cas| parse_u64(cas).ok_or(malformed))
-                .transpose()?,
+            key,
+            flags: parse_client_flags(flags).ok_or(malformed)?,
+            exptime: parse_exptime(exptime).ok_or(malformed)?,
+            value_bytes,
+            compare_cas,
             quiet,
         })
     }
 }
+
+/// Bytes of the line ending behind each value.
+const VALUE_END_BYTES: usize = 2;
 
 /// Length of a value: not negative, and with its line ending within 31 bits.
 pub(super) fn parse_value_bytes(token: &[u8]) -> Option<usize> {
@@ -104,30 +114,43 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_line_may_ask_for_no_reply() {
+    fn the_value_of_a_malformed_line_is_thrown_away_where_its_length_is_told() {
+        let long = [&[b'k'; 251][..], b" 0 0 3 noreply"].concat();
         for (verb, line, quiet) in [
-            (StoreVerb::Set, &b"key 0 0 noreply"[..], true),
-            (StoreVerb::Set, b"key 0 0 x", false),
-            (StoreVerb::Set, b"key 0 0 x noreply", true),
-            (StoreVerb::CompareAndSwap, b"key 0 0 1 noreply", true),
-            (StoreVerb::CompareAndSwap, b"key 0 0 noreply 1", false),
+            (StoreVerb::Set, &b"key x 0 3"[..], false),
+            (StoreVerb::Set, b"key 0 x 3 noreply", true),
+            (StoreVerb::Set, &long, true),
+            (StoreVerb::CompareAndSwap, b"key 0 0 3", false),
+            (StoreVerb::CompareAndSwap, b"key 0 0 3 noreply", true),
+            (StoreVerb::CompareAndSwap, b"key 0 0 3 +1", false),
+        ] {
+            let refusal = Reject::BAD_FORMAT.unless(quiet).skipping(5);
+            assert_eq!(parse(verb, line), Err(refusal), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_tells_no_length_is_refused_loudly() {
+        for line in [
+            &b"key 0 0"[..],
+            b"key 0 0 x noreply",
+            b"key 0 0 -1 noreply",
+            b"key 0 0 noreply",
+            b"key 0 0 2147483647",
         ] {
             assert_eq!(
-                parse(verb, line),
-                Err(Reject::BAD_FORMAT.unless(quiet)),
+                parse(StoreVerb::Set, line),
+                Err(Reject::BAD_FORMAT),
                 "{line:?}"
             );
         }
     }
 
     #[test]
-    fn counts_the_words() {
-        for (verb, line) in [
-            (StoreVerb::Set, &b"key 0 0"[..]),
-            (StoreVerb::Set, b"key 0 0 1 noreply x"),
-            (StoreVerb::CompareAndSwap, b"key 0 0 1"),
-        ] {
-            assert_eq!(parse(verb, line), Err(Reject::ERROR), "{line:?}");
-        }
+    fn more_tokens_are_passed_over() {
+        let store = parse(StoreVerb::Set, b"key 0 0 1 noreply x").unwrap();
+        assert!(!store.quiet);
+        let store = parse(StoreVerb::Set, b"key 0 0 1 x noreply").unwrap();
+        assert!(store.quiet);
     }
 }

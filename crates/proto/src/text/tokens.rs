@@ -1,7 +1,7 @@
 //! Splitting a command line into tokens.
 
-/// The tokens of a line: separated by any number of spaces, ended by the line or a NUL byte.
-/// Other control characters belong to tokens, as in memcached.
+/// The tokens of a line: separated by any number of spaces. Control characters belong to tokens,
+/// as in memcached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
@@ -35,7 +35,7 @@ impl<'a> Iterator for Tokens<'a> {
         }
         let end = rest
             .iter()
-            .position(|byte| *byte == b' ' || *byte == 0)
+            .position(|byte| *byte == b' ')
             .unwrap_or(rest.len());
         let (token, tail) = rest.split_at(end);
         self.rest = match tail {
@@ -63,8 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_ends_the_line() {
-        assert_eq!(split(b"get a\0b c"), [&b"get"[..], b"a"]);
-        assert_eq!(split(b"get \0b"), [&b"get"[..]]);
+    fn a_nul_belongs_to_its_token() {
+        assert_eq!(split(b"get a\0b c"), [&b"get"[..], b"a\0b", b"c"]);
     }
 }

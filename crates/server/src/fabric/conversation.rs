@@ -1,10 +1,13 @@
 //! One session, as its worker keeps it.
 
+use super::kept::{Kept, Tally};
 use super::life_line::{Bond, Reserved};
+use super::stalls::Taking;
 use super::{CREDITS, ServerPort};
 use crate::session::{HIGH_WATER_BYTES, Session};
 use farcache_base::time::Seconds;
 use farcache_fabric::Peer;
+use farcache_store::Store;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,13 +26,6 @@ pub(super) enum Stage {
     Open(Peer),
 }
 
-/// A message that waits for its turn.
-pub(super) struct Waiting {
-    pub bytes: Vec<u8>,
-    /// Bytes at the start that are done with.
-    pub used: usize,
-}
-
 /// A session.
 pub(super) struct Conversation {
     pub key: u64,
@@ -37,11 +33,15 @@ pub(super) struct Conversation {
     pub session: Session,
     pub bond: Arc<Bond>,
     /// Messages that could not be handled when they came.
-    pub waiting: VecDeque<Waiting>,
+    pub waiting: VecDeque<Kept>,
+    /// How much is kept for it.
+    pub kept: Tally,
     /// The engine's list of sessions that have more to do names it.
     pub is_queued: bool,
     /// The networks in use, for people.
     pub lanes: String,
+    /// Large values on their way to the client.
+    pub taking: Taking,
     /// Messages that have come and have not been answered.
     unanswered: u16,
     /// Of these, how many are done with: the next message to the client says so.
@@ -66,8 +66,10 @@ impl Conversation {
             session: Session::let_in(),
             bond: reserved.bond,
             waiting: VecDeque::new(),
+            kept: Tally::default(),
             is_queued: false,
             lanes: String::new(),
+            taking: Taking::default(),
             unanswered: 0,
             answered: 0,
             unsent_bytes: 0,
@@ -128,13 +130,20 @@ impl Conversation {
         self.give_credit();
     }
 
+    /// Whether the client must take values that are on their way before it is sent more, because memory is short.
+    pub fn must_take_first(&self, store: &Store) -> bool {
+        self.taking.departing > 0 && store.is_lending_short()
+    }
+
     /// Whether the client must take replies before it is served further.
-    pub fn is_blocked(&mut self, port: &ServerPort) -> bool {
+    pub fn is_blocked(&mut self, port: &ServerPort, store: &Store) -> bool {
         let unsent = self.peer().map_or(0, |peer| port.unsent(peer));
         self.unsent_messages = unsent;
         if unsent == 0 {
             self.unsent_bytes = 0;
         }
-        unsent >= UNSENT_MESSAGES_MAX || self.unsent_bytes >= UNSENT_BYTES_MAX
+        unsent >= UNSENT_MESSAGES_MAX
+            || self.unsent_bytes >= UNSENT_BYTES_MAX
+            || self.must_take_first(store)
     }
 }

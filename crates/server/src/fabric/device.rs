@@ -1,6 +1,7 @@
 //! Messages that wait for devices. Each message stands for itself, so one that waits holds up no other.
 
 use super::engine::{Arriving, Engine};
+use super::kept::Kept;
 use crate::session::Replies;
 use crate::worker::device::Place;
 use crate::worker::resources::Resources;
@@ -10,7 +11,7 @@ use farcache_store::{DurableMark, ReadId, Reservation};
 /// What waits.
 enum Work {
     /// The part of a message that has not been handled.
-    Message(Vec<u8>),
+    Message(Kept),
     /// A large value in its place, to be committed.
     Value(Reservation, Arriving),
     /// A large value that is still with its sender, and the message before it: there is no room yet.
@@ -35,7 +36,11 @@ pub(super) struct Held {
 impl Engine {
     /// A message cannot go on before a device has been read.
     pub(super) fn park_message(&mut self, number: u32, rest: &[u8], resources: &mut Resources) {
-        self.park(number, Work::Message(rest.to_vec()), resources);
+        let work = Work::Message(self.kept(number, rest));
+        self.park(number, work, resources);
+        if self.conversations[number as usize].is_some() {
+            self.check_kept(number, resources);
+        }
     }
 
     /// A value that has arrived cannot be stored before a device has been read.
@@ -92,7 +97,7 @@ impl Engine {
         };
         resources.store.stage(id);
         match parked.work {
-            Work::Message(message) => self.execute(number, &message, 0, resources),
+            Work::Message(message) => self.execute(number, message.bytes(), resources),
             Work::Value(room, arriving) => self.store_value(number, room, arriving, resources),
             Work::Offer(frame, head, offer) => {
                 self.take_offer(&frame, number, &head, offer, resources);
@@ -108,6 +113,8 @@ impl Engine {
         let mark = resources.store.durable_mark();
         if !resources.store.is_durable(mark) {
             self.hold = Some(mark);
+        } else if self.hold.is_none() {
+            self.replies.forget_changes();
         }
     }
 
@@ -126,13 +133,15 @@ impl Engine {
         });
     }
 
-    /// Something has become durable: sends the answers that waited for it.
+    /// Something has become durable, or never will: sends the answers that waited for it.
     pub fn on_durable(&mut self, resources: &Resources) {
         self.flush();
-        while let Some(held) = self
-            .held
-            .pop_front_if(|held| resources.store.is_durable(held.mark))
-        {
+        let store = &resources.store;
+        let is_told = |held: &mut Held| store.is_durable(held.mark) || store.is_lost(held.mark);
+        while let Some(mut held) = self.held.pop_front_if(is_told) {
+            if store.is_lost(held.mark) {
+                held.replies.fail_changes();
+            }
             if self.find_key(held.session, held.key).is_some() {
                 self.replies = held.replies;
                 self.gathering = Some(held.session);

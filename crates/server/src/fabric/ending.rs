@@ -11,16 +11,16 @@ use std::sync::Arc;
 /// How long a client may take to receive the last messages, in seconds.
 const CLOSE_SECONDS_MAX: Seconds = 2;
 
-/// Clients to which something is still being sent, at most: whoever is refused beyond that is not told
-/// why.
+/// Clients to which something is still being sent, at most: of whoever ends beyond that, the first
+/// are not told why.
 const CLOSING_MAX: usize = 256;
 
 /// A client that gets the last messages before it is let go.
 pub(super) struct Closing {
     peer: Peer,
-    /// Its connection, where it had a session, and the session's key.
-    bond: Option<Arc<Bond>>,
-    key: Option<u64>,
+    /// Its connection, and the session's key.
+    bond: Arc<Bond>,
+    key: u64,
     until: Seconds,
 }
 
@@ -51,7 +51,7 @@ impl Engine {
         self.figures.life_lines_lost.bump();
         if let Some(number) = self.find_key(session, key) {
             self.end_now(number);
-        } else if let Some(place) = self.closing.iter().position(|one| one.key == Some(key)) {
+        } else if let Some(place) = self.closing.iter().position(|one| one.key == key) {
             self.close_at(place);
         }
     }
@@ -73,6 +73,16 @@ impl Engine {
     pub(super) fn cut_off_debtor(&mut self, number: u32, resources: &mut Resources) {
         self.figures.over_credit.bump();
         self.end_with(number, "more messages than credits", resources);
+    }
+
+    /// More has come of the client's messages than is kept until it takes its replies.
+    pub(super) fn cut_off_hoarder(&mut self, number: u32, resources: &mut Resources) {
+        self.figures.over_memory.bump();
+        self.end_with(
+            number,
+            "more kept messages than there is memory for",
+            resources,
+        );
     }
 
     /// The server ends: everyone is told.
@@ -106,7 +116,7 @@ impl Engine {
     }
 
     /// Ends a session whose client is not there to be told.
-    fn end_now(&mut self, number: u32) {
+    pub(super) fn end_now(&mut self, number: u32) {
         self.flush();
         let conversation = self.remove(number);
         match conversation.peer() {
@@ -131,7 +141,7 @@ impl Engine {
             Some(peer) => {
                 self.say_goodbye(peer, reason);
                 let line = (conversation.bond, conversation.key);
-                self.close_when_sent(peer, Some(line), resources.clock.now);
+                self.close_when_sent(peer, line, resources.clock.now);
             }
             None => conversation.bond.end(),
         }
@@ -161,10 +171,9 @@ impl Engine {
     pub(super) fn close_when_sent(
         &mut self,
         peer: Peer,
-        life_line: Option<(Arc<Bond>, u64)>,
+        (bond, key): (Arc<Bond>, u64),
         now: Seconds,
     ) {
-        let (bond, key) = life_line.unzip();
         self.closing.push(Closing {
             peer,
             bond,
@@ -194,9 +203,7 @@ impl Engine {
     fn close_at(&mut self, place: usize) {
         let closing = self.closing.swap_remove(place);
         self.close(closing.peer);
-        if let Some(bond) = closing.bond {
-            bond.end();
-        }
+        closing.bond.end();
     }
 
     fn close(&mut self, peer: Peer) {

@@ -1,24 +1,28 @@
 //! One worker's port: moves it and hands out what happened, each kind of event to its own file.
 
-use super::ServerPort;
 use super::conversation::Conversation;
 use super::device::{Held, Parked};
 use super::ending::Closing;
 use super::figures::Figures;
+use super::kept::Tally;
 use super::registry::{Place, Registry};
+use super::stalls::Departing;
+use super::{MESSAGE_BYTES_MAX, ServerPort};
 use crate::counters::Counters;
 use crate::session::{Expected, MESSAGE_COPY_BYTES_MAX, Replies};
 use crate::shared::Shared;
 use crate::worker::resources::Resources;
 use arrayvec::ArrayVec;
 use farcache_base::time::Seconds;
-use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Peer};
+use farcache_fabric::frame::HEAD_BYTES_MAX;
+use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Limits, Peer};
 use farcache_proto::binary::Head;
 use farcache_store::{BATCH_MAX, DurableMark, PinnedValue, ReadId, Reservation};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// How long the port is moved on after the last session has ended, so that the network can finish
 /// what it has to.
@@ -69,8 +73,12 @@ pub struct Engine {
     pub(super) held: VecDeque<Held>,
     /// Work that waits for reads from devices.
     pub(super) parked: HashMap<ReadId, Parked>,
-    /// Large values on their way out.
-    pub(super) departing: usize,
+    /// Large values on their way out, by the tag that the port knows them by.
+    pub(super) departing: Slab<Departing>,
+    /// When it was last looked whether clients take them.
+    pub(super) departing_looked: Option<Instant>,
+    /// How much is kept for all sessions.
+    pub(super) kept: Tally,
     pub(super) inbox: Inbox<PinnedValue, Reservation>,
     /// The last message came with no other: see [`super::lane`].
     pub(super) came_alone: bool,
@@ -81,7 +89,8 @@ pub struct Engine {
 
 impl Engine {
     /// The part of worker number `worker` in the fabric of `shared`.
-    pub fn new(port: Box<ServerPort>, shared: Arc<Shared>, worker: usize) -> Self {
+    pub fn new(mut port: Box<ServerPort>, shared: Arc<Shared>, worker: usize) -> Self {
+        port.limit(limits(&shared));
         let mut engine = Engine {
             port,
             worker,
@@ -99,7 +108,9 @@ impl Engine {
             hold: None,
             held: VecDeque::new(),
             parked: HashMap::new(),
-            departing: 0,
+            departing: Slab::new(),
+            departing_looked: None,
+            kept: Tally::default(),
             inbox: Inbox::default(),
             came_alone: false,
             used_at: 0,
@@ -126,7 +137,10 @@ impl Engine {
 
     /// Whether there is no session, and nothing on its way.
     pub fn is_empty(&self) -> bool {
-        self.live == 0 && self.closing.is_empty() && self.arriving.is_empty() && self.departing == 0
+        self.live == 0
+            && self.closing.is_empty()
+            && self.arriving.is_empty()
+            && self.departing.is_empty()
     }
 
     /// Moves the port and handles what happened; returns whether anything did, or could be done in
@@ -214,7 +228,7 @@ impl Engine {
             Event::Received { tag, into, outcome } => {
                 self.on_received(tag, into, outcome, resources);
             }
-            Event::Sent { body, outcome, .. } => self.on_sent(&body, &outcome),
+            Event::Sent { tag, body, outcome } => self.on_sent(tag, &body, &outcome),
             Event::Lost { peer, error } => self.on_lost(peer, &error),
             Event::Garbage(error) => {
                 tracing::debug!(%error, "garbage on the fabric");
@@ -286,6 +300,15 @@ impl Engine {
         self.conversations[number as usize]
             .as_mut()
             .expect("the session is there")
+    }
+}
+
+/// How long messages may be that come whole: a value that is not offered is as long as an item at
+/// most.
+fn limits(shared: &Shared) -> Limits {
+    Limits {
+        message_bytes_max: MESSAGE_BYTES_MAX,
+        value_bytes_max: MESSAGE_BYTES_MAX.max(shared.settings.item_bytes_max + HEAD_BYTES_MAX),
     }
 }
 

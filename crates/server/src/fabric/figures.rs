@@ -55,6 +55,7 @@ figures! {
     unattributed: Count, "Messages dropped because no session has that number and key";
     malformed: Count, "Malformed messages; where they belong to a session, it ends";
     over_credit: Count, "Sessions ended because of more messages than credits";
+    over_memory: Count, "Sessions ended because too many of their messages had to be kept";
     peers_lost: Count, "Sessions ended because the network lost the client";
     life_lines_lost: Count, "Sessions ended because the client's TCP connection ended";
     goodbyes: Count, "Sessions ended by the client";
@@ -70,5 +71,6 @@ figures! {
     endpoints: Level, "Clients that the network holds a connection to";
     gets_alone: Count, "Gets that came alone and were answered where their messages lay";
     stores_alone: Count, "Sets, adds and replaces that came alone and were answered where their messages lay";
+    sessions_stalled: Count, "Sessions ended because their clients took no large values while the memory for these was short";
     sessions_blocked: Count, "Times a session waited for its client to take replies";
 }

@@ -6,7 +6,7 @@ use crate::worker::resources::Resources;
 use farcache_fabric::{Frame, Kind, Payload, Peer};
 use std::sync::Arc;
 
-/// Why a client is not let in; it is told so.
+/// Why a client is not let in.
 enum Refused {
     Unknown,
     Token,
@@ -37,10 +37,9 @@ impl Engine {
         if self.is_closing(sender) {
             return;
         }
-        self.count_endpoints(1);
         match self.admit(frame, token, resources) {
             Ok(number) => self.welcome(number, sender),
-            Err(refused) => self.turn_away(frame, sender, &refused, resources),
+            Err(refused) => self.turn_away(frame, sender, &refused),
         }
     }
 
@@ -68,6 +67,7 @@ impl Engine {
     }
 
     fn welcome(&mut self, number: u32, peer: Peer) {
+        self.count_endpoints(1);
         let key = self.conversation(number).key;
         self.port.bind(peer, number, key);
         self.send_small(peer, Kind::Welcome, 0, &[]);
@@ -89,13 +89,10 @@ impl Engine {
         self.count_tokens();
     }
 
-    fn turn_away(
-        &mut self,
-        frame: &Frame,
-        peer: Peer,
-        refused: &Refused,
-        resources: &mut Resources,
-    ) {
+    /// Lets go of a client without a word: an answer takes a connection to the address that the
+    /// client says is its own, and whoever is not let in could have the server connect to anywhere,
+    /// or UCX read anything.
+    fn turn_away(&mut self, frame: &Frame, peer: Peer, refused: &Refused) {
         let reason = refused.reason();
         tracing::debug!(
             session = frame.session,
@@ -107,9 +104,7 @@ impl Engine {
             Refused::Token => self.figures.refused_token.bump(),
             Refused::Replay => self.figures.refused_replay.bump(),
         }
-        self.port.bind(peer, frame.session, frame.key);
-        self.say_goodbye(peer, reason);
-        self.close_when_sent(peer, None, resources.clock.now);
+        self.port.close(peer);
     }
 
     /// Sends a message without large values.

@@ -98,7 +98,8 @@ impl Lane<'_> {
         let conversations = self.conversations.get_mut(frame.session as usize);
         let conversation = conversations?.as_mut()?;
         let is_open = conversation.key == frame.key && conversation.peer().is_some();
-        if !is_open || !conversation.may_use_lane() {
+        let store = self.resources.store.store();
+        if !is_open || !conversation.may_use_lane() || conversation.must_take_first(store) {
             return None;
         }
         self.replies.copy_up_to(MESSAGE_COPY_BYTES_MAX);

@@ -66,6 +66,8 @@ pub struct Caller<'a> {
     pub slot: usize,
     /// The connection as others see it.
     pub info: &'a Arc<ConnectionInfo>,
+    /// Whether it is encrypted.
+    pub is_encrypted: bool,
     /// The connection's worker.
     pub mailbox: &'a Arc<Mailbox>,
     /// Its session on the fabric.

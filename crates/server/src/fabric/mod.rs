@@ -11,6 +11,7 @@
 //! | `hello` | the client shows its token |
 //! | `packets` | requests arrive |
 //! | `lane` | the short way of a get that comes alone |
+//! | `kept` | memory for messages that must wait |
 //! | `offered` | a large value is offered, and has been received |
 //! | `reply` | answers go out |
 //! | `ending` | a session ends, for whatever reason |
@@ -24,6 +25,7 @@ mod ending;
 pub mod engine;
 pub mod figures;
 mod hello;
+mod kept;
 mod lane;
 pub mod life_line;
 mod offered;
@@ -32,6 +34,7 @@ mod packets;
 pub mod registry;
 mod reply;
 mod reserve;
+mod stalls;
 #[cfg(test)]
 mod tests;
 pub mod upgrade;
@@ -47,6 +50,5 @@ pub type ServerPort = dyn Port<PinnedValue, Reservation>;
 /// at a million messages a second.
 pub const CREDITS: u16 = 128;
 
-/// Most bytes of packets in a message from a client. With [`CREDITS`] it bounds what the server keeps
-/// for a client that does not take its replies.
+/// Most bytes of packets in a message from a client.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;

@@ -4,7 +4,7 @@ use super::engine::{Arriving, Engine};
 use crate::session::{self, Offered};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::{Error, Frame, Kind, Offer};
-use farcache_store::{PinnedValue, Reservation};
+use farcache_store::Reservation;
 
 impl Engine {
     pub(super) fn on_offered(
@@ -56,6 +56,51 @@ impl Engine {
                 self.port.refuse(offer);
                 self.cut_off(number, "an offer that is no value to store", resources);
             }
+        }
+    }
+
+    /// Stores a value that came whole with its packet, straight from the message: such messages are
+    /// long, and none is kept.
+    pub(super) fn on_whole_value(
+        &mut self,
+        frame: &Frame,
+        number: u32,
+        message: &[u8],
+        resources: &mut Resources,
+    ) {
+        let (head, value) = message.split_at(frame.head_bytes.into());
+        match self.make_room(frame, number, head, value.len(), resources) {
+            Offered::MustWait => self.park_message(number, message, resources),
+            Offered::Wanted(mut room, expected) => {
+                room.copy_from_slice(value);
+                let (session, key) = (number, frame.key);
+                let arriving = Arriving {
+                    session,
+                    key,
+                    expected,
+                };
+                self.store_value(number, room, arriving, resources);
+            }
+            Offered::Refused => self.conversation_mut(number).give_credit(),
+            Offered::Malformed => {
+                self.cut_off(number, "a value that is not to be stored", resources);
+            }
+        }
+    }
+
+    /// A message has come that is too long for the port to put it together; of a value, there is
+    /// the head.
+    pub(super) fn on_too_long(
+        &mut self,
+        frame: &Frame,
+        number: u32,
+        head: &[u8],
+        resources: &mut Resources,
+    ) {
+        let value_bytes = frame.body_bytes as usize;
+        match self.make_room(frame, number, head, value_bytes, resources) {
+            Offered::Refused => self.conversation_mut(number).give_credit(),
+            _ => self.cut_off(number, "a message that is too long", resources),
         }
     }
 
@@ -112,6 +157,7 @@ impl Engine {
         resources: &mut Resources,
     ) {
         self.gather(number);
+        self.replies.set_notes_changes(resources.holds_replies);
         let context = context!(resources, None);
         let received = session::received(room, &arriving.expected, &context, &mut self.replies);
         if let Err(room) = received {
@@ -125,14 +171,5 @@ impl Engine {
 
     fn count_arriving(&self) {
         self.figures.rendezvous_in.set(self.arriving.len() as u64);
-    }
-
-    /// The network has let go of a value, which thereby need not stay in its place any longer.
-    pub(super) fn on_sent(&mut self, body: &PinnedValue, outcome: &Result<(), Error>) {
-        self.departing -= 1;
-        self.figures.rendezvous_out.set(self.departing as u64);
-        if outcome.is_ok() {
-            self.count_out(body.len());
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds a network when the server starts.
 
 use super::ServerPort;
-use crate::settings::FabricMode;
+use crate::settings::{FabricMode, Settings};
 use crate::shared::Shared;
 use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
@@ -26,13 +26,16 @@ pub struct Opened {
 ///
 /// # Errors
 /// There is no network, and the operator requires one.
-pub fn find(mode: FabricMode) -> io::Result<Option<Arc<ucx::Network>>> {
+pub fn find(settings: &Settings) -> io::Result<Option<Arc<ucx::Network>>> {
+    let mode = settings.fabric_mode();
     if mode == FabricMode::Off {
+        if settings.fabric != FabricMode::Off {
+            tracing::info!(
+                "no fabric: it does not encrypt; with TLS (-Z) it takes --fabric-with-tls"
+            );
+        }
         return Ok(None);
     }
-    // Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the
-    // system refuses with a process that has changed its user (-u) and has not said this.
-    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
     allowed(mode, ucx::Network::open(ucx::Settings::default()))
 }
 
@@ -41,8 +44,21 @@ pub fn find(mode: FabricMode) -> io::Result<Option<Arc<ucx::Network>>> {
 /// # Errors
 /// There are none, and the operator requires a network.
 pub fn open(shared: &Shared, network: Option<Arc<ucx::Network>>) -> io::Result<Option<Opened>> {
-    let opened = network.map(|network| open_ports(shared, &network));
-    opened.map_or(Ok(None), |opened| allowed(shared.settings.fabric, opened))
+    let Some(network) = network else {
+        return Ok(None);
+    };
+    let opened = allowed(shared.settings.fabric, open_ports(shared, &network))?;
+    if opened.is_some() {
+        allow_shared_memory();
+    }
+    Ok(opened)
+}
+
+/// Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the system
+/// refuses with a process that has changed its user (-u) and has not said this. It opens /proc for debuggers, too, so it is not
+/// said where there is no fabric.
+fn allow_shared_memory() {
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
 }
 
 /// Without a network the server starts only if none is required.

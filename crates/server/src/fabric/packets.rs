@@ -1,8 +1,8 @@
 //! Requests arrive.
 
 use super::MESSAGE_BYTES_MAX;
-use super::conversation::Waiting;
 use super::engine::Engine;
+use super::kept::{Kept, SESSION_BYTES_MAX, WORKER_BYTES_MAX};
 use crate::session::{COMPANY_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::Frame;
@@ -34,13 +34,19 @@ impl Engine {
         if !conversation.take_credit(resources.clock.now) {
             return self.cut_off_debtor(number, resources);
         }
+        if message.len() < usize::from(frame.head_bytes) + frame.body_bytes as usize {
+            return self.on_too_long(frame, number, message, resources);
+        }
         if !is_well_formed(frame, message) {
             return self.cut_off(number, "packets that do not fill the message", resources);
         }
-        if self.must_wait(number) {
-            self.keep(number, message, 0, false);
+        let must_wait = self.must_wait(number);
+        if frame.head_bytes > 0 && (must_wait || message.len() > MESSAGE_BYTES_MAX) {
+            self.on_whole_value(frame, number, message, resources);
+        } else if must_wait {
+            self.keep_new(number, message, resources);
         } else {
-            self.execute(number, message, 0, resources);
+            self.execute(number, message, resources);
         }
     }
 
@@ -59,21 +65,33 @@ impl Engine {
         let conversation = self.conversations[number as usize]
             .as_mut()
             .expect("the session is there");
-        conversation.is_blocked(&*self.port)
+        conversation.is_blocked(&*self.port, &self.shared.store)
     }
 
-    /// Keeps what of a message has not been handled, in front of or behind what waits already.
-    fn keep(&mut self, number: u32, message: &[u8], used: usize, in_front: bool) {
-        let waiting = Waiting {
-            bytes: message[used..].to_vec(),
-            used: 0,
-        };
-        let conversation = self.conversation_mut(number);
-        match in_front {
-            true => conversation.waiting.push_front(waiting),
-            false => conversation.waiting.push_back(waiting),
-        }
+    /// Keeps a message behind what waits already.
+    fn keep_new(&mut self, number: u32, message: &[u8], resources: &mut Resources) {
+        let kept = self.kept(number, message);
+        self.conversation_mut(number).waiting.push_back(kept);
         self.enqueue(number);
+        self.check_kept(number, resources);
+    }
+
+    /// A message of a session, kept.
+    pub(super) fn kept(&self, number: u32, message: &[u8]) -> Kept {
+        Kept::new(message, &self.conversation(number).kept, &self.kept)
+    }
+
+    /// Ends this session if more is kept for it than may be, or else, if more is kept for all, the
+    /// one for which most is.
+    pub(super) fn check_kept(&mut self, number: u32, resources: &mut Resources) {
+        if self.conversation(number).kept.bytes() > SESSION_BYTES_MAX {
+            return self.cut_off_hoarder(number, resources);
+        }
+        if self.kept.bytes() > WORKER_BYTES_MAX {
+            let sessions = self.by_peer.values().copied();
+            let most = sessions.max_by_key(|number| self.conversation(*number).kept.bytes());
+            self.cut_off_hoarder(most.unwrap_or(number), resources);
+        }
     }
 
     fn enqueue(&mut self, number: u32) {
@@ -84,21 +102,17 @@ impl Engine {
         }
     }
 
-    /// Handles a message from `used` on, and keeps what cannot be handled now.
-    pub(super) fn execute(
-        &mut self,
-        number: u32,
-        message: &[u8],
-        used: usize,
-        resources: &mut Resources,
-    ) {
-        match self.advance(number, &message[used..], resources) {
+    /// Handles a message, and keeps what cannot be handled now.
+    pub(super) fn execute(&mut self, number: u32, message: &[u8], resources: &mut Resources) {
+        match self.advance(number, message, resources) {
             Outcome::Done => {}
             Outcome::Again(bytes) => {
-                self.keep(number, message, used + bytes, true);
+                let rest = self.kept(number, &message[bytes..]);
+                self.conversation_mut(number).waiting.push_front(rest);
+                self.enqueue(number);
                 self.has_ready = true;
             }
-            Outcome::Wait(bytes) => self.park_message(number, &message[used + bytes..], resources),
+            Outcome::Wait(bytes) => self.park_message(number, &message[bytes..], resources),
             Outcome::Over => self.end_after_replies(number, resources),
             Outcome::Malformed => self.cut_off(number, "a packet that makes no sense", resources),
         }
@@ -107,6 +121,7 @@ impl Engine {
     fn advance(&mut self, number: u32, input: &[u8], resources: &mut Resources) -> Outcome {
         self.gather(number);
         self.replies.copy_up_to(copied_bytes_max(input));
+        self.replies.set_notes_changes(resources.holds_replies);
         let context = context!(resources, None);
         let conversation = self.conversations[number as usize]
             .as_mut()
@@ -161,7 +176,7 @@ impl Engine {
             let Some(message) = self.conversation_mut(number).waiting.pop_front() else {
                 break;
             };
-            self.execute(number, &message.bytes, message.used, resources);
+            self.execute(number, message.bytes(), resources);
             let is_open = self.conversations[number as usize].is_some();
             if !is_open || self.conversation(number).is_queued {
                 return;

@@ -74,9 +74,12 @@ pub struct Registry {
     pub network: Network,
     /// Every worker's place.
     pub places: Vec<Place>,
+    /// Sessions that there may be, granted or open.
+    pub sessions_max: AtomicUsize,
     /// Sessions granted.
     pub grants: AtomicU64,
-    /// Requests for a session that were refused: nothing in common, or a session already.
+    /// Requests for a session that were refused: nothing in common, no trust, no room, or a session
+    /// already.
     pub grants_refused: AtomicU64,
     lanes: Mutex<BTreeMap<String, u64>>,
 }
@@ -87,6 +90,7 @@ impl Registry {
         Registry {
             network,
             places,
+            sessions_max: AtomicUsize::new(usize::MAX),
             grants: AtomicU64::new(0),
             grants_refused: AtomicU64::new(0),
             lanes: Mutex::default(),
@@ -96,6 +100,12 @@ impl Registry {
     /// The network's name.
     pub fn name(&self) -> &'static str {
         name_of(self.network)
+    }
+
+    /// Whether there may be no further session.
+    pub(super) fn is_full(&self) -> bool {
+        let sessions = self.places.iter().map(|place| place.sessions.load(Relaxed));
+        sessions.sum::<usize>() >= self.sessions_max.load(Relaxed)
     }
 
     /// The worker with the fewest sessions.

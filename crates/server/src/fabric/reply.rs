@@ -2,6 +2,7 @@
 //! each in their own.
 
 use super::engine::Engine;
+use super::stalls::Departing;
 use farcache_fabric::{Kind, Payload, Peer, SHARED_BYTES_MIN};
 use farcache_proto::binary::whole_packets;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Engine {
             return;
         }
         let has_large = self.replies.large_count() > 0;
-        let is_answered = has_large && self.send_large(peer, credits);
+        let is_answered = has_large && self.send_large(number, peer, credits);
         if !is_answered {
             self.send_packets(number, peer, credits);
         }
@@ -48,19 +49,29 @@ impl Engine {
 
     /// Sends the large values; true if these were all of the answer, so that the last one told the
     /// credits.
-    fn send_large(&mut self, peer: Peer, credits: u16) -> bool {
-        let count = self.replies.large_count();
+    fn send_large(&mut self, number: u32, peer: Peer, credits: u16) -> bool {
         let is_all = self.replies.is_all_large();
-        let (port, figures) = (&mut self.port, &self.figures);
+        let mut left = self.replies.large_count();
         let mut head_bytes = 0;
-        let mut left = count;
+        let (port, figures, store) = (&mut self.port, &self.figures, &self.shared.store);
+        let conversation = self.conversations[number as usize]
+            .as_mut()
+            .expect("the session is there");
+        let departing = &mut self.departing;
         self.replies.take_large(|head, body| {
             left -= 1;
             let credits = if left == 0 && is_all { credits } else { 0 };
             figures.messages_out.bump();
             figures.rendezvous_out_total.bump();
             head_bytes += head.len();
-            let tag = 0;
+            let body = store.lend(body);
+            let one = Departing {
+                session: number,
+                key: conversation.key,
+                is_in_read_memory: body.is_in_read_memory(),
+            };
+            conversation.taking.note_departing(&one);
+            let tag = departing.insert(one) as u64;
             port.send(
                 peer,
                 Kind::Packets,
@@ -69,8 +80,7 @@ impl Engine {
             );
         });
         self.count_out(head_bytes);
-        self.departing += count;
-        self.figures.rendezvous_out.set(self.departing as u64);
+        self.count_departing();
         is_all
     }
 

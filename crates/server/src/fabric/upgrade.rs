@@ -51,6 +51,9 @@ pub fn ask(
     let granted = match caller {
         None => Err(Refusal::Off),
         Some(caller) if caller.is_bound() => Err(Refusal::Bound),
+        // Where there is TLS, nobody gets around it; and whoever has no room stays on sockets.
+        Some(caller) if context.shared.tls.is_some() && !caller.is_encrypted => Err(Refusal::Off),
+        Some(_) if fabric.is_full() => Err(Refusal::Off),
         Some(caller) => grant(fabric, &caller),
     };
     let count = if granted.is_ok() {

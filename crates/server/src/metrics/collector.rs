@@ -131,6 +131,11 @@ impl Page<'_> {
             "Values that replies keep in place",
             stats.values_pinned,
         )?;
+        self.gauge(
+            "stalled_bytes",
+            "Memory of values copied for clients that do not read",
+            stats.stalled_bytes,
+        )?;
         self.counter("items_stored", "Items stored", stats.items_total)?;
         self.counter("evictions", "Live items thrown out", stats.evictions)?;
         self.counter(

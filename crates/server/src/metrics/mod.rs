@@ -1,23 +1,35 @@
 //! The Prometheus endpoint (`--metrics`): on a thread of its own, it only reads what the workers
 //! write.
+//!
+//! Whoever reaches it costs the server little: few connections at once, each for one request and
+//! for a short time. A failure there ends the connection, or the endpoint, and nothing else.
 
+mod answer;
 mod collector;
 pub mod latency;
+mod serve;
 
+use crate::panics;
 use crate::shared::Shared;
 use collector::ServerCollector;
 use prometheus_client::registry::Registry;
+pub use serve::CONNECTIONS_MAX;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use tiny_http::{Header, Method, Request, Response, Server};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot::{self, Sender};
 
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Descriptors of the runtime: epoll, its second name, and what wakes it.
+const RUNTIME_DESCRIPTORS: usize = 3;
+
+/// Descriptors that the endpoint has open at most: its own, and those of its connections.
+pub const DESCRIPTORS_MAX: usize = 1 + RUNTIME_DESCRIPTORS + CONNECTIONS_MAX;
 
 /// The endpoint while it runs.
 pub struct Endpoint {
-    server: Arc<Server>,
+    stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
@@ -27,43 +39,39 @@ impl Endpoint {
     /// # Errors
     /// When descriptors or threads are exhausted.
     pub fn start(listener: TcpListener, shared: Arc<Shared>) -> io::Result<Self> {
-        let server = Arc::new(Server::from_listener(listener, None).map_err(io::Error::other)?);
         let mut registry = Registry::with_prefix("farcache");
         registry.register_collector(Box::new(ServerCollector(shared)));
-        let serving = Arc::clone(&server);
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let listener = watched(&runtime, listener)?;
+        let (stop, stopped) = oneshot::channel();
+        let serve = move || {
+            // Its tasks end with the runtime.
+            runtime.spawn(serve::serve(listener, Arc::new(registry)));
+            // An end of the other side is told as an error, and ends the endpoint as well.
+            let _ = runtime.block_on(stopped);
+        };
         let thread = std::thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || {
-                for request in serving.incoming_requests() {
-                    answer(request, &registry);
-                }
+                panics::contain(serve);
             })?;
-        Ok(Endpoint { server, thread })
+        Ok(Endpoint { stop, thread })
     }
 
     /// Ends it.
     pub fn stop(self) {
-        self.server.unblock();
-        // A panic there has been reported by its own thread already.
+        drop(self.stop);
+        // A panic there has been reported, and has ended the thread in order.
         let _ = self.thread.join();
     }
 }
 
-fn answer(request: Request, registry: &Registry) {
-    let sent = match (request.method(), request.url()) {
-        (Method::Get, "/metrics" | "/") => request.respond(page(registry)),
-        _ => request.respond(Response::from_string("not found\n").with_status_code(404)),
-    };
-    if let Err(error) = sent {
-        tracing::debug!(%error, "a metrics reader has gone");
-    }
-}
-
-fn page(registry: &Registry) -> Response<io::Cursor<Vec<u8>>> {
-    let mut text = String::new();
-    if prometheus_client::encoding::text::encode(&mut text, registry).is_err() {
-        return Response::from_string("cannot encode the metrics\n").with_status_code(500);
-    }
-    let header = Header::from_bytes("Content-Type", CONTENT_TYPE).expect("a valid header");
-    Response::from_string(text).with_header(header)
+/// The listener, watched by the runtime.
+fn watched(runtime: &Runtime, listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    let _inside = runtime.enter();
+    tokio::net::TcpListener::from_std(listener)
 }

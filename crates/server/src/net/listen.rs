@@ -23,7 +23,7 @@ pub struct Listener {
 pub struct Place {
     /// Host name or address; none means every address.
     pub host: Option<String>,
-    /// Port, where it differs from `-p`.
+    /// Port of TCP and UDP, where it differs from `-p` and `-U`; 0 is a free one.
     pub port: Option<u16>,
     /// Not encrypted even with `-Z`.
     pub without_tls: bool,
@@ -87,8 +87,11 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     }
 }
 
+/// A port's number; -1 is a free one, as 0 is.
 fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse()
+    let number = if text == "-1" { "0" } else { text };
+    number
+        .parse()
         .map_err(|_| format!("'{text}' is not a port number"))
 }
 
@@ -117,15 +120,7 @@ pub fn bind_tcp(places: &[Place], port: u16, backlog: i32, tls: bool) -> io::Res
 /// # Errors
 /// As [`bind_tcp`].
 pub fn bind_udp(places: &[Place], port: u16) -> io::Result<Vec<Socket>> {
-    // A port in `-l` is a TCP port.
-    let places: Vec<Place> = places
-        .iter()
-        .map(|place| Place {
-            port: None,
-            ..place.clone()
-        })
-        .collect();
-    let sockets = bind_places(&places, port, &udp_socket)?;
+    let sockets = bind_places(places, port, &udp_socket)?;
     Ok(sockets.into_iter().map(|(socket, _)| socket).collect())
 }
 
@@ -302,6 +297,7 @@ mod tests {
         assert_eq!(Place::parse("::1"), Ok(place("::1", None)));
         assert_eq!(Place::parse("[::1]"), Ok(place("::1", None)));
         assert_eq!(Place::parse("[::1]:0"), Ok(place("::1", Some(0))));
+        assert_eq!(Place::parse("host:-1"), Ok(place("host", Some(0))));
         let everywhere = Place {
             host: None,
             port: None,
@@ -316,6 +312,7 @@ mod tests {
             "",
             "host:",
             "host:http",
+            "host:-2",
             "host:65536",
             "[::1",
             "[::1]x",

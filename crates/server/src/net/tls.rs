@@ -1,5 +1,6 @@
 //! TLS: certificates, which can be read anew while the server runs, and encrypted connections.
 
+use crate::panics;
 use crate::settings::{ClientCertificates, TlsSettings};
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::pki_types::pem::PemObject;
@@ -47,7 +48,8 @@ impl Tls {
     /// # Errors
     /// As [`Tls::new`]; the old ones stay in use then.
     pub fn reload(&self) -> io::Result<()> {
-        let config = load(&self.settings)?;
+        let config = panics::contain(|| load(&self.settings))
+            .unwrap_or_else(|| Err(io::Error::other("reading the certificates has failed")))?;
         *self.loaded.write().expect("no panic while held") = Loaded {
             config,
             at: Instant::now(),

@@ -14,6 +14,11 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Whether what it carries is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self, Transport::Tls(_))
+    }
+
     /// Reads what is there; 0 at the end of the stream.
     ///
     /// # Errors

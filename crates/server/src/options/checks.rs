@@ -3,8 +3,9 @@
 use super::Options;
 use super::extended::Extended;
 use super::sizes::Port;
+use crate::descriptors::CONNECTIONS_DEFAULT;
 use crate::net::listen::Place;
-use crate::settings::{DeviceSettings, Settings, TlsSettings};
+use crate::settings::{DeviceSettings, FabricMode, Protocol, Settings, TlsSettings};
 use std::path::PathBuf;
 
 /// Smallest and largest item size that `-I` allows, in bytes.
@@ -50,6 +51,8 @@ pub struct Plan {
     pub udp: bool,
     /// Whether `stats sizes` is kept from the start.
     pub track_sizes: bool,
+    /// Whether the most connections were chosen (`-c`), not left to the default.
+    pub connections_given: bool,
     /// Options that have no effect here.
     pub not_applicable: Vec<String>,
 }
@@ -78,6 +81,7 @@ impl Options {
             tcp: self.serves_tcp(),
             udp: self.serves_udp(),
             track_sizes: extended.track_sizes,
+            connections_given: self.connections_max.is_some(),
             not_applicable: self.not_applicable(extended.not_applicable),
             settings,
         })
@@ -90,7 +94,7 @@ impl Options {
                 "-t: the number of threads must be greater than 0",
             ),
             (
-                self.connections_max == 0,
+                self.connections_max == Some(0),
                 "-c: the most connections must be greater than 0",
             ),
             (
@@ -119,16 +123,29 @@ impl Options {
                 "-I: the largest item cannot be above half of the memory (-m)",
             ),
             (
+                self.fabric_with_tls && !self.tls,
+                "--fabric-with-tls needs -Z",
+            ),
+            (
+                self.fabric == FabricMode::Require && self.tls && !self.fabric_with_tls,
+                "--fabric require: with -Z, clients may use the fabric only with --fabric-with-tls",
+            ),
+            (
                 self.sasl && self.auth_file.is_some(),
                 "-S and -Y exclude each other",
             ),
             (
-                self.sasl && self.protocol == crate::settings::Protocol::Ascii,
-                "-S needs the binary protocol; do not use it with -B ascii",
+                self.sasl && self.protocol.is_some_and(|name| name != Protocol::Binary),
+                "-S needs the binary protocol; do not use it with another -B",
             ),
             (
-                self.auth_file.is_some() && self.protocol == crate::settings::Protocol::Binary,
-                "-Y needs the text protocol; do not use it with -B binary",
+                self.auth_file.is_some()
+                    && self.protocol.is_some_and(|name| name != Protocol::Ascii),
+                "-Y needs the text protocol; do not use it with another -B",
+            ),
+            (
+                (self.sasl || self.auth_file.is_some()) && self.asks_for_udp(),
+                "-U cannot be combined with -S or -Y: datagrams do not authenticate",
             ),
         ];
         match checks.iter().find(|(wrong, _)| *wrong) {
@@ -158,17 +175,20 @@ impl Options {
             detail_prefix: self.delimiter.unwrap_or(b':'),
             detail: self.delimiter.is_some(),
             threads: self.threads.unwrap_or_else(cores),
-            connections_max: self.connections_max,
+            connections_max: self.connections_max.unwrap_or(CONNECTIONS_DEFAULT),
             backlog: self.backlog,
             requests_per_event: self.requests_per_event,
-            protocol: self.protocol,
+            protocol: self.protocol.unwrap_or_default(),
             poll_us: self.poll_us,
             io_uring: self.io_uring,
             large_pages: self.large_pages,
             sasl: self.sasl,
             auth_file: self.user_file(),
             fabric: self.fabric,
+            fabric_with_tls: self.fabric_with_tls,
             devices: self.devices(),
+            devices_to_format: self.ssd_format.clone(),
+            allow_missing_devices: self.ssd_allow_missing,
             durability: self.durability.unwrap_or_default(),
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
@@ -189,6 +209,16 @@ impl Options {
         if self.durability.is_some() && settings.devices.is_empty() {
             return Err(Refusal::bad_value("--durability needs --ssd"));
         }
+        if self.ssd_allow_missing && settings.devices.is_empty() {
+            return Err(Refusal::bad_value("--ssd-allow-missing needs --ssd"));
+        }
+        for path in &settings.devices_to_format {
+            if !settings.devices.iter().any(|device| device.is_at(path)) {
+                let path = path.display();
+                let message = format!("--ssd-format: {path} is not given with --ssd");
+                return Err(Refusal::bad_value(message));
+            }
+        }
         for (index, device) in settings.devices.iter().enumerate() {
             let path = device.path.display();
             if settings.devices[..index]
@@ -206,21 +236,29 @@ impl Options {
         Ok(())
     }
 
-    /// Like memcached: with a UDP port and no TCP port, TCP listens at the same number.
+    /// The number to listen at, where 0 is a free one. Like memcached: with a UDP port and no TCP
+    /// port, TCP listens at the same number, or at a free one as well.
     fn tcp_port(&self) -> u16 {
-        match (self.port, self.udp_port) {
-            (Some(Port::At(port)), _) | (None, Some(Port::At(port))) => port,
-            (Some(Port::Zero | Port::Free), _) => 0,
-            (None, _) => Settings::default().tcp_port,
+        let given = self
+            .port
+            .or(self.udp_port.filter(|port| *port != Port::Zero));
+        match given {
+            Some(Port::At(port)) => port,
+            Some(Port::Zero | Port::Free) => 0,
+            None => Settings::default().tcp_port,
         }
     }
 
     fn serves_tcp(&self) -> bool {
-        self.unix_socket.is_none() && !(self.port == Some(Port::Zero) && self.serves_udp())
+        self.unix_socket.is_none() && self.port != Some(Port::Zero)
     }
 
     fn serves_udp(&self) -> bool {
-        self.unix_socket.is_none() && !matches!(self.udp_port, None | Some(Port::Zero))
+        self.unix_socket.is_none() && self.asks_for_udp()
+    }
+
+    fn asks_for_udp(&self) -> bool {
+        self.udp_port.is_some_and(|port| port != Port::Zero)
     }
 
     fn user_file(&self) -> Option<PathBuf> {
@@ -237,10 +275,13 @@ impl Options {
         if tls.chain_cert.as_os_str().is_empty() {
             return Err(Refusal::bad_value("-Z needs -o ssl_chain_cert=FILE"));
         }
-        if self.udp_port.is_some_and(|port| port != Port::Zero) {
+        if self.asks_for_udp() {
             return Err(Refusal::bad_value(
                 "-U cannot be combined with -Z: UDP is not encrypted",
             ));
+        }
+        if self.port == Some(Port::Zero) {
+            return Err(Refusal::bad_value("-Z needs a TCP port; -p 0 turns it off"));
         }
         Ok(Some(tls.clone()))
     }
@@ -338,13 +379,25 @@ mod tests {
 
     #[test]
     fn ports_follow_each_other_as_in_memcached() {
-        let udp_only = plan(&["-p", "0", "-U", "5"]).expect("valid");
-        assert!(!udp_only.tcp && udp_only.udp);
-        assert_eq!(plan(&["-U", "5"]).expect("valid").settings.tcp_port, 5);
-        assert!(plan(&["-p", "0"]).expect("valid").tcp);
-        let both_free = plan(&["-p", "-1", "-U", "-1"]).expect("valid");
-        assert!(both_free.tcp && both_free.udp && both_free.settings.tcp_port == 0);
-        assert!(!plan(&["-s", "/s"]).expect("valid").tcp);
+        // Arguments; the TCP port, none where TCP is off; the UDP port. 0 is a free one.
+        for (arguments, tcp, udp) in [
+            (&[][..], Some(11211), None),
+            (&["-p", "0"], None, None),
+            (&["-p", "-1"], Some(0), None),
+            (&["-U", "0"], Some(11211), None),
+            (&["-U", "-1"], Some(0), Some(0)),
+            (&["-U", "5"], Some(5), Some(5)),
+            (&["-p", "0", "-U", "5"], None, Some(5)),
+            (&["-p", "0", "-U", "-1"], None, Some(0)),
+            (&["-p", "-1", "-U", "-1"], Some(0), Some(0)),
+            (&["-p", "7", "-U", "-1"], Some(7), Some(0)),
+            (&["-s", "/s", "-p", "7", "-U", "5"], None, None),
+        ] {
+            let plan = plan(arguments).expect("valid");
+            let tcp_port = plan.tcp.then_some(plan.settings.tcp_port);
+            let udp_port = plan.udp.then_some(plan.settings.udp_port);
+            assert_eq!((tcp_port, udp_port), (tcp, udp), "{arguments:?}");
+        }
     }
 
     #[test]
@@ -364,6 +417,11 @@ mod tests {
             &["-D", "ab"],
             &["-l", "host:x"],
             &["-S", "-Y", "/f"],
+            &["-S", "-U", "-1"],
+            &["-Y", "/f", "-U", "5"],
+            &["-S", "-B", "auto"],
+            &["-Y", "/f", "-B", "auto"],
+            &["-Z", "-o", "ssl_chain_cert=/f", "-p", "0"],
             &["-f", "0.5"],
             &["-n", "0"],
             &["-R", "0"],
@@ -371,11 +429,16 @@ mod tests {
             &["-p"],
             &["--poll-us", "x"],
             &["--fabric", "perhaps"],
+            &["--fabric-with-tls"],
+            &["--fabric", "require", "-Z", "-o", "ssl_chain_cert=/f"],
             &["--ssd", "/f:1"],
             &["--ssd", "/f:1m"],
             &["--ssd", ""],
             &["--ssd", "/f:1g", "-e", "/f"],
             &["--durability", "cache"],
+            &["--ssd-allow-missing"],
+            &["--ssd-format", "/f"],
+            &["--ssd", "/f:1g", "--ssd-format", "/g"],
             &["--ssd", "/f:1g", "--durability", "maybe"],
         ] {
             assert_eq!(
@@ -390,6 +453,15 @@ mod tests {
                 UNKNOWN,
                 "{arguments:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_may_be_formatted_is_named_as_the_device_or_as_the_file_in_it() {
+        for path in ["/mnt", "/mnt/farcache.ssd"] {
+            let plan = plan(&["--ssd", "/mnt:1g", "--ssd-format", path]).expect("valid");
+            assert_eq!(plan.settings.devices_to_format, [PathBuf::from(path)]);
+            assert!(!plan.settings.allow_missing_devices);
         }
     }
 

@@ -45,8 +45,11 @@ const NOT_APPLICABLE: &[(&str, Value)] = &[
     ("no_lru_crawler", Value::None),
     ("no_lru_maintainer", Value::None),
     ("no_modern", Value::None),
+    ("no_slab_automove", Value::None),
     ("no_slab_reassign", Value::None),
     ("read_buf_mem_limit", Value::Number),
+    // Of the debug build that memcached tests itself with.
+    ("relaxed_privileges", Value::None),
     ("resp_obj_mem_limit", Value::Number),
     ("slab_automove", Value::Optional),
     ("slab_automove_freeratio", Value::Text),

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 )]
 #[command(args_override_self = true)]
 pub struct Options {
-    /// TCP port to listen on; 0 or -1 chooses a free one (0 turns TCP off where -U is given)
+    /// TCP port to listen on; 0 turns TCP off, -1 chooses a free one [default: 11211]
     #[arg(
         short = 'p',
         long = "port",
@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(value_parser = sizes::port)]
     pub port: Option<sizes::Port>,
 
-    /// UDP port to listen on; 0 is off, -1 chooses a free one [default: 0]
+    /// UDP port to listen on; 0 turns UDP off, -1 chooses a free one [default: 0]
     #[arg(
         short = 'U',
         long = "udp-port",
@@ -96,14 +96,10 @@ pub struct Options {
     #[arg(short = 'M', long = "disable-evictions")]
     pub no_evictions: bool,
 
-    /// Most simultaneous connections
-    #[arg(
-        short = 'c',
-        long = "conn-limit",
-        value_name = "num",
-        default_value_t = 1024
-    )]
-    pub connections_max: usize,
+    /// Most simultaneous connections [default: 1024, or fewer where the system allows fewer open
+    /// files]
+    #[arg(short = 'c', long = "conn-limit", value_name = "num")]
+    pub connections_max: Option<usize>,
 
     /// Lock all memory
     #[arg(short = 'k', long = "lock-memory")]
@@ -181,15 +177,10 @@ pub struct Options {
     )]
     pub backlog: i32,
 
-    /// Protocol: ascii, binary, or auto
-    #[arg(
-        short = 'B',
-        long = "protocol",
-        value_name = "name",
-        default_value = "auto"
-    )]
+    /// Protocol: ascii, binary, or auto [default: auto]
+    #[arg(short = 'B', long = "protocol", value_name = "name")]
     #[arg(value_parser = sizes::protocol)]
-    pub protocol: crate::settings::Protocol,
+    pub protocol: Option<crate::settings::Protocol>,
 
     /// Largest item, in bytes or with a suffix k, m, g (1k to 1024m)
     #[arg(
@@ -253,12 +244,39 @@ pub struct Options {
     #[arg(value_parser = devices::device)]
     pub ssd: Vec<crate::settings::DeviceSettings>,
 
+    /// An --ssd that may be formatted although it holds something; several by repetition
+    ///
+    /// Without this the server does not start where a path holds a file system, a partition table, another
+    /// store or anything else that is not blank, and leaves a device aside that fell behind the others. What
+    /// belongs to the store and fell not behind is never formatted, so this need not be taken away later.
+    #[arg(long = "ssd-format", value_name = "path", action = ArgAction::Append)]
+    pub ssd_format: Vec<PathBuf>,
+
+    /// Start although devices are missing that were used together with those of --ssd
+    ///
+    /// What lies on them is lost for good, and older versions of other items may come back. Where they are
+    /// given again later they are left aside.
+    #[arg(long = "ssd-allow-missing")]
+    pub ssd_allow_missing: bool,
+
     /// When a SET is answered that will go to the SSD: cache, writeback or sync
     ///
     /// cache: at once, and items are evicted while the SSD is too slow. writeback, the default: at
     /// once, and SETs wait while the SSD is too slow. sync: when the SSD has it safely.
     #[arg(long = "durability", value_name = "name", value_parser = sizes::durability)]
     pub durability: Option<farcache_store::Durability>,
+
+    /// Check what lies on these files, directories or block devices, tell of it, and do nothing else
+    ///
+    /// All devices of the store must be named, as with --ssd, and no server may be using them. Nothing is written. Exit
+    /// status: 0 if nothing is damaged, 1 if something is, 2 if they cannot be checked.
+    #[arg(long = "check-ssd", value_name = "path", num_args = 1..)]
+    #[arg(value_parser = devices::device)]
+    pub check_ssd: Vec<crate::settings::DeviceSettings>,
+
+    /// With --check-ssd: tell of it in JSON
+    #[arg(long = "json", requires = "check_ssd")]
+    pub json: bool,
 
     /// Microseconds for which a worker polls after activity before it sleeps; 0 is off
     #[arg(long = "poll-us", value_name = "num", default_value_t = 50)]
@@ -283,6 +301,11 @@ pub struct Options {
         hide_possible_values = true
     )]
     pub fabric: crate::settings::FabricMode,
+
+    /// Let clients with TLS (-Z) come over the fabric, which does not encrypt: its network is
+    /// trusted
+    #[arg(long = "fabric-with-tls")]
+    pub fabric_with_tls: bool,
 
     /// Write the TCP port that was chosen to this file, once clients may connect
     #[arg(long = "port-file", value_name = "file")]

@@ -7,6 +7,7 @@ mod binary;
 mod replies;
 pub mod stats;
 mod text;
+mod unsent;
 
 pub use arriving::ArrivingLimit;
 pub use binary::{Expected, Offered};
@@ -14,6 +15,7 @@ pub use replies::{
     COMPANY_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,
     SLICES_MAX,
 };
+pub use unsent::Unsent;
 
 use crate::counters::Counters;
 use crate::fabric::life_line::Caller;

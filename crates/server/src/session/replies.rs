@@ -1,8 +1,10 @@
 //! Replies on their way out: small ones copied together, large values left where they lie and pinned.
 
+use farcache_proto::binary::{Header, MAGIC_RESPONSE, Status, encode_head};
 use farcache_store::{Item, PinnedValue};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::ops::Range;
 
 /// Values up to this many bytes are copied into the reply; larger ones are sent from their segment.
 /// Measured: copying values of 8,000 bytes instead costs a tenth of the throughput
@@ -30,11 +32,42 @@ const KEPT_CAPACITY_BYTES: usize = 2 * HIGH_WATER_BYTES;
 
 /// A pinned value and where it stands among the copied bytes.
 struct Pinned {
+    place: Place,
+    value: PinnedValue,
+}
+
+/// Where a pinned value stands among the copied bytes.
+#[derive(Clone, Copy)]
+struct Place {
     /// The packet that it belongs to begins at this position.
     packet: usize,
     /// Copied bytes up to this position come before it.
     after: usize,
-    value: PinnedValue,
+}
+
+/// Replies without their pinned values, which are elsewhere.
+pub(super) struct Hollow {
+    replies: Replies,
+    places: Vec<Place>,
+}
+
+impl Hollow {
+    /// Bytes waiting, those of the values among them.
+    pub fn len(&self) -> usize {
+        self.replies.len()
+    }
+
+    /// The replies, with these values.
+    ///
+    /// # Panics
+    /// With more or fewer values than were taken out.
+    pub fn fill(mut self, values: Vec<PinnedValue>) -> Replies {
+        assert_eq!(self.places.len(), values.len());
+        let places = self.places.into_iter().zip(values);
+        let pinned = places.map(|(place, value)| Pinned { place, value });
+        self.replies.pinned.extend(pinned);
+        self.replies
+    }
 }
 
 /// A place between replies.
@@ -42,6 +75,47 @@ struct Pinned {
 pub(super) struct Mark {
     bytes: usize,
     pinned: usize,
+    changes: usize,
+}
+
+/// The reply to a change, which may be empty.
+struct Change {
+    bytes: Range<usize>,
+    pinned: Range<usize>,
+    /// What takes its place if the change does not become durable.
+    error: ChangeError,
+}
+
+/// What a client is told of a change that does not become durable.
+#[derive(Clone, Copy)]
+pub(super) enum ChangeError {
+    /// A line.
+    Line,
+    /// A response to the request with this header.
+    Packet(Header),
+}
+
+/// The line that says that a change will not become durable.
+const NOT_DURABLE: &str = "SERVER_ERROR not durable: no SSD is in service\r\n";
+
+impl ChangeError {
+    fn write(self, buffer: &mut Vec<u8>) {
+        match self {
+            ChangeError::Line => buffer.extend_from_slice(NOT_DURABLE.as_bytes()),
+            ChangeError::Packet(request) => {
+                let header = Header {
+                    magic: MAGIC_RESPONSE,
+                    opcode: request.opcode,
+                    opaque: request.opaque,
+                    status: Status::NotDurable as u16,
+                    ..Header::default()
+                };
+                let text = Status::NotDurable.text().as_bytes();
+                encode_head(header, &[], &[], text.len(), buffer);
+                buffer.extend_from_slice(text);
+            }
+        }
+    }
 }
 
 /// Replies not yet sent, in order.
@@ -56,6 +130,10 @@ pub struct Replies {
     value_sent: usize,
     /// Bytes of the pinned values, less what has been sent.
     pinned_bytes: usize,
+    /// Whether replies to changes are noted, because they may have to be replaced.
+    notes_changes: bool,
+    /// Those that were noted, in order.
+    changes: Vec<Change>,
 }
 
 impl Default for Replies {
@@ -74,6 +152,69 @@ impl Replies {
             bytes_sent: 0,
             value_sent: 0,
             pinned_bytes: 0,
+            notes_changes: false,
+            changes: Vec::new(),
+        }
+    }
+
+    /// From now on replies to changes are noted, or not.
+    pub fn set_notes_changes(&mut self, notes_changes: bool) {
+        self.notes_changes = notes_changes;
+    }
+
+    /// What was appended since the mark was made is the reply to a change, which may be none. Not to be called where no reply is
+    /// wanted, whatever comes.
+    #[inline]
+    pub(super) fn note_change(&mut self, since: Mark, error: ChangeError) {
+        if self.notes_changes {
+            self.changes.push(Change {
+                bytes: since.bytes..self.bytes.len(),
+                pinned: since.pinned..self.pinned.len(),
+                error,
+            });
+        }
+    }
+
+    /// Whether changes were noted, of which something is to be said if they fail.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The changes that were noted are durable.
+    pub fn forget_changes(&mut self) {
+        self.changes.clear();
+    }
+
+    /// The changes that were noted will not become durable: puts errors where their replies are. Nothing may have been sent.
+    pub fn fail_changes(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        let mut before = std::mem::replace(self, Replies::copying(self.copy_bytes_max));
+        let (mut bytes, mut pinned) = (0, 0);
+        for change in changes {
+            self.take_over(
+                &mut before,
+                bytes..change.bytes.start,
+                change.pinned.start - pinned,
+            );
+            before.pinned.drain(..change.pinned.len());
+            change.error.write(&mut self.bytes);
+            (bytes, pinned) = (change.bytes.end, change.pinned.end);
+        }
+        let (bytes_end, rest) = (before.bytes.len(), before.pinned.len());
+        self.take_over(&mut before, bytes..bytes_end, rest);
+    }
+
+    /// Appends a part of other replies with the first so many of their pinned values, which belong to it.
+    fn take_over(&mut self, from: &mut Replies, bytes: Range<usize>, pinned: usize) {
+        let (to, start) = (self.bytes.len(), bytes.start);
+        self.bytes.extend_from_slice(&from.bytes[bytes]);
+        for Pinned { place, value } in from.pinned.drain(..pinned) {
+            self.pinned_bytes += value.len();
+            let place = Place {
+                packet: place.packet - start + to,
+                after: place.after - start + to,
+            };
+            self.pinned.push_back(Pinned { place, value });
         }
     }
 
@@ -100,9 +241,9 @@ impl Replies {
             return;
         }
         self.pinned_bytes += value.len();
+        let after = self.bytes.len();
         self.pinned.push_back(Pinned {
-            packet,
-            after: self.bytes.len(),
+            place: Place { packet, after },
             value: item.pin(),
         });
     }
@@ -112,12 +253,14 @@ impl Replies {
         Mark {
             bytes: self.bytes.len(),
             pinned: self.pinned.len(),
+            changes: self.changes.len(),
         }
     }
 
     /// Takes back what was appended since the mark was made; nothing may have been sent since.
     pub(super) fn roll_back(&mut self, mark: Mark) {
         self.bytes.truncate(mark.bytes);
+        self.changes.truncate(mark.changes);
         for pinned in self.pinned.drain(mark.pinned..) {
             self.pinned_bytes -= pinned.value.value().len();
         }
@@ -146,9 +289,9 @@ impl Replies {
         let mut position = self.bytes_sent;
         let mut value_sent = self.value_sent;
         for pinned in &self.pinned {
-            gathered.push(&self.bytes[position..pinned.after]);
+            gathered.push(&self.bytes[position..pinned.place.after]);
             gathered.push(&pinned.value.value()[value_sent..]);
-            (position, value_sent) = (pinned.after, 0);
+            (position, value_sent) = (pinned.place.after, 0);
             if gathered.count == SLICES_MAX {
                 return SLICES_MAX;
             }
@@ -160,10 +303,10 @@ impl Replies {
     /// The first `count` waiting bytes have been sent.
     pub fn advance(&mut self, mut count: usize) {
         while let Some(pinned) = self.pinned.front() {
-            let copied = count.min(pinned.after - self.bytes_sent);
+            let copied = count.min(pinned.place.after - self.bytes_sent);
             self.bytes_sent += copied;
             count -= copied;
-            if self.bytes_sent < pinned.after {
+            if self.bytes_sent < pinned.place.after {
                 return;
             }
             let rest = pinned.value.value().len() - self.value_sent;
@@ -183,12 +326,6 @@ impl Replies {
         }
     }
 
-    /// Whether a value that waits was read from the SSD tier, and so takes memory that all reads have together.
-    pub fn holds_read_memory(&self) -> bool {
-        let mut values = self.pinned.iter().map(|pinned| &pinned.value);
-        values.any(PinnedValue::is_in_read_memory)
-    }
-
     /// Large values that wait.
     pub fn large_count(&self) -> usize {
         self.pinned.len()
@@ -199,28 +336,31 @@ impl Replies {
         let heads = self
             .pinned
             .iter()
-            .map(|pinned| pinned.after - pinned.packet);
+            .map(|pinned| pinned.place.after - pinned.place.packet);
         heads.sum::<usize>() == self.bytes.len()
     }
 
     /// Takes the large values out, each with the head of its packet. What stays is whole packets.
     pub fn take_large(&mut self, mut take: impl FnMut(&[u8], PinnedValue)) {
         let (mut kept, mut position) = (0, 0);
-        for pinned in self.pinned.drain(..) {
-            take(&self.bytes[pinned.packet..pinned.after], pinned.value);
-            self.bytes.copy_within(position..pinned.packet, kept);
-            kept += pinned.packet - position;
-            position = pinned.after;
+        for Pinned { place, value } in self.pinned.drain(..) {
+            take(&self.bytes[place.packet..place.after], value);
+            self.bytes.copy_within(position..place.packet, kept);
+            kept += place.packet - position;
+            position = place.after;
         }
         self.bytes.copy_within(position.., kept);
         self.bytes.truncate(kept + self.bytes.len() - position);
         self.pinned_bytes = 0;
     }
 
-    /// Gives back memory beyond what waits, before a long wait.
-    pub fn compact(&mut self) {
+    /// Takes the pinned values out, and gives back memory beyond what waits, before a long wait.
+    pub(super) fn hollow_out(mut self) -> (Hollow, Vec<PinnedValue>) {
         self.bytes.shrink_to_fit();
-        self.pinned.shrink_to_fit();
+        let pinned = std::mem::take(&mut self.pinned).into_iter();
+        let (places, values) = pinned.map(|one| (one.place, one.value)).unzip();
+        let replies = self;
+        (Hollow { replies, places }, values)
     }
 
     /// Forgets everything.
@@ -232,6 +372,7 @@ impl Replies {
         if !self.pinned.is_empty() {
             self.pinned.clear();
         }
+        self.changes.clear();
         (self.bytes_sent, self.value_sent, self.pinned_bytes) = (0, 0, 0);
     }
 }
@@ -254,6 +395,7 @@ impl<'a> Gathered<'_, 'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Unsent;
     use farcache_store::{Access, SetOptions, Store, StoreConfig, StoreHandle};
     use proptest::prelude::*;
 
@@ -308,6 +450,83 @@ mod tests {
         replies.roll_back(mark);
         assert_eq!(replies.len(), kept);
         assert!(drain(&mut replies, usize::MAX).ends_with(b"kept"));
+    }
+
+    #[test]
+    fn errors_take_the_place_of_replies_to_changes_and_of_nothing_else() {
+        let value = vec![b'l'; COPY_BYTES_MAX + 1];
+        let handle = store_with(std::slice::from_ref(&value));
+        let item = handle.get(b"0", Access::Peek).expect("stored");
+        let mut replies = Replies::default();
+        replies.set_notes_changes(true);
+        replies.buffer().extend_from_slice(b"before");
+        replies.push_value(&item);
+        let stored = replies.mark();
+        replies.buffer().extend_from_slice(b"STORED");
+        replies.note_change(stored, ChangeError::Line);
+        let touched = replies.mark();
+        replies.buffer().extend_from_slice(b"touched");
+        replies.push_value(&item);
+        replies.note_change(touched, ChangeError::Line);
+        let request = Header {
+            opcode: 0x11,
+            opaque: 7,
+            ..Header::default()
+        };
+        replies.note_change(replies.mark(), ChangeError::Packet(request));
+        replies.buffer().extend_from_slice(b"after");
+        replies.push_value(&item);
+        assert!(replies.has_changes());
+        replies.fail_changes();
+        assert!(!replies.has_changes());
+        let length = replies.len();
+        let sent = drain(&mut replies, 1000);
+        assert_eq!(sent.len(), length);
+        let expected = [
+            b"before",
+            &value[..],
+            NOT_DURABLE.as_bytes(),
+            NOT_DURABLE.as_bytes(),
+        ]
+        .concat();
+        let rest = sent.strip_prefix(&expected[..]).expect("the first errors");
+        let (packet, rest) = rest.split_at(24 + Status::NotDurable.text().len());
+        assert_eq!(packet[..2], [MAGIC_RESPONSE, 0x11]);
+        assert_eq!(packet[12..16], [0, 0, 0, 7]);
+        assert!(packet.ends_with(Status::NotDurable.text().as_bytes()));
+        assert_eq!(rest, [b"after", &value[..]].concat());
+    }
+
+    #[test]
+    fn nothing_is_noted_where_changes_are_durable_at_once() {
+        let mut replies = Replies::default();
+        replies.buffer().extend_from_slice(b"STORED");
+        replies.note_change(replies.mark(), ChangeError::Line);
+        assert!(!replies.has_changes());
+    }
+
+    #[test]
+    fn what_waits_for_its_client_is_put_together_again() {
+        let values = [
+            vec![b'a'; COPY_BYTES_MAX + 1],
+            vec![b'b'; COPY_BYTES_MAX + 2],
+        ];
+        let handle = store_with(&values);
+        let mut replies = Replies::default();
+        let mut expected = Vec::new();
+        for (number, value) in values.iter().enumerate() {
+            replies.buffer().extend_from_slice(b"VALUE ");
+            let item = handle.get(number.to_string().as_bytes(), Access::Peek);
+            replies.push_value(&item.expect("stored"));
+            expected.extend([b"VALUE ", &value[..]].concat());
+        }
+        // A part of the first value has been taken.
+        replies.advance(100);
+        let unsent = Unsent::new(replies, &handle);
+        assert_eq!(unsent.bytes(), expected.len() - 100);
+        assert!(!unsent.is_given_up() && !unsent.holds_read_memory());
+        let mut replies = unsent.resume().expect("nobody needed the memory");
+        assert_eq!(drain(&mut replies, 3000), expected[100..]);
     }
 
     #[test]

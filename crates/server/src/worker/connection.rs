@@ -5,7 +5,7 @@ use super::precedence::Record;
 use crate::connections::{ConnectionInfo, State};
 use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
-use crate::session::{Replies, Session};
+use crate::session::{Session, Unsent};
 use crate::watch::Watcher;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Connection {
     /// Bytes at the start of `pending` that are done with.
     pub pending_used: usize,
     /// Replies that the socket did not take yet.
-    pub unsent: Option<Box<Replies>>,
+    pub unsent: Option<Box<Unsent>>,
     /// The session wants to go on without further input.
     pub unfinished: bool,
     /// The worker's list of connections that have more to do names it.

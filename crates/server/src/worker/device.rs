@@ -8,6 +8,7 @@ use super::Worker;
 use super::connection::Connection;
 use super::precedence::{Piece, Precedence};
 use super::read;
+use super::reply;
 use super::resources::Resources;
 use farcache_store::{Durability, DurableMark, ReadId, StoreHandle};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -155,13 +156,17 @@ pub(super) fn await_reads(connection: &mut Connection, resources: &mut Resources
     }
 }
 
-/// Keeps the replies until what they tell of is durable; false if it is already.
+/// Keeps the replies until what they tell of is durable, or never will be; false if it is already. Where no reply is wanted but
+/// to tell of a failure, that is waited for as well.
 pub(super) fn hold(connection: &mut Connection, resources: &mut Resources) -> bool {
     let mark = resources.store.durable_mark();
-    if resources.store.is_durable(mark) || resources.replies.is_empty() {
+    let has_nothing_to_tell = resources.replies.is_empty() && !resources.replies.has_changes();
+    if resources.store.is_durable(mark) || has_nothing_to_tell {
+        resources.replies.forget_changes();
         return false;
     }
-    connection.unsent = Some(Box::new(std::mem::take(&mut resources.replies)));
+    let replies = std::mem::take(&mut resources.replies);
+    reply::keep(connection, replies, resources);
     connection.is_held = true;
     resources.waits.held.push_back((mark, connection.slot));
     true
@@ -210,7 +215,7 @@ impl Worker {
         }
     }
 
-    /// Something has become durable: sends the replies that waited for it.
+    /// Something has become durable, or never will: sends the replies that waited for it.
     pub(super) fn on_durable(&mut self) {
         let mut count = [0; 8];
         // It is readable; and if it were not, the next change would make it so.
@@ -221,13 +226,19 @@ impl Worker {
         if let Some(messages) = &mut self.messages {
             messages.engine.on_durable(&self.resources);
         }
-        while let Some(&(mark, slot)) = self.resources.waits.held.front()
-            && self.resources.store.is_durable(mark)
-        {
+        while let Some(&(mark, slot)) = self.resources.waits.held.front() {
+            let store = &self.resources.store;
+            let is_lost = store.is_lost(mark);
+            if !is_lost && !store.is_durable(mark) {
+                break;
+            }
             self.resources.waits.held.pop_front();
             let connection = &mut self.connections[slot];
             connection.is_held = false;
-            let outcome = read::on_writable(connection, &mut self.resources);
+            let outcome = match is_lost {
+                true => reply::send_failed(connection, &mut self.resources),
+                false => read::on_writable(connection, &mut self.resources),
+            };
             self.settle(slot, outcome);
         }
     }

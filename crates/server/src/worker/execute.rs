@@ -35,9 +35,11 @@ pub(super) fn run(
     let caller = Caller {
         slot: connection.slot,
         info: &connection.info,
+        is_encrypted: connection.transport.is_encrypted(),
         mailbox: &resources.mailbox,
         life_line: &connection.life_line,
     };
+    resources.replies.set_notes_changes(resources.holds_replies);
     let context = context!(resources, Some(caller));
     let (consumed, status) = connection
         .session

@@ -29,6 +29,12 @@ pub(super) const POLL_FACTOR: u32 = 6;
 /// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the network.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
+/// Attempts to arm the port in a row after which more of them at once are in vain.
+const ARMINGS_MAX: u32 = 8;
+
+/// Pause between two such attempts.
+pub(super) const NAP: Duration = Duration::from_micros(50);
+
 /// How long the end waits for messages on their way, at most.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -39,6 +45,9 @@ pub(super) struct Messages {
     turns_left: u32,
     /// Something has happened since the last look at the sockets.
     has_moved: bool,
+    /// Attempts to arm the port since the last that went well and the last that something had
+    /// happened.
+    armings: u32,
 }
 
 impl Messages {
@@ -61,6 +70,7 @@ impl Messages {
             turns_per_look: TURNS_PER_LOOK_MIN,
             turns_left: 0,
             has_moved: false,
+            armings: 0,
         })
     }
 }
@@ -107,6 +117,9 @@ impl Worker {
             (2 * messages.turns_per_look).min(TURNS_PER_LOOK_MAX)
         };
         messages.turns_left = messages.turns_per_look;
+        if messages.has_moved {
+            messages.armings = 0;
+        }
         std::mem::take(&mut messages.has_moved)
     }
 
@@ -119,14 +132,22 @@ impl Worker {
             return Some(None);
         }
         if messages.engine.arm() == Arming::Busy {
+            messages.armings += 1;
             return None;
         }
+        messages.armings = 0;
         if let Some(descriptor) = messages.engine.descriptor() {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
             epoll::modify(&self.epoll, descriptor, EventData::new_u64(PORT), flags)
                 .expect("the port is registered");
         }
         Some(Some(SLEEP_MAX))
+    }
+
+    /// Whether the port could not be armed for some time.
+    pub(super) fn is_long_unarmed(&self) -> bool {
+        let mut messages = self.messages.iter();
+        messages.any(|messages| messages.armings > ARMINGS_MAX)
     }
 
     /// The port says that there is something to do, or other threads have.

@@ -28,7 +28,7 @@ use device::After;
 use farcache_store::ReadId;
 use mailbox::Mailbox;
 use messages::Messages;
-use polling::Polling;
+use polling::{Permit, Polling};
 use resources::Resources;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -61,6 +61,8 @@ pub struct Worker {
     connections: Slab<Box<Connection>>,
     /// Connections that have more to do.
     unfinished: Vec<usize>,
+    /// Whether to poll at all; how long, the budgets say.
+    permit: Permit,
     polling: Polling,
     /// The same while reads of the SSD tier are under way, which take longer than the next request.
     device_polling: Polling,
@@ -125,11 +127,12 @@ impl Worker {
             admission,
             connections: Slab::new(),
             unfinished: Vec::new(),
+            permit: Permit::new(!poll.is_zero()),
             polling: Polling::new(poll),
             device_polling: Polling::new(poll * device::POLL_FACTOR),
             message_polling: Polling::new(poll * messages::POLL_FACTOR),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
-            stalls: stalls::Stalls::new(!shared.settings.devices.is_empty()),
+            stalls: stalls::Stalls::default(),
             resources,
             events: Vec::with_capacity(EVENTS_MAX),
             mailbox,
@@ -170,20 +173,31 @@ impl Worker {
     /// Polls, or sleeps if that has been in vain for long enough.
     fn wait(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.events);
+        if self.sleeps_at_once() {
+            self.sleep(&mut events);
+            return events;
+        }
         self.poll(&mut events, Some(Duration::ZERO));
         let now = Instant::now();
         self.resources.set_time(now);
+        let may_poll = self.permit.look(now);
         let has_messages = self.after_look(!events.is_empty());
         if !events.is_empty() || self.has_more_to_do() || has_messages {
             self.polling.active();
             self.device_polling.active();
             self.message_polling.active();
-        } else if self.budget().should_sleep(now) {
+        } else if self.budget().should_sleep(now) || !may_poll {
             self.sleep(&mut events);
         } else {
             rustix::thread::sched_yield();
         }
         events
+    }
+
+    /// Whether a look before the sleep would be in vain: what it would find ends the sleep at once.
+    fn sleeps_at_once(&self) -> bool {
+        let seen_at = self.resources.turn_began;
+        !self.permit.may_poll(seen_at) && !self.has_more_to_do() && !self.uses_messages()
     }
 
     /// Whether something is left over from the turn before.
@@ -203,9 +217,7 @@ impl Worker {
 
     fn sleep(&mut self, events: &mut Vec<Event>) {
         let Some(most) = self.arm_messages() else {
-            // What is waited for may need this processor: the network library has a thread of its own.
-            rustix::thread::sched_yield();
-            return;
+            return self.give_way(events);
         };
         self.resources.store.submit_reads();
         self.resources.store.park();
@@ -218,8 +230,20 @@ impl Worker {
         self.poll(events, timeouts.into_iter().flatten().min());
         let now = Instant::now();
         self.resources.set_time(now);
+        self.permit.woken(now);
         if !events.is_empty() {
             self.budget().woken(now);
+        }
+    }
+
+    /// The fabric has something to do before it can sleep, and what it waits for may need this
+    /// processor: the network library has a thread of its own.
+    fn give_way(&mut self, events: &mut Vec<Event>) {
+        if self.permit.may_poll(self.resources.turn_began) {
+            rustix::thread::sched_yield();
+        } else if self.is_long_unarmed() {
+            // Who yields beside busy threads may wait for milliseconds.
+            self.poll(events, Some(messages::NAP));
         }
     }
 

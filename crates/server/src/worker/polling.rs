@@ -4,7 +4,12 @@
 //! pay; polling in vain costs a core. So the budget follows what happens, by the rule by which
 //! KVM polls before it halts a virtual CPU: a sleep that was shorter than the budget allows
 //! polling to grow, a longer one makes it shrink, to nothing if that goes on.
+//!
+//! All of this holds only while the worker has its processor to itself
+//! ([`farcache_base::polling`]).
 
+use farcache_base::polling::PollPermit;
+use nix::sys::resource::{UsageWho, getrusage};
 use std::time::{Duration, Instant};
 
 /// Fraction of the most that a grown budget starts with.
@@ -58,6 +63,48 @@ impl Polling {
             }
         }
     }
+}
+
+/// Whether a worker may poll at all. Used by the worker's thread alone, whose switches are counted.
+#[derive(Debug)]
+pub(super) struct Permit {
+    is_wanted: bool,
+    start: Instant,
+    permit: PollPermit,
+}
+
+impl Permit {
+    /// Never permits anything unless polling `is_wanted`.
+    pub fn new(is_wanted: bool) -> Self {
+        Permit {
+            is_wanted,
+            start: Instant::now(),
+            permit: PollPermit::default(),
+        }
+    }
+
+    /// The worker looks for something to do at `now`; whether it may look again without sleeping.
+    pub fn look(&mut self, now: Instant) -> bool {
+        let since_start = now.duration_since(self.start);
+        self.is_wanted && self.permit.look(since_start, involuntary_switches)
+    }
+
+    /// Whether the worker may poll at `now`.
+    pub fn may_poll(&self, now: Instant) -> bool {
+        self.is_wanted && self.permit.may_poll(now.duration_since(self.start))
+    }
+
+    /// The worker has slept until `now`.
+    pub fn woken(&mut self, now: Instant) {
+        self.permit.resume(now.duration_since(self.start));
+    }
+}
+
+/// How often the kernel has taken the processor from this thread.
+fn involuntary_switches() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD);
+    // It cannot fail; if it did, nothing would ever seem to interfere.
+    usage.map_or(0, |usage| usage.involuntary_context_switches() as u64)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::connection::{Connection, Outcome};
 use super::resources::Resources;
 use crate::counters::Counters;
 use crate::net::transport::Transport;
-use crate::session::{Replies, SLICES_MAX};
+use crate::session::{Replies, SLICES_MAX, Unsent};
 use std::io::{self, IoSlice};
 
 /// Sends the worker's gathered replies to `connection`.
@@ -15,9 +15,8 @@ pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Ou
         &resources.counters,
     );
     if sent.is_ok() && !resources.replies.is_empty() {
-        let mut unsent = std::mem::take(&mut resources.replies);
-        unsent.compact();
-        connection.unsent = Some(Box::new(unsent));
+        let unsent = std::mem::take(&mut resources.replies);
+        keep(connection, unsent, resources);
     }
     after_write(connection, resources, sent)
 }
@@ -25,14 +24,35 @@ pub(super) fn send(connection: &mut Connection, resources: &mut Resources) -> Ou
 /// Sends what `connection` kept.
 pub(super) fn flush(connection: &mut Connection, resources: &mut Resources) -> Outcome {
     let flushed = connection.transport.flush();
-    let Some(mut unsent) = connection.unsent.take_if(|_| flushed.is_ok()) else {
+    let Some(unsent) = connection.unsent.take_if(|_| flushed.is_ok()) else {
         return after_write(connection, resources, flushed);
+    };
+    let Some(mut unsent) = unsent.resume() else {
+        resources.note_given_up(&connection.info);
+        return Outcome::Closed;
     };
     let sent = write(&mut connection.transport, &mut unsent, &resources.counters);
     if !unsent.is_empty() {
-        connection.unsent = Some(unsent);
+        keep(connection, unsent, resources);
     }
     after_write(connection, resources, sent)
+}
+
+/// Sends what `connection` kept until the changes in it would be durable, which they never will be.
+pub(super) fn send_failed(connection: &mut Connection, resources: &mut Resources) -> Outcome {
+    let Some(unsent) = connection.unsent.take() else {
+        return flush(connection, resources);
+    };
+    let Some(mut replies) = unsent.resume() else {
+        resources.note_given_up(&connection.info);
+        return Outcome::Closed;
+    };
+    replies.fail_changes();
+    keep(connection, replies, resources);
+    match flush(connection, resources) {
+        Outcome::Idle if connection.unfinished => Outcome::Again,
+        outcome => outcome,
+    }
 }
 
 /// A send of `replies`, made together with those of other connections, has ended so.
@@ -51,9 +71,15 @@ pub(super) fn sent(
     if taken < replies.len() {
         let mut unsent = Replies::default();
         unsent.buffer().extend_from_slice(&replies[taken..]);
-        connection.unsent = Some(Box::new(unsent));
+        keep(connection, unsent, resources);
     }
     after_write(connection, resources, Ok(()))
+}
+
+/// Has replies wait for the client of a connection.
+pub(super) fn keep(connection: &mut Connection, replies: Replies, resources: &Resources) {
+    let unsent = Unsent::new(replies, &resources.store);
+    connection.unsent = Some(Box::new(unsent));
 }
 
 fn is_for_later(error: &io::Error) -> bool {

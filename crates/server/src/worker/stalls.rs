@@ -1,12 +1,18 @@
-//! Clients that take nothing of what was read from the SSD for them.
+//! Clients that take nothing of what waits for them. While nobody needs the memory that their replies keep, they may take all
+//! the time they want.
 //!
-//! Their replies keep memory that all reads have together. While others' reads wait for some of it, what was read ahead for
-//! such clients is let go of, to be read again once they go on; where that does not do, the one that has been taking nothing
-//! for the longest is closed. While nobody waits, they may take all the time they want.
+//! What was read from the SSD for them takes memory that all reads have together. While others' reads wait for some of it, what
+//! was read ahead for such clients is let go of, to be read again once they go on; where that does not do, the one that has
+//! been taking nothing for the longest is closed.
+//!
+//! What lies in memory keeps its segments. When those are needed the store copies it elsewhere, or gives it up for the clients
+//! that have been taking nothing for the longest (`farcache_store::StalledValues`): these are closed as well.
 
 use super::Worker;
 use super::connection::Connection;
 use super::device::Reads;
+use super::resources::Resources;
+use crate::connections::ConnectionInfo;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -28,24 +34,17 @@ struct Progress {
 }
 
 /// Connections whose replies wait for their clients.
+#[derive(Default)]
 pub(super) struct Stalls {
-    has_tier: bool,
     /// By the connection's slot.
     blocked: HashMap<usize, Progress>,
     /// When the last look was.
     looked: Option<Instant>,
+    /// How many clients, at all workers, the store had given up by then.
+    given_up: u64,
 }
 
 impl Stalls {
-    /// None yet. Without a tier nothing is noted.
-    pub fn new(has_tier: bool) -> Stalls {
-        Stalls {
-            has_tier,
-            blocked: HashMap::new(),
-            looked: None,
-        }
-    }
-
     /// The replies of a connection wait for its client from now on, or do no longer.
     pub fn note(&mut self, connection: &Connection, is_blocked: bool, now: Instant) {
         match is_blocked {
@@ -55,14 +54,12 @@ impl Stalls {
     }
 
     fn begin(&mut self, slot: usize, unsent_bytes: usize, now: Instant) {
-        if self.has_tier {
-            let since = now;
-            let progress = Progress {
-                since,
-                unsent_bytes,
-            };
-            self.blocked.insert(slot, progress);
-        }
+        let since = now;
+        let progress = Progress {
+            since,
+            unsent_bytes,
+        };
+        self.blocked.insert(slot, progress);
     }
 
     /// The connection waits for nothing, or has gone.
@@ -116,7 +113,10 @@ impl Stalls {
 }
 
 fn unsent_bytes(connection: &Connection) -> usize {
-    connection.unsent.as_ref().map_or(0, |unsent| unsent.len())
+    connection
+        .unsent
+        .as_ref()
+        .map_or(0, |unsent| unsent.bytes())
 }
 
 fn holds_read_memory(connection: &Connection) -> bool {
@@ -127,10 +127,14 @@ fn holds_read_memory(connection: &Connection) -> bool {
 impl Worker {
     /// Where others wait for memory: takes back what was read ahead for clients that take nothing, or closes one of them.
     pub(super) fn close_stalled(&mut self) {
+        if let Some(messages) = &mut self.messages {
+            messages.engine.end_stalled(&self.resources);
+        }
         let now = self.resources.turn_began;
         if !self.stalls.is_due(now) {
             return;
         }
+        self.close_given_up();
         let connections = &self.connections;
         self.stalls
             .look(now, |slot| unsent_bytes(&connections[slot]));
@@ -141,6 +145,24 @@ impl Worker {
         if let Some(slot) = self.stalls.longest(now, keeps_memory) {
             self.log_stalled(slot);
             self.resources.counters.get_stalled_kicks.bump();
+            self.close(slot);
+        }
+    }
+
+    /// Closes the connections whose clients have lost what waited for them.
+    fn close_given_up(&mut self) {
+        let given_up = self.resources.store.readers_given_up();
+        if std::mem::replace(&mut self.stalls.given_up, given_up) == given_up {
+            return;
+        }
+        let has_lost = |slot: &usize| {
+            let unsent = self.connections[*slot].unsent.as_ref();
+            unsent.is_some_and(|unsent| unsent.is_given_up())
+        };
+        let slots = self.stalls.blocked.keys().copied();
+        let slots: Vec<usize> = slots.filter(has_lost).collect();
+        for slot in slots {
+            self.resources.note_given_up(&self.connections[slot].info);
             self.close(slot);
         }
     }
@@ -173,6 +195,21 @@ impl Worker {
     }
 }
 
+impl Resources {
+    /// A client has lost what waited for it, and is closed. The first at this worker is logged; all are counted.
+    pub(super) fn note_given_up(&self, info: &ConnectionInfo) {
+        if self.counters.stalled_kicks.get() == 0 {
+            let peer = &info.peer;
+            tracing::warn!(
+                %peer,
+                "closed a connection whose client does not read its replies, because the memory that these keep is needed; \
+                 more are counted as stalled_kicks"
+            );
+        }
+        self.counters.stalled_kicks.bump();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +221,7 @@ mod tests {
     #[test]
     fn the_longest_stalled_that_keeps_memory_is_found() {
         let begin = Instant::now();
-        let mut stalls = Stalls::new(true);
+        let mut stalls = Stalls::default();
         stalls.begin(1, 1 << 20, begin + seconds(0.1));
         stalls.begin(2, 1 << 20, begin);
         stalls.begin(3, 1 << 20, begin);
@@ -200,7 +237,7 @@ mod tests {
     #[test]
     fn who_takes_enough_is_not_stalled() {
         let begin = Instant::now();
-        let mut stalls = Stalls::new(true);
+        let mut stalls = Stalls::default();
         stalls.begin(1, 1 << 20, begin);
         stalls.begin(2, 1 << 20, begin);
         let taken = |slot| match slot {
@@ -216,12 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_tier_or_anybody_blocked_there_is_nothing_to_look_at() {
+    fn without_anybody_blocked_there_is_nothing_to_look_at() {
         let now = Instant::now();
-        let mut stalls = Stalls::new(false);
-        stalls.begin(1, 1 << 20, now);
-        assert!(stalls.timeout().is_none() && !stalls.is_due(now));
-        let mut stalls = Stalls::new(true);
+        let mut stalls = Stalls::default();
         assert!(stalls.timeout().is_none() && !stalls.is_due(now));
         stalls.begin(1, 1 << 20, now);
         assert!(stalls.timeout().is_some() && stalls.is_due(now));

@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, Server, tcp};
 use farcache_fabric::ucx::{Network, UcxPort};
-use farcache_fabric::{Event, Grant, Inbox, Kind, Payload, Peer, Port};
+use farcache_fabric::{Event, Grant, Inbox, Kind, Offer, Payload, Peer, Port};
 use farcache_proto::binary::{
     HEADER_BYTES, Header, MAGIC_REQUEST, Opcode, Packet, SetExtras, encode_head,
 };
@@ -25,6 +25,8 @@ pub struct Client {
     pub goodbye: Option<String>,
     is_welcome: bool,
     is_lost: bool,
+    /// Values that it is offered and does not take, where it takes none.
+    untaken: Option<Vec<Offer>>,
 }
 
 /// Asks for a session on a new connection.
@@ -54,6 +56,15 @@ impl Client {
     /// A client that has asked and has not come yet.
     pub fn granted(server: &Server, network: &Network) -> Client {
         let (control, grant) = ask(server);
+        Client::over(network, control, grant)
+    }
+
+    /// A client that shows another one's grant.
+    pub fn with(server: &Server, network: &Network, grant: Grant) -> Client {
+        Client::over(network, tcp(server.address()), grant)
+    }
+
+    fn over(network: &Network, control: TcpStream, grant: Grant) -> Client {
         let mut port = network.port().expect("a port");
         let peer = port.connect(&grant.address).expect("reachable");
         port.bind(peer, grant.session, grant.key);
@@ -68,7 +79,13 @@ impl Client {
             goodbye: None,
             is_welcome: false,
             is_lost: false,
+            untaken: None,
         }
+    }
+
+    /// From now on it takes no value that it is offered.
+    pub fn take_no_values(&mut self) {
+        self.untaken = Some(Vec::new());
     }
 
     pub fn greet(&mut self, token: &[u8]) {
@@ -134,6 +151,9 @@ impl Client {
                     }
                     _ => self.take(packets),
                 }
+            }
+            Event::Offered { offer, .. } if self.untaken.is_some() => {
+                self.untaken.get_or_insert_default().push(offer);
             }
             Event::Offered { head, offer, .. } => {
                 self.heads.push(bytes[head].to_vec());

@@ -1,7 +1,7 @@
 //! Sessions end, and nothing stays.
 
 use crate::client::{get, set, set_head};
-use crate::support::{Client as Socket, wait_for};
+use crate::support::{Client as Socket, Server, wait_for};
 use crate::{Client, figure, over_each, wait_until_clean};
 use rustix::process::Signal;
 use std::net::Shutdown;
@@ -49,12 +49,42 @@ fn tokens_work_once_and_only_if_they_are_right() {
         let mut client = Client::connect(server, network);
         let token = client.grant.token.to_le_bytes();
         let mut thief = Client::granted(server, network);
-        thief.greet(&token);
-        thief.wait("a refusal", |thief| thief.goodbye.is_some());
-        assert_eq!(thief.goodbye.as_deref(), Some("wrong token"));
-        assert_eq!(figure(server, "refused_token"), "1");
+        assert_turned_away(server, &mut thief, &token, "refused_token");
         assert_eq!(client.ask(&get(b"none"), 1)[0].0, 1);
     });
+}
+
+/// An answer would take a connection to the address that the client says is its own.
+#[test]
+fn whoever_is_not_let_in_is_not_connected_to() {
+    over_each(&[], |server, network, _| {
+        let mut client = Client::connect(server, network);
+        let granted = client.grant.clone();
+        let mut strange = granted.clone();
+        strange.key ^= 1;
+        for (grant, figure) in [(strange, "refused_unknown"), (granted, "refused_replay")] {
+            let token = grant.token.to_le_bytes();
+            let mut thief = Client::with(server, network, grant);
+            assert_turned_away(server, &mut thief, &token, figure);
+        }
+        assert_eq!(figure(server, "endpoints"), "1");
+        assert_eq!(client.ask(&get(b"none"), 1)[0].0, 1);
+    });
+}
+
+/// Greets with a token that does not count: the server hangs up on the client and sends it nothing.
+fn assert_turned_away(server: &Server, thief: &mut Client, token: &[u8], counted: &str) {
+    thief.greet(token);
+    wait_for(counted, || {
+        thief.progress();
+        (figure(server, counted) == "1").then_some(())
+    });
+    // The server handles what comes in order: what it sent before the answer to another client is
+    // on its way.
+    for _ in 0..1000 {
+        thief.progress();
+    }
+    assert_eq!(thief.goodbye, None);
 }
 
 #[test]

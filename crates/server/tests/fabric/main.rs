@@ -8,6 +8,7 @@ mod client;
 mod ends;
 mod requests;
 mod settings;
+mod stalls;
 
 use client::Client;
 use farcache_fabric::ucx::{Network, Settings};
@@ -48,7 +49,7 @@ fn start(transport: &Transport, arguments: &[&str]) -> Option<(Server, Arc<Netwo
         "-l",
         "127.0.0.1",
         "-p",
-        "0",
+        "-1",
         "-t",
         "2",
         "--fabric",

@@ -2,6 +2,7 @@
 
 use crate::client::{get, set, set_head};
 use crate::{Client, figure, over_each, wait_until_clean};
+use farcache_fabric::ucx::{Network, Settings};
 
 fn value(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|place| (place % 251) as u8).collect()
@@ -86,5 +87,24 @@ fn a_client_of_sockets_is_served_while_the_fabric_is_busy() {
             assert_eq!(found[1].1, b"value");
         }
         socket.join().expect("the client of sockets was served");
+    });
+}
+
+/// UCX can be told never to offer a value, but to send it along with its packet however long it is.
+#[test]
+fn long_values_that_are_not_offered_are_stored_or_refused() {
+    over_each(&[], |server, _, transport| {
+        let tls = std::env::var("UCX_TLS").unwrap_or_else(|_| transport.tls.to_owned());
+        let eager = Settings::new(&[("TLS", &tls), ("RNDV_THRESH", "inf")]);
+        let network = Network::open(eager).expect("a network");
+        let mut client = Client::connect(server, &network);
+        let value = vec![b'v'; 300_000];
+        client.send_large(&set_head(b"key", value.len()), value.clone());
+        assert_eq!(client.answers(1)[0].0, 0);
+        client.send_large(&set_head(b"long", 2 << 20), vec![b'w'; 2 << 20]);
+        assert_eq!(client.answers(1)[0].0, 3, "too large");
+        assert_eq!(figure(server, "rendezvous_in_total"), "0");
+        assert_eq!(client.ask(&get(b"key"), 1)[0], (0, value));
+        assert_eq!(client.ask(&get(b"long"), 1)[0].0, 1);
     });
 }

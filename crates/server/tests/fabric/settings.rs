@@ -1,7 +1,7 @@
 //! `--fabric`, and what a server without it answers.
 
 use crate::support::{Server, command};
-use crate::{TRANSPORTS, start};
+use crate::{Client, TRANSPORTS, over_each, start};
 
 #[test]
 fn a_server_without_it_is_any_memcached() {
@@ -18,7 +18,7 @@ fn a_server_that_requires_it_says_what_is_missing() {
         "-l",
         "127.0.0.1",
         "-p",
-        "0",
+        "-1",
         "-u",
         "root",
         "--fabric",
@@ -35,7 +35,7 @@ fn a_server_that_requires_it_says_what_is_missing() {
 
 #[test]
 fn a_server_that_finds_none_says_so_and_serves_sockets() {
-    let place = ["-l", "127.0.0.1", "-p", "0"];
+    let place = ["-l", "127.0.0.1", "-p", "-1"];
     let server = Server::start_in(&place, &[], &[("UCX_TLS", "nonsense")]);
     assert!(server.log().contains("sockets only"), "{}", server.log());
     server.connect().exercise();
@@ -53,4 +53,20 @@ fn the_choice_is_shown() {
         lines.push(line);
     }
     assert!(lines.contains(&"STAT fabric require".to_owned()));
+}
+
+/// Two for each is what the server counts with, beside the life line.
+#[test]
+fn a_session_takes_no_more_descriptors_than_are_counted() {
+    const SESSIONS: usize = 10;
+    over_each(&[], |server, network, transport| {
+        let first = Client::connect(server, network);
+        let before = server.descriptors();
+        let clients: Vec<Client> = (0..SESSIONS)
+            .map(|_| Client::connect(server, network))
+            .collect();
+        let more = server.descriptors() - before;
+        assert!(more <= SESSIONS * 3, "{}: {more}", transport.lane);
+        drop((first, clients));
+    });
 }

@@ -22,7 +22,7 @@ pub struct Server {
 impl Server {
     /// Starts one at 127.0.0.1 with further `arguments`.
     pub fn start(arguments: &[&str]) -> Server {
-        Server::start_at(&["-l", "127.0.0.1", "-p", "0", "-t", "2"], arguments)
+        Server::start_at(&["-l", "127.0.0.1", "-p", "-1", "-t", "2"], arguments)
     }
 
     /// Starts one with these arguments only.
@@ -32,9 +32,13 @@ impl Server {
 
     /// The same with these environment variables.
     pub fn start_in(place: &[&str], arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+        Server::run(command(place), arguments, environment)
+    }
+
+    fn run(mut command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
         let port_file = directory.path().join("port");
-        let child = command(place)
+        let child = command
             .args(arguments)
             .args(["-u", "root", "-v", "--port-file"])
             .arg(&port_file)
@@ -53,6 +57,18 @@ impl Server {
         });
         server.port = port.trim().parse().expect("a port");
         server
+    }
+
+    /// Starts one at 127.0.0.1 with this soft limit of open files.
+    pub fn start_limited(open_files: usize, arguments: &[&str]) -> Server {
+        let script = format!("ulimit -S -n {open_files} && exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &script, env!("CARGO_BIN_EXE_farcached")])
+            .args(["-l", "127.0.0.1", "-p", "-1"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        Server::run(shell, arguments, &[])
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -110,15 +126,24 @@ impl Server {
     }
 
     pub fn resident_kb(&self) -> usize {
+        self.status("VmRSS")
+    }
+
+    pub fn threads(&self) -> usize {
+        self.status("Threads")
+    }
+
+    /// A number of the kernel's page about the process.
+    fn status(&self, name: &str) -> usize {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).expect("the server runs");
         let line = status
             .lines()
-            .find(|line| line.starts_with("VmRSS"))
-            .expect("a size");
+            .find(|line| line.starts_with(name))
+            .expect("such a line");
         line.split_whitespace()
             .nth(1)
-            .and_then(|kb| kb.parse().ok())
+            .and_then(|number| number.parse().ok())
             .expect("a number")
     }
 

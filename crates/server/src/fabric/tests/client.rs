@@ -2,7 +2,7 @@
 
 use super::{Connection, Server};
 use farcache_fabric::grant::Grant;
-use farcache_fabric::memory::MemoryPort;
+use farcache_fabric::memory::{MemoryPort, Network};
 use farcache_fabric::{Event, Inbox, Kind, Payload, Peer, Port};
 use farcache_proto::binary::{
     Header, MAGIC_REQUEST, Opcode, Packet, SetExtras, Status, encode_head,
@@ -60,7 +60,28 @@ impl Client {
 
     /// A client with this grant, right or wrong.
     pub fn with(server: &Server, grant: Grant, connection: Option<Connection>) -> Client {
-        let mut port = server.network.port();
+        Client::over(&server.network, server, grant, connection)
+    }
+
+    /// A client that has been let in and offers no value, but sends each along with its packet.
+    pub fn eager(server: &mut Server) -> Client {
+        let network = server.network.clone().with_eager_bytes_max(usize::MAX);
+        let connection = Connection::new();
+        let grant = server.ask(&connection).expect("granted");
+        let mut client = Client::over(&network, server, grant, Some(connection));
+        client.greet();
+        server.run();
+        client.welcomed();
+        client
+    }
+
+    fn over(
+        network: &Network,
+        server: &Server,
+        grant: Grant,
+        connection: Option<Connection>,
+    ) -> Client {
+        let mut port = network.port();
         let peer = port
             .connect(&server.address())
             .expect("there is such a port");

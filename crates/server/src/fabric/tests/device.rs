@@ -4,7 +4,9 @@ use super::Server;
 use super::client::{Client, Response, get, head, packet, set};
 use crate::settings::{DeviceSettings, Settings};
 use farcache_proto::binary::{Opcode, Status};
-use farcache_store::{Durability, FaultyDevice, SetOptions, Store, StoreConfig, TierConfig};
+use farcache_store::{
+    Device, Durability, FaultyDevice, SetOptions, Store, StoreConfig, TierConfig,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FILLER: [u8; 4000] = [b'f'; 4000];
 const LARGE_BYTES: usize = 100_000;
 
-/// A server with a tier in memory that may fail, and a client.
+/// A server with a tier in memory, and a client.
 fn tiered(durability: Durability) -> (Server, Client) {
+    let (server, client, _) = failing(durability);
+    (server, client)
+}
+
+/// The same, with the device under it.
+fn failing(durability: Durability) -> (Server, Client, Arc<FaultyDevice>) {
+    let device = Arc::new(FaultyDevice::new(64 << 20));
     let config = StoreConfig {
         memory_bytes: 4 << 20,
         segment_bytes: 64 << 10,
@@ -23,7 +32,8 @@ fn tiered(durability: Durability) -> (Server, Client) {
     };
     let tier = TierConfig {
         durability,
-        ..TierConfig::new(vec![Arc::new(FaultyDevice::new(64 << 20))])
+        read_buffer_bytes: 1 << 20,
+        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
     };
     let store = Store::open(config, tier).expect("a store");
     let settings = Settings {
@@ -36,7 +46,7 @@ fn tiered(durability: Durability) -> (Server, Client) {
     };
     let mut server = Server::over(settings, store);
     let client = server.client();
-    (server, client)
+    (server, client, device)
 }
 
 /// Moves what is in memory to the device.
@@ -175,4 +185,69 @@ fn answers_to_changes_wait_until_these_are_durable() {
         assert!(Instant::now() < deadline, "waited too long");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn what_never_becomes_durable_is_answered_with_an_error_and_not_shown() {
+    let (mut server, mut client, device) = failing(Durability::Sync);
+    for key in [&b"kept"[..], b"changed", b"deleted"] {
+        client.send(&set(key, b"old"));
+        let stored = await_responses(&mut server, &mut client, 1);
+        assert!(stored[0].is(Status::Success));
+    }
+    device.set_gone(true);
+    let large = vec![b'l'; LARGE_BYTES];
+    // The first finds the device gone; the others come when that is known.
+    for _ in 0..2 {
+        client.send(&set(b"changed", b"new"));
+        client.send(&packet(Opcode::DeleteQ, b"deleted", b""));
+        client.send_large(&head(Opcode::Set, b"large", 0, large.len()), large.clone());
+        let answers = await_responses(&mut server, &mut client, 3);
+        let all = answers.iter().all(|answer| answer.is(Status::NotDurable));
+        assert!(all, "{answers:?}");
+    }
+    for key in [&b"changed"[..], b"deleted", b"large"] {
+        let answer = client.ask_one(&mut server, &get(key));
+        assert!(answer.is(Status::NotFound), "{:?}", answer.status);
+    }
+    assert_eq!(client.ask_one(&mut server, &get(b"kept")).value, b"old");
+}
+
+#[test]
+fn clients_that_take_nothing_do_not_keep_the_memory_for_reads() {
+    let (mut server, mut other) = tiered(Durability::Writeback);
+    let large = vec![b'l'; LARGE_BYTES];
+    let key = |number: usize| format!("cold-{number}").into_bytes();
+    // The last ones stay in memory.
+    for number in 0..32 {
+        other.send_large(
+            &head(Opcode::Set, &key(number), 0, large.len()),
+            large.clone(),
+        );
+        await_responses(&mut server, &mut other, 1);
+    }
+    spill(&server);
+    let mut stalled: Vec<Client> = (0..15).map(|_| server.client()).collect();
+    for (number, client) in stalled.iter_mut().enumerate() {
+        client.send(&get(&key(1 + number)));
+    }
+    // All of the memory for reads is theirs once some of them wait for it.
+    let deadline = Instant::now() + PATIENCE;
+    while !server.resources.store.is_read_memory_short()
+        || server.resources.store.reads_in_flight() > 15 - 8
+    {
+        assert!(Instant::now() < deadline, "waited too long");
+        server.run();
+        poll_devices(&mut server);
+    }
+    other.send(&get(&key(0)));
+    let mut found = Vec::new();
+    while found.is_empty() {
+        assert!(Instant::now() < deadline, "it waits for ever");
+        server.await_stalls();
+        poll_devices(&mut server);
+        found = other.answers(&mut server);
+    }
+    assert!(found[0].value == large);
+    assert!(server.figure("sessions_stalled") >= 1);
 }

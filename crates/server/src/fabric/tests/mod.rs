@@ -106,6 +106,7 @@ impl Server {
         let caller = Caller {
             slot: 3,
             info: &connection.info,
+            is_encrypted: false,
             mailbox: &self.mailbox,
             life_line: &connection.life_line,
         };
@@ -133,6 +134,14 @@ impl Server {
         self.started += Duration::from_secs(seconds);
         self.resources.set_time(self.started);
         self.engine.sweep(&mut self.resources);
+    }
+
+    /// Lets a part of a second pass, and looks for clients that take nothing.
+    fn await_stalls(&mut self) {
+        self.started += Duration::from_millis(300);
+        self.resources.set_time(self.started);
+        self.engine.end_stalled(&self.resources);
+        self.run();
     }
 
     /// A client that has been let in.

@@ -18,6 +18,7 @@ fn answer(server: &mut Server, connection: &Connection, input: &[u8]) -> Vec<u8>
     let caller = Caller {
         slot: 0,
         info: &connection.info,
+        is_encrypted: false,
         mailbox: &server.mailbox,
         life_line: &connection.life_line,
     };
@@ -140,6 +141,7 @@ fn without_a_fabric_or_a_connection_there_is_none() {
     let caller = Caller {
         slot: 0,
         info: &connection.info,
+        is_encrypted: false,
         mailbox: &mailbox,
         life_line: &connection.life_line,
     };

@@ -1,14 +1,17 @@
 //! Authentication on the text protocol: `set <any key> <flags> <expiry> <bytes>` with the value
-//! `user password`. Source: memcached `doc/protocol.txt`, "Authentication".
+//! `user password`. Source: memcached `doc/protocol.txt`, "Authentication", and 1.6.45's
+//! `proto_text.c`, `try_read_command_asciiauth`.
 
 use super::Users;
+use farcache_proto::number::parse_u32;
+use farcache_proto::text::{LINE_BYTES_MAX, Tokens};
 use memchr::memchr;
 
-/// Longest line of a client that has not authenticated, in bytes. Source: memcached 1.6.
-const LINE_BYTES_MAX: usize = 2048;
+/// Shortest line that may be a request, in bytes without its LF. Source: `MIN_AUTH_REQ_LEN`.
+const LINE_BYTES_MIN: usize = 6;
 
-/// Longest value with user and password, in bytes.
-const TOKEN_BYTES_MAX: usize = 2048;
+/// Longest value with user and password, in bytes. Source: `MAX_AUTH_REQ_LEN`.
+const TOKEN_BYTES_MAX: usize = 16384;
 
 /// What became of the bytes of a client that has not authenticated.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,55 +28,52 @@ pub(crate) enum TextStep {
     Close,
 }
 
-/// Handles the first request of `input`.
+/// Handles the first request of `input`. A line that cannot lead to anything is answered as soon
+/// as it is there, whatever it says will follow.
 pub(crate) fn text_step(users: &Users, input: &[u8]) -> TextStep {
     let Some(newline) = memchr(b'\n', input) else {
-        return if input.len() > LINE_BYTES_MAX {
-            TextStep::Close
-        } else {
-            TextStep::NeedInput
+        return match input.len() > LINE_BYTES_MAX {
+            true => TextStep::Close,
+            false => TextStep::NeedInput,
         };
     };
-    let Some(token_len) = announced_len(&input[..newline]) else {
-        return TextStep::Refused(newline + 1, "CLIENT_ERROR unauthenticated\r\n");
-    };
-    if token_len > TOKEN_BYTES_MAX {
+    if newline < LINE_BYTES_MIN {
         return TextStep::Close;
     }
-    let Some(token) = input[newline + 1..].get(..token_len + 2) else {
-        return TextStep::NeedInput;
+    let Some(token_bytes) = announced_bytes(&input[..newline]) else {
+        return TextStep::Refused(newline + 1, "CLIENT_ERROR unauthenticated\r\n");
     };
-    check(users, token, newline + 1 + token.len())
+    if token_bytes > TOKEN_BYTES_MAX {
+        return TextStep::Refused(newline + 1, "CLIENT_ERROR auth token too long\r\n");
+    }
+    match input[newline + 1..].get(..token_bytes + 2) {
+        Some(token) => check(users, token, newline + 1 + token.len()),
+        None => TextStep::NeedInput,
+    }
 }
 
 /// The length of the value that a `set` line announces.
-fn announced_len(line: &[u8]) -> Option<usize> {
+fn announced_bytes(line: &[u8]) -> Option<usize> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let mut words = words(line);
-    if words.next() != Some(b"set") {
+    if !line.starts_with(b"set") {
         return None;
     }
-    std::str::from_utf8(words.nth(3)?).ok()?.parse().ok()
+    let bytes = Tokens::new(line).nth(4).and_then(parse_u32)?;
+    Some(bytes as usize)
 }
 
 fn check(users: &Users, token: &[u8], used: usize) -> TextStep {
     let Some(token) = token.strip_suffix(b"\r\n") else {
         return TextStep::Refused(used, "CLIENT_ERROR bad command line termination\r\n");
     };
-    let mut words = words(token);
-    let (Some(name), Some(password)) = (words.next(), words.next()) else {
+    let Some(space) = memchr(b' ', token) else {
         return TextStep::Refused(used, "CLIENT_ERROR bad authentication token format\r\n");
     };
-    if users.check(name, password) {
-        TextStep::Authenticated(used)
-    } else {
-        TextStep::Failed(used)
+    // The password may have spaces.
+    match users.check(&token[..space], &token[space + 1..]) {
+        true => TextStep::Authenticated(used),
+        false => TextStep::Failed(used),
     }
-}
-
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|&byte| byte == b' ')
-        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -108,23 +108,29 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn anything_else_is_refused_at_once() {
         with_users(|users| {
             let refused = |input: &str| match text_step(users, input.as_bytes()) {
                 TextStep::Refused(used, reply) => {
                     assert_eq!(used, input.len(), "{input}");
                     reply
                 }
-                other => panic!("{other:?}"),
+                other => panic!("{input}: {other:?}"),
             };
             for input in [
                 "get foo\r\n",
                 "version\r\n",
+                " set a 0 0 1\r\n",
                 "set any 0 0\r\n",
                 "set any 0 0 x\r\n",
-                "\n",
+                "set any 0 0 -1\r\n",
+                "set any 0 0 4294967296\r\n",
+                "GET / HTTP/1.1\r\n",
             ] {
                 assert_eq!(refused(input), "CLIENT_ERROR unauthenticated\r\n");
+            }
+            for input in ["set a 0 0 16385\r\n", "set a 0 0 1000000\r\n"] {
+                assert_eq!(refused(input), "CLIENT_ERROR auth token too long\r\n");
             }
             assert_eq!(
                 refused("set a 0 0 2\r\nabcd"),
@@ -134,22 +140,45 @@ mod tests {
                 refused("set a 0 0 4\r\nanna\r\n"),
                 "CLIENT_ERROR bad authentication token format\r\n"
             );
-            let wrong = "set a 0 0 10\r\nanna wrong\r\n";
-            assert_eq!(
-                text_step(users, wrong.as_bytes()),
-                TextStep::Failed(wrong.len())
-            );
+            for wrong in [
+                "set a 0 0 10\r\nanna wrong\r\n",
+                "set a 0 0 12\r\nanna  secret\r\n",
+            ] {
+                let step = text_step(users, wrong.as_bytes());
+                assert_eq!(step, TextStep::Failed(wrong.len()));
+            }
+        });
+    }
+
+    #[test]
+    fn the_longest_token_is_waited_for() {
+        with_users(|users| {
+            let line = b"set a 0 0 16384\r\n";
+            assert_eq!(text_step(users, line), TextStep::NeedInput);
+            let request = [&line[..], b"anna ", &[b'x'; 16379], b"\r\n"].concat();
+            assert_eq!(text_step(users, &request), TextStep::Failed(request.len()));
         });
     }
 
     #[test]
     fn garbage_without_end_closes_the_connection() {
         with_users(|users| {
-            assert_eq!(
-                text_step(users, &[b'x'; LINE_BYTES_MAX + 1]),
-                TextStep::Close
-            );
-            assert_eq!(text_step(users, b"set a 0 0 100000\r\n"), TextStep::Close);
+            let endless = [b'x'; LINE_BYTES_MAX + 1];
+            assert_eq!(text_step(users, &endless[1..]), TextStep::NeedInput);
+            assert_eq!(text_step(users, &endless), TextStep::Close);
+        });
+    }
+
+    #[test]
+    fn too_short_a_line_closes_the_connection() {
+        with_users(|users| {
+            for line in ["\r\n", "mn\r\n", "quit\r\n", "stats\n"] {
+                assert_eq!(
+                    text_step(users, line.as_bytes()),
+                    TextStep::Close,
+                    "{line:?}"
+                );
+            }
         });
     }
 }

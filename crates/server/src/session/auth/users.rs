@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -41,8 +41,7 @@ impl Users {
     /// It cannot be read or holds no user; the users read before stay in force.
     pub fn load(&self) -> io::Result<()> {
         let modified = fs::metadata(&self.path)?.modified()?;
-        let mut read = self.read.lock().expect("no panic while held");
-        if read.modified == Some(modified) {
+        if self.read().modified == Some(modified) {
             return Ok(());
         }
         let users = parse(&fs::read(&self.path)?);
@@ -52,18 +51,22 @@ impl Users {
                 "no user:password line",
             ));
         }
-        *read = Read {
+        *self.read() = Read {
             users,
             modified: Some(modified),
         };
         Ok(())
     }
 
+    fn read(&self) -> MutexGuard<'_, Read> {
+        self.read.lock().expect("no panic while held")
+    }
+
     /// Whether the password is that user's. Takes as long for a wrong as for a right one.
     pub fn check(&self, name: &[u8], password: &[u8]) -> bool {
         // A file that has become unreadable leaves the users known before.
         let _ = self.load();
-        let read = self.read.lock().expect("no panic while held");
+        let read = self.read();
         let matches = |user: &User| user.name.ct_eq(name) & user.password.ct_eq(password);
         read.users
             .iter()

@@ -5,6 +5,7 @@ use super::{
     Context, Flow, State, administration, authenticate, delete, get, numbers, store, touch, upgrade,
 };
 use crate::session::Replies;
+use crate::session::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
 
@@ -36,19 +37,37 @@ pub(super) fn next(
     let Ok(Some(head)) = Head::decode(input) else {
         return Flow::NeedInput;
     };
+    let mark = replies.mark();
     let request = Request {
         head,
         input,
         context,
-        replies,
+        replies: &mut *replies,
     };
-    match Opcode::from_byte(header.opcode) {
-        Some(opcode) => {
-            state.has_changed |= may_change(opcode.loud());
-            request.execute(opcode, state, requests_max)
-        }
-        None => request.unknown(state),
+    let Some(opcode) = Opcode::from_byte(header.opcode) else {
+        return request.unknown(state);
+    };
+    state.has_changed |= may_change(opcode.loud());
+    let flow = request.execute(opcode, state, requests_max);
+    let is_done = matches!(flow, Flow::Done { .. }) && state.pending.is_none();
+    if is_done && tells_of_change(opcode.loud()) && !context.store.needs_reads() {
+        replies.note_change(mark, ChangeError::Packet(header));
     }
+    flow
+}
+
+/// Whether a command that has been carried out is answered with an error if what it changed does not become durable, also where
+/// it is quiet.
+fn tells_of_change(opcode: Opcode) -> bool {
+    may_change(opcode)
+        && !matches!(
+            opcode,
+            Opcode::Verbosity
+                | Opcode::FabricUpgrade
+                | Opcode::SaslList
+                | Opcode::SaslAuth
+                | Opcode::SaslStep
+        )
 }
 
 /// Whether a command may change an item.

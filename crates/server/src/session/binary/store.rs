@@ -4,6 +4,7 @@ use super::dispatch::Request;
 use super::{Context, Flow, Pending, State, reply};
 use crate::session::Replies;
 use crate::session::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
+use crate::session::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};
 use farcache_store::{
@@ -168,7 +169,7 @@ pub(super) fn commit(
     replies: &mut Replies,
 ) -> Result<(), Reservation> {
     let outcome = context.store.try_commit(reservation, &promise.options)?;
-    finish(header, None, outcome, context, replies);
+    finish_arrived(header, outcome, context, replies);
     Ok(())
 }
 
@@ -191,7 +192,7 @@ pub(super) fn take_value(
         match value.commit(context) {
             Ok(committed) => {
                 state.has_changed = true;
-                finish(&header, None, committed.outcome, context, replies);
+                finish_arrived(&header, committed.outcome, context, replies);
             }
             Err(value) => state.pending = Some(Box::new(Pending { header, value })),
         }
@@ -220,6 +221,18 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
         cas_wanted: context.shared.settings.cas && !opcode.is_quiet(),
         ..SetOptions::default()
     }
+}
+
+/// Counts and answers a value that has come in pieces.
+fn finish_arrived(
+    header: &Header,
+    outcome: Result<SetOutcome, StoreError>,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
+    let mark = replies.mark();
+    finish(header, None, outcome, context, replies);
+    replies.note_change(mark, ChangeError::Packet(*header));
 }
 
 /// Counts and answers; `key` is there if the value was never taken, or taken whole.

@@ -211,6 +211,8 @@ fn segments(stats: &StoreStats, totals: &Totals, report: &mut Report<'_>) {
         ("index_buckets", stats.index_buckets),
         ("index_overflow_buckets", stats.index_overflow_buckets),
         ("values_pinned", stats.values_pinned),
+        ("stalled_bytes", stats.stalled_bytes),
+        ("stalled_kicks", totals.stalled_kicks),
         ("worker_wakeups", totals.wakeups),
         ("udp_requests", totals.udp_requests),
         ("protocol_errors", totals.protocol_errors),

@@ -78,7 +78,7 @@ fn keeping(settings: &Settings, context: &Context<'_>, report: &mut Report<'_>) 
     report.stat("inline_ascii_response", "no");
     report.stat("poll_us", settings.poll_us);
     report.stat("io_uring", settings.io_uring.name());
-    report.stat("fabric", settings.fabric.name());
+    report.stat("fabric", settings.fabric_mode().name());
     report.yes_no("large_pages", settings.large_pages);
     report.stat("segment_size", context.shared.store.config().segment_bytes);
 }

@@ -5,9 +5,11 @@ use super::run::{Flow, Run};
 use super::{State, Status};
 use crate::fabric::upgrade::{self, Refusal};
 use crate::net::tls::Tls;
+use crate::test_clock;
 use farcache_proto::base64;
-use farcache_proto::text::{Admin, Reject, Tokens, WatchFlags};
+use farcache_proto::text::{Admin, Reject, TimeChange, Tokens, WatchFlags};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 /// Least memory that `cache_memlimit` accepts, in MiB. Source: memcached `proto_text.c`.
 const MEMORY_MEBIBYTES_MIN: u32 = 8;
@@ -27,7 +29,7 @@ impl Run<'_, '_> {
                 self.answer("OK", quiet);
             }
             Admin::MemoryLimit { mebibytes, quiet } => self.memory_limit(mebibytes, quiet),
-            Admin::Shutdown { is_valid } => return self.shutdown(is_valid),
+            Admin::Shutdown { is_valid, quiet } => return self.shutdown(is_valid, quiet),
             Admin::Watch(flags) => return self.watch(flags),
             Admin::RefreshCertificates { quiet } => self.refresh_certificates(quiet),
             Admin::MetaDump { classes } => return self.start_dump(classes, DumpFormat::Metadata),
@@ -40,10 +42,23 @@ impl Run<'_, '_> {
                 true => self.push_line("SAME src and dst class are identical"),
                 false => self.push_line("OK"),
             },
+            Admin::DebugTime { change, quiet } => self.debug_time(change, quiet),
             Admin::Fabric { version, networks } => self.fabric(version, networks),
             Admin::Tuning { quiet } => self.answer("OK", quiet),
         }
         None
+    }
+
+    fn debug_time(&mut self, change: Option<TimeChange>, quiet: bool) {
+        let shared = self.context.shared;
+        let clock = &shared.test_clock;
+        match change.filter(|_| test_clock::IS_BUILT_IN) {
+            Some(TimeChange::Advance(seconds)) => clock.advance(u64::from(seconds)),
+            Some(TimeChange::Pause) => clock.pause(shared.real_seconds(Instant::now())),
+            Some(TimeChange::Resume) => clock.resume(),
+            None => return self.reject(Reject::ERROR.unless(quiet)),
+        }
+        self.answer("OK", quiet);
     }
 
     fn fabric(&mut self, version: u32, networks: Tokens<'_>) {
@@ -125,13 +140,13 @@ impl Run<'_, '_> {
         self.answer(line, quiet);
     }
 
-    fn shutdown(&mut self, is_valid: bool) -> Option<Flow> {
+    fn shutdown(&mut self, is_valid: bool, quiet: bool) -> Option<Flow> {
         if !self.context.shared.settings.shutdown_command {
-            self.push_line("ERROR: shutdown not enabled");
+            self.answer("SERVER_ERROR: shutdown not enabled", quiet);
             return None;
         }
         if !is_valid {
-            self.push_line("CLIENT_ERROR invalid shutdown mode");
+            self.answer("CLIENT_ERROR invalid shutdown mode", quiet);
             return None;
         }
         self.context.shared.stopping.store(true, Relaxed);

@@ -1,11 +1,13 @@
 //! Takes commands off the input and hands them to the stage that carries them out.
 
 use super::run::{Flow, Run};
+use super::store::skip;
 use super::{Retrieval, State, Status};
+use crate::session::replies::ChangeError;
 use crate::session::stats;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::meta::PlainRead;
-use farcache_proto::text::{Reject, Request, parse, split_line};
+use farcache_proto::text::{Admin, COMMAND_BYTES_MIN, Reject, Request, parse, split_line};
 
 /// Whether a command may change an item.
 fn may_change(request: &Request<'_>) -> bool {
@@ -16,7 +18,22 @@ fn may_change(request: &Request<'_>) -> bool {
             | Request::Stats(_)
             | Request::Version
             | Request::Quit
+            | Request::Http
     )
+}
+
+/// Whether a command that has been carried out is answered with an error if what it changed does not become durable.
+pub(super) fn tells_of_change(request: &Request<'_>) -> bool {
+    match request {
+        Request::Store(store) => !store.quiet,
+        Request::Delete { quiet, .. }
+        | Request::Touch { quiet, .. }
+        | Request::Arithmetic { quiet, .. }
+        | Request::Admin(Admin::FlushAll { quiet, .. }) => !quiet,
+        Request::MetaSet { .. } | Request::MetaDelete(..) | Request::MetaArithmetic(..) => true,
+        Request::MetaGet(_, flags) => flags.has(b'T') || flags.has(b'N'),
+        _ => false,
+    }
 }
 
 impl<'i> Run<'_, 'i> {
@@ -41,11 +58,7 @@ impl<'i> Run<'_, 'i> {
                 Ok(request) => self
                     .flush()
                     .or_else(|| self.try_execute(request, line, bytes)),
-                Err(reject) => self.flush().or_else(|| {
-                    self.position += bytes;
-                    self.reject(reject);
-                    None
-                }),
+                Err(reject) => self.flush().or_else(|| self.refuse(reject, bytes)),
             };
             if let Some(flow) = flow {
                 return flow;
@@ -70,12 +83,27 @@ impl<'i> Run<'_, 'i> {
         None
     }
 
+    /// Answers a malformed command whose line takes so many bytes.
+    fn refuse(&mut self, reject: Reject, bytes: usize) -> Option<Flow> {
+        self.position += bytes;
+        self.reject(match bytes {
+            ..COMMAND_BYTES_MIN => Reject::BAD_FORMAT,
+            _ => reject,
+        });
+        skip(reject.skip_bytes)
+    }
+
     /// Carries a command out, or leaves no trace of it if it needs a device first.
     fn try_execute(&mut self, request: Request<'i>, line: &'i [u8], bytes: usize) -> Option<Flow> {
         let (position, mark) = (self.position, self.replies.mark());
         self.has_changed |= may_change(&request);
+        let tells = tells_of_change(&request);
         let flow = self.execute(request, line, bytes);
         if !self.must_wait() || matches!(flow, Some(Flow::Wait(_))) {
+            // Whatever is to be gone on with has not been answered.
+            if tells && flow.is_none() {
+                self.replies.note_change(mark, ChangeError::Line);
+            }
             return flow;
         }
         self.position = position;
@@ -108,6 +136,7 @@ impl<'i> Run<'_, 'i> {
             Request::MetaGet(key, flags) => self.meta_get(key, &flags),
             Request::MetaDelete(key, flags) => self.meta_delete(key, &flags),
             Request::MetaArithmetic(key, flags) => self.meta_arithmetic(key, &flags),
+            Request::MetaNoop if bytes < COMMAND_BYTES_MIN => self.bad_format(),
             Request::MetaNoop => self.push_line("MN"),
             Request::MetaDebug { key, is_base64 } => self.meta_debug(key, is_base64),
             Request::Delete { key, quiet } => self.delete(key, quiet),
@@ -128,7 +157,8 @@ impl<'i> Run<'_, 'i> {
                 stats::report(arguments.rest(), self.context, self.replies.buffer());
             }
             Request::Version => self.version(),
-            Request::Quit => return Some(Flow::Stop(Status::Close)),
+            // A browser must get no answer that could pass for one of HTTP.
+            Request::Quit | Request::Http => return Some(Flow::Stop(Status::Close)),
             Request::Admin(admin) => return self.admin(admin),
             _ => unreachable!("handled above or by the caller"),
         }

@@ -30,7 +30,7 @@ impl DumpFormat {
     pub(super) fn refusal(self) -> &'static str {
         match self {
             DumpFormat::Metadata => "ERROR metadump not allowed",
-            DumpFormat::Keys => "ERROR mgdump not allowed",
+            DumpFormat::Keys => "ERROR key dump not allowed",
         }
     }
 

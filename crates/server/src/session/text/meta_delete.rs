@@ -7,14 +7,14 @@ use farcache_base::time::Seconds;
 use farcache_proto::meta::{Flags, is_decrement};
 use farcache_store::{ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome};
 
-/// What these two commands answer to any flag they cannot use.
+/// What `ma` answers to any flag it cannot use.
 const BAD_FLAG: &str = "CLIENT_ERROR invalid or duplicate flag";
 
 impl Run<'_, '_> {
     pub(super) fn meta_delete(&mut self, key: &[u8], flags: &Flags<'_>) {
         match checked(key, flags) {
             Ok(key) => self.meta_delete_checked(&key, flags),
-            Err(message) => self.reject_meta(if flags.has(b'b') { BAD_FLAG } else { message }),
+            Err(message) => self.reject_meta(message),
         }
     }
 
@@ -23,8 +23,9 @@ impl Run<'_, '_> {
             compare_cas: flags.compare_cas(),
             new_cas: flags.new_cas(),
             invalidate: flags.has(b'I'),
-            expiry: (flags.has(b'I') && flags.has(b'T')).then(|| self.expiry(flags.ttl)),
+            expiry: flags.has(b'T').then(|| self.expiry(flags.ttl)),
             clear_value: flags.has(b'x'),
+            flags: flags.client_flags,
         };
         if options.invalidate || options.clear_value {
             self.charge_change(key.bytes());
@@ -91,8 +92,7 @@ impl Run<'_, '_> {
         }
         self.count_arithmetic(outcome.as_ref().ok(), decrement);
         let code = match outcome {
-            // Who asked for quiet still hears of a creation.
-            Ok(ArithmeticOutcome::Done { created: false, .. }) if flags.has(b'q') => return,
+            Ok(ArithmeticOutcome::Done { .. }) if flags.has(b'q') => return,
             Ok(ArithmeticOutcome::Done {
                 value, cas, expiry, ..
             }) => {

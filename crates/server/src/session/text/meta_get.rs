@@ -4,11 +4,11 @@ use super::batch::count;
 use super::meta_token::{MetaKey, checked, push_key, push_number, push_token, push_ttl};
 use super::run::Run;
 use super::{Context, Replies};
-use farcache_base::time::{NEVER, Seconds};
+use farcache_base::time::{NEVER, Seconds, is_expired};
 use farcache_proto::meta::{Flags, PlainRead};
 use farcache_proto::number;
 use farcache_proto::text::Tokens;
-use farcache_store::{Access, Item, SetMode, SetOptions, SetOutcome};
+use farcache_store::{Access, DeleteOptions, Item, SetMode, SetOptions, SetOutcome};
 
 /// Answers an `mg` that changes nothing but the item's use.
 #[inline]
@@ -206,9 +206,11 @@ impl Run<'_, '_> {
 
     /// Creates an empty item for this reader to fill; false if it cannot be had.
     fn vivify(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>) -> bool {
+        let expiry = self.final_expiry(flags);
+        let is_past = is_expired(expiry, self.context.clock.now);
         let options = SetOptions {
             mode: SetMode::Add,
-            expiry: self.final_expiry(flags),
+            expiry: if is_past { NEVER } else { expiry },
             key_is_binary: key.is_binary(),
             new_cas: flags.new_cas(),
             win_sent: true,
@@ -231,6 +233,9 @@ impl Run<'_, '_> {
                         recache: false,
                     },
                 );
+                if is_past {
+                    self.remove_created(key, item.cas());
+                }
                 true
             }
             // Another client was faster, and has the win.
@@ -239,8 +244,20 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Removes what was created for this reader with an expiry that has passed, unless somebody
+    /// has replaced it meanwhile.
+    fn remove_created(&self, key: &MetaKey<'_>, cas: u64) {
+        let options = DeleteOptions {
+            compare_cas: (cas != 0).then_some(cas),
+            ..DeleteOptions::default()
+        };
+        self.context.store.delete(key.bytes(), &options);
+    }
+
     fn push_item(&mut self, item: &Item<'_>, flags: &Flags<'_>, expiry: Seconds, wish: Wish) {
-        let wants_value = flags.has(b'v');
+        // Who names the token that the item has knows its value.
+        let is_known = flags.compare_cas() == Some(item.cas());
+        let wants_value = flags.has(b'v') && !is_known;
         push_head(item, wants_value, self.replies);
         push_flags(item, flags.tokens(), expiry, self.context, self.replies);
         push_marks(item, wish, self.replies);
@@ -307,8 +324,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// `ME <key> exp=<seconds> la=<seconds> cas=<token> fetch=<yes|no> cls=1 size=<bytes>`; as in
-/// memcached, the seconds until the expiry are negative while it lies ahead.
+/// `ME <key> exp=<seconds> la=<seconds> cas=<token> fetch=<yes|no> cls=1 size=<bytes>`
 fn push_debug(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     let now = context.clock.now;
     buffer.extend_from_slice(b"ME ");
@@ -319,7 +335,7 @@ fn push_debug(item: &Item<'_>, context: &Context<'_>, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(b" exp=");
     match item.expiry() {
         NEVER => buffer.extend_from_slice(b"-1"),
-        expiry => number::push(buffer, i64::from(now) - i64::from(expiry)),
+        expiry => number::push(buffer, i64::from(expiry) - i64::from(now)),
     }
     buffer.extend_from_slice(b" la=");
     number::push(buffer, now.saturating_sub(item.last_access()));

@@ -110,25 +110,25 @@ impl<'i> Run<'_, 'i> {
         };
         self.push(code);
         let was_stored = matches!(stored, Stored::Outcome(SetOutcome::Stored { .. }));
-        self.end_meta_set(key, flags, cas, was_stored);
+        let size = match flags.has(b's') && was_stored && is_merge {
+            true => self.size_of(key.bytes()),
+            false => value_bytes,
+        };
+        self.end_meta_set(key, flags, cas, size);
     }
 
-    /// Length of the value that the key has now.
-    fn size_of(&self, key: &[u8], was_stored: bool) -> usize {
+    /// Length of the value that an append or prepend has left.
+    fn size_of(&self, key: &[u8]) -> usize {
         let store = self.context.store;
         let item = store.get(key, Access::Peek);
-        if was_stored && store.needs_reads() {
+        if store.needs_reads() {
             // It has left memory in this very moment: what is done must not be done again for its size.
             store.forget_reads();
         }
         item.map_or(0, |item| item.value().len())
     }
 
-    fn end_meta_set(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>, cas: u64, was_stored: bool) {
-        let size = match flags.has(b's') {
-            true => self.size_of(key.bytes(), was_stored),
-            false => 0,
-        };
+    fn end_meta_set(&mut self, key: &MetaKey<'_>, flags: &Flags<'_>, cas: u64, size: usize) {
         let buffer = self.replies.buffer();
         for token in flags.tokens() {
             match token[0] {

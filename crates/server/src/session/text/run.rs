@@ -185,7 +185,7 @@ impl<'r, 'i> Run<'r, 'i> {
                 Flow::Enter(State::Keys(retrieval))
             }
             None => {
-                self.reject(Reject::loud("CLIENT_ERROR line too long"));
+                self.context.counters.protocol_errors.bump();
                 Flow::Stop(Status::Close)
             }
         }

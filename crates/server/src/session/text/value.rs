@@ -1,8 +1,10 @@
 //! The values of storage commands: whole in the input, worth waiting for, or arriving in pieces.
 
+use super::dispatch::tells_of_change;
 use super::run::{Flow, Run};
 use super::{State, Status};
 use crate::session::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
+use crate::session::replies::ChangeError;
 use farcache_proto::text::{Request, parse};
 use farcache_store::{SetMode, SetOptions, SetOutcome, StoreError};
 
@@ -147,7 +149,10 @@ impl Run<'_, '_> {
 
     /// Answers the storage command of this line.
     fn answer_line(&mut self, line: &[u8], stored: Stored) {
-        match parse(line) {
+        let mark = self.replies.mark();
+        let request = parse(line);
+        let tells = request.as_ref().is_ok_and(tells_of_change);
+        match request {
             Ok(Request::Store(store)) => self.answer_store(&store, stored),
             Ok(Request::MetaSet {
                 key,
@@ -156,6 +161,9 @@ impl Run<'_, '_> {
                 ..
             }) => self.answer_meta_set(key, &flags, stored, value_bytes),
             _ => unreachable!("only well-formed storage commands wait for a value"),
+        }
+        if tells {
+            self.replies.note_change(mark, ChangeError::Line);
         }
     }
 }

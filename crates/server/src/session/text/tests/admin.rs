@@ -7,11 +7,17 @@ use farcache_store::StoreConfig;
 
 golden! {
     verbosity: "verbosity 1\r\nverbosity\r\nverbosity x\r\n"
-        => "OK\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n";
+        => "OK\r\nCLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line format\r\n";
     memory_limit: "cache_memlimit 64\r\ncache_memlimit\r\ncache_memlimit x\r\ncache_memlimit 4\r\ncache_memlimit 1000000001\r\n"
         => "OK\r\nERROR\r\nERROR\r\nMEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n\
             MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n";
-    shutdown_is_off: "shutdown\r\nshutdown x\r\n" => "ERROR: shutdown not enabled\r\n".repeat(2);
+    shutdown_is_off: "shutdown\r\nshutdown x\r\nshutdown noreply\r\n" => "SERVER_ERROR: shutdown not enabled\r\n".repeat(2);
+    automove: "slabs automove ratio 0.8\r\nslabs automove freeratio 0.01\r\nslabs automove window 30\r\nslabs automove window 2\r\n\
+        slabs automove window x\r\nslabs automove ratio x\r\n"
+        => "OK\r\nOK\r\nOK\r\nCLIENT_ERROR automove window too low or too high\r\nCLIENT_ERROR bad command line format\r\nERROR\r\n";
+    extstore: "extstore item_size 512\r\nextstore max_frag 0.9\r\nextstore free_memchunks 5 100\r\nextstore item_age x\r\n\
+        extstore free_memchunks 64 1\r\nextstore foo 1\r\nextstore item_size\r\nextstore\r\n"
+        => format!("{}{}", "OK\r\n".repeat(3), "ERROR\r\n".repeat(5));
     lru: "lru\r\nlru mode flat\r\nlru mode x\r\nlru temp_ttl 60\r\nlru tune 10 25 0.1 2.0\r\nlru tune 60 25 0.1 2.0\r\nlru tune 10 25 0 2.0\r\n"
         => "ERROR\r\nOK\r\nERROR\r\nOK\r\nOK\r\nERROR hot and warm pcts must not exceed 80\r\n\
             ERROR hot/warm age factors must be greater than 0\r\n";
@@ -122,7 +128,7 @@ fn dumps_can_be_forbidden() {
     let mut server = Server::with(settings, StoreConfig::default());
     assert_eq!(
         server.ask(b"lru_crawler metadump all\r\nlru_crawler mgdump all\r\n"),
-        "ERROR metadump not allowed\r\nERROR mgdump not allowed\r\n"
+        "ERROR metadump not allowed\r\nERROR key dump not allowed\r\n"
     );
 }
 
@@ -185,4 +191,20 @@ fn a_watcher_makes_no_more_requests() {
     assert!(flags.has("mutations") && flags.has("evictions") && !flags.has("fetchers"));
     let (_, status) = server.talk(&mut Session::default(), b"watch\r\n");
     assert_eq!(status, Status::NeedInput);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn the_time_can_be_moved_in_builds_for_tests() {
+    let mut server = Server::new();
+    let before = server.shared.clock().now;
+    assert_eq!(
+        server.ask(b"debugtime 1000\r\ndebugtime\r\ndebugtime x\r\ndebugtime -1\r\n"),
+        "OK\r\nERROR\r\nERROR\r\nERROR\r\n"
+    );
+    assert!(server.shared.clock().now >= before + 1000);
+    assert_eq!(
+        server.ask(b"debugtime p\r\ndebugtime r noreply\r\n"),
+        "OK\r\n"
+    );
 }

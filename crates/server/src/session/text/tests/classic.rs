@@ -12,7 +12,6 @@ golden! {
     get_many: "set a 0 0 1\r\n1\r\nset b 0 0 1\r\n2\r\nget a x b a\r\n"
         => "STORED\r\nSTORED\r\nVALUE a 0 1\r\n1\r\nVALUE b 0 1\r\n2\r\nVALUE a 0 1\r\n1\r\nEND\r\n";
     bare_newlines: "set k 0 0 1\na\r\nget k\n" => "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\n";
-    bget_is_get: "set k 0 0 1\r\na\r\nbget k\r\n" => "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\n";
     pipelined_gets: "set k 0 0 1\r\na\r\nget k\r\nget x\r\nget k\r\n"
         => "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\nEND\r\nVALUE k 0 1\r\na\r\nEND\r\n";
     reads_see_the_writes_before_them: "get k\r\nset k 0 0 1\r\na\r\nget k\r\ndelete k\r\nget k\r\n"
@@ -25,14 +24,16 @@ golden! {
         => "NOT_STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nVALUE k 7 3\r\nabc\r\nEND\r\n";
     delete: "set k 0 0 1\r\na\r\ndelete k\r\ndelete k\r\nget k\r\n"
         => "STORED\r\nDELETED\r\nNOT_FOUND\r\nEND\r\n";
-    delete_with_the_delay_of_old_clients: "set k 0 0 1\r\na\r\ndelete k 0\r\ndelete noreply\r\n"
+    delete_with_the_delay_of_old_clients: "set k 0 0 1\r\na\r\ndelete k 0\r\ndelete k 5 6\r\ndelete k 0 noreply\r\n"
         => "STORED\r\nDELETED\r\nNOT_FOUND\r\n";
+    a_key_that_asks_for_no_reply: "set noreply 0 0 1\r\na\r\ndelete noreply\r\nmg noreply\r\n"
+        => "STORED\r\nEN\r\n";
     arithmetic: "set n 0 0 2\r\n10\r\nincr n 5\r\ndecr n 1\r\nincr n 18446744073709551615\r\ndecr n 99\r\n"
         => "STORED\r\n15\r\n14\r\n13\r\n0\r\n";
     arithmetic_misses: "incr n 1\r\ndecr n 1\r\n" => "NOT_FOUND\r\nNOT_FOUND\r\n";
     arithmetic_takes_any_last_word: "set n 0 0 1\r\n6\r\nincr n 1 foo\r\n" => "STORED\r\n7\r\n";
     touch: "set k 0 0 1\r\na\r\ntouch k 10\r\ntouch x 10\r\n" => "STORED\r\nTOUCHED\r\nNOT_FOUND\r\n";
-    gat: "set k 3 0 1\r\na\r\ngat 10 k x\r\ngat 10\r\n" => "STORED\r\nVALUE k 3 1\r\na\r\nEND\r\nEND\r\n";
+    gat: "set k 3 0 1\r\na\r\ngat 10 k x\r\n" => "STORED\r\nVALUE k 3 1\r\na\r\nEND\r\n";
     gat_of_the_past: "set k 0 0 1\r\na\r\ngat -1 k\r\nget k\r\n" => "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\nEND\r\n";
     flush_all: "set k 0 0 1\r\na\r\nflush_all\r\nget k\r\nflush_all 0\r\nflush_all -1\r\n"
         => "STORED\r\nOK\r\nEND\r\nOK\r\nOK\r\n";

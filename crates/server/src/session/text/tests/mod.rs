@@ -1,5 +1,5 @@
 //! Bytes in, bytes out: what a client sends and what it is answered, with the store behind it.
-//! Where a comment gives no derivation, the answer is what memcached 1.6.18 gave to these bytes.
+//! Where a comment gives no derivation, the answer is what memcached 1.6.45 gave to these bytes.
 
 mod admin;
 mod classic;
