@@ -179,6 +179,7 @@ impl World {
             info: &info,
             mailbox: &self.mailbox,
             life_line: &life_line,
+            is_encrypted: false,
         };
         let context = Context {
             store: &self.resources.store,
