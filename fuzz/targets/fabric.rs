@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 struct Script {
     inbox: Inbox<PinnedValue, Reservation>,
-    /// Large values that are on their way out.
-    sending: Vec<(Peer, PinnedValue)>,
+    /// Large values that are on their way out, with their tags.
+    sending: Vec<(Peer, u64, PinnedValue)>,
     /// Rooms that wait to be filled.
     receiving: Vec<(u64, Reservation)>,
     /// Offers that have not been answered.
@@ -57,9 +57,9 @@ impl Port<PinnedValue, Reservation> for Scripted {
     fn bind(&mut self, _peer: Peer, _session: u32, _key: u64) {}
 
     fn send(&mut self, peer: Peer, _kind: Kind, _credits: u16, payload: Payload<'_, PinnedValue>) {
-        if let Payload::Large { head, body, .. } = payload {
+        if let Payload::Large { head, body, tag } = payload {
             assert!(!head.is_empty() && !body.is_empty());
-            self.script().sending.push((peer, body));
+            self.script().sending.push((peer, tag, body));
         }
     }
 
@@ -87,17 +87,13 @@ impl Port<PinnedValue, Reservation> for Scripted {
     fn close(&mut self, peer: Peer) {
         let mut script = self.script();
         let sending = std::mem::take(&mut script.sending);
-        for (owner, body) in sending {
+        for (owner, tag, body) in sending {
             if owner != peer {
-                script.sending.push((owner, body));
+                script.sending.push((owner, tag, body));
                 continue;
             }
             let outcome = Err(Error::Cancelled);
-            script.inbox.events.push(Event::Sent {
-                tag: 0,
-                body,
-                outcome,
-            });
+            script.inbox.events.push(Event::Sent { tag, body, outcome });
         }
     }
 
@@ -254,12 +250,8 @@ impl World {
                 .events
                 .push(Event::Received { tag, into, outcome });
         }
-        if let Some((_, body)) = script.sending.pop() {
-            script.inbox.events.push(Event::Sent {
-                tag: 0,
-                body,
-                outcome,
-            });
+        if let Some((_, tag, body)) = script.sending.pop() {
+            script.inbox.events.push(Event::Sent { tag, body, outcome });
         }
     }
 
