@@ -1,13 +1,28 @@
-"""Disks after a cut: what was flushed is there, of the rest any part, and never anything else."""
+"""Disks after a cut: what was flushed is there, of the rest any part, and never anything else.
 
+And their check on the host: what is attached is released, and what is wrong is kept.
+"""
+
+import contextlib
+import os
 import pathlib
 import random
+import signal
 import struct
+import subprocess
 import sys
+import types
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/power-loss"))
+import pytest
 
+POWER_LOSS = pathlib.Path(__file__).resolve().parents[2] / "tests/power-loss"
+sys.path.insert(0, str(POWER_LOSS))
+
+import checking  # noqa: E402
 import disks  # noqa: E402
+import host_check  # noqa: E402
+import host_disks  # noqa: E402
+import rounds  # noqa: E402
 
 SECTOR = disks.SECTOR_BYTES
 MARK = 100 * SECTOR
@@ -89,3 +104,146 @@ def test_disks_are_written_with_all_that_is_not_zero(tmp_path):
     disk[-1] = 2
     disks.write_sparse(disk, tmp_path / "disk")
     assert (tmp_path / "disk").read_bytes() == bytes(disk)
+
+
+def attached_or_skip(kind, path, mount_point):
+    """A disk on this host, where that is possible."""
+    disks.make(kind, path)
+    try:
+        with host_disks.attached(kind, path, mount_point):
+            pass
+    except host_disks.Refused as reason:
+        pytest.skip(f"this host attaches no disks: {reason}")
+    return host_disks.attached(kind, path, mount_point)
+
+
+def is_released(path, mount_point):
+    return not host_disks.loops_of(path) and not os.path.ismount(mount_point)
+
+
+def test_partitions_are_attached_where_the_disk_has_them(tmp_path):
+    path, mount_point = tmp_path / "disk", tmp_path / "mounted"
+    with attached_or_skip("raw2", path, mount_point) as attached:
+        assert len(attached.tiers) == 2
+        for number, device in enumerate([*attached.tiers, attached.marks]):
+            pathlib.Path(device).write_bytes(b"%d" % number * SECTOR)
+    assert is_released(path, mount_point)
+    content = path.read_bytes()
+    for number, start in enumerate(disks.partition_starts("raw2")):
+        assert content[start : start + SECTOR] == b"%d" % number * SECTOR
+        assert content[start + SECTOR : start + 2 * SECTOR] == bytes(SECTOR)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_a_file_system_is_mounted_and_released_when_the_check_fails(tmp_path, kind):
+    path, mount_point = tmp_path / "disk", tmp_path / "mounted"
+    with pytest.raises(RuntimeError):
+        with attached_or_skip(kind, path, mount_point) as attached:
+            assert attached.tiers[0].startswith(str(mount_point))
+            (mount_point / "left").write_text("by the check")
+            raise RuntimeError
+    assert is_released(path, mount_point)
+    with host_disks.attached(kind, path, mount_point):
+        assert (mount_point / "left").read_text() == "by the check"
+
+
+def test_a_file_system_that_cannot_be_mounted_is_refused_and_released(tmp_path):
+    path, mount_point = tmp_path / "disk", tmp_path / "mounted"
+    whole = attached_or_skip("ext4", path, mount_point)
+    with open(path, "r+b") as disk:
+        disk.seek(disks.partition_starts("ext4")[0])
+        disk.write(bytes(disks.MEGABYTE))
+    with pytest.raises(host_disks.Refused, match="mount"):
+        with whole:
+            pass
+    assert is_released(path, mount_point)
+
+
+def test_an_interrupted_check_releases_its_disk(tmp_path):
+    path, mount_point = tmp_path / "disk", tmp_path / "mounted"
+    attached_or_skip("ext4", path, mount_point)
+    program = (
+        "import host_disks, pathlib, sys, time\n"
+        "with host_disks.attached('ext4', *map(pathlib.Path, sys.argv[1:])):\n"
+        "    print('attached', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, path, mount_point]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": POWER_LOSS}
+    with subprocess.Popen(command, **options) as checking_process:
+        assert checking_process.stdout.readline() == b"attached\n"
+        assert not is_released(path, mount_point)
+        checking_process.send_signal(signal.SIGINT)
+        assert checking_process.wait(30) != 0
+    assert is_released(path, mount_point)
+
+
+# A server that counts its starts on its device, and a witness that says what the test wants.
+SERVER = """#!/bin/sh
+for argument; do
+    case $argument in
+        --port-file=*) port_file=${argument#*=} ;;
+        --ssd=*) device=${argument#*=} ;;
+    esac
+done
+echo start >>"$device"
+trap 'exit STATUS' TERM
+echo 1 >"$port_file"
+while :; do sleep 0.01; done
+"""
+WITNESS = '#!/bin/sh\necho "SAYS"\n[ "SAYS" != FAILED ]\n'
+
+
+class HostCheck:
+    """A checker with such programs, its disk a plain file."""
+
+    def __init__(self, folder, monkeypatch, says="7 items right after 9", status=0):
+        for name, text in (("farcached", SERVER), ("farcache-power-witness", WITNESS)):
+            text = text.replace("SAYS", says).replace("STATUS", str(status))
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        self.starts = []
+        monkeypatch.setattr(host_disks, "attached", self.attached)
+        self.checker = host_check.HostChecker(folder, folder, "raw", "sync")
+        self.cut = checking.Cut(3, 8, bytearray(b"disk\n"), folder / "kept")
+
+    @contextlib.contextmanager
+    def attached(self, _kind, path, _mount_point):
+        yield host_disks.Attached([path], path)
+        lines = path.read_text().splitlines()
+        assert lines[0] == "disk"
+        self.starts.append(len(lines) - 1)
+
+    def told(self):
+        return list(self.checker.check([self.cut, self.cut]))
+
+
+def test_each_disk_is_started_and_read_twice(tmp_path, monkeypatch):
+    check = HostCheck(tmp_path, monkeypatch)
+    told = check.told()
+    assert check.starts == [2, 2]
+    assert [checking.items_right(text) for text in told] == [14, 14]
+    assert not check.cut.path.exists()
+
+
+@pytest.mark.parametrize("failing", [{"says": "FAILED"}, {"status": 3}])
+def test_a_violation_keeps_the_disk_as_it_was_before_the_check(tmp_path, monkeypatch, failing):
+    check = HostCheck(tmp_path, monkeypatch, **failing)
+    with pytest.raises(checking.Violation, match="life 3, after 8 writes"):
+        check.told()
+    assert check.cut.path.read_bytes() == b"disk\n"
+
+
+def test_a_disk_without_a_mark_counts_as_nothing_to_compare():
+    assert not checking.is_comparable("no mark: nothing to compare with")
+    assert checking.is_comparable("0 items right after 9 acknowledged operations")
+
+
+def test_a_life_is_cut_at_rising_moments_and_the_next_goes_on_with_one_of_them(tmp_path):
+    arguments = types.SimpleNamespace(seed=1, durability="sync")
+    lives = rounds.Rounds(None, tmp_path, "raw", arguments)
+    entries = [write(2048 + number, b"w") for number in range(20)]
+    cuts = list(lives._cuts(entries, 3))
+    moments = [cut.moment for cut in cuts]
+    assert moments == sorted(set(moments)) and moments[-1] == len(entries) and len(moments) == 3
+    assert lives.base.read_bytes() in [bytes(cut.disk) for cut in cuts]

@@ -14,6 +14,14 @@ PARTITIONS = {
     "ext4": (96, 1, 1),
     "xfs": (96, 1, 1),
 }
+MARK_PARTITION = 2
+# Those that are read and written; the table always has three.
+PARTITIONS_USED = {
+    "raw": (0, MARK_PARTITION),
+    "raw2": (0, 1, MARK_PARTITION),
+    "ext4": (0, MARK_PARTITION),
+    "xfs": (0, MARK_PARTITION),
+}
 MAKE_FILE_SYSTEM = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
     # Its usual minimum is 300 MB.

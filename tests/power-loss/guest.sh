@@ -11,6 +11,9 @@ kernel_argument() {
 
 kind=$(kernel_argument kind)
 durability=$(kernel_argument durability)
+options=$(kernel_argument options | tr , ' ')
+tier_size=$(kernel_argument tier)
+starts=$(kernel_argument starts)
 address=127.0.0.1:11211
 server=
 # Deadlines, in tenths of a second; an emulated machine on a busy host is slow.
@@ -24,7 +27,7 @@ mount_disk() {
         *)
             mkdir -p /mnt
             mount -t "$kind" "$1"1 /mnt || return 1
-            devices="--ssd /mnt/tier:64m"
+            devices="--ssd /mnt/tier:$tier_size"
             ;;
     esac
 }
@@ -39,8 +42,7 @@ unmount_disk() {
 start_server() {
     rm -f /tmp/port
     # shellcheck disable=SC2086 # several options
-    farcached --listen=127.0.0.1 --memory-limit=24 --threads=2 --disable-evictions --fabric=off \
-        --user=root --durability="$durability" --port-file=/tmp/port $devices 2>/tmp/log &
+    farcached $options --port-file=/tmp/port $devices 2>/tmp/log &
     server=$!
     tenths=0
     until [ -s /tmp/port ]; do
@@ -70,11 +72,14 @@ check_once() {
     stop_server && return "$outcome"
 }
 
-# A disk is checked twice: what recovery itself writes must be right, too.
 check_disk() {
     mount_disk "$1" || { echo "FAILED: the file system cannot be mounted"; return 1; }
-    check_once "$1" && check_once "$1"
-    outcome=$?
+    start=0 outcome=0
+    while [ "$start" -lt "$starts" ] && [ "$outcome" -eq 0 ]; do
+        check_once "$1"
+        outcome=$?
+        start=$((start + 1))
+    done
     unmount_disk || { echo "FAILED: the file system cannot be unmounted"; return 1; }
     return "$outcome"
 }

@@ -4,6 +4,8 @@ import pathlib
 import subprocess
 import time
 
+import checking
+
 # An emulated machine on a busy host is slow.
 BOOT_SECONDS_MAX = 300
 CHECK_SECONDS_PER_DISK_MAX = 300
@@ -13,6 +15,14 @@ STATUS_SKIPPED = 77
 
 class GuestFailed(Exception):
     """The machine did not do what it should, apart from the server."""
+
+
+def server_settings(kind, durability):
+    """What guest.sh needs to know to start the server."""
+    options = ",".join((*checking.SERVER_OPTIONS, f"--durability={durability}"))
+    tier = checking.TIER_FILE_SIZE
+    starts = checking.STARTS_PER_DISK
+    return {"kind": kind, "durability": durability, "options": options, "tier": tier, "starts": starts}
 
 
 class Machine:
