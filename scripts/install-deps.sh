@@ -34,6 +34,8 @@ test  apache2-bin   /usr/sbin/apache2
 test  libapache2-mod-oauth2 /usr/lib/apache2/modules/mod_oauth2.so
 test  binutils      objdump
 test  man-db        man
+test  systemd       systemd-analyze
+test  prometheus    promtool
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
 test  libucx-dev    /usr/include/ucp/api/ucp.h

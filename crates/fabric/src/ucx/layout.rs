@@ -2,6 +2,7 @@
 //! writes as many bytes into its peer's buffers as its own have.
 
 use super::address::{Address, checksum};
+use super::named;
 use super::process::Process;
 use crate::error::Error;
 use std::ffi::OsString;
@@ -20,43 +21,56 @@ const ROOMS_AT_ONCE: &str = "128";
 /// The layout of a port that shares no memory.
 pub(super) const NO_LAYOUT: u32 = 0;
 
+/// How a port shares memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Stands for the layout and the way to the memory.
+    pub number: u32,
+    /// Whether the memory has a name, by which other users may open it.
+    pub is_by_name: bool,
+}
+
 /// What variables for UCX's transports in shared memory begin with.
 const PREFIXES: [&str; 5] = ["", "MM_", "POSIX_", "SYSV_", "XPMEM_"];
 
 /// Settings that both ends must have the same.
-const SHARED: [&str; 3] = ["SEG_SIZE", "FIFO_SIZE", "FIFO_ELEM_SIZE"];
+const SHARED: [&str; 4] = ["SEG_SIZE", "FIFO_SIZE", "FIFO_ELEM_SIZE", named::BY_PROCESS];
 
 /// UCX prefers shared memory within a host, and waits in vain where the system does not allow it.
 const OTHER_USER: &str = "its process runs as another user of this host, so memory cannot be shared with it (without shared memory, \
-    by UCX_TLS=^sm, the fabric reaches it)";
+    by UCX_TLS=^sm, the fabric reaches it; docs/security.md says how users of a group share memory)";
 
 /// UCX would write beyond the ends of the smaller rooms.
-const OTHER_LAYOUT: &str = "its process on this host has other sizes for the queues in shared memory (by variables like UCX_POSIX_SEG_SIZE: \
-    they must be the same for both)";
+const OTHER_LAYOUT: &str = "its process on this host shares memory in another way (by variables like UCX_POSIX_SEG_SIZE or \
+    FARCACHE_SHARED_MEMORY: they must be set for both or for neither)";
 
 /// Whether memory could be shared with the port of this address, should UCX do so, by a process that is `here` and has this
-/// layout.
+/// layout. One that shares memory by name has the layout of those only that do so, too.
 ///
 /// # Errors
 /// [`Error::Unreachable`]
 pub(super) fn check_sharing(
     address: &Address<'_>,
     here: &Process,
-    layout: u32,
+    layout: Layout,
 ) -> Result<(), Error> {
-    if address.process.is_of_another_user(here) {
+    let is_open_to_users = layout.is_by_name && address.layout == layout.number;
+    if address.process.is_of_another_user(here) && !is_open_to_users {
         return Err(Error::Unreachable(OTHER_USER.into()));
     }
-    let is_other = address.layout != NO_LAYOUT && address.layout != layout;
+    let is_other = address.layout != NO_LAYOUT && address.layout != layout.number;
     if is_other && !address.process.is_elsewhere(here) {
         return Err(Error::Unreachable(OTHER_LAYOUT.into()));
     }
     Ok(())
 }
 
-/// A number that stands for the layout, which follows from these settings and the environment.
-pub(super) fn layout(chosen: &[(String, String)]) -> u32 {
-    layout_in(chosen, |variable| std::env::var_os(variable))
+/// The layout that follows from these settings and the environment.
+pub(super) fn layout(chosen: &[(String, String)]) -> Layout {
+    Layout {
+        number: layout_in(chosen, |variable| std::env::var_os(variable)),
+        is_by_name: named::is_chosen(chosen),
+    }
 }
 
 fn layout_in(chosen: &[(String, String)], environment: impl Fn(&str) -> Option<OsString>) -> u32 {
@@ -106,6 +120,11 @@ fn names() -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
+    const OWN: Layout = Layout {
+        number: 1,
+        is_by_name: false,
+    };
+
     fn chosen(name: &str, value: &str) -> Vec<(String, String)> {
         vec![(name.into(), value.into())]
     }
@@ -119,12 +138,35 @@ mod tests {
             layout,
             ucx,
         };
-        assert_eq!(check_sharing(&with(1), &process, 1), Ok(()));
-        assert_eq!(check_sharing(&with(NO_LAYOUT), &process, 1), Ok(()));
-        let Err(Error::Unreachable(why)) = check_sharing(&with(2), &process, 1) else {
+        assert_eq!(check_sharing(&with(1), &process, OWN), Ok(()));
+        assert_eq!(check_sharing(&with(NO_LAYOUT), &process, OWN), Ok(()));
+        let Err(Error::Unreachable(why)) = check_sharing(&with(2), &process, OWN) else {
             panic!("their rooms differ");
         };
         assert!(why.contains("UCX_POSIX_SEG_SIZE"));
+    }
+
+    #[test]
+    fn another_user_is_reached_where_both_share_memory_by_name() {
+        let here = Process::this();
+        let address = Address {
+            process: here.as_another_user(),
+            layout: 1,
+            ucx: b"ucx",
+        };
+        const BY_NAME: Layout = Layout {
+            is_by_name: true,
+            ..OWN
+        };
+        const OTHER: Layout = Layout {
+            number: 2,
+            ..BY_NAME
+        };
+        assert!(check_sharing(&address, &here, OWN).is_err());
+        assert_eq!(check_sharing(&address, &here, BY_NAME), Ok(()));
+        assert!(check_sharing(&address, &here, OTHER).is_err());
+        let by_name = layout_in(&chosen(named::BY_PROCESS, "n"), |_| None);
+        assert_ne!(by_name, layout_in(&[], |_| None));
     }
 
     #[test]

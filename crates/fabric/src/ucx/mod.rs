@@ -14,6 +14,7 @@
 //! | `address` | where a port is found, and whether that is whole |
 //! | `process` | whether a peer can still be at work |
 //! | `layout` | whether two ends agree how messages lie in shared memory |
+//! | `named` | shared memory that has a name, for users of a group |
 //! | `probe`, `renewal` | whether peers can still reach the port; starting anew where they cannot |
 //!
 //! # Calls into UCX, and back
@@ -39,6 +40,7 @@ mod finished;
 mod lanes;
 mod layout;
 mod links;
+mod named;
 mod network;
 mod port;
 mod probe;

@@ -1,6 +1,6 @@
 //! UCX as this process uses it.
 
-use super::layout::layout;
+use super::layout::{Layout, layout};
 use super::port::UcxPort;
 use super::region::{Region, Regions};
 use super::settings::{Settings, defaults, may_share_memory};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Network {
     context: Context,
     /// The layout of the queues in shared memory, where there are any.
-    shares_memory: Option<u32>,
+    shares_memory: Option<Layout>,
     regions: Mutex<Regions>,
 }
 

@@ -5,7 +5,7 @@ use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered, SHORT_GET, SHORT_VAL
 use super::endpoint::Endpoint;
 use super::finished::Finished;
 use super::lanes::lanes_of;
-use super::layout::{NO_LAYOUT, check_sharing};
+use super::layout::{Layout, NO_LAYOUT, check_sharing};
 use super::links::{Link, Links, Stage};
 use super::probe::Prober;
 use super::process::Process;
@@ -54,7 +54,7 @@ pub struct UcxPort<S, R> {
     pub(super) process: Process,
     /// Memory is shared with other processes of this host where they run as the same user, through queues of this
     /// layout.
-    shares_memory: Option<u32>,
+    shares_memory: Option<Layout>,
     address: Vec<u8>,
     pub(super) context: Context,
     pub(super) prober: Option<Prober>,
@@ -67,7 +67,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     pub(super) fn new(
         context: &Context,
         regions: Regions,
-        shares_memory: Option<u32>,
+        shares_memory: Option<Layout>,
     ) -> Result<Self, Error> {
         let mut worker = Worker::new(context)?;
         let header_bytes = FRAME_BYTES + HEAD_BYTES_MAX;
@@ -109,7 +109,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     pub(super) fn set_address(&mut self) {
         self.address = address::encode(&Address {
             process: self.process,
-            layout: self.shares_memory.unwrap_or(NO_LAYOUT),
+            layout: self.shares_memory.map_or(NO_LAYOUT, |layout| layout.number),
             ucx: self.worker.address(),
         });
     }

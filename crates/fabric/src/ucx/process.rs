@@ -111,6 +111,16 @@ impl Process {
         self.boot != here.boot && self.boot != [0; 16] && here.boot != [0; 16]
     }
 
+    /// A process like this one that runs as another user.
+    #[cfg(test)]
+    pub fn as_another_user(&self) -> Process {
+        Process {
+            pid: self.pid + 1,
+            user: self.user + 1,
+            ..*self
+        }
+    }
+
     fn is_dead(&self) -> bool {
         let Ok(status) = fs::read_to_string(format!("/proc/{}/stat", self.pid)) else {
             return true;

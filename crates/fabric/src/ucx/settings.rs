@@ -1,6 +1,7 @@
 //! What UCX is told.
 
 use super::layout;
+use super::named;
 use std::path::Path;
 
 /// Where Linux lists devices that speak verbs.
@@ -23,11 +24,11 @@ impl Settings {
     }
 
     /// These settings, and those defaults that they leave open.
-    pub(super) fn list(self, defaults: Vec<(&str, &str)>) -> Vec<(String, String)> {
+    pub(super) fn list(self, defaults: Vec<(&str, String)>) -> Vec<(String, String)> {
         let mut list = self.ucx;
         for (name, value) in defaults {
             if list.iter().all(|(chosen, _)| chosen != name) {
-                list.push((name.into(), value.into()));
+                list.push((name.into(), value));
             }
         }
         list
@@ -35,15 +36,22 @@ impl Settings {
 }
 
 /// Variables by which users decide settings that have a shorter name in a program.
-const VARIABLES: [(&str, &str); 3] = [
+const VARIABLES: [(&str, &str); 5] = [
+    ("DIR", "UCX_POSIX_DIR"),
     ("MAX_POLL", "UCX_TCP_MAX_POLL"),
     ("MEMORY_INVALIDATE", "UCX_CMA_MEMORY_INVALIDATE"),
     ("PUT_ENABLE", "UCX_TCP_PUT_ENABLE"),
+    (named::BY_PROCESS, "UCX_POSIX_USE_PROC_LINK"),
 ];
 
 /// The transports of a UCX whose TCP ends the process when a peer dies while it connects, unless somebody names others: before
 /// 1.14, without which its pull request 8175 is.
 const WITHOUT_TCP: &str = "^tcp";
+
+/// The transports between users of a host that share memory by name: CMA reads the memory of one's own user alone, and System V's
+/// memory belongs to one user.
+const BY_NAME: &str = "^cma,sysv";
+const BY_NAME_WITHOUT_TCP: &str = "^cma,sysv,tcp";
 
 /// How dead peers are noticed and survived unless somebody says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -54,30 +62,40 @@ struct Situation<'a> {
     has_verbs: bool,
     /// The transports chosen; all where there is no choice.
     transports: Option<&'a str>,
+    /// Whether memory is shared by name, with other users of this host.
+    shares_by_name: bool,
 }
 
 /// Our own choice for UCX of this version, beside the program's.
-pub(super) fn defaults(
-    version: (u32, u32, u32),
-    chosen: &Settings,
-) -> Vec<(&'static str, &'static str)> {
-    let is_decided = |(name, _): &(&str, &str)| {
+pub(super) fn defaults(version: (u32, u32, u32), chosen: &Settings) -> Vec<(&'static str, String)> {
+    let is_decided = |(name, _): &(&str, String)| {
         let mut variables = VARIABLES.iter().filter(|(known, _)| known == name);
         variables.any(|(_, variable)| std::env::var_os(variable).is_some())
     };
     let transports = transports(chosen);
-    let mut list = defaults_in(Situation {
+    let folder = named::folder();
+    let mut list = owned(defaults_in(Situation {
         version,
+        shares_by_name: folder.is_some(),
         has_verbs: Path::new(VERBS_DEVICES)
             .read_dir()
             .is_ok_and(|mut devices| devices.next().is_some()),
         transports: transports.as_deref(),
-    });
+    }));
     if may_share_memory(chosen) {
-        list.extend(layout::defaults());
+        // The first of a name counts.
+        list.extend(folder.into_iter().flat_map(named::settings));
+        list.extend(owned(layout::defaults()));
     }
     list.retain(|setting| !is_decided(setting));
     list
+}
+
+fn owned(settings: Vec<(&'static str, &str)>) -> Vec<(&'static str, String)> {
+    let settings = settings.into_iter();
+    settings
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect()
 }
 
 /// The transports chosen, by the user or else by the program.
@@ -132,9 +150,11 @@ fn defaults_in(mut situation: Situation<'_>) -> Vec<(&'static str, &'static str)
     let (major, minor, _) = situation.version;
     let survives_wire_up = (major, minor) >= (1, 14);
     let mut settings = Vec::new();
-    if situation.transports.is_none() && !survives_wire_up {
-        situation.transports = Some(WITHOUT_TCP);
-        settings.push(("TLS", WITHOUT_TCP));
+    if situation.transports.is_none()
+        && let Some(transports) = own_choice(survives_wire_up, situation.shares_by_name)
+    {
+        situation.transports = Some(transports);
+        settings.push(("TLS", transports));
     }
     let verbs = situation.has_verbs && situation.may_use(&["rc", "ud", "ib"]);
     let keeps_alive = !verbs || survives_wire_up;
@@ -152,6 +172,16 @@ fn defaults_in(mut situation: Situation<'_>) -> Vec<(&'static str, &'static str)
         settings.push(("MEMORY_INVALIDATE", "y"));
     }
     settings
+}
+
+/// The transports where nobody has chosen any; all where that is none.
+fn own_choice(has_tcp: bool, shares_by_name: bool) -> Option<&'static str> {
+    match (has_tcp, shares_by_name) {
+        (true, false) => None,
+        (true, true) => Some(BY_NAME),
+        (false, false) => Some(WITHOUT_TCP),
+        (false, true) => Some(BY_NAME_WITHOUT_TCP),
+    }
 }
 
 impl Situation<'_> {
@@ -177,13 +207,29 @@ mod tests {
             version: (1, minor, 0),
             has_verbs,
             transports,
+            shares_by_name: false,
         }
+    }
+
+    #[test]
+    fn memory_that_is_shared_by_name_is_not_read_by_cma() {
+        let by_name = |minor, transports| {
+            defaults_in(Situation {
+                shares_by_name: true,
+                ..situation(minor, false, transports)
+            })
+        };
+        let has = |list: &[(&str, &str)], name| list.iter().any(|(known, _)| *known == name);
+        assert!(by_name(13, None).contains(&("TLS", BY_NAME_WITHOUT_TCP)));
+        assert!(by_name(14, None).contains(&("TLS", BY_NAME)));
+        assert!(!has(&by_name(13, None), "MEMORY_INVALIDATE"));
+        assert!(!has(&by_name(13, Some("sm,self")), "TLS"), "the user's");
     }
 
     #[test]
     fn what_is_said_goes_before_defaults() {
         let settings = Settings::new(&[("RC_TIMEOUT", "7s"), ("TLS", "rc")]);
-        let list = settings.list(defaults_in(situation(13, true, Some("rc"))));
+        let list = settings.list(owned(defaults_in(situation(13, true, Some("rc")))));
         let value = |name| {
             let found = list.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.as_str())

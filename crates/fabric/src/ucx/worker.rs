@@ -1,6 +1,7 @@
 //! UCX's progress engine of one port.
 
 use super::errors::error_of;
+use super::named;
 use crate::error::Error;
 use farcache_ucx_sys::raw::*;
 use farcache_ucx_sys::{Context, Library};
@@ -52,6 +53,7 @@ impl Worker {
             address: Vec::new(),
             is_abandoned: false,
         };
+        named::open_to_group();
         worker.descriptor = worker.read_descriptor()?;
         worker.header_bytes_max = worker.read_header_bytes_max()?;
         worker.address = worker.read_address()?;
