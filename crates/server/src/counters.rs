@@ -32,14 +32,14 @@ impl Counter {
 
 /// Declares the counters once, with memcached's name of each.
 macro_rules! counters {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
+    ($(#[doc = $doc:literal] $field:ident,)*) => {
         /// Counters of one worker, under memcached's own names.
         #[derive(Debug, Default)]
-        pub struct Counters { $($(#[$doc])* pub $field: Counter,)* }
+        pub struct Counters { $(#[doc = $doc] pub $field: Counter,)* }
 
         /// The sum of several workers' [`Counters`].
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Totals { $($(#[$doc])* pub $field: u64,)* }
+        pub struct Totals { $(#[doc = $doc] pub $field: u64,)* }
 
         impl Totals {
             /// Adds one worker's counters.
@@ -52,9 +52,9 @@ macro_rules! counters {
                 Totals { $($field: self.$field.wrapping_sub(base.$field),)* }
             }
 
-            /// Every counter with its name.
-            pub fn named(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($field), self.$field),)*]
+            /// Every counter with its name and what it counts.
+            pub fn named(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$((stringify!($field), $doc, self.$field),)*]
             }
         }
     };
@@ -73,11 +73,11 @@ counters! {
     cmd_meta,
     /// Gets that found the key.
     get_hits,
-    /// Gets that did not.
+    /// Gets that did not find the key.
     get_misses,
     /// Requests that waited for the SSD tier.
     device_waits,
-    /// Requests given up while they waited for it.
+    /// Requests given up while they waited for the SSD tier.
     get_aborted_extstore,
     /// Connections closed because their clients kept memory that others' reads waited for.
     get_stalled_kicks,
@@ -103,7 +103,7 @@ counters! {
     cas_badval,
     /// Touches that found the key.
     touch_hits,
-    /// Touches that did not.
+    /// Touches that did not find the key.
     touch_misses,
     /// Stores of too large an item.
     store_too_large,
@@ -131,7 +131,7 @@ counters! {
     conn_yields,
     /// Times input was read and handled.
     wakeups,
-    /// Those of them in which it was read together with that of other connections.
+    /// Times input was read together with that of other connections.
     reads_together,
     /// Requests answered over UDP.
     udp_requests,

@@ -14,6 +14,7 @@ pub mod net;
 pub mod options;
 pub mod panics;
 pub mod process;
+pub mod refusals;
 pub mod server;
 pub mod session;
 pub mod settings;

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
@@ -18,10 +18,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where the level of the process's one log is changed, once it has been started.
-static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+/// The target of what an operator is told of without having asked: the start, the stop, what was read anew, clients that were
+/// turned away.
+pub const EVENTS: &str = "farcached";
 
-/// Starts the log, showing what `verbosity` asks for: 0 warnings, 1 what happens to the server, 2
+/// Where the level of the process's one log is changed, once it has been started.
+static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+
+/// Starts the log, showing what `verbosity` asks for: 0 warnings and [`EVENTS`], 1 what happens to the server, 2
 /// what happens to connections, more than that everything.
 pub fn start(format: LogFormat, verbosity: u8) {
     let (filter, handle) = reload::Layer::new(level(verbosity));
@@ -47,11 +51,14 @@ pub fn set_verbosity(verbosity: u8) {
     }
 }
 
-fn level(verbosity: u8) -> LevelFilter {
-    match verbosity {
+fn level(verbosity: u8) -> Targets {
+    let level = match verbosity {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
-    }
+    };
+    Targets::new()
+        .with_default(level)
+        .with_target(EVENTS, level.max(LevelFilter::INFO))
 }

@@ -7,6 +7,7 @@ use crate::logging;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
 use crate::panics;
+use crate::refusals::Refusals;
 use crate::session::ArrivingLimit;
 use crate::session::auth::Auth;
 use crate::session::stats::Detail;
@@ -15,6 +16,7 @@ use crate::test_clock::TestClock;
 use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
 use farcache_store::{Store, StoreStats};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -77,6 +79,8 @@ pub struct Shared {
     pub tls: Option<Tls>,
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
+    /// Clients that were turned away lately.
+    pub refusals: Refusals,
     /// Who watches what happens.
     pub watch: Arc<Hub>,
     /// The instant of [`START`].
@@ -116,6 +120,7 @@ impl Shared {
             store_stats_base: Mutex::default(),
             connections: Connections::default(),
             tls: None,
+            refusals: Refusals::default(),
             latencies: Vec::new(),
             started: epoch.started,
             test_clock: TestClock::default(),
@@ -165,12 +170,36 @@ impl Shared {
     }
 
     fn try_reload(&self) {
-        if let Some(Err(error)) = self.tls.as_ref().map(Tls::reload) {
-            tracing::error!(%error, "the old certificates stay in use");
+        // What came of it is in the log.
+        let _ = self.reload_certificates();
+        match self.auth.load() {
+            Ok(()) if self.auth.protocol().is_some() => {
+                tracing::info!(target: logging::EVENTS, "users read anew");
+            }
+            Ok(()) => {}
+            Err(error) => tracing::error!(%error, "the old users stay in use"),
         }
-        if let Err(error) = self.auth.load() {
-            tracing::error!(%error, "the old users stay in use");
+    }
+
+    /// Reads the certificates anew; none where there is no TLS. If they cannot be read, the old ones stay, which is logged.
+    pub fn reload_certificates(&self) -> Option<io::Result<()>> {
+        let read = self.tls.as_ref().map(Tls::reload)?;
+        match &read {
+            Ok(()) => tracing::info!(target: logging::EVENTS, "certificates read anew"),
+            Err(error) => tracing::error!(%error, "the old certificates stay in use"),
         }
+        Some(read)
+    }
+
+    /// Seconds from the start to now.
+    pub fn seconds_now(&self) -> u64 {
+        self.real_seconds(Instant::now())
+    }
+
+    /// The server is to end, for this reason.
+    pub fn stop(&self, reason: &str) {
+        tracing::info!(target: logging::EVENTS, reason, "stopping");
+        self.stopping.store(true, Relaxed);
     }
 
     /// Logs as much as a client asks for (`verbosity`).

@@ -8,17 +8,22 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Signals that end the server.
-const ENDING: [i32; 3] = [SIGTERM, SIGINT, SIGUSR1];
+/// Signals that end the server, and their names.
+const ENDING: [(i32, &str); 3] = [
+    (SIGTERM, "SIGTERM"),
+    (SIGINT, "SIGINT"),
+    (SIGUSR1, "SIGUSR1"),
+];
 
 /// The signals that the server handles: SIGTERM, SIGINT and SIGUSR1 end it in order, SIGHUP makes it
 /// read certificates and users anew.
 pub struct Signals {
     arrived: UnixStream,
     reload: Arc<AtomicBool>,
-    end: Arc<AtomicBool>,
+    /// The number of the signal that ends the server, once it has come.
+    end: Arc<AtomicUsize>,
 }
 
 impl Signals {
@@ -30,11 +35,11 @@ impl Signals {
         let (arrived, write) = UnixStream::pair()?;
         arrived.set_nonblocking(true)?;
         let (reload, end) = (Arc::default(), Arc::default());
-        for signal in ENDING {
-            flag::register(signal, Arc::clone(&end))?;
+        for (signal, _) in ENDING {
+            flag::register_usize(signal, Arc::clone(&end), signal as usize)?;
         }
         flag::register(SIGHUP, Arc::clone(&reload))?;
-        for signal in ENDING.into_iter().chain([SIGHUP]) {
+        for signal in ENDING.iter().map(|(signal, _)| *signal).chain([SIGHUP]) {
             pipe::register(signal, write.try_clone()?)?;
         }
         Ok(Signals {
@@ -49,9 +54,13 @@ impl Signals {
         let mut bytes = [0; 64];
         // Only tells that something arrived; what it was stands in the flags.
         let _ = self.arrived.read(&mut bytes);
-        if self.end.load(Relaxed) {
-            tracing::info!("ending on a signal");
-            shared.stopping.store(true, Relaxed);
+        let ending = self.end.load(Relaxed);
+        if let Some((_, name)) = ENDING
+            .iter()
+            .find(|(signal, _)| *signal as usize == ending)
+            .filter(|_| !shared.is_stopping())
+        {
+            shared.stop(name);
         }
         if self.reload.swap(false, Relaxed) {
             shared.reload();

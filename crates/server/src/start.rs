@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
 use crate::tier::{self, Devices, EventLog};
-use farcache_store::StoreConfig;
+use farcache_store::{Store, StoreConfig};
 use socket2::Socket;
 use std::fmt::Write;
 use std::io;
@@ -122,7 +122,11 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     shared.verbosity.store(options.verbose, Relaxed);
     shared.sizes_on.store(plan.track_sizes, Relaxed);
     let fabric = fabric::open::open(&shared, network)?;
-    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric)?;
+    let told = match &fabric {
+        Ok(opened) => opened.description.clone(),
+        Err(reason) => reason.clone(),
+    };
+    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric.ok())?;
     let metrics = sockets
         .metrics
         .as_ref()
@@ -133,6 +137,8 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         fabric.sessions_max.store(sessions_max, Relaxed);
     }
     announce(options, &shared, &sockets)?;
+    tell_of_start(&shared, &sockets, &told);
+    let started = shared.started;
     drop((sockets.metrics.take(), shared));
     let event_log = EventLog::start(&store)?;
     let served = server.serve(sockets.listeners, signals);
@@ -143,7 +149,49 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         event_log.stop();
     }
     tier::write_out(&store);
+    tracing::info!(target: logging::EVENTS, seconds = started.elapsed().as_secs(), "stopped");
     served
+}
+
+/// The one line that tells an operator what has been started.
+fn tell_of_start(shared: &Shared, sockets: &Sockets, fabric: &str) {
+    let settings = &shared.settings;
+    let datagrams = sockets.datagrams.iter();
+    let datagrams = datagrams.filter_map(|socket| listen::bound_to(socket).ok());
+    let listeners = sockets.listeners.iter().map(|listener| match listener.tls {
+        true => format!("{} (TLS)", listener.address),
+        false => listener.address.to_string(),
+    });
+    let addresses = listeners.chain(datagrams.map(|address| Address::Udp(address).to_string()));
+    let addresses: Vec<String> = addresses.collect();
+    tracing::info!(
+        target: logging::EVENTS,
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        memory_mebibytes = settings.memory_bytes >> 20,
+        threads = settings.threads,
+        addresses = addresses.join(", "),
+        fabric,
+        ssd = described_devices(&shared.store, settings),
+        "started"
+    );
+}
+
+/// The SSD tier's devices and how much they hold.
+fn described_devices(store: &Store, settings: &Settings) -> String {
+    let Some(stats) = store.tier_stats() else {
+        return "none".into();
+    };
+    let paths = settings.devices.iter();
+    let paths: Vec<String> = paths
+        .map(|device| device.path.display().to_string())
+        .collect();
+    let mebibytes = stats.device_bytes >> 20;
+    format!(
+        "{}: {mebibytes} MiB, {} items",
+        paths.join(", "),
+        stats.items
+    )
 }
 
 /// Finds out whether the users can be read while somebody still sees the message.

@@ -197,6 +197,82 @@ fn a_daemon_outlives_the_command_that_started_it() {
     wait_for("its end", || (!pid_file.exists()).then_some(()));
 }
 
+/// A server that has not been asked to log anything.
+fn start_quiet(arguments: &[&str]) -> Server {
+    let server = Server::start_quiet(arguments);
+    wait_for("its start line", || {
+        server.log().contains("started").then_some(())
+    });
+    server
+}
+
+#[test]
+fn the_start_and_the_stop_are_told_without_being_asked_for() {
+    let mut server = start_quiet(&["-m", "96", "--fabric", "off"]);
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("started"));
+    let line = line.expect("a start line");
+    for told in [
+        &format!("pid={}", server.child.id()),
+        "memory_mebibytes=96",
+        "threads=2",
+        &format!("tcp:127.0.0.1:{}", server.port),
+        "off (--fabric off)",
+        "ssd=\"none\"",
+        env!("CARGO_PKG_VERSION"),
+    ] {
+        assert!(line.contains(told), "{told}: {line}");
+    }
+    server.connect().exercise();
+    assert!(
+        !server.log().contains("accepted"),
+        "connections are not told"
+    );
+    server.signal(Signal::HUP);
+    server.signal(Signal::TERM);
+    assert!(server.wait().success());
+    let log = server.log();
+    assert!(
+        log.contains("stopping reason=\"SIGTERM\"") && log.contains("stopped"),
+        "{log}"
+    );
+}
+
+#[test]
+fn failed_logins_are_told_with_their_peers_and_not_without_end() {
+    let users = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(users.path(), "anna:secret\n").expect("writable");
+    let path = users.path().to_str().expect("text");
+    let server = start_quiet(&["-Y", path, "--fabric", "off"]);
+    let mut client = server.connect();
+    let refused = Some("CLIENT_ERROR authentication failure");
+    for _ in 0..30 {
+        let answer = client.ask("set auth 0 0 10\r\nanna wrong");
+        assert_eq!(answer.as_deref(), refused);
+    }
+    let log = server.log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("login")).collect();
+    assert!(lines[0].contains("peer=\"tcp:127.0.0.1:"), "{}", lines[0]);
+    assert!(!log.contains("wrong") && !log.contains("anna"), "{log}");
+    // Ten within ten seconds, which may begin anew on a slow machine.
+    assert!((10..30).contains(&lines.len()), "{log}");
+    std::fs::write(users.path(), "anna:other\n").expect("writable");
+    server.signal(Signal::HUP);
+    wait_for("the news", || {
+        server.log().contains("users read anew").then_some(())
+    });
+}
+
+#[test]
+fn a_machine_without_ucx_is_warned_of_with_the_package() {
+    let server = Server::start_quiet_in(&[], &[("UCX_TLS", "no-such-transport")]);
+    let log = server.log();
+    assert!(
+        log.contains("WARN") && log.contains("no fabric: clients are served over sockets only"),
+        "{log}"
+    );
+}
+
 #[test]
 fn metrics_are_served() {
     let server = Server::start(&["--metrics", "127.0.0.1:0"]);

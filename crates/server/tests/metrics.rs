@@ -176,3 +176,52 @@ fn what_is_no_request_for_figures_is_refused() {
     while stream.write_all(&[b'x'; 65536]).is_ok() {}
     assert_scrape_and_clients_work(&mut server, port);
 }
+
+/// The page without HTTP, as this kind of client gets it.
+fn page(port: u16, accept: &str) -> (String, String) {
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: {accept}\r\n\r\n");
+    let answer = ask(port, &request);
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head.to_lowercase(), body.to_owned())
+}
+
+#[test]
+fn open_metrics_are_for_those_who_ask_for_them() {
+    let (_server, port) = start(&["--fabric", "off"]);
+    let (head, body) = page(port, "application/openmetrics-text;version=1.0.0,*/*;q=0.1");
+    assert!(head.contains("content-type: application/openmetrics-text"));
+    assert!(body.ends_with("# EOF\n") && body.contains("# TYPE farcache_cmd_get counter"));
+    let (head, body) = page(port, "*/*");
+    assert!(head.contains("content-type: text/plain; version=0.0.4"));
+    assert!(!body.contains("# EOF") && body.contains("# TYPE farcache_cmd_get_total counter"));
+}
+
+#[test]
+fn promtool_finds_nothing_to_complain_of() {
+    use std::process::{Command, Stdio};
+    let ssd = tempfile::tempdir().expect("a directory");
+    let device = format!("{}:64m", ssd.path().join("ssd").display());
+    let (_server, port) = start(&["--ssd", &device, "--fabric", "auto"]);
+    let (_, body) = page(port, "*/*");
+    assert!(body.contains("farcache_tier_written_bytes_total"), "{body}");
+    let promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut promtool) = promtool else {
+        eprintln!("without promtool: `scripts/install-deps.sh test` installs it");
+        return;
+    };
+    let mut input = promtool.stdin.take().expect("piped");
+    input.write_all(body.as_bytes()).expect("read");
+    drop(input);
+    let said = promtool.wait_with_output().expect("it ends");
+    let complaints = [said.stdout, said.stderr].concat();
+    let complaints = String::from_utf8_lossy(&complaints);
+    assert!(
+        said.status.success() && complaints.is_empty(),
+        "{complaints}"
+    );
+}

@@ -11,6 +11,9 @@ use std::sync::OnceLock;
 /// The file that is looked for, where the dynamic loader looks for libraries.
 pub const LIBRARY_FILE: &str = "libucp.so.0";
 
+/// The package of Debian that holds it.
+const PACKAGE: &str = "libucx0";
+
 /// UCX, loaded.
 ///
 /// One per process. It is never unloaded: UCX has threads and exit handlers of its own, which would
@@ -141,7 +144,7 @@ impl fmt::Display for LoadError {
             LoadError::Absent { file, reason } => {
                 write!(
                     formatter,
-                    "UCX is not installed: looked for {file} ({reason})"
+                    "UCX is not installed: looked for {file} ({reason}); on Debian it is the package {PACKAGE}"
                 )
             }
             LoadError::Incomplete {
@@ -180,6 +183,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("UCX is not installed: looked for libucp-that-nobody-has.so.0 ("));
         assert!(text.contains("No such file"), "{text}");
+        assert!(text.ends_with("the package libucx0"), "{text}");
     }
 
     #[test]

@@ -56,5 +56,8 @@ mod slots;
 mod worker;
 
 pub use {
-    layout::defaults as shared_memory_defaults, network::Network, port::UcxPort, settings::Settings,
+    layout::defaults as shared_memory_defaults,
+    network::Network,
+    port::UcxPort,
+    settings::{Settings, rdma_devices},
 };

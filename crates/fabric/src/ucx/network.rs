@@ -52,6 +52,11 @@ impl Network {
         self.context.library().version()
     }
 
+    /// Whether processes of this host may share memory with it.
+    pub fn shares_memory(&self) -> bool {
+        self.shares_memory.is_some()
+    }
+
     /// Registers memory that large bodies will be sent from and received into, once, instead of
     /// piece by piece when it is first used. For ports made from now on.
     ///

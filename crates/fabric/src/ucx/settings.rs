@@ -66,6 +66,18 @@ struct Situation<'a> {
     shares_by_name: bool,
 }
 
+/// The names of this machine's devices that speak verbs, in order.
+#[must_use]
+pub fn rdma_devices() -> Vec<String> {
+    let entries = Path::new(VERBS_DEVICES).read_dir();
+    let entries = entries.into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
 /// Our own choice for UCX of this version, beside the program's.
 pub(super) fn defaults(version: (u32, u32, u32), chosen: &Settings) -> Vec<(&'static str, String)> {
     let is_decided = |(name, _): &(&str, String)| {
@@ -77,9 +89,7 @@ pub(super) fn defaults(version: (u32, u32, u32), chosen: &Settings) -> Vec<(&'st
     let mut list = owned(defaults_in(Situation {
         version,
         shares_by_name: folder.is_some(),
-        has_verbs: Path::new(VERBS_DEVICES)
-            .read_dir()
-            .is_ok_and(|mut devices| devices.next().is_some()),
+        has_verbs: !rdma_devices().is_empty(),
         transports: transports.as_deref(),
     }));
     if may_share_memory(chosen) {

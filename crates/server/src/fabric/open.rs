@@ -16,9 +16,14 @@ pub struct Opened {
     pub network: Network,
     /// The workers' ports, in order.
     pub ports: Vec<Box<ServerPort>>,
+    /// What it is, for people.
+    pub description: String,
 }
 
-/// Finds the network that the operator's choice allows; none where there is to be none, or where there is none and need not
+/// A network, or why there is none.
+pub type Found<T> = Result<T, String>;
+
+/// Finds the network that the operator's choice allows; the reason where there is to be none, or where there is none and need not
 /// be, which is logged.
 ///
 /// To be called before the process has further threads: UCX puts jumps into the C library's functions for memory (`mmap`, `munmap` and
@@ -26,29 +31,27 @@ pub struct Opened {
 ///
 /// # Errors
 /// There is no network, and the operator requires one.
-pub fn find(settings: &Settings) -> io::Result<Option<Arc<ucx::Network>>> {
-    let mode = settings.fabric_mode();
-    if mode == FabricMode::Off {
-        if settings.fabric != FabricMode::Off {
-            tracing::info!(
-                "no fabric: it does not encrypt; with TLS (-Z) it takes --fabric-with-tls"
-            );
-        }
-        return Ok(None);
+pub fn find(settings: &Settings) -> io::Result<Found<Arc<ucx::Network>>> {
+    match (settings.fabric_mode(), settings.fabric) {
+        (FabricMode::Off, FabricMode::Off) => Ok(Err("off (--fabric off)".into())),
+        (FabricMode::Off, _) => Ok(Err(
+            "off: it does not encrypt; with TLS (-Z) it takes --fabric-with-tls".into(),
+        )),
+        (mode, _) => allowed(mode, ucx::Network::open(ucx::Settings::default())),
     }
-    allowed(mode, ucx::Network::open(ucx::Settings::default()))
 }
 
-/// Opens a port of the network for each worker; none where that cannot be and need not be, which is logged.
+/// Opens a port of the network for each worker; the reason where that cannot be and need not be, which is logged.
 ///
 /// # Errors
 /// There are none, and the operator requires a network.
-pub fn open(shared: &Shared, network: Option<Arc<ucx::Network>>) -> io::Result<Option<Opened>> {
-    let Some(network) = network else {
-        return Ok(None);
+pub fn open(shared: &Shared, network: Found<Arc<ucx::Network>>) -> io::Result<Found<Opened>> {
+    let network = match network {
+        Ok(network) => network,
+        Err(reason) => return Ok(Err(reason)),
     };
     let opened = allowed(shared.settings.fabric, open_ports(shared, &network))?;
-    if opened.is_some() {
+    if opened.is_ok() {
         allow_shared_memory();
     }
     Ok(opened)
@@ -62,15 +65,18 @@ fn allow_shared_memory() {
 }
 
 /// Without a network the server starts only if none is required.
-fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Option<T>> {
+fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Found<T>> {
     match found {
-        Ok(found) => Ok(Some(found)),
+        Ok(found) => Ok(Ok(found)),
         Err(error) if mode == FabricMode::Require => {
             Err(io::Error::other(format!("--fabric require: {error}")))
         }
         Err(error) => {
-            tracing::info!(%error, "no fabric: clients are served over sockets only");
-            Ok(None)
+            tracing::warn!(
+                %error,
+                "no fabric: clients are served over sockets only (--fabric off, if that is meant)"
+            );
+            Ok(Err(format!("none: {error}")))
         }
     }
 }
@@ -84,10 +90,27 @@ fn open_ports(shared: &Shared, network: &ucx::Network) -> Result<Opened, Error> 
     let port = |_| Ok(Box::new(network.port()?) as Box<ServerPort>);
     let ports = (0..shared.settings.threads).map(port);
     let ports = ports.collect::<Result<Vec<_>, Error>>()?;
-    let (major, minor, release) = network.version();
-    tracing::info!("clients may come over the fabric, by UCX {major}.{minor}.{release}");
     Ok(Opened {
         network: Network::Ucx,
         ports,
+        description: description(network),
     })
+}
+
+/// UCX's version, and what it may use here: shared memory, devices for RDMA, the operator's own choice.
+fn description(network: &ucx::Network) -> String {
+    let (major, minor, release) = network.version();
+    let mut ways = Vec::new();
+    if network.shares_memory() {
+        ways.push("shared memory".to_owned());
+    }
+    let devices = ucx::rdma_devices();
+    ways.push(match devices.is_empty() {
+        true => "no RDMA device".to_owned(),
+        false => format!("RDMA devices {}", devices.join(", ")),
+    });
+    if let Ok(transports) = std::env::var("UCX_TLS") {
+        ways.push(format!("UCX_TLS={transports}"));
+    }
+    format!("UCX {major}.{minor}.{release}: {}", ways.join("; "))
 }

@@ -1,14 +1,18 @@
 //! What is asked of the endpoint, and what it answers.
 
+use super::classic;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-/// The format of the figures. Source: OpenMetrics 1.0.
+/// The format of the figures for those who ask for it, as Prometheus does. Source: OpenMetrics 1.0.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What they say.
+const OPEN_METRICS_TYPE: &str = "application/openmetrics-text";
 
 /// Answers a request whose body, if there is one, nobody reads.
 pub(super) fn to<B>(request: &Request<B>, registry: &Registry) -> Response<Full<Bytes>> {
@@ -19,7 +23,7 @@ pub(super) fn to<B>(request: &Request<B>, registry: &Registry) -> Response<Full<
         let answer = text(StatusCode::METHOD_NOT_ALLOWED, "figures can only be read\n");
         return with(answer, ALLOW, "GET, HEAD");
     }
-    page(registry)
+    page(registry, asks_for_open_metrics(request))
 }
 
 /// What a client is told when there are too many.
@@ -28,10 +32,27 @@ pub(super) fn busy() -> Response<Full<Bytes>> {
     with(answer, RETRY_AFTER, "10")
 }
 
-fn page(registry: &Registry) -> Response<Full<Bytes>> {
+fn asks_for_open_metrics<B>(request: &Request<B>) -> bool {
+    let mut accepted = request.headers().get_all(ACCEPT).iter();
+    accepted.any(|value| {
+        value
+            .to_str()
+            .is_ok_and(|value| value.contains(OPEN_METRICS_TYPE))
+    })
+}
+
+fn page(registry: &Registry, is_open: bool) -> Response<Full<Bytes>> {
     let mut figures = String::new();
-    match encode(&mut figures, registry) {
-        Ok(()) => with(text(StatusCode::OK, figures), CONTENT_TYPE, OPEN_METRICS),
+    let (encoded, format) = match encode(&mut figures, registry) {
+        Ok(()) if is_open => (Ok(figures), OPEN_METRICS),
+        Ok(()) => (
+            Ok(classic::from_open_metrics(&figures)),
+            classic::CONTENT_TYPE,
+        ),
+        Err(error) => (Err(error), classic::CONTENT_TYPE),
+    };
+    match encoded {
+        Ok(figures) => with(text(StatusCode::OK, figures), CONTENT_TYPE, format),
         Err(_) => text(
             StatusCode::INTERNAL_SERVER_ERROR,
             "cannot encode the metrics\n",

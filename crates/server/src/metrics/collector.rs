@@ -1,6 +1,7 @@
 //! What Prometheus sees: counters under memcached's names, and the store's own figures.
 
 use super::latency::{Command, Latencies};
+use super::tier::{Kind, SHOWN};
 use crate::fabric::figures::{Figures, Nature};
 use crate::fabric::registry::Registry;
 use crate::session::stats::tier;
@@ -20,23 +21,18 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Smallest and largest bound of a latency bucket: powers of two, in nanoseconds (1 us to 8.6 s).
 const BOUND_POWERS: std::ops::RangeInclusive<u32> = 10..=33;
 
-/// Figures of the tier that tell how things are now; the others count events.
-const TIER_GAUGES: [&str; 14] = [
-    "tier_device_bytes",
-    "tier_devices_failed",
-    "tier_segment_bytes",
-    "tier_segments",
-    "tier_segments_free",
-    "tier_segments_waiting",
-    "tier_items",
-    "tier_items_recovered",
-    "tier_bytes_live",
-    "tier_write_queue",
-    "tier_table_bytes",
-    "tier_buffer_bytes",
-    "tier_read_bytes_held",
-    "tier_recovery_us",
+/// Counters of the server whose names here end in their units, or say the same as the others' do: memcached's name, and ours.
+const RENAMED: [(&str, &str); 5] = [
+    ("bytes_read", "read_bytes"),
+    ("bytes_written", "written_bytes"),
+    ("total_connections", "connections_accepted"),
+    ("closed_connections", "connections_closed"),
+    ("rejected_connections", "connections_rejected"),
 ];
+
+/// The fabric's figures whose names here end in their units.
+const RENAMED_OF_FABRIC: [(&str, &str); 2] =
+    [("bytes_in", "received_bytes"), ("bytes_out", "sent_bytes")];
 
 /// Reads the server's figures whenever they are asked for.
 pub(super) struct ServerCollector(pub Arc<Shared>);
@@ -56,15 +52,21 @@ impl Collector for ServerCollector {
             .workers
             .iter()
             .for_each(|counters| totals.add(counters));
-        for (name, value) in totals.named() {
-            page.counter(name, &format!("memcached's {name}"), value)?;
+        page.build()?;
+        for (name, help, value) in totals.named() {
+            page.counter(renamed(&RENAMED, name), help.trim(), value)?;
         }
         let uptime = shared.started.elapsed().as_secs();
-        page.gauge("uptime_seconds", "Time since the start", uptime)?;
+        page.gauge("uptime_seconds", "Time since the server started", uptime)?;
         page.gauge(
             "connections",
-            "Clients connected",
+            "Clients connected now",
             shared.connections.clients() as u64,
+        )?;
+        page.gauge(
+            "connections_max",
+            "Clients that may be connected at once (-c)",
+            shared.settings.connections_max as u64,
         )?;
         page.gauge("threads", "Worker threads", shared.settings.threads as u64)?;
         page.store(&shared.store.stats())?;
@@ -81,9 +83,25 @@ impl Collector for ServerCollector {
     }
 }
 
+/// Our name of a figure.
+fn renamed<'a>(names: &[(&str, &'a str)], name: &'a str) -> &'a str {
+    let found = names.iter().find(|(theirs, _)| *theirs == name);
+    found.map_or(name, |(_, ours)| ours)
+}
+
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
+    /// Which server this is.
+    fn build(&mut self) -> fmt::Result {
+        let help = "The server's version, as a label; always 1";
+        let mut metric = self
+            .0
+            .encode_descriptor("build_info", help, None, MetricType::Gauge)?;
+        let labels = [("version", env!("CARGO_PKG_VERSION"))];
+        ConstGauge::new(1_i64).encode(metric.encode_family(&labels)?)
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let metric = self
             .0
@@ -99,36 +117,56 @@ impl Page<'_> {
     }
 
     fn store(&mut self, stats: &StoreStats) -> fmt::Result {
-        self.gauge("items", "Items in the store", stats.items)?;
-        self.gauge("items_bytes", "Bytes of live items", stats.bytes_live)?;
-        self.gauge("memory_limit_bytes", "Memory for items", stats.memory_bytes)?;
+        self.gauge(
+            "items",
+            "Items in memory and on the SSDs, expired ones not yet reclaimed included",
+            stats.items,
+        )?;
+        self.gauge(
+            "items_bytes",
+            "Memory of live items, their headers included",
+            stats.bytes_live,
+        )?;
+        self.gauge(
+            "memory_limit_bytes",
+            "Memory for items in all (-m)",
+            stats.memory_bytes,
+        )?;
         self.gauge(
             "segment_size_bytes",
-            "Size of a segment",
+            "Size of a segment, the unit in which memory is given out and reclaimed",
             stats.segment_bytes,
         )?;
-        self.gauge("segments", "Segments in all", stats.segments)?;
+        self.gauge("segments", "Segments of memory in all", stats.segments)?;
         self.gauge(
             "segments_free",
-            "Segments that hold nothing",
+            "Segments of memory that hold nothing",
             stats.segments_free,
         )?;
         self.gauge(
             "segments_open",
-            "Segments being written",
+            "Segments of memory that items are being appended to",
             stats.segments_open,
         )?;
-        self.gauge("index_bytes", "Memory of the index", stats.index_bytes)?;
-        self.gauge("index_buckets", "Buckets of the index", stats.index_buckets)?;
+        self.gauge(
+            "index_bytes",
+            "Memory of the index, which is not part of -m",
+            stats.index_bytes,
+        )?;
+        self.gauge(
+            "index_buckets",
+            "Buckets of the index in use, of 64 bytes each",
+            stats.index_buckets,
+        )?;
         let overflow = stats.index_overflow_buckets;
         self.gauge(
             "index_overflow_buckets",
-            "Overflow buckets of the index",
+            "Buckets of the index that hold what others have no room for",
             overflow,
         )?;
         self.gauge(
             "values_pinned",
-            "Values that replies keep in place",
+            "Values that replies under way keep where they lie",
             stats.values_pinned,
         )?;
         self.gauge(
@@ -136,40 +174,56 @@ impl Page<'_> {
             "Memory of values copied for clients that do not read",
             stats.stalled_bytes,
         )?;
-        self.counter("items_stored", "Items stored", stats.items_total)?;
-        self.counter("evictions", "Live items thrown out", stats.evictions)?;
+        self.counter(
+            "items_stored",
+            "Items stored since the start",
+            stats.items_total,
+        )?;
+        self.counter(
+            "evictions",
+            "Live items dropped to make room; with an SSD tier, only those that it had no room for",
+            stats.evictions,
+        )?;
         self.counter(
             "evictions_unread",
-            "Evicted items never read",
+            "Evicted items that nobody had read",
             stats.evicted_unread,
         )?;
-        self.counter("expired", "Expired items taken back", stats.expired)?;
+        self.counter(
+            "expired",
+            "Expired items whose memory has been reclaimed",
+            stats.expired,
+        )?;
         self.counter(
             "expired_unread",
-            "Expired items never read",
+            "Expired items that nobody had read",
             stats.expired_unread,
         )?;
         self.counter(
             "items_moved",
-            "Items moved between segments",
+            "Items moved to another segment, so that theirs could be reclaimed",
             stats.items_moved,
         )?;
         self.counter(
             "segments_evicted",
-            "Segments evicted",
+            "Segments of memory whose items were dropped to make room",
             stats.segments_evicted,
         )?;
         self.counter(
             "segments_expired",
-            "Segments expired whole",
+            "Segments of memory reclaimed because all of their items had expired",
             stats.segments_expired,
         )?;
         self.counter(
             "segments_cleaned",
-            "Segments cleaned",
+            "Segments of memory reclaimed by moving their live items together",
             stats.segments_cleaned,
         )?;
-        self.counter("out_of_memory", "Stores refused", stats.out_of_memory)
+        self.counter(
+            "out_of_memory",
+            "Stores refused because there was no memory (SERVER_ERROR out of memory)",
+            stats.out_of_memory,
+        )
     }
 
     fn fabric(&mut self, fabric: &Registry) -> fmt::Result {
@@ -177,33 +231,48 @@ impl Page<'_> {
             fabric.grants.load(Relaxed),
             fabric.grants_refused.load(Relaxed),
         );
-        self.counter("fabric_grants", "Sessions granted", granted)?;
+        self.counter(
+            "fabric_grants",
+            "Sessions on the fabric granted to clients",
+            granted,
+        )?;
         self.counter(
             "fabric_grants_refused",
-            "Requests for a session that were refused",
+            "Requests for a session on the fabric that were refused: nothing in common, no trust, no room",
             refused,
         )?;
         let figures = Figures::sum(fabric.places.iter().map(|place| &*place.figures));
         figures.into_iter().try_for_each(|figure| {
-            let name = format!("fabric_{}", figure.name.trim_end_matches("_total"));
+            let name = renamed(&RENAMED_OF_FABRIC, figure.name.trim_end_matches("_total"));
+            let name = format!("fabric_{name}");
+            let help = format!("{}, on the fabric", figure.meaning);
             match figure.nature {
                 // Two levels have a total beside them, which is named apart.
-                Nature::Level => self.gauge(&format!("{name}_now"), figure.meaning, figure.value),
-                Nature::Count => self.counter(&name, figure.meaning, figure.value),
+                Nature::Level => self.gauge(&format!("{name}_now"), &help, figure.value),
+                Nature::Count => self.counter(&name, &help, figure.value),
             }
         })
     }
 
     fn tier(&mut self, stats: &TierStats) -> fmt::Result {
-        for (name, value) in tier::named(stats) {
-            let help = format!("{name} of `stats tier`");
-            let name = format!("tier_{name}");
-            match TIER_GAUGES.contains(&name.as_str()) {
-                true => self.gauge(&name, &help, value)?,
-                false => self.counter(&name, &help, value)?,
+        let figures = tier::named(stats);
+        for shown in SHOWN {
+            let found = figures.iter().find(|(name, _)| *name == shown.figure);
+            let value = found.map_or(0, |(_, value)| *value);
+            match shown.kind {
+                Kind::Counter => self.counter(shown.name, shown.help, value)?,
+                Kind::Gauge => self.gauge(shown.name, shown.help, value)?,
+                Kind::Micros => self.seconds(shown.name, shown.help, value as f64 / 1e6)?,
             }
         }
         Ok(())
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(value).encode(metric)
     }
 
     fn latency(&mut self, shared: &Shared, command: Command) -> fmt::Result {
@@ -211,7 +280,7 @@ impl Page<'_> {
         let (times, sum_seconds) = Latencies::merged(workers, command);
         let name = format!("{}_latency", command.name());
         let help = format!(
-            "Time from input to reply of {} commands, for each key",
+            "Time from a request's arrival at the server to its reply, of {} commands, counted once for each key",
             command.name()
         );
         let mut metric =

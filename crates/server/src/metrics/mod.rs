@@ -5,9 +5,11 @@
 //! for a short time. A failure there ends the connection, or the endpoint, and nothing else.
 
 mod answer;
+mod classic;
 mod collector;
 pub mod latency;
 mod serve;
+mod tier;
 
 use crate::panics;
 use crate::shared::Shared;

@@ -231,6 +231,11 @@ impl TlsStream {
     }
 }
 
+/// What TLS itself says is wrong; none where the connection has failed below it.
+pub fn failure(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref().and_then(|inner| inner.downcast_ref())
+}
+
 /// Encrypts as much as there is room for of `slices`, whose first `skip` bytes are done.
 fn write_rest(
     connection: &mut ServerConnection,

@@ -120,7 +120,7 @@ impl Options {
             ),
             (
                 self.item_bytes_max > self.memory_bytes / 2,
-                "-I: the largest item cannot be above half of the memory (-m)",
+                "-I: the largest item (1m by default) cannot be above half of the memory: lower -I or raise -m",
             ),
             (
                 self.fabric_with_tls && !self.tls,

@@ -312,7 +312,7 @@ pub struct Options {
     pub port_file: Option<PathBuf>,
 
     /// Serve Prometheus metrics over HTTP at this address
-    #[arg(long = "metrics", value_name = "addr:port")]
+    #[arg(long = "metrics", value_name = "addr:port", value_parser = sizes::endpoint)]
     pub metrics: Option<SocketAddr>,
 
     /// Format of the log

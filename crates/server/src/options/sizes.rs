@@ -2,6 +2,7 @@
 
 use crate::settings::Protocol;
 use farcache_store::Durability;
+use std::net::SocketAddr;
 
 /// A port as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +33,32 @@ fn scaled(text: &str, shift_without_suffix: u32) -> Result<u64, String> {
         Some(b't' | b'T') => (&text[..text.len() - 1], 40),
         _ => (text, shift_without_suffix),
     };
-    let number = number(digits)?;
+    let number = number(digits).map_err(|error| match meant(text) {
+        Some(meant) => format!("{error}; did you mean {meant}?"),
+        None => error,
+    })?;
     number
         .checked_mul(1 << shift)
         .ok_or_else(|| "too large a number".to_owned())
+}
+
+/// What a size with a longer suffix probably means: `64mb`, `64MiB` and `64 M` are 64m.
+fn meant(text: &str) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, suffix) = text.split_at(digits);
+    let suffix = suffix.trim().to_ascii_lowercase();
+    let unit = suffix.chars().next()?;
+    let is_meant = ["", "b", "ib"].contains(&suffix.get(1..)?);
+    (digits > 0 && is_meant && "kmgt".contains(unit)).then(|| format!("{number}{unit}"))
+}
+
+/// The address and the port of an endpoint.
+pub(super) fn endpoint(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    text.parse().map_err(|_| match port.parse::<u16>() {
+        Ok(port) => format!("an address is missing; did you mean 127.0.0.1:{port}?"),
+        Err(_) => "not an address and a port, such as 127.0.0.1:9150 or [::]:9150".to_owned(),
+    })
 }
 
 /// A number that consists of digits alone.
@@ -121,6 +144,37 @@ mod tests {
             assert!(bytes(text).is_err(), "{text}");
         }
         assert!(megabytes("18446744073709551615").is_err());
+    }
+
+    #[test]
+    fn what_was_meant_is_said() {
+        for (text, meant) in [
+            ("64mb", "64m"),
+            ("64MiB", "64m"),
+            ("2 GB", "2g"),
+            ("1kb", "1k"),
+        ] {
+            let error = megabytes(text).expect_err("refused");
+            assert!(
+                error.ends_with(&format!("did you mean {meant}?")),
+                "{error}"
+            );
+        }
+        for text in ["mb", "64q", "64mm", "1.5m"] {
+            let error = bytes(text).expect_err("refused");
+            assert!(!error.contains("did you mean"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_has_an_address_and_a_port() {
+        assert!(endpoint("127.0.0.1:9150").is_ok() && endpoint("[::1]:0").is_ok());
+        for text in ["9150", ":9150"] {
+            let error = endpoint(text).expect_err("refused");
+            assert!(error.ends_with("did you mean 127.0.0.1:9150?"), "{error}");
+        }
+        let error = endpoint("localhost").expect_err("refused");
+        assert!(error.contains("such as 127.0.0.1:9150"), "{error}");
     }
 
     #[test]

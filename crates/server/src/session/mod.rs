@@ -43,6 +43,16 @@ pub struct Context<'a> {
     pub caller: Option<Caller<'a>>,
 }
 
+impl Context<'_> {
+    /// The client has shown a wrong user or password.
+    pub(crate) fn note_failed_login(&self) {
+        self.counters.auth_errors.bump();
+        let peer = self.caller.map(|caller| &caller.info.peer);
+        let now_s = self.shared.seconds_now();
+        self.shared.refusals.login_failed(peer, now_s);
+    }
+}
+
 /// What came alone and has been answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {

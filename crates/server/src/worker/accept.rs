@@ -29,7 +29,9 @@ impl Worker {
             match self.transport(socket, tls) {
                 Ok(transport) => self.accept(fd, transport, peer, listener),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot encrypt a connection");
+                    let shared = &self.resources.shared;
+                    let now_s = shared.seconds_now();
+                    shared.refusals.handshake_failed(&peer, &error, now_s);
                     self.count_closed();
                 }
             }

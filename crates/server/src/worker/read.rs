@@ -4,6 +4,7 @@ use super::connection::{Connection, Outcome};
 use super::execute::{execute, finish, run};
 use super::reply;
 use super::resources::{BUFFER_BYTES, Resources};
+use crate::net::tls;
 use std::io;
 
 /// Bytes of one large value that are read in one turn before others get theirs.
@@ -65,7 +66,7 @@ fn read_requests(connection: &mut Connection, resources: &mut Resources) -> Outc
             note_input(connection, resources, count);
             execute_and_keep(connection, resources, &buffer[..kept + count])
         }
-        Err(error) => after_error(&error),
+        Err(error) => after_error(connection, resources, &error),
     };
     resources.buffer = buffer;
     outcome
@@ -85,7 +86,7 @@ pub(super) fn on_received(
     let count = match result {
         Ok(0) => return Some(Outcome::Closed),
         Ok(count) => count,
-        Err(error) => return Some(after_error(&error)),
+        Err(error) => return Some(after_error(connection, resources, &error)),
     };
     note_input(connection, resources, count);
     let (consumed, is_held) = run(connection, resources, &room[..count]);
@@ -120,7 +121,7 @@ fn read_value_with(
         let count = match connection.transport.read_two(value, buffer) {
             Ok(0) => return Outcome::Closed,
             Ok(count) => count,
-            Err(error) => return after_error(&error),
+            Err(error) => return after_error(connection, resources, &error),
         };
         note_input(connection, resources, count);
         connection.session.value_received(count.min(wanted));
@@ -154,9 +155,16 @@ fn note_input(connection: &Connection, resources: &Resources, count: usize) {
     connection.info.set_last_command(resources.clock.now);
 }
 
-fn after_error(error: &io::Error) -> Outcome {
+fn after_error(connection: &Connection, resources: &Resources, error: &io::Error) -> Outcome {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Outcome::Idle,
-        _ => Outcome::Closed,
+        _ => {
+            if let Some(error) = tls::failure(error) {
+                let shared = &resources.shared;
+                let (peer, now_s) = (&connection.info.peer, shared.seconds_now());
+                shared.refusals.handshake_failed(peer, error, now_s);
+            }
+            Outcome::Closed
+        }
     }
 }

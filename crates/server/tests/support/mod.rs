@@ -35,12 +35,33 @@ impl Server {
         Server::run(command(place), arguments, environment)
     }
 
-    fn run(mut command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+    /// Starts one at 127.0.0.1 that logs what it logs without `-v`.
+    pub fn start_quiet(arguments: &[&str]) -> Server {
+        Server::start_quiet_in(arguments, &[])
+    }
+
+    /// The same with these environment variables.
+    pub fn start_quiet_in(arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+        let place = command(&["-l", "127.0.0.1", "-p", "-1", "-t", "2"]);
+        Server::run_with(place, arguments, environment, &[])
+    }
+
+    fn run(command: Command, arguments: &[&str], environment: &[(&str, &str)]) -> Server {
+        Server::run_with(command, arguments, environment, &["-v"])
+    }
+
+    fn run_with(
+        mut command: Command,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        verbosity: &[&str],
+    ) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
         let port_file = directory.path().join("port");
         let child = command
             .args(arguments)
-            .args(["-u", "root", "-v", "--port-file"])
+            .args(verbosity)
+            .args(["-u", "root", "--port-file"])
             .arg(&port_file)
             .envs(environment.iter().copied())
             .stderr(std::fs::File::create(directory.path().join("log")).expect("a log"))

@@ -100,7 +100,11 @@ impl Arena {
         if !segment.is_power_of_two() || allowed < 8 || total * segment > location_limit {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "the memory limit must be at least eight segments and at most 1 TiB",
+                format!(
+                    "the memory limit is {} KiB, and must be at least {} KiB (eight segments) and at most 1 TiB",
+                    config.memory_bytes >> 10,
+                    (segment * 8) >> 10,
+                ),
             ));
         }
         let (allowed, total) = (allowed as u32, total as u32);

@@ -78,7 +78,7 @@ fn finish(request: Request<'_, '_>, passed: bool) -> Flow {
     if passed {
         reply::success(&head.header, 0, b"Authenticated", replies);
     } else {
-        context.counters.auth_errors.bump();
+        context.note_failed_login();
         reply::error(&head.header, Status::AuthenticationError, replies);
     }
     Flow::one(head.head_len() + head.value_len)

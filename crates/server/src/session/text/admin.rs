@@ -4,11 +4,9 @@ use super::dump::{Dump, DumpFormat};
 use super::run::{Flow, Run};
 use super::{State, Status};
 use crate::fabric::upgrade::{self, Refusal};
-use crate::net::tls::Tls;
 use crate::test_clock;
 use farcache_proto::base64;
 use farcache_proto::text::{Admin, Reject, TimeChange, Tokens, WatchFlags};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// Least memory that `cache_memlimit` accepts, in MiB. Source: memcached `proto_text.c`.
@@ -78,12 +76,9 @@ impl Run<'_, '_> {
     }
 
     fn refresh_certificates(&mut self, quiet: bool) {
-        match self.context.shared.tls.as_ref().map(Tls::reload) {
+        match self.context.shared.reload_certificates() {
             Some(Ok(())) => self.answer("OK", quiet),
-            Some(Err(error)) => {
-                tracing::error!(%error, "the old certificates stay in use");
-                self.answer("SERVER_ERROR cannot read the certificates", quiet);
-            }
+            Some(Err(_)) => self.answer("SERVER_ERROR cannot read the certificates", quiet),
             None => self.answer("ERROR", quiet),
         }
     }
@@ -149,7 +144,7 @@ impl Run<'_, '_> {
             self.answer("CLIENT_ERROR invalid shutdown mode", quiet);
             return None;
         }
-        self.context.shared.stopping.store(true, Relaxed);
+        self.context.shared.stop("a client's command");
         Some(Flow::Stop(Status::Close))
     }
 

@@ -128,7 +128,7 @@ impl TextSession {
                 }
                 TextStep::Failed(bytes) => {
                     counters.auth_cmds.bump();
-                    counters.auth_errors.bump();
+                    run.context.note_failed_login();
                     (bytes, "CLIENT_ERROR authentication failure\r\n")
                 }
             };
