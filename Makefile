@@ -34,7 +34,8 @@ test: deps-test ## Run every check and test; the same as continuous integration
 test-fabric-2: deps-test ## Test the fabric between two virtual machines
 	scripts/verbs-guest/test-pair
 
-test-long: deps-test ## Crash a store at every write and sync for LONG_SECONDS, and cut a machine's power 1,000 times
+test-long: deps-test ## Thousands of schedules, crash points for LONG_SECONDS and 1,000 power cuts
+	FARCACHE_INTERLEAVINGS=2000 scripts/model-tests
 	scripts/crash-points $(LONG_SECONDS)
 	scripts/power-loss --cuts 250
 

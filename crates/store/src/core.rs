@@ -9,6 +9,7 @@ use crate::item::RawItem;
 use crate::lending::Lending;
 use crate::options::StoreConfig;
 use crate::reclaim::Reclaimer;
+use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
 use crate::stalled::StalledReaders;
 use crate::tier::{Tier, TierPlan};
@@ -16,7 +17,6 @@ use farcache_base::time::{START, Seconds};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 
 /// The index starts with a bucket for so many bytes of item memory: small enough not to matter,
 /// large enough that it rarely grows for large values.

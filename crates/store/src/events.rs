@@ -1,6 +1,6 @@
 //! Counters of what happened, one set for each thread: only its owner writes it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A counter with one writer at a time.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! `flush_all`: everything in fillings up to a sequence number is void.
 
+use crate::schedule::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::{NEVER, Seconds};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 const SWEEPING: u64 = 1;
 

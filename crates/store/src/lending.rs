@@ -6,8 +6,8 @@
 
 use crate::core::Core;
 use crate::found::PinnedValue;
+use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::store::Store;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// So many of all segments may be lent: one in so many.
 const LENT_PART: u64 = 4;

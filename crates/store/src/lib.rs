@@ -33,6 +33,7 @@ mod prefetch;
 mod reclaim;
 mod region;
 mod scan;
+mod schedule;
 mod segment;
 mod stalled;
 mod stats;

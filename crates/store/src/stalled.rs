@@ -8,11 +8,12 @@
 use crate::core::Core;
 use crate::found::PinnedValue;
 use crate::handle::StoreHandle;
+use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::schedule::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// Copies for readers take at most so much of the memory limit at start, on top of it: one in so many bytes.
 const COPIED_PART: u64 = 8;

@@ -4,11 +4,12 @@ use crate::core::Core;
 use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
+use crate::schedule::Instant;
 use crate::tier::{FlusherThread, TierConfig, TierPlan, recover};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A store, shared by all threads; each opens a [`StoreHandle`].
 pub struct Store {

@@ -1,4 +1,4 @@
-//! The atomics of the lock-free parts: the real ones, or loom's where a model test runs.
+//! The atomics of the lock-free parts: the real ones, or loom's or shuttle's where a model test runs.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -7,12 +7,15 @@ pub(crate) use loom::{
     sync::atomic::{AtomicU64, Ordering, fence},
 };
 
+#[cfg(shuttle)]
+pub(crate) use crate::schedule::switch as spin_loop;
 #[cfg(not(loom))]
-pub(crate) use std::{
-    hint::spin_loop,
-    sync::Mutex,
-    sync::atomic::{AtomicU64, Ordering, fence},
+pub(crate) use crate::schedule::{
+    Mutex,
+    atomic::{AtomicU64, Ordering, fence},
 };
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::hint::spin_loop;
 
 /// Takes a lock whose holders never panic while they change what it guards.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {

@@ -1,12 +1,13 @@
 //! Memory that a device can read into and write from.
 
 use crate::region::Region;
+use crate::schedule::Mutex;
+use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Every buffer begins at a multiple of this: enough for any device.
 pub(crate) const BUFFER_ALIGNMENT: usize = 4096;

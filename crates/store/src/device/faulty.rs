@@ -1,8 +1,8 @@
 //! A device in memory that fails in the ways that devices fail.
 
 use super::{BUFFER_ALIGNMENT, Device};
+use crate::schedule::{Mutex, MutexGuard};
 use std::io;
-use std::sync::{Mutex, MutexGuard};
 
 /// What goes wrong with the write whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,13 @@
 //! The engine for devices or kernels without io_uring: a few threads that read and write.
 
 use super::engine::{Devices, Direction, Memory, Outcome, Transfer};
+use crate::schedule::thread;
+use crate::schedule::thread::JoinHandle;
+use crate::schedule::{Condvar, Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 /// Most threads of one engine.
 const THREADS_MAX: u32 = 4;
@@ -57,7 +59,7 @@ impl ThreadEngine {
         };
         for _ in 0..depth.clamp(1, THREADS_MAX) {
             let (shared, devices) = (Arc::clone(&engine.shared), Arc::clone(devices));
-            let thread = std::thread::Builder::new()
+            let thread = thread::Builder::new()
                 .name("farcache-device".into())
                 .spawn(move || carry_out(&shared, &devices))?;
             engine.threads.push(thread);

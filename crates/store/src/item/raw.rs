@@ -1,8 +1,8 @@
 //! Reading and writing an item at its address.
 
 use super::layout::*;
+use crate::schedule::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use farcache_base::time::{NEVER, Seconds, is_expired};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// Bits of the state word.
 ///

@@ -5,9 +5,10 @@ use super::policy::{Fate, Verdict};
 use crate::core::Core;
 use crate::index::Location;
 use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
+use crate::schedule::Instant;
 use crate::segment::{Placed, Queue, Writer};
 use crate::tier::{PROGRESS_WAIT, Spilled};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Items whose index buckets are fetched together.
 const BATCH: usize = 16;

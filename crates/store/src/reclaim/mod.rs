@@ -11,12 +11,12 @@ mod sweep;
 mod thread;
 
 use crate::core::Core;
+use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
 use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
 use policy::Fate;
 pub(crate) use room::Prospect;
-use std::sync::{Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 pub(crate) use thread::ReclaimThread;
 
 /// How long a writer waits for threads that may be looking at retired segments before it gives up. One of them may be kept
@@ -211,7 +211,7 @@ impl Core {
             if begin.elapsed() >= time_max {
                 return false;
             }
-            std::thread::sleep(GRACE_POLL);
+            sleep(GRACE_POLL);
         }
     }
 

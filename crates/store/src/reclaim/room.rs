@@ -2,8 +2,8 @@
 
 use super::RECLAIMER_SEGMENTS;
 use crate::core::Core;
+use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use crate::tier::{Durability, Tier};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 /// Runs of more than this part of all segments are made room for by the writers themselves.
 const AWAITED_PART: u32 = 4;

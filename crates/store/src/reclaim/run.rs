@@ -3,9 +3,10 @@
 use super::policy::Fate;
 use super::{GRACE_POLL, GRACE_WAIT_MAX, SENDING_WAIT_MAX, State};
 use crate::core::Core;
+use crate::schedule::Instant;
+use crate::schedule::thread;
 use crate::segment::{Queue, SegmentState};
 use std::ops::Range;
-use std::time::Instant;
 
 /// Segments searched together for a stretch: so many runs, and at least so many segments.
 const WINDOW_RUNS: u32 = 8;
@@ -59,7 +60,7 @@ impl Core {
             if begin.elapsed() >= time_max {
                 return;
             }
-            std::thread::sleep(GRACE_POLL);
+            thread::sleep(GRACE_POLL);
         }
     }
 

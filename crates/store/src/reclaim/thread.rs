@@ -2,11 +2,13 @@
 
 use super::sweep::Sweep;
 use crate::core::Core;
+use crate::schedule::Instant;
+use crate::schedule::atomic::{AtomicBool, Ordering::*};
+use crate::schedule::thread;
+use crate::schedule::thread::JoinHandle;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the regular work is done.
 const TICK: Duration = Duration::from_secs(1);
@@ -29,7 +31,7 @@ impl ReclaimThread {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = {
             let (core, stop) = (Arc::clone(&core), Arc::clone(&stop));
-            std::thread::Builder::new()
+            thread::Builder::new()
                 .name("farcache-store".into())
                 .spawn(move || run(&core, &stop))?
         };

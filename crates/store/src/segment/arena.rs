@@ -8,16 +8,16 @@ use crate::index::Location;
 use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
 use crate::options::StoreConfig;
 use crate::region::Region;
+use crate::schedule::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+use crate::schedule::{Mutex, MutexGuard};
 use farcache_base::time::NEVER;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
-use std::sync::{Mutex, MutexGuard};
 
 /// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
 /// free what they leave.

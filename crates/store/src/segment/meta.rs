@@ -1,7 +1,7 @@
 //! What is known of one segment, shared by all threads.
 
+use crate::schedule::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::{NEVER, Seconds};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 
 /// What a segment is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

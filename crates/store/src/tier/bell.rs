@@ -1,9 +1,10 @@
 //! Tells handles that it is worth looking: something has become durable, or there is room.
 
+use crate::schedule::{Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 /// Those who are told.
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! What the tier counts, and what it tells its owner once.
 
 use super::options::{TierEvent, TierEventKind};
+use crate::schedule::Mutex;
+use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::HashSet;
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A counter with many writers.
 #[derive(Default)]

@@ -12,9 +12,9 @@
 //! comes, behind the end, so that noting an end takes no longer where many wait.
 
 use super::format::{Death, WHOLE_SEGMENT};
+use crate::schedule::{Mutex, MutexGuard};
 use rapidhash::RapidHashMap;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
 
 /// How many deaths of each kind: noted by some moment, or told by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What `Durability::Sync` has yet to make durable, and who waits for it.
 
 use crate::index::Location;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::*};
+use crate::schedule::Mutex;
+use crate::schedule::atomic::{AtomicU64, Ordering::*};
 
 /// A point in the life of the store; everything done before it is durable once [`crate::StoreHandle::is_durable`]
 /// says so.

@@ -44,6 +44,9 @@ use crate::device::{Buffer, BufferPool, Devices, Uring};
 use crate::index::Location;
 use crate::item::RawItem;
 use crate::options::StoreConfig;
+use crate::schedule::Instant;
+use crate::schedule::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use crate::schedule::{Mutex, MutexGuard};
 use assembler::{Appended, Assembler};
 use bell::Bell;
 use counters::{Counters, EventList};
@@ -56,9 +59,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use runs::RunsWanted;
 use slots::Slots;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::sync::Arc;
 use superblocks::Superblocks;
 
 /// The tier of one store.

@@ -9,8 +9,10 @@ use crate::core::Core;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::RawItem;
+use crate::schedule::Instant;
+use crate::schedule::thread;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long moving waits for the device before it gives up.
 const BUSY_MAX: Duration = Duration::from_secs(10);
@@ -130,7 +132,7 @@ impl Flusher {
                 break;
             }
             match (pause, read) {
-                (Some(pause), _) => std::thread::sleep(pause),
+                (Some(pause), _) => thread::sleep(pause),
                 (None, Err(error)) => self.note_unreadable(slot, &error),
                 // Its records do not bear their checksums.
                 (None, Ok(())) => {}

@@ -5,7 +5,8 @@ use super::options::Durability;
 use super::spill::Copied;
 use crate::core::Core;
 use crate::index::Location;
-use std::time::{Duration, Instant};
+use crate::schedule::Instant;
+use std::time::Duration;
 
 /// How long the flusher waits for room for one item.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(10);

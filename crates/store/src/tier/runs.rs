@@ -6,9 +6,10 @@ use super::assembler::Appended;
 use super::flusher::Flusher;
 use super::mover::Fate;
 use super::slots::SlotState;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
-use std::time::{Duration, Instant};
+use crate::schedule::Instant;
+use crate::schedule::Mutex;
+use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::time::Duration;
 
 /// Segments moved out of the way before a pass ends: the writes come first.
 const MOVED_PER_TURN: usize = 4;

@@ -6,6 +6,7 @@ use super::location::ITEMS_MAX;
 use crate::device::{
     BUFFER_ALIGNMENT, Buffer, Device, Direction, Engine, Memory, Outcome, Transfer,
 };
+use crate::schedule::thread;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -38,7 +39,7 @@ fn read_with_patience(device: &dyn Device, buffer: &mut [u8], offset: u64) -> io
         if read.is_ok() {
             break;
         }
-        std::thread::sleep(RETRY_WAIT);
+        thread::sleep(RETRY_WAIT);
         read = device.read_at(buffer, offset);
     }
     read

@@ -3,12 +3,12 @@
 use super::table::Table;
 use crate::device::Devices;
 use crate::epoch::Epochs;
+use crate::schedule::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use crate::schedule::{Mutex, MutexGuard};
 use crate::segment::FreeMap;
 use farcache_base::time::{NEVER, Seconds};
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
-use std::sync::{Mutex, MutexGuard};
 
 /// What a slot is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ struct Free {
 pub(crate) struct Slots {
     slots: Box<[Slot]>,
     spans: Box<[Range<u32>]>,
-    failed: Box<[std::sync::atomic::AtomicBool]>,
+    failed: Box<[AtomicBool]>,
     segment_bytes: u64,
     free: Mutex<Free>,
     table_bytes: AtomicU64,
@@ -160,7 +160,7 @@ impl Slots {
             .for_each(|slot| map.give(slot));
         Slots {
             slots,
-            failed: spans.iter().map(|_| false.into()).collect(),
+            failed: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans: spans.into(),
             segment_bytes,
             free: Mutex::new(Free {

@@ -7,8 +7,8 @@
 use super::format::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use super::members::DeviceId;
 use crate::device::{Buffer, Device, Devices};
+use crate::schedule::{Mutex, MutexGuard};
 use std::io;
-use std::sync::{Mutex, MutexGuard};
 
 /// What is known of one device's superblock.
 #[derive(Clone, Copy, Debug)]

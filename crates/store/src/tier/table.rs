@@ -2,9 +2,9 @@
 
 use super::format::{Death, RECORD_HEADER_BYTES};
 use crate::device::Buffer;
+use crate::schedule::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::Seconds;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Bits of an entry's place.
 ///

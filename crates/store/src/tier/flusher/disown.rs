@@ -5,7 +5,8 @@
 //! written again. With `Durability::Sync` clients know of nothing that it lacks, so that it keeps what it holds.
 
 use super::Flusher;
-use std::time::{Duration, Instant};
+use crate::schedule::Instant;
+use std::time::Duration;
 
 /// How often it is tried.
 const INTERVAL: Duration = Duration::from_secs(1);

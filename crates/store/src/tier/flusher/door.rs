@@ -1,10 +1,11 @@
 //! What other threads and the flusher tell each other.
 
 use crate::device::Buffer;
+use crate::schedule::{Condvar, Mutex, MutexGuard};
 use crate::tier::deaths::DeathCounts;
 use crate::tier::format::{Death, SegmentHeader};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A finished segment.

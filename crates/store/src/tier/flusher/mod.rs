@@ -13,6 +13,9 @@ use super::format::{Death, WHOLE_SEGMENT};
 use crate::core::Core;
 use crate::device::Engine;
 use crate::index::Location;
+use crate::schedule::Instant;
+use crate::schedule::thread;
+use crate::schedule::thread::JoinHandle;
 use disown::Disowned;
 use door::Queue;
 pub(crate) use door::{FlusherDoor, Job};
@@ -21,8 +24,7 @@ use retiring::Waiting;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Writes at the device at once.
 const DEPTH: u32 = 4;
@@ -139,7 +141,7 @@ impl FlusherThread {
             floor_told: core.flush.floor(),
             undurable: Vec::new(),
         };
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("farcache-flush".into())
             .spawn(move || flusher.run())?;
         Ok(FlusherThread {

@@ -3,13 +3,14 @@
 use super::door::Job;
 use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
+use crate::schedule::Instant;
+use crate::schedule::thread;
 use crate::tier::assembler::{Source, put_header};
 use crate::tier::mover::{Fate, Leaving};
 use crate::tier::options::TierEventKind;
 use crate::tier::slots::SlotState;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Writes that fail one after the other before a device is taken out of service.
 const FAILURES_MAX: u32 = 3;
@@ -70,7 +71,7 @@ impl Flusher {
         self.take_jobs();
         if self.in_flight.is_empty() {
             self.write_deaths_for_slots();
-            std::thread::sleep(GRACE_TICK);
+            thread::sleep(GRACE_TICK);
         } else {
             self.engine.wait();
         }

@@ -12,11 +12,11 @@ use super::plan::TierPlan;
 use super::scan::Scan;
 use super::slots::SlotState;
 use crate::core::Core;
+use crate::schedule::Instant;
 use dead::Dead;
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 /// How far sequence numbers jump at a restart: fillings of memory that never reached a device had numbers, too,
 /// and tokens made from them.
