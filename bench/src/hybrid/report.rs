@@ -3,7 +3,7 @@
 use super::keys::ScanMode;
 use crate::load::keys::KeyId;
 use crate::load::measurement::LatencyUs;
-use crate::picture::{Chart, Picture, Series, XAxis};
+use crate::picture::{Chart, Picture, Series, XAxis, YAxis};
 use serde::Serialize;
 use std::fmt;
 
@@ -106,6 +106,7 @@ impl Report {
             charts: vec![Chart {
                 title: "latency of a GET, us, misses with their penalty".into(),
                 x: XAxis::SlowerOneIn,
+                y: YAxis::Log,
                 series: self.parts.iter().map(series).collect(),
             }],
         }

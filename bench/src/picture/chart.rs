@@ -23,8 +23,9 @@ const SIZE_BASE: f64 = 8.0;
 
 /// Colours of the series, told apart also by those who see no red or no green (after Okabe and Ito,
 /// "Color Universal Design", 2008).
-const COLOURS: [&str; 6] = [
-    "#d55e00", "#0072b2", "#009e73", "#555555", "#cc79a7", "#e69f00",
+const COLOURS: [&str; 9] = [
+    "#d55e00", "#0072b2", "#009e73", "#555555", "#cc79a7", "#e69f00", "#56b4e9", "#b8a800",
+    "#000000",
 ];
 
 /// What lies on the horizontal axis.
@@ -34,6 +35,33 @@ pub enum XAxis {
     SizeBytes,
     /// How rare something is: one in so many.
     SlowerOneIn,
+    /// Memory in bytes.
+    MemoryBytes,
+}
+
+/// What lies on the vertical axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum YAxis {
+    /// Any figure above 0, by its logarithm.
+    Log,
+    /// Parts of a hundred.
+    Percent,
+}
+
+/// The scale of a vertical axis.
+enum Scale {
+    Log(LogAxis),
+    /// From 0 to 100, between these places.
+    Linear(f64, f64),
+}
+
+impl Scale {
+    fn place(&self, figure: f64) -> f64 {
+        match self {
+            Scale::Log(axis) => axis.place(figure),
+            Scale::Linear(bottom, top) => bottom + (top - bottom) * figure / 100.0,
+        }
+    }
 }
 
 /// One line of a chart.
@@ -54,6 +82,8 @@ pub struct Chart {
     pub title: String,
     /// The horizontal axis.
     pub x: XAxis,
+    /// The vertical axis.
+    pub y: YAxis,
     /// Its lines.
     pub series: Vec<Series>,
 }
@@ -127,13 +157,22 @@ impl Chart {
         svg.text((left + LEFT, top - 12.0), Anchor::Start, 13.0, &self.title);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x_marks = powers_around(points().map(|point| point.0), self.x.base());
-        let y_marks = powers_around(points().map(|point| point.1), 10.0);
+        let y_marks = match self.y {
+            YAxis::Log => powers_around(points().map(|point| point.1), 10.0),
+            YAxis::Percent => Some((0..=10).map(|tenth| f64::from(tenth) * 10.0).collect()),
+        };
         let (Some(x_marks), Some(y_marks)) = (x_marks, y_marks) else {
             return svg.text((left + LEFT, bottom), Anchor::Start, 12.0, "not measured");
         };
         let (from, to) = (left + LEFT, left + CHART_WIDTH - RIGHT);
         let x = LogAxis::new(x_marks[0], x_marks[x_marks.len() - 1], from, to);
-        let y = LogAxis::new(y_marks[0], y_marks[y_marks.len() - 1], bottom, top);
+        let y = match self.y {
+            YAxis::Log => {
+                let (low, high) = (y_marks[0], y_marks[y_marks.len() - 1]);
+                Scale::Log(LogAxis::new(low, high, bottom, top))
+            }
+            YAxis::Percent => Scale::Linear(bottom, top),
+        };
         for mark in &y_marks {
             svg.line((from, y.place(*mark)), (to, y.place(*mark)), "#ddd");
             let place = (from - 6.0, y.place(*mark) + 4.0);
@@ -162,12 +201,13 @@ impl XAxis {
         match self {
             XAxis::SizeBytes => "size of the value",
             XAxis::SlowerOneIn => "one in so many takes longer",
+            XAxis::MemoryBytes => "memory",
         }
     }
 
     fn mark_text(self, mark: f64) -> String {
         match self {
-            XAxis::SizeBytes => size_text(mark.round() as usize),
+            XAxis::SizeBytes | XAxis::MemoryBytes => size_text(mark.round() as usize),
             XAxis::SlowerOneIn => figure_text(mark),
         }
     }
@@ -176,6 +216,7 @@ impl XAxis {
     fn base(self) -> f64 {
         match self {
             XAxis::SizeBytes => SIZE_BASE,
+            XAxis::MemoryBytes => 4.0,
             XAxis::SlowerOneIn => 10.0,
         }
     }
@@ -203,6 +244,7 @@ mod tests {
         let chart = |title: &str| Chart {
             title: title.into(),
             x: XAxis::SizeBytes,
+            y: YAxis::Log,
             series: vec![series("one", false, 1.5), series("limit", true, 1.0)],
         };
         Picture {
@@ -238,6 +280,25 @@ mod tests {
             let x: f64 = place.split('"').next().unwrap().parse().unwrap();
             assert!((0.0..=2.0 * CHART_WIDTH).contains(&x), "{x}");
         }
+    }
+
+    #[test]
+    fn parts_of_a_hundred_lie_evenly() {
+        let mut shares = picture();
+        shares.charts.truncate(1);
+        shares.charts[0].y = YAxis::Percent;
+        shares.charts[0].series.truncate(1);
+        shares.charts[0].series[0].points = vec![(1.0, 100.0), (8.0, 50.0), (64.0, 0.5)];
+        let svg = shares.svg();
+        let places = svg.split("cy=\"").skip(1);
+        let y: Vec<f64> = places
+            .map(|place| place.split('"').next().unwrap().parse().unwrap())
+            .collect();
+        // The last two are the legend's.
+        let (top, bottom) = (HEAD_HEIGHT + ABOVE, HEAD_HEIGHT + CHART_HEIGHT - BELOW);
+        let chart: Vec<f64> = y.into_iter().skip(2).collect();
+        assert_eq!(chart[..2], [top, (top + bottom) / 2.0]);
+        assert!(chart[2] < bottom && chart[2] > bottom - 2.0);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::speed::{checked, sockets_plan};
 use super::{Bench, Network};
 use crate::load::runner::{Pace, Plan};
 use crate::ohb::report::{LatencyReport, ThroughputReport};
-use crate::picture::{Chart, Picture, Series, XAxis};
+use crate::picture::{Chart, Picture, Series, XAxis, YAxis};
 use crate::server_process::Product;
 use crate::sizes::Sizes;
 use std::io;
@@ -68,11 +68,13 @@ fn picture(measured: &[Measured]) -> Picture {
             Chart {
                 title: "latency (median), one at a time, us".into(),
                 x: XAxis::SizeBytes,
+                y: YAxis::Log,
                 series: series(|measured| &measured.latency_us),
             },
             Chart {
                 title: format!("throughput, {WINDOW} outstanding, MB of values a second"),
                 x: XAxis::SizeBytes,
+                y: YAxis::Log,
                 series: series(|measured| &measured.bytes_per_s),
             },
         ],
