@@ -4,7 +4,7 @@
 pub const CLIENTS: usize = 32;
 
 /// Keys of one client.
-pub const KEYS: u64 = 40;
+pub const KEYS: u32 = 40;
 
 /// Bytes of the longest small value.
 const SMALL_BYTES_MAX: u64 = 6000;
@@ -25,15 +25,15 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// Number of the key among the client's.
-    pub key: u64,
+    pub key: u32,
     /// What happens to it.
     pub change: Change,
 }
 
 /// The operations of one life of the machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// Number of the life.
+    /// Number of the life, from 1.
     pub life: u32,
     /// Seed of the choices.
     pub seed: u64,
@@ -49,13 +49,13 @@ fn mix(mut bits: u64) -> u64 {
 }
 
 impl History {
-    fn random(&self, client: usize, index: u64, purpose: u64) -> u64 {
+    fn random(&self, client: usize, index: u32, purpose: u64) -> u64 {
         let own = mix(self.seed ^ mix(u64::from(self.life) << 32 | client as u64));
-        mix(own ^ mix(index << 3 | purpose))
+        mix(own ^ mix(u64::from(index) << 3 | purpose))
     }
 
     /// The operation of a client that has this index. The first ones store each of its keys once.
-    pub fn operation(&self, client: usize, index: u64) -> Operation {
+    pub fn operation(&self, client: usize, index: u32) -> Operation {
         let random = |purpose, below| self.random(client, index, purpose) % below;
         if index < KEYS {
             return Operation {
@@ -69,7 +69,7 @@ impl History {
         let key = if is_sweep {
             index % KEYS
         } else {
-            random(0, KEYS)
+            random(0, u64::from(KEYS)) as u32
         };
         let change = if is_sweep || random(1, 5) == 0 {
             Change::Delete
@@ -79,7 +79,7 @@ impl History {
         Operation { key, change }
     }
 
-    fn set(&self, client: usize, index: u64) -> Change {
+    fn set(&self, client: usize, index: u32) -> Change {
         let random = self.random(client, index, 2);
         let bytes = match random % 200 {
             0 => LARGE_BYTES,
@@ -89,12 +89,12 @@ impl History {
     }
 
     /// The name of a key.
-    pub fn key_name(client: usize, key: u64) -> String {
+    pub fn key_name(client: usize, key: u32) -> String {
         format!("c{client}k{key}")
     }
 
     /// The value that an operation stores: it names its operation, and every byte depends on that.
-    pub fn value(&self, client: usize, index: u64, bytes: usize) -> Vec<u8> {
+    pub fn value(&self, client: usize, index: u32, bytes: usize) -> Vec<u8> {
         let mut value = format!("{}:{client}:{index}:", self.life).into_bytes();
         let mut state = self.random(client, index, 4);
         while value.len() < bytes {
@@ -106,7 +106,7 @@ impl History {
     }
 
     /// Life and index that a value names.
-    pub fn named_by(value: &[u8]) -> Option<(u32, u64)> {
+    pub fn named_by(value: &[u8]) -> Option<(u32, u32)> {
         // The bytes behind the third colon are no text.
         let start = &value[..value.len().min(48)];
         let text = std::str::from_utf8(start.split(|&byte| byte > 127).next()?).ok()?;

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 /// How far a client may be ahead of what the last mark on the disk says. So what may have been sent
 /// beyond a mark is known.
-pub const AHEAD_MAX: u64 = 8;
+pub const AHEAD_MAX: u32 = 8;
 
 /// Progress of all clients.
 struct Progress {
-    acknowledged: [u64; CLIENTS],
-    marked: [u64; CLIENTS],
+    acknowledged: [u32; CLIENTS],
+    marked: [u32; CLIENTS],
     /// The first error ends the load.
     error: Option<io::Error>,
     is_over: bool,
@@ -26,14 +26,14 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Changes items until the limit. Every key is stored once before the first mark is written.
+/// Changes items until the limit. Every key is stored once before anything else happens.
 ///
 /// # Errors
 /// Every answer of the server that is not a success, and the system's.
-pub fn run(address: &str, marks: &Path, start: Mark, limit: Duration) -> io::Result<String> {
+pub fn run(address: &str, marks: &Path, history: History, limit: Duration) -> io::Result<String> {
     let marks = Marks::open(marks)?;
-    // Until every key has been stored nothing is known of them.
-    marks.clear()?;
+    let start = Mark::of_start(history, marks.read()?);
+    marks.write(&start)?;
     let shared = Shared {
         progress: Mutex::new(Progress {
             acknowledged: [0; CLIENTS],
@@ -43,7 +43,6 @@ pub fn run(address: &str, marks: &Path, start: Mark, limit: Duration) -> io::Res
         }),
         changed: Condvar::new(),
     };
-    let history = start.history();
     let outcome = std::thread::scope(|scope| {
         for client in 0..CLIENTS {
             let shared = &shared;
@@ -62,7 +61,7 @@ pub fn run(address: &str, marks: &Path, start: Mark, limit: Duration) -> io::Res
     match progress.error {
         Some(error) => Err(error),
         None => {
-            let sum: u64 = progress.acknowledged.iter().sum();
+            let sum: u32 = progress.acknowledged.iter().sum();
             Ok(format!("acknowledged {sum} operations"))
         }
     }
@@ -98,17 +97,16 @@ impl Shared {
     }
 
     /// Waits until the marks have caught up; whether the load goes on.
-    fn may_begin(&self, client: usize, index: u64) -> bool {
+    fn may_begin(&self, client: usize, index: u32) -> bool {
         let progress = self.progress.lock().expect("no holder panics");
         let waits = |progress: &mut Progress| {
-            let is_first_pass = index < KEYS;
-            !progress.is_over && !is_first_pass && index >= progress.marked[client] + AHEAD_MAX
+            !progress.is_over && index >= progress.marked[client] + AHEAD_MAX
         };
         let progress = self.changed.wait_while(progress, waits);
         !progress.expect("no holder panics").is_over
     }
 
-    fn acknowledge(&self, client: usize, count: u64) {
+    fn acknowledge(&self, client: usize, count: u32) {
         let mut progress = self.progress.lock().expect("no holder panics");
         progress.acknowledged[client] = count;
         self.changed.notify_all();
@@ -120,8 +118,7 @@ impl Shared {
         while Instant::now() < deadline {
             let progress = self.progress.lock().expect("no holder panics");
             let is_silent = |progress: &mut Progress| {
-                let is_filled = progress.acknowledged.iter().all(|&count| count >= KEYS);
-                !progress.is_over && (!is_filled || progress.acknowledged == mark.counts)
+                !progress.is_over && progress.acknowledged == mark.now.counts
             };
             let left = deadline.saturating_duration_since(Instant::now());
             let waited = self.changed.wait_timeout_while(progress, left, is_silent);
@@ -129,15 +126,16 @@ impl Shared {
             if progress.is_over || timeout.timed_out() {
                 break;
             }
-            mark.counts = progress.acknowledged;
+            mark.now.counts = progress.acknowledged;
             drop(progress);
             marks.write(&mark)?;
-            if !std::mem::replace(&mut has_told, true) {
+            if !has_told && mark.now.counts.iter().all(|&count| count >= KEYS) {
                 // The host waits for it.
                 println!("marked");
+                has_told = true;
             }
             let mut progress = self.progress.lock().expect("no holder panics");
-            progress.marked = mark.counts;
+            progress.marked = mark.now.counts;
             self.changed.notify_all();
         }
         Ok(())

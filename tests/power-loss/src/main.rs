@@ -34,7 +34,7 @@ struct Arguments {
 enum Action {
     /// Changes items until it is killed or the time is over.
     Load {
-        /// Number of this start of the machine; it is part of every value.
+        /// Number of this start of the machine, from 1; it is part of every value.
         #[arg(long)]
         life: u32,
         /// Seed of the clients' operations.
@@ -60,9 +60,9 @@ fn main() -> ExitCode {
             seed,
             seconds,
         } => {
-            let mark = mark::Mark::of_start(life, seed);
+            let history = history::History { life, seed };
             let limit = Duration::from_secs(seconds);
-            load::run(&arguments.address, &arguments.marks, mark, limit)
+            load::run(&arguments.address, &arguments.marks, history, limit)
         }
         Action::Check { strict } => check::run(&arguments.address, &arguments.marks, strict),
     };
