@@ -98,6 +98,11 @@ def test_a_log_is_read_up_to_its_unfinished_end(tmp_path):
     assert entries[2].start == 2 * SECTOR and entries[2].data == b"\2" * SECTOR
 
 
+def test_a_log_that_was_never_written_has_no_entries(tmp_path):
+    (tmp_path / "log").write_bytes(b"")
+    assert disks.read_log(tmp_path / "log") == []
+
+
 def test_disks_are_written_with_all_that_is_not_zero(tmp_path):
     disk = bytearray(3 * 64 * 1024 + SECTOR)
     disk[70_000] = 1

@@ -81,6 +81,9 @@ class Entry:
 def read_log(path):
     """The entries of QEMU's log, in the order in which the guest's requests began."""
     log = pathlib.Path(path).read_bytes()
+    if len(log) < SECTOR_BYTES:
+        # QEMU was killed before it wrote anything.
+        return []
     magic, _version, _count, sector_bytes = struct.unpack_from("<QQQI", log, 0)
     # QEMU writes the first sector at the first flush.
     if magic != 0 and (magic != LOG_MAGIC or sector_bytes != SECTOR_BYTES):

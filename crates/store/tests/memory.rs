@@ -264,6 +264,20 @@ fn items_larger_than_a_segment_own_a_run() {
 }
 
 #[test]
+fn what_was_just_stored_is_not_what_a_large_value_takes_the_room_of() {
+    const LARGE_BYTES: usize = 5 * SEGMENT as usize;
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    (0..2_000).for_each(|number| _ = set(&handle, number, &[1; 4_200]).unwrap());
+    for number in 10_000..10_500 {
+        set(&handle, number, &[2; 4_200]).unwrap();
+        set(&handle, 100_000 + number % 8, &[3; LARGE_BYTES]).unwrap();
+        assert!(holds(&handle, number), "{number}: {:?}", store.stats());
+        handle.quiescent();
+    }
+}
+
+#[test]
 fn large_values_begin_where_large_buffers_do() {
     let store = Store::new(StoreConfig {
         memory_bytes: 16 << 20,

@@ -6,14 +6,19 @@ use super::content::foreign_content;
 use rustix::fs::{
     FallocateFlags, FlockOperation, OFlags, fallocate, fcntl_getfl, fcntl_setfl, flock,
 };
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Smallest unit that some devices transfer, in bytes.
 const SECTOR_BYTES: usize = 512;
+/// Unit in which the system counts a file's blocks (stat(2)).
+const STAT_BLOCK_BYTES: u64 = 512;
+/// Room for a file is taken in pieces of so many bytes where it cannot be had at once.
+const ROOM_PIECE_BYTES: u64 = 16 << 20;
 
 /// A file, or a raw block device, that this process has for itself. The page cache is passed by where the
 /// file system allows it.
@@ -154,12 +159,32 @@ fn size_of_file(file: &File, wanted: Option<u64>) -> io::Result<u64> {
     if wanted < bytes {
         return Ok(bytes);
     }
-    match fallocate(file, FallocateFlags::empty(), 0, wanted) {
+    let blocks = file.metadata()?.blocks();
+    let has_all = bytes == wanted && blocks * STAT_BLOCK_BYTES >= wanted;
+    if has_all {
+        return Ok(wanted);
+    }
+    let take = |start, bytes| fallocate(file, FallocateFlags::empty(), start, bytes);
+    match take_room(wanted, take) {
         Ok(()) => {}
-        Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(wanted)?,
+        Err(Errno::OPNOTSUPP) => file.set_len(wanted)?,
         Err(error) => return Err(error.into()),
     }
     Ok(wanted)
+}
+
+/// Takes room for so many bytes, at once or in pieces: XFS wants as much free space as it is asked
+/// for, also where the file has a part of it already, because a start was cut off, say.
+fn take_room(
+    wanted: u64,
+    mut take: impl FnMut(u64, u64) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    match take(0, wanted) {
+        Err(Errno::NOSPC) => (0..wanted)
+            .step_by(ROOM_PIECE_BYTES as usize)
+            .try_for_each(|start| take(start, ROOM_PIECE_BYTES.min(wanted - start))),
+        taken => taken,
+    }
 }
 
 /// Turns direct I/O on where there is any; returns the unit of transfer.
@@ -320,6 +345,61 @@ mod tests {
             assert_eq!(device.bytes(), 16 << 20);
             assert_eq!(device.known_content(), None);
         }
+    }
+
+    /// Free bytes of a file system that wants as many for a request as it names, as XFS does, and the
+    /// bytes of a file, in pieces.
+    struct Room {
+        free: u64,
+        taken: Vec<bool>,
+    }
+
+    impl Room {
+        fn take(&mut self, start: u64, bytes: u64) -> Result<(), Errno> {
+            if bytes > self.free {
+                return Err(Errno::NOSPC);
+            }
+            let first = (start / ROOM_PIECE_BYTES) as usize;
+            let pieces = bytes.div_ceil(ROOM_PIECE_BYTES) as usize;
+            for taken in &mut self.taken[first..first + pieces] {
+                self.free -= if *taken { 0 } else { ROOM_PIECE_BYTES };
+                *taken = true;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_a_part_of_its_room_gets_the_rest() {
+        const PIECES: usize = 8;
+        let wanted = PIECES as u64 * ROOM_PIECE_BYTES;
+        for pieces_free in 0..PIECES {
+            let mut taken = vec![true; PIECES];
+            taken[..pieces_free / 2].fill(false);
+            let free = pieces_free as u64 * ROOM_PIECE_BYTES;
+            let mut room = Room { free, taken };
+            let outcome = take_room(wanted, |start, bytes| room.take(start, bytes));
+            let all = room.taken.iter().all(|&taken| taken);
+            assert_eq!((outcome.is_ok(), all), (pieces_free > 0, true));
+        }
+        let mut room = Room {
+            free: wanted - ROOM_PIECE_BYTES,
+            taken: vec![false; PIECES],
+        };
+        let outcome = take_room(wanted, |start, bytes| room.take(start, bytes));
+        assert_eq!(outcome, Err(Errno::NOSPC));
+    }
+
+    #[test]
+    fn a_file_that_has_its_room_keeps_its_size_when_it_is_opened_again() {
+        const BYTES: u64 = 8 << 20;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tier");
+        for _ in 0..2 {
+            let device = FileDevice::open(&path, Some(BYTES)).unwrap();
+            assert_eq!(device.bytes(), BYTES);
+        }
+        assert!(std::fs::metadata(&path).unwrap().blocks() * STAT_BLOCK_BYTES >= BYTES);
     }
 
     #[test]

@@ -14,13 +14,9 @@ const WINDOW_SEGMENTS_MIN: u32 = 4096;
 
 impl Core {
     /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
-    /// now.
+    /// now. As many segments and some more are free elsewhere, so what lies in the stretch moves there: the
+    /// cheapest stretch is often the one that was written last.
     pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
-        let fate = if self.config.evict || self.can_spill() {
-            Fate::Drop
-        } else {
-            Fate::Keep
-        };
         // What this thread itself has open would stand in the way.
         state.probation.seal_all(&self.arena);
         state.main.seal_all(&self.arena);
@@ -31,7 +27,7 @@ impl Core {
         while segment < stretch.end {
             let head = self.arena.meta(segment).head();
             let length = self.arena.meta(head).run();
-            if self.arena.begin_emptying(head) && !self.empty(state, head, fate) {
+            if self.arena.begin_emptying(head) && !self.empty(state, head, Fate::Keep) {
                 break;
             }
             segment = head + length;
