@@ -2,8 +2,8 @@
 
 use super::session::{Session, StoredValue};
 use farcache_client::{
-    Client, ClientConfig, Delivery, GetManyRequest, LentMemory, Operation, ReceiveBytes, Reply,
-    Request, SendBytes, Store, Value, Values,
+    Client, ClientConfig, Delivery, Error, GetManyRequest, LentMemory, Operation, ReceiveBytes,
+    Reply, Request, SendBytes, Store, Value, Values,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -148,7 +148,7 @@ impl ClientSession {
     fn finish_one(&mut self, request: Request, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let completion = self.client.complete(request);
         self.rooms.extend(completion.unused);
-        match completion.outcome.map_err(io::Error::other)? {
+        match completion.outcome.map_err(failed)? {
             Reply::Value { value, .. } => {
                 see(&value);
                 self.rooms.push(value);
@@ -178,7 +178,15 @@ impl ClientSession {
 }
 
 fn absent() -> io::Error {
-    io::Error::other("a stored key is absent (is the server's memory too small?)")
+    let message = "a stored key is absent (is the server's memory too small?)";
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+fn failed(error: Error) -> io::Error {
+    match error {
+        Error::NotFound => absent(),
+        error => io::Error::other(error),
+    }
 }
 
 impl Session for ClientSession {

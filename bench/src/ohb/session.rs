@@ -63,7 +63,7 @@ pub trait Session {
     /// fetched, if it did.
     ///
     /// # Errors
-    /// Where it failed; a key that is absent has failed.
+    /// Where it failed; a key that is absent has failed, with [`io::ErrorKind::NotFound`].
     fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()>;
 }
 
@@ -130,7 +130,7 @@ pub mod fake {
         /// What is stored.
         pub values: HashMap<Vec<u8>, Vec<u8>>,
         /// Operations that are begun, with what they fetched.
-        begun: VecDeque<Vec<Vec<u8>>>,
+        begun: VecDeque<io::Result<Vec<Vec<u8>>>>,
         /// Most operations begun at any time.
         pub begun_most: usize,
         /// Operations finished.
@@ -139,12 +139,18 @@ pub mod fake {
         pub flushes: u64,
         /// Whether the last byte of every value is wrong.
         pub spoils: bool,
+        /// Whether nothing can be begun any more.
+        pub is_gone: bool,
     }
 
     impl FakeSession {
-        fn begin(&mut self, fetched: Vec<Vec<u8>>) {
+        fn begin(&mut self, fetched: io::Result<Vec<Vec<u8>>>) -> io::Result<()> {
+            if self.is_gone {
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
             self.begun.push_back(fetched);
             self.begun_most = self.begun_most.max(self.begun.len());
+            Ok(())
         }
 
         fn value(&self, key: &[u8]) -> io::Result<Vec<u8>> {
@@ -152,7 +158,7 @@ pub mod fake {
             if let Some(last) = value.as_mut().and_then(|value| value.last_mut()) {
                 *last ^= u8::from(self.spoils);
             }
-            value.ok_or_else(|| io::Error::other("absent"))
+            value.ok_or_else(|| io::ErrorKind::NotFound.into())
         }
     }
 
@@ -168,21 +174,18 @@ pub mod fake {
         }
 
         fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {
-            let value = self.value(key)?;
-            self.begin(vec![value]);
-            Ok(())
+            let value = self.value(key);
+            self.begin(value.map(|value| vec![value]))
         }
 
         fn begin_get_many(&mut self, keys: &[&[u8]]) -> io::Result<()> {
-            let values: io::Result<_> = keys.iter().map(|key| self.value(key)).collect();
-            self.begin(values?);
-            Ok(())
+            let values = keys.iter().map(|key| self.value(key)).collect();
+            self.begin(values)
         }
 
         fn begin_set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
             self.values.insert(key.to_vec(), value.to_vec());
-            self.begin(Vec::new());
-            Ok(())
+            self.begin(Ok(Vec::new()))
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -193,7 +196,7 @@ pub mod fake {
         fn finish(&mut self, see: &mut dyn FnMut(&[u8])) -> io::Result<()> {
             let fetched = self.begun.pop_front().expect("something was begun");
             self.finished += 1;
-            fetched.iter().for_each(|value| see(value));
+            fetched?.iter().for_each(|value| see(value));
             Ok(())
         }
     }

@@ -480,11 +480,13 @@ impl StoreHandle {
         let was_online = self.is_online.get();
         self.go_offline();
         let run = least_run(&self.core.arena, size);
-        if run > 1 {
-            // What this thread itself has open would stand in the way of a long run.
+        let mut room = self.core.make_room(run);
+        if run > 1 && matches!(room, Room::None) {
+            // What this thread itself has open may stand in the way of a long run. Only then: what is
+            // open was written last, and cannot be evicted.
             self.writer.borrow_mut().seal_all(&self.core.arena);
+            room = self.core.make_room(run);
         }
-        let room = self.core.make_room(run);
         if was_online {
             self.enter();
         }

@@ -12,7 +12,7 @@ mod thread;
 
 use crate::core::Core;
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
-use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
+use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
 use policy::Fate;
 pub(crate) use room::Prospect;
@@ -72,6 +72,14 @@ pub(crate) struct Reclaimer {
     /// Until when memory is being written out, while it is.
     write_out_until: Mutex<Option<Instant>>,
     wake: Condvar,
+}
+
+impl State {
+    /// Seals what the reclaimer itself fills.
+    fn seal_all(&mut self, arena: &Arena) {
+        self.probation.seal_all(arena);
+        self.main.seal_all(arena);
+    }
 }
 
 impl Default for Reclaimer {
@@ -179,7 +187,13 @@ impl Core {
     /// no reference into the store (it is offline).
     pub fn make_room(&self, run: u32) -> Room {
         let mut state = self.reclaimer.state();
-        if !self.free(&mut state, run + RECLAIMER_SEGMENTS) {
+        let wanted = run + RECLAIMER_SEGMENTS;
+        let is_freed = self.free(&mut state, wanted) || {
+            // A large item that went round lies in an open run.
+            state.seal_all(&self.arena);
+            run > 1 && self.free(&mut state, wanted)
+        };
+        if !is_freed {
             return Room::None;
         }
         if run == 1 {
@@ -234,8 +248,7 @@ impl Core {
 
     fn write_out_sealed(&self, deadline: Instant) -> bool {
         let mut state = self.reclaimer.state();
-        state.probation.seal_all(&self.arena);
-        state.main.seal_all(&self.arena);
+        state.seal_all(&self.arena);
         let is_sealed = |head: &u32| self.arena.meta(*head).state() == SegmentState::Sealed;
         let mut heads: Vec<u32> = (0..self.arena.segment_count()).filter(is_sealed).collect();
         heads.sort_by_key(|&head| self.arena.meta(head).sequence());

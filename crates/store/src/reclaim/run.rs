@@ -17,9 +17,6 @@ impl Core {
     /// now. As many segments and some more are free elsewhere, so what lies in the stretch moves there: the
     /// cheapest stretch is often the one that was written last.
     pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
-        // What this thread itself has open would stand in the way.
-        state.probation.seal_all(&self.arena);
-        state.main.seal_all(&self.arena);
         let first = self.stretch(state, run)?;
         let stretch = first..first + run;
         self.arena.claim(stretch.clone());
@@ -65,13 +62,18 @@ impl Core {
         self.arena.meta(head).state() == SegmentState::Limbo
     }
 
-    /// First segment of a stretch of `run` segments that may be emptied, if need be once stalled readers have let go of it.
+    /// First segment of a stretch of `run` segments that may be emptied, if need be once the reclaimer's own open segments are
+    /// sealed and stalled readers have let go of theirs.
     fn stretch(&self, state: &mut State, run: u32) -> Option<u32> {
-        let first = self.cheapest_stretch(state, run);
-        if first.is_some() || !self.stalled.release(|_| true) {
-            return first;
-        }
         self.cheapest_stretch(state, run)
+            .or_else(|| {
+                state.seal_all(&self.arena);
+                self.cheapest_stretch(state, run)
+            })
+            .or_else(|| {
+                let has_released = self.stalled.release(|_| true);
+                has_released.then(|| self.cheapest_stretch(state, run))?
+            })
     }
 
     /// First segment of a stretch of `run` segments that holds few live bytes and nothing in use:
