@@ -72,7 +72,7 @@ pub use config::{
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};
-pub use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
+pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use operation::{
     Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,
     Value,
