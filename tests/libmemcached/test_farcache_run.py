@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
+import servers
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = REPOSITORY / "scripts/farcache-run"
@@ -62,3 +63,70 @@ def test_installed_it_finds_the_libraries_beside_it(drop_in, tmp_path):
 def test_failures_are_named(words, status, says, drop_in):
     told = call(*(word.format(drop_in=drop_in) for word in words))
     assert (told.returncode, says in told.stderr) == (status, True), told.stderr
+
+
+# The wheel of pylibmc has a copy of libmemcached in it.
+WHEEL = REPOSITORY / ".cache/clients/bin/python"
+USES_PYLIBMC = """
+import sys, pylibmc
+client = pylibmc.Client([sys.argv[1]])
+client["key"] = "value"
+print(client["key"])
+"""
+
+
+@pytest.fixture(scope="module")
+def farcached(tmp_path_factory):
+    """A server that offers the fabric."""
+    running = servers.Server(tmp_path_factory.mktemp("server"), path=servers.binary())
+    yield running
+    assert running.stop() == 0
+
+
+def call_pylibmc(farcached, drop_in, *options):
+    program = ["--", WHEEL, "-c", USES_PYLIBMC, farcached.address]
+    return call("-l", drop_in, *options, *program)
+
+
+def messages(farcached):
+    """How many messages have come over the fabric."""
+    with farcached.connect() as connection:
+        connection.sendall(b"stats fabric\r\n")
+        told = b""
+        while not told.endswith(b"END\r\n"):
+            told += connection.recv(65536)
+    return int(dict(line.split()[1:3] for line in told.splitlines()[:-1])[b"messages_in"])
+
+
+def test_a_wheel_with_a_copy_is_warned_of(farcached, drop_in):
+    told = call_pylibmc(farcached, drop_in)
+    assert (told.returncode, told.stdout) == (0, "value\n"), told.stderr
+    assert told.stderr.startswith("farcache-run: warning: the program brings a libmemcached of its own, /"), told.stderr
+    assert "pylibmc.libs/libmemcached-" in told.stderr and told.stderr.endswith("start it with --preload\n")
+
+
+@pytest.mark.parametrize("options", [["-t", "fabric"], []])
+def test_a_wheel_with_a_copy_fails_where_the_fabric_is_demanded(farcached, drop_in, options):
+    environment = {} if options else {"FARCACHE_TRANSPORT": "fabric"}
+    program = ["--", WHEEL, "-c", USES_PYLIBMC, farcached.address]
+    told = call("-l", drop_in, *options, *program, environment=environment)
+    assert (told.returncode, told.stdout) == (125, ""), told
+    assert "brings a libmemcached of its own" in told.stderr and "--preload" in told.stderr
+
+
+def test_a_wheel_with_a_copy_uses_the_fabric_when_ours_is_preloaded(farcached, drop_in):
+    before = messages(farcached)
+    told = call_pylibmc(farcached, drop_in, "-t", "fabric", "--preload")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "value\n", "")
+    assert messages(farcached) > before
+
+
+def test_a_program_that_is_linked_with_the_library_is_not_warned_of(farcached, drop_in):
+    told = call("-l", drop_in, "-t", "fabric", "memcping", f"--servers={farcached.address}")
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_a_program_without_any_libmemcached_is_told_where_the_fabric_is_demanded(drop_in):
+    told = call("-l", drop_in, "-t", "fabric", WHEEL, "-c", "exit(7)")
+    assert told.returncode == 7 and "has loaded no libmemcached" in told.stderr
+    assert call("-l", drop_in, WHEEL, "-c", "exit(7)").stderr == ""
