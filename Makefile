@@ -17,7 +17,7 @@ LONG_SECONDS ?= 3600
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -26,7 +26,7 @@ run: build ## Build and start the server (RUN_ARGS="...")
 	exec target/release/farcached $(RUN_ARGS)
 
 build: deps-build ## Build the release server
-	cargo build --release -p farcache-server
+	cargo build --release --locked -p farcache-server
 
 test: deps-test ## Run every check and test; the same as continuous integration
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests
@@ -40,18 +40,21 @@ test-long: deps-test ## Thousands of schedules, crash points for LONG_SECONDS an
 	scripts/power-loss --cuts 250
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
-	cargo build --release -p farcache-bench
+	cargo build --release --locked -p farcache-bench
 	target/release/farcache-fabric --short --svg target/fabric-demo.svg
 	target/release/farcache-compare --short
 	@echo "The picture of the fabric is target/fabric-demo.svg."
 
 bench: build deps-bench ## Compare fabric, sockets and memcached, all measurements
-	cargo build --release -p farcache-bench
+	cargo build --release --locked -p farcache-bench
 	target/release/farcache-fabric --json target/fabric.json --svg target/fabric.svg
 	target/release/farcache-compare --json target/bench.json
 	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into README.md."
 
-install: deps-build ## Install server, tools, libraries, headers and man pages (PREFIX, LIBDIR, DESTDIR)
+all: deps-build ## Build all that make install installs
+	scripts/install build
+
+install: ## Install what make all has built; as root where PREFIX needs it (PREFIX, LIBDIR, DESTDIR)
 	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" scripts/install install
 
 uninstall: ## Remove what make install has installed

@@ -121,6 +121,8 @@ rust_is_recent() {
 ensure_rust() {
     PATH="$HOME/.cargo/bin:$PATH"
     rust_is_recent && return
+    [ "$(id -u)" -ne 0 ] || [ -z "${SUDO_UID:-}" ] ||
+        fail "no Rust 1.$rust_minor_min or later is here for root, and rustup is not run by sudo; build as yourself"
     echo "install-deps: no Rust 1.$rust_minor_min or later here; installing the stable" \
         "toolchain with rustup from https://rustup.rs into ~/.cargo" >&2
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |

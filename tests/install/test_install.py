@@ -17,14 +17,21 @@ PREFIX = "/opt/farcache"
 C_TOOLS = ("memget", "ohb_memlat_nb", "ohb_nbio")
 
 
-def make(target, place):
+def make(target, place, check=True, **environment):
     """Runs a target with what is built for the tests anyway."""
     command = ["make", "-s", target, f"PREFIX={PREFIX}", f"DESTDIR={place}", f"LIBDIR={PREFIX}/lib64"]
-    subprocess.run(command, cwd=REPOSITORY, env=dict(os.environ, CARGO_OPTIONS=""), check=True)
+    environment = {**os.environ, "CARGO_OPTIONS": "", **environment}
+    return subprocess.run(command, cwd=REPOSITORY, env=environment, check=check, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def built():
+    """Everything that can be installed has been built."""
+    make("all", "")
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
     """The folder under which everything is."""
     place = tmp_path_factory.mktemp("place")
     make("install", place)
@@ -135,10 +142,63 @@ def test_the_service_names_the_prefix(installed):
     assert f"ExecStart={PREFIX}/bin/farcached" in text and "@" not in text
 
 
-def test_uninstall_leaves_nothing(tmp_path):
+def test_uninstall_leaves_nothing(built, tmp_path):
     make("install", tmp_path)
     other = tmp_path / "opt/farcache/bin/other"
     other.write_text("somebody else's")
     make("uninstall", tmp_path)
     assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [other]
     assert not (tmp_path / "opt/farcache/lib/farcache").exists()
+
+
+@pytest.fixture
+def empty_path(tmp_path):
+    """A folder in front of the PATH, for commands that must not be called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("cargo", "rustc", "curl", "apt-get"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} >>{tmp_path}/called\nexit 1\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+
+
+def test_installing_builds_nothing(built, tmp_path, empty_path):
+    make("install", tmp_path / "place", **empty_path)
+    assert not (tmp_path / "called").exists()
+
+
+def test_installing_before_building_says_what_to_do(tmp_path, empty_path):
+    ended = make("install", tmp_path / "place", check=False, CARGO_TARGET_DIR=str(tmp_path / "target"), **empty_path)
+    assert ended.returncode != 0 and "run 'make all' first" in ended.stderr
+    assert not (tmp_path / "place").exists() and not (tmp_path / "called").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused")
+def test_root_does_not_build_for_sudo(tmp_path, empty_path):
+    tools = dict(empty_path, SUDO_UID="1000")
+    script = REPOSITORY / "scripts/install-deps.sh"
+    for command in (["scripts/install", "build"], [script, "build"]):
+        environment = {**os.environ, **tools}
+        ended = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
+        assert ended.returncode != 0 and "as yourself" in ended.stderr, ended.stderr
+    called = tmp_path / "called"
+    assert not called.exists() or not {"curl", "cargo"} & set(called.read_text().split())
+
+
+def test_what_is_left_to_do_is_said(built, tmp_path):
+    """For a folder that neither the loader nor pkg-config looks into."""
+    command = ["scripts/install", "install"]
+    environment = {**os.environ, "CARGO_OPTIONS": "", "PREFIX": str(tmp_path / "own")}
+    said = subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
+    assert f"LD_LIBRARY_PATH={tmp_path}/own/lib" in said and f"PKG_CONFIG_PATH={tmp_path}/own/lib/pkgconfig" in said
+
+
+def test_a_program_finds_the_library_by_itself(built, server, tmp_path):
+    environment = {**os.environ, "CARGO_OPTIONS": "", "PREFIX": str(tmp_path / "own")}
+    subprocess.run(["scripts/install", "install"], cwd=REPOSITORY, env=environment, check=True, capture_output=True)
+    command = ["pkg-config", "--cflags", "--libs", "farcache"]
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(tmp_path / "own/lib/pkgconfig"))
+    flags = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    program = tmp_path / "blocking"
+    subprocess.run(["cc", "-o", program, REPOSITORY / "examples/c/blocking.c", *flags], check=True)
+    assert said_by([program, f"{server.host}:{server.port}"]).startswith("greeting: hello\n")

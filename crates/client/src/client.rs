@@ -75,6 +75,14 @@ impl Client {
         &self.servers
     }
 
+    /// The index of a server, by its name as it was given (`host:port`, with the default port where none was, or the path of a
+    /// unix socket). Indexes follow the list and change with it; names do not.
+    #[must_use]
+    pub fn server_named(&self, name: &str) -> Option<usize> {
+        let mut servers = self.servers.iter();
+        servers.position(|server| server.to_string() == name)
+    }
+
     /// The index of the server on which a key lives; `None` without servers.
     #[must_use]
     pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! A server of the list.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 /// memcached's port. A server on it takes part in a ketama ring by its host name alone.
 pub const DEFAULT_PORT: u16 = 11211;
@@ -64,9 +65,28 @@ impl Server {
     }
 }
 
+/// As [`parse_servers`](crate::parse_servers) reads it, without the weight.
+impl fmt::Display for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Server { host, port, .. } = self;
+        match host {
+            path if path.starts_with('/') => formatter.write_str(path),
+            address if address.contains(':') => write!(formatter, "[{address}]:{port}"),
+            name => write!(formatter, "{name}:{port}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_written_as_it_is_read() {
+        for text in ["a:1", "[::1]:2", "/run/socket"] {
+            assert_eq!(crate::parse_servers(text).unwrap()[0].to_string(), text);
+        }
+    }
 
     #[test]
     fn a_weight_of_zero_means_one() {
