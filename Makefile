@@ -49,7 +49,7 @@ bench: build deps-bench ## Compare fabric, sockets and memcached, all measuremen
 	cargo build --release --locked -p farcache-bench
 	target/release/farcache-fabric --json target/fabric.json --svg target/fabric.svg
 	target/release/farcache-compare --json target/bench.json
-	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into README.md."
+	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into docs/benchmarks.md."
 
 all: deps-build ## Build all that make install installs
 	scripts/install build

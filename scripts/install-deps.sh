@@ -44,6 +44,7 @@ test  busybox-static busybox
 test  cpio          cpio
 test  kmod          /sbin/modprobe
 test  iproute2      /sbin/ip
+test  netcat-openbsd nc
 test  fdisk         /sbin/sfdisk
 test  e2fsprogs     /sbin/mkfs.ext4
 test  xfsprogs      /sbin/mkfs.xfs

@@ -1,4 +1,4 @@
-"""The README's table comes from the results and nothing else of the page changes."""
+"""The tables of docs/benchmarks.md come from the results and nothing else of the page changes."""
 
 import json
 import pathlib

@@ -35,11 +35,14 @@ def prepare(folder):
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, "/usr/local"], check=True)
     subprocess.run(["cp", "-a", "/etc", folder / "etc"], check=True)
     subprocess.run(["mount", "--bind", folder / "etc", "/etc"], check=True)
+    home = os.environ["HOME"]
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")).resolve()
     for name in ("make", "cargo"):
         shim(folder / "bin" / name, f'cd {REPOSITORY} && exec {shutil.which(name)} "$@"')
     shim(folder / "bin/sudo", 'exec "$@"')
-    home = os.environ["HOME"]
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")).resolve()
+    # Root must name a user; what is installed goes before what is built.
+    installed = f"[ ! -x /usr/local/bin/farcached ] || exec /usr/local/bin/farcached --user=root \"$@\"\n"
+    shim(folder / "bin/farcached", f'{installed}exec {target}/debug/farcached --user=root "$@"')
     return {
         **os.environ,
         "HOME": str(folder / "home"),

@@ -29,9 +29,8 @@ def found():
 
 
 def all_blocks():
-    for page in PAGES:
-        for block in blocks.read((REPOSITORY / page).read_text()):
-            yield pytest.param(page, block, id=f"{page}, {block.name}")
+    read = ((page, block) for page in PAGES for block in blocks.read((REPOSITORY / page).read_text()))
+    return [pytest.param(page, block, id=f"{page}, {block.name}") for page, block in read]
 
 
 @functools.cache
@@ -94,3 +93,7 @@ def test_blocks_that_fail_are_seen(tmp_path):
     subprocess.run(command, check=True, capture_output=True)
     ended = list(json.loads((tmp_path / "folder/results.json").read_text()).values())
     assert ended[0] is None and None not in ended[1:] and len(ended) == 8, ended
+
+
+def test_the_readme_is_short():
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 120
