@@ -54,7 +54,7 @@ bench libucx0       library:libucp.so.0
 '
 
 # The oldest compiler that builds Farcache.
-rust_minor_min=88
+rust_minor_min=93
 
 fail() {
     echo "install-deps: $*" >&2

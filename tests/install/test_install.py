@@ -202,3 +202,9 @@ def test_a_program_finds_the_library_by_itself(built, server, tmp_path):
     program = tmp_path / "blocking"
     subprocess.run(["cc", "-o", program, REPOSITORY / "examples/c/blocking.c", *flags], check=True)
     assert said_by([program, f"{server.host}:{server.port}"]).startswith("greeting: hello\n")
+
+
+def test_the_oldest_compiler_is_named_once():
+    """What installs a compiler and what the crates say agree."""
+    wanted = re.search(r'^rust-version = "1\.(\d+)"$', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    assert f"\nrust_minor_min={wanted}\n" in (REPOSITORY / "scripts/install-deps.sh").read_text()
