@@ -160,6 +160,7 @@ def _fails(client):
 
 def test_a_forked_process_gets_connections_of_its_own(client, key):
     client.set(key, b"parent")
+    before = client.stats()[b"total_connections"]
     child = os.fork()
     if child == 0:
         status = 1
@@ -169,6 +170,7 @@ def test_a_forked_process_gets_connections_of_its_own(client, key):
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert client.get(key) == b"child"
+    assert client.stats()[b"total_connections"] > before
 
 
 @pytest.fixture
