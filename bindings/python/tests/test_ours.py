@@ -1,7 +1,9 @@
 """What pymemcache does not have: the fabric, memory without copies, threads that share a client, forks."""
 
 import array
+import json
 import os
+import pathlib
 import signal
 import ssl
 import subprocess
@@ -14,7 +16,7 @@ import numpy
 import pymemcache
 import pytest
 import servers
-from conftest import PATIENCE
+from conftest import PATIENCE, REPOSITORY
 from farcache.client.rendezvous import RendezvousHash
 
 
@@ -285,3 +287,20 @@ print("done")
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+
+
+def test_the_source_distribution_is_whole(tmp_path):
+    """It holds every crate of ours that it needs, and the versions of the others."""
+    maturin = pathlib.Path(sys.executable).parent / "maturin"
+    manifest = REPOSITORY / "bindings/python/Cargo.toml"
+    subprocess.run([maturin, "sdist", "--manifest-path", manifest, "--out", tmp_path], check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path], check=True)
+    (source,) = tmp_path.glob("farcache-*/")
+    command = ["cargo", "metadata", "--quiet", "--offline", "--format-version=1"]
+    told = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert (source / "Cargo.lock").exists()
+    packages = {package["name"] for package in json.loads(told.stdout)["packages"]}
+    assert {"farcache-python", "farcache-client", "farcache-fabric", "farcache-ucx-sys"} <= packages
+    assert "Farcache for Python" in (source / "PKG-INFO").read_text()
