@@ -79,26 +79,29 @@ impl FreeMap {
         None
     }
 
-    /// Whether there are `run` free segments in a row.
-    pub fn has_run(&self, run: u32) -> bool {
-        let mut length = 0;
-        (0..self.words.len() as u32 * 64).any(|segment| {
-            length = if self.is_free(segment) { length + 1 } else { 0 };
-            length == run
-        })
+    /// Whether there are `run` free segments in a row in a range.
+    pub fn has_run_in(&self, range: Range<u32>, run: u32) -> bool {
+        self.highest_run(range, run).is_some()
     }
 
     /// Takes the highest `run` free segments in a row and returns the first of them.
     pub fn take_run(&mut self, run: u32) -> Option<u32> {
+        self.take_run_of(0..self.words.len() as u32 * 64, run)
+    }
+
+    /// Takes the highest `run` free segments in a row of a range and returns the first of them.
+    pub fn take_run_of(&mut self, range: Range<u32>, run: u32) -> Option<u32> {
+        let first = self.highest_run(range, run)?;
+        (first..first + run).for_each(|one| self.take(one));
+        Some(first)
+    }
+
+    fn highest_run(&self, range: Range<u32>, run: u32) -> Option<u32> {
         let mut length = 0;
-        for segment in (0..self.words.len() as u32 * 64).rev() {
+        range.rev().find(|&segment| {
             length = if self.is_free(segment) { length + 1 } else { 0 };
-            if length == run {
-                (segment..segment + run).for_each(|one| self.take(one));
-                return Some(segment);
-            }
-        }
-        None
+            length == run
+        })
     }
 }
 
@@ -126,7 +129,9 @@ mod tests {
     fn a_run_needs_segments_in_a_row() {
         let mut map = map(10);
         assert!(map.take_this(5) && !map.take_this(5));
-        assert!(!map.has_run(6) && map.has_run(5));
+        assert!(!map.has_run_in(0..10, 6) && map.has_run_in(0..10, 5));
+        assert!(map.has_run_in(1..9, 4) && !map.has_run_in(1..9, 5));
+        assert_eq!(map.take_run_of(2..9, 4), None);
         assert_eq!(map.take_run(6), None);
         assert_eq!(map.take_run(5), Some(0));
         assert_eq!(map.take_run(4), Some(6));

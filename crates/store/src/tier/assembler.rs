@@ -4,11 +4,13 @@ use super::Tier;
 use super::flusher::Job;
 use super::format::*;
 use super::location::ITEMS_MAX;
+use super::slots::Reach;
 use super::table::Table;
 use crate::core::Core;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::{Fields, Layout, RawItem, State};
+use crate::schedule::atomic::Ordering::*;
 use std::sync::Arc;
 
 /// Least size of a record: header, an item with a token and a key of one byte.
@@ -47,6 +49,8 @@ pub(crate) enum Source {
     Cleaner,
     /// No item: only deaths, of segments whose slots are free when these are durable.
     Deaths,
+    /// No item: only deaths, without which no slot comes free.
+    Gap,
     /// No item: only deaths, whoever waits for them.
     Told,
 }
@@ -235,7 +239,7 @@ impl Tier {
                 &self.counters.items_written,
                 &self.counters.bytes_from_memory,
             ),
-            Source::Cleaner | Source::Deaths | Source::Told => {
+            Source::Cleaner | Source::Deaths | Source::Gap | Source::Told => {
                 (&self.counters.items_moved, &self.counters.bytes_moved)
             }
         };
@@ -263,14 +267,17 @@ impl Tier {
         }
         let needed = HEADER_BYTES + bytes + ENTRY_BYTES;
         let run = needed.div_ceil(segment_bytes) as u32;
-        let keep = match source {
-            Source::Memory => self.reserve(),
-            Source::Cleaner => DEATH_SLOTS,
-            Source::Told => UNGAINFUL_SLOTS,
-            Source::Deaths => 0,
+        let reach = match source {
+            Source::Memory => Reach::Leaving(self.reserve()),
+            Source::Cleaner => Reach::Leaving(DEATH_SLOTS),
+            Source::Told => Reach::Leaving(UNGAINFUL_SLOTS),
+            // One after the other: they give back what they take only once they are durable.
+            Source::Deaths if self.has_lent() => Reach::Leaving(0),
+            Source::Deaths | Source::Gap => Reach::All,
         };
+        let is_lent = reach == Reach::All && !self.slots.has_room(run, Reach::Leaving(0));
         // Looked at before anything is prepared; others may still be quicker.
-        if self.slots.counts().0 < run.saturating_add(keep) {
+        if !self.slots.has_room(run, reach) {
             return Err(self.no_run(run));
         }
         if self.counters.buffers.get() >= u64::from(self.config.write_buffers) {
@@ -286,11 +293,15 @@ impl Tier {
         let buffer = Arc::new(self.write_pool.take(capacity));
         let (write_number, sequence) = (assembler.next_write_number, core.arena.next_sequence());
         let table = Table::with_room(item_room, write_number, Some(Arc::clone(&buffer)));
-        let Some(slot) = self.slots.open(run, keep, sequence, table) else {
+        let Some(slot) = self.slots.open(run, reach, sequence, table) else {
             return Err(self.no_run(run));
         };
         if run > 1 {
             self.runs.note_found();
+            self.slots.spare(0..0);
+        }
+        if is_lent {
+            self.lent_to.store(write_number, Release);
         }
         assembler.next_write_number += 1;
         self.counters.buffers.add(1);
@@ -306,9 +317,14 @@ impl Tier {
             item_room,
             items_max,
             has_new: false,
-            is_reserved: source == Source::Deaths,
+            is_reserved: matches!(source, Source::Deaths | Source::Gap),
         });
         Ok(())
+    }
+
+    /// Whether deaths have just taken one of the slots that devices keep.
+    pub fn has_lent(&self) -> bool {
+        self.lent_to.load(Acquire) > self.durable_through.load(Acquire)
     }
 
     /// Opens a segment for deaths alone, unless one is open. False where there is no room.

@@ -88,6 +88,8 @@ pub(crate) struct Tier {
     /// something has yet to be told again.
     held: Mutex<Vec<(u32, u32)>>,
     durable_through: AtomicU64,
+    /// The last segment that took one of the slots that devices keep.
+    lent_to: AtomicU64,
     is_full: AtomicBool,
     /// Deaths wait to be told, and no slot can be spared for them.
     is_short_of_death_slots: AtomicBool,
@@ -157,6 +159,7 @@ impl Tier {
             marks: Mutex::new(()),
             held: Mutex::default(),
             durable_through: AtomicU64::new(0),
+            lent_to: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             is_short_of_death_slots: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),

@@ -102,6 +102,12 @@ impl Flusher {
         self.settle();
         self.sync_if_behind();
         self.mend_gap();
+        if std::mem::take(&mut self.has_lost_copies) {
+            // They are still in memory, and are copied once more.
+            let again = std::mem::take(&mut self.undurable);
+            self.tier().dirty.give_back(again);
+            return self.tier().flusher.wake();
+        }
         if self.tier().is_in_service() && !self.has_gap() {
             self.undurable.clear();
             self.tier().dirty.set_durable(through);

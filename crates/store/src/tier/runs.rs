@@ -9,6 +9,8 @@ use super::slots::SlotState;
 use crate::schedule::Instant;
 use crate::schedule::Mutex;
 use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::cmp::Reverse;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Segments moved out of the way before a pass ends: the writes come first.
@@ -103,11 +105,15 @@ impl Flusher {
         if !is_over && self.slots_untold() > u32::from(is_count_short) {
             return self.write_deaths();
         }
-        let in_the_way = self.in_the_way_of(run);
+        // With those that the device keeps.
+        let stretch = self.cheapest_stretch(run.saturating_add(tier.slots.kept()));
+        let in_the_way = self.written_in(stretch.clone());
         if in_the_way.is_empty() || is_over {
             tier.runs.end(true);
             return tier.flusher.tell_progress();
         }
+        // Else what moves out of the stretch could move to another slot of it.
+        tier.slots.spare(stretch);
         for slot in in_the_way.into_iter().take(MOVED_PER_TURN) {
             self.tier().counters.segments_cleaned.add(1);
             if !self.clean(slot, Fate::Keep) {
@@ -117,37 +123,27 @@ impl Flusher {
         self.tier().flusher.wake();
     }
 
-    /// The segments in the stretch of `run` slots that is the cheapest to empty; of several the last, because what moves goes to the first
-    /// free slots.
-    fn in_the_way_of(&self, run: u32) -> Vec<u32> {
+    /// The stretch of `length` slots that is the cheapest to empty, of several the last; empty where
+    /// there is none.
+    fn cheapest_stretch(&self, length: u32) -> Range<u32> {
         let slots = &self.tier().slots;
-        let run = run as usize;
-        let mut best: Option<(u64, u32)> = None;
-        for device in 0..self.tier().devices.len() {
-            let costs: Vec<Option<u64>> = slots
+        let devices = 0..self.tier().devices.len();
+        let stretches = devices.filter_map(|device| {
+            let first = slots.of_device(device).start;
+            let costs: Vec<_> = slots
                 .of_device(device)
                 .map(|slot| self.cost_of(slot))
                 .collect();
-            let first = slots.of_device(device).start;
-            let (mut cost, mut length) = (0, 0);
-            for (number, one) in costs.iter().enumerate() {
-                let Some(one) = one else {
-                    (cost, length) = (0, 0);
-                    continue;
-                };
-                (cost, length) = (cost + one, length + 1);
-                if length > run {
-                    cost -= costs[number - run].unwrap_or_default();
-                }
-                if length >= run && best.is_none_or(|(least, _)| cost <= least) {
-                    best = Some((cost, first + (number + 1 - run) as u32));
-                }
-            }
-        }
-        let Some((_, first)) = best else {
-            return Vec::new();
-        };
-        let stretch = first..first + run as u32;
+            let (cost, place) = cheapest(&costs, length as usize)?;
+            Some((cost, first + place as u32))
+        });
+        let best = stretches.min_by_key(|&(cost, first)| (cost, Reverse(first)));
+        best.map_or(0..0, |(_, first)| first..first + length)
+    }
+
+    /// The segments in a stretch of slots.
+    fn written_in(&self, stretch: Range<u32>) -> Vec<u32> {
+        let slots = &self.tier().slots;
         let is_written = |slot: &u32| slots.slot(*slot).state() == SlotState::Written;
         stretch.filter(is_written).collect()
     }
@@ -164,5 +160,50 @@ impl Flusher {
             }
             _ => None,
         }
+    }
+}
+
+/// The cheapest `length` in a row, of several the last: what they cost together, and the place of
+/// the first. None of them may be without a cost.
+fn cheapest(costs: &[Option<u64>], length: usize) -> Option<(u64, usize)> {
+    let (mut cost, mut found) = (0, 0);
+    let mut best: Option<(u64, usize)> = None;
+    for (place, one) in costs.iter().enumerate() {
+        let Some(one) = one else {
+            (cost, found) = (0, 0);
+            continue;
+        };
+        (cost, found) = (cost + one, found + 1);
+        if found > length {
+            cost -= costs[place - length].unwrap_or_default();
+        }
+        if found >= length && best.is_none_or(|(least, _)| cost <= least) {
+            best = Some((cost, place + 1 - length));
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_the_cheapest_stretches_is_taken() {
+        let costs = [
+            None,
+            Some(1),
+            Some(2),
+            Some(1),
+            None,
+            Some(3),
+            Some(0),
+            Some(0),
+        ];
+        assert_eq!(cheapest(&costs, 1), Some((0, 7)));
+        assert_eq!(cheapest(&costs, 2), Some((0, 6)));
+        assert_eq!(cheapest(&costs, 3), Some((3, 5)));
+        assert_eq!(cheapest(&costs, 4), None);
+        assert_eq!(cheapest(&[], 1), None);
     }
 }

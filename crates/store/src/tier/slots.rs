@@ -120,11 +120,37 @@ impl Slot {
 
 struct Free {
     map: FreeMap,
+    /// How many are free, by device.
+    of_device: Box<[u32]>,
+    /// Slots that are taken last: somebody wants them in a row.
+    spared: Range<u32>,
     /// Tables taken out of their slots, and the epochs that must pass before they are freed.
     retired: Vec<(u64, Box<Table>)>,
     waiting: u32,
     /// The device that gets the next segment, if it has room.
     next_device: usize,
+}
+
+/// Slots that each of several devices keeps free, for when the others are gone: one to note in
+/// what is missing then, without which no slot comes free again; one to clean with afterwards; and
+/// one that may just be lent for deaths.
+const KEPT_PER_DEVICE: u32 = 3;
+
+/// What of the free slots somebody may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Those that no device keeps for itself, if so many of them are left.
+    Leaving(u32),
+    /// All of them.
+    All,
+}
+
+impl Free {
+    /// Free slots beside those that each device keeps.
+    fn beside(&self, kept: u32) -> u32 {
+        let of_device = self.of_device.iter();
+        of_device.map(|free| free.saturating_sub(kept)).sum()
+    }
 }
 
 /// All slots, numbered through the devices.
@@ -158,6 +184,10 @@ impl Slots {
         (0..end)
             .filter(|&slot| !is_first(slot))
             .for_each(|slot| map.give(slot));
+        let of_device = spans
+            .iter()
+            .map(|span| (span.len() as u32).saturating_sub(1));
+        let of_device = of_device.collect();
         Slots {
             slots,
             failed: spans.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -165,6 +195,8 @@ impl Slots {
             segment_bytes,
             free: Mutex::new(Free {
                 map,
+                of_device,
+                spared: 0..0,
                 retired: Vec::new(),
                 waiting: 0,
                 next_device: 0,
@@ -215,7 +247,7 @@ impl Slots {
         let is_first = !self.failed[device].swap(true, AcqRel);
         let mut free = self.free();
         for slot in self.of_device(device) {
-            if free.map.take_this(slot) {
+            if self.take_this(&mut free, slot) {
                 self.slot(slot).set_state(SlotState::Closed);
             }
         }
@@ -228,22 +260,52 @@ impl Slots {
         in_service.count()
     }
 
-    /// Slots free, and slots waiting to become so.
+    /// Slots free beside those that each device keeps, and slots waiting to become free.
     pub fn counts(&self) -> (u32, u32) {
         let free = self.free();
-        (free.map.free(), free.waiting)
+        (free.beside(self.kept()), free.waiting)
     }
 
-    /// Takes `run` slots in a row and makes them the place of a segment; `keep` free ones are left.
-    pub fn open(&self, run: u32, keep: u32, sequence: u64, table: Table) -> Option<u32> {
+    /// All slots that are free.
+    pub fn free_of_all(&self) -> u32 {
+        self.free().map.free()
+    }
+
+    /// Slots that each device keeps free. A single one has no other whose place it could have to take.
+    pub fn kept(&self) -> u32 {
+        match self.devices_in_service() {
+            0 | 1 => 0,
+            _ => KEPT_PER_DEVICE,
+        }
+    }
+
+    /// Whether `run` slots are free within reach, wherever they lie.
+    pub fn has_room(&self, run: u32, reach: Reach) -> bool {
+        self.has_room_among(&self.free(), run, reach)
+    }
+
+    fn has_room_among(&self, free: &Free, run: u32, reach: Reach) -> bool {
+        match reach {
+            Reach::Leaving(left) => free.beside(self.kept()) >= run.saturating_add(left),
+            Reach::All => free.map.free() >= run,
+        }
+    }
+
+    /// Takes `run` slots in a row and makes them the place of a segment.
+    pub fn open(&self, run: u32, reach: Reach, sequence: u64, table: Table) -> Option<u32> {
         let mut free = self.free();
-        if free.map.free() < run.checked_add(keep)? {
+        if !self.has_room_among(&free, run, reach) {
             return None;
         }
-        let head = if run == 1 {
-            self.take_in_turn(&mut free)
-        } else {
-            free.map.take_run(run)
+        let mut kept = self.kept();
+        if reach == Reach::All && free.beside(kept) < run {
+            // Of the device that has the most.
+            let most = free.of_device.iter().copied().max().unwrap_or(0);
+            kept = most.saturating_sub(run);
+        }
+        let head = match run {
+            1 => self.take_in_turn(&mut free, kept),
+            _ => self.take_run(&mut free, run, kept),
         }?;
         drop(free);
         self.fill(head, run, sequence, table);
@@ -251,31 +313,69 @@ impl Slots {
         Some(head)
     }
 
-    /// Whether [`Slots::open`] would find `run` slots in a row, and leave `keep`.
-    pub fn has_run(&self, run: u32, keep: u32) -> bool {
-        let free = self.free();
-        free.map.free() >= run.saturating_add(keep) && free.map.has_run(run)
+    /// Whether [`Slots::open`] would find `run` slots in a row, and leave `left`.
+    pub fn has_run(&self, run: u32, left: u32) -> bool {
+        let (free, kept) = (self.free(), self.kept());
+        let is_there = |device| {
+            free.of_device[device] >= run.saturating_add(kept)
+                && free.map.has_run_in(self.of_device(device), run)
+        };
+        self.has_room_among(&free, run, Reach::Leaving(left)) && (0..self.spans.len()).any(is_there)
+    }
+
+    /// From now on these are taken only where no others are free.
+    pub fn spare(&self, slots: Range<u32>) {
+        self.free().spared = slots;
+    }
+
+    fn take_this(&self, free: &mut Free, slot: u32) -> bool {
+        let is_taken = free.map.take_this(slot);
+        free.of_device[self.device_of(slot)] -= u32::from(is_taken);
+        is_taken
     }
 
     /// A free slot of the device whose turn it is, so that all devices are written at once; of the next one that has any
     /// otherwise.
-    fn take_in_turn(&self, free: &mut Free) -> Option<u32> {
+    fn take_in_turn(&self, free: &mut Free, kept: u32) -> Option<u32> {
         let devices = self.spans.len();
-        for step in 0..devices {
-            let device = (free.next_device + step) % devices;
-            if let Some(slot) = free.map.take_one_of(self.of_device(device)) {
-                free.next_device = (device + 1) % devices;
-                return Some(slot);
+        let spared = free.spared.clone();
+        for spared in [spared, 0..0] {
+            for step in 0..devices {
+                let device = (free.next_device + step) % devices;
+                if free.of_device[device] <= kept {
+                    continue;
+                }
+                let span = self.of_device(device);
+                let before = span.start..spared.start.clamp(span.start, span.end);
+                let behind = spared.end.clamp(span.start, span.end)..span.end;
+                let taken = free.map.take_one_of(before);
+                if let Some(slot) = taken.or_else(|| free.map.take_one_of(behind)) {
+                    free.of_device[device] -= 1;
+                    free.next_device = (device + 1) % devices;
+                    return Some(slot);
+                }
             }
         }
         None
+    }
+
+    /// Free slots in a row, of the last device that has them and keeps as many as it must.
+    fn take_run(&self, free: &mut Free, run: u32, kept: u32) -> Option<u32> {
+        (0..self.spans.len()).rev().find_map(|device| {
+            if free.of_device[device] < run.saturating_add(kept) {
+                return None;
+            }
+            let head = free.map.take_run_of(self.of_device(device), run)?;
+            free.of_device[device] -= run;
+            Some(head)
+        })
     }
 
     /// Gives a slot, or run, that was found on a device its table.
     pub fn adopt(&self, head: u32, run: u32, sequence: u64, table: Table) {
         let mut free = self.free();
         for slot in head..head + run {
-            free.map.take_this(slot);
+            self.take_this(&mut free, slot);
         }
         drop(free);
         self.fill(head, run, sequence, table);
@@ -349,7 +449,7 @@ impl Slots {
             return false;
         }
         for slot in head..head + run {
-            free.map.take_this(slot);
+            self.take_this(&mut free, slot);
             self.slot(slot).set_state(SlotState::Waiting);
         }
         free.waiting += run;
@@ -364,6 +464,7 @@ impl Slots {
             if self.is_in_service(slot) {
                 self.slot(slot).set_state(SlotState::Free);
                 free.map.give(slot);
+                free.of_device[self.device_of(slot)] += 1;
             } else {
                 self.slot(slot).set_state(SlotState::Closed);
             }
@@ -404,3 +505,6 @@ impl Drop for Slots {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

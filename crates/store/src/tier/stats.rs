@@ -8,7 +8,7 @@ use crate::store::Store;
 impl Tier {
     fn stats(&self) -> TierStats {
         let counters = &self.counters;
-        let (free, waiting) = self.slots.counts();
+        let (_, waiting) = self.slots.counts();
         let in_service = |(number, _): &(usize, &std::sync::Arc<dyn Device>)| {
             self.slots
                 .is_in_service(self.slots.of_device(*number).start)
@@ -17,7 +17,7 @@ impl Tier {
         let mut stats = TierStats {
             device_bytes: devices.map(|(_, device)| device.bytes()).sum(),
             segment_bytes: self.slots.segment_bytes(),
-            segments_free: u64::from(free),
+            segments_free: u64::from(self.slots.free_of_all()),
             segments_waiting: u64::from(waiting),
             items_written: counters.items_written.get(),
             bytes_from_memory: counters.bytes_from_memory.get(),

@@ -7,6 +7,9 @@ use crate::random::Random;
 use crate::scenario::Scenario;
 use std::time::Instant;
 
+/// One short life in so many lacks a device.
+const AWAY_ONCE_IN: u64 = 6;
+
 /// How thoroughly a seed is looked into.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
@@ -29,6 +32,8 @@ pub struct Covered {
     pub opened: u64,
     /// Opens that were refused because a device failed just then.
     pub refused: u64,
+    /// Lives without one of the devices.
+    pub without: u64,
 }
 
 impl Covered {
@@ -37,6 +42,7 @@ impl Covered {
         self.crashes += other.crashes;
         self.opened += other.opened;
         self.refused += other.refused;
+        self.without += other.without;
     }
 }
 
@@ -53,6 +59,11 @@ struct Explorer<'s> {
     covered: Covered,
     /// How the present life came about.
     path: Vec<String>,
+    /// No device has been lost so far. Of two that went on alone, one after the other, nobody could
+    /// tell which is right.
+    is_whole: bool,
+    /// The store has been open before the present crash: its devices know of one another.
+    was_open: bool,
 }
 
 impl Record {
@@ -99,6 +110,8 @@ pub fn explore(
         random: Random::new(scenario.seed ^ 0x5eed),
         covered: Covered::default(),
         path: Vec::new(),
+        is_whole: true,
+        was_open: false,
     };
     let outcome = explorer.run();
     covered.add(explorer.covered);
@@ -117,6 +130,7 @@ impl Explorer<'_> {
             self.path = vec![format!("generation {generation}")];
             let plan = self.long_plan(generation);
             let record = self.live(start, plan)?;
+            self.is_whole &= !record.model.has_lost();
             if plan.work != Work::Fill {
                 self.look_at_all_points(&record)?;
             }
@@ -141,6 +155,7 @@ impl Explorer<'_> {
 
     fn live(&mut self, start: Start, plan: Plan) -> Result<Record, Box<Finding>> {
         self.covered.opened += 1;
+        self.covered.without += u64::from(plan.away.is_some());
         self.path.push(format!("{plan:?}"));
         let random = Random::new(self.random.below(u64::MAX));
         let record = Record::live(self.scenario, start.clone(), plan, random);
@@ -178,6 +193,7 @@ impl Explorer<'_> {
                 continue;
             }
             self.covered.points += 1;
+            self.was_open = record.model.was_open_at(position);
             for &loss in contents.losses() {
                 if self.is_over() {
                     return Ok(());
@@ -195,7 +211,7 @@ impl Explorer<'_> {
     /// Opened, checked, changed, ended; then the same from its end and from some moment of it; then once more.
     fn go_on_from(&mut self, start: Start) -> Result<(), Box<Finding>> {
         self.covered.crashes += 1;
-        let plan = self.short_plan();
+        let plan = self.maybe_without_a_device();
         let child = self.live(start, plan)?;
         let points = [child.entries.len(), self.any_point(&child)];
         let depth = self.path.len();
@@ -239,6 +255,7 @@ impl Explorer<'_> {
                 self.any_end()
             },
             fault: has_fault.then(|| self.any_fault(4, 200)).flatten(),
+            away: None,
         }
         .made_safe(self.scenario)
     }
@@ -250,8 +267,24 @@ impl Explorer<'_> {
             sync_every: 10,
             end: self.any_end(),
             fault: self.any_fault(8, 20),
+            away: None,
         }
         .made_safe(self.scenario)
+    }
+
+    /// A short life, now and then without one of the devices, which is back in the next life.
+    fn maybe_without_a_device(&mut self) -> Plan {
+        let plan = self.short_plan();
+        let devices = self.scenario.devices as u64;
+        let may_go = devices > 1 && self.is_whole && self.was_open;
+        if !may_go || !self.random.once_in(AWAY_ONCE_IN) {
+            return plan;
+        }
+        Plan {
+            away: Some(self.random.below(devices) as usize),
+            fault: None,
+            ..plan
+        }
     }
 
     fn any_end(&mut self) -> End {
@@ -287,6 +320,7 @@ const CHECK: Plan = Plan {
     sync_every: 1,
     end: End::Kill,
     fault: None,
+    away: None,
 };
 
 impl Plan {

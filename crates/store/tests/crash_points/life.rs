@@ -55,6 +55,8 @@ pub struct Plan {
     pub sync_every: u64,
     pub end: End,
     pub fault: Option<Fault>,
+    /// A device that is not there for all of this life.
+    pub away: Option<usize>,
 }
 
 /// What a life begins with.
@@ -125,6 +127,7 @@ impl Record {
         }
         let images = start.contents.visible().into_iter().enumerate();
         let devices: Vec<Arc<RecordedDevice>> = images
+            .filter(|(number, _)| plan.away != Some(*number))
             .map(|(number, image)| {
                 Arc::new(RecordedDevice::new(number, image, Arc::clone(&recorder)))
             })
@@ -139,7 +142,7 @@ impl Record {
         let model = Model::new(start.keys, scenario.evict);
         let begun = Contents::new(start.contents.durable);
         let expected = check_devices(&shared, start.now).ok();
-        let store = match scenario.open(shared.clone(), epoch) {
+        let store = match scenario.open(shared.clone(), plan.away.is_some(), epoch) {
             Ok(store) => store,
             Err(error) if plan.fault.is_none() => return Err(format!("not opened: {error}")),
             Err(_) => {
@@ -156,6 +159,7 @@ impl Record {
         let found = store.tier_stats().map(|stats| stats.items_recovered);
         if let Some(report) = expected
             && plan.fault.is_none()
+            && plan.away.is_none()
             && found != Some(report.items)
         {
             let message = format!("{found:?} items were recovered, the checker says:\n{report}");
@@ -209,11 +213,17 @@ impl Life<'_> {
     }
 
     fn run(&mut self, plan: Plan) -> Result<(), String> {
+        if plan.away.is_some() {
+            self.model.note_lost(0);
+        }
         self.look_for_losses();
         let found = self.read_all();
         self.look_for_losses();
         if self.model.has_lost() {
             self.model.forgive_losses();
+        }
+        if plan.away.is_some() {
+            self.model.admit(&found);
         }
         let position = self.recorder.position();
         self.model.note_found(found, position, self.now)?;

@@ -95,6 +95,12 @@ fn more_deaths_at_once_than_a_segment_tells_of_are_kept() {
     look(some(700, 1, Durability::Writeback, 1, Sizes::Tiny), 17);
 }
 
+#[test]
+fn values_larger_than_a_segment_keep_what_they_promised() {
+    look(some(8, 2, Durability::Sync, 1, Sizes::Runs), 19);
+    look(some(600, 1, Durability::Writeback, 2, Sizes::Runs), 23);
+}
+
 /// For as long as `FARCACHE_CRASH_SECONDS` says, one seed after the other; tells of all that it has found at its end.
 #[test]
 #[ignore = "scripts/crash-points runs it"]

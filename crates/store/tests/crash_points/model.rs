@@ -163,6 +163,19 @@ impl Model {
         self.keys.iter_mut().for_each(|key| key.before.push(None));
     }
 
+    /// Whether all keys had been looked at by a moment.
+    pub fn was_open_at(&self, position: usize) -> bool {
+        self.opened.is_some_and(|opened| position >= opened)
+    }
+
+    /// What was found is possible. A device that is not there takes along what it told of: what had
+    /// been deleted or overwritten may be back.
+    pub fn admit(&mut self, found: &[State]) {
+        for (history, found) in self.keys.iter_mut().zip(found) {
+            history.before.push(found.clone());
+        }
+    }
+
     /// What each key may hold after a crash at a moment.
     pub fn possible_at(&self, position: usize) -> Vec<Vec<State>> {
         let keys = self.keys.iter();
@@ -171,7 +184,7 @@ impl Model {
     }
 
     fn possible_of(&self, history: &History, position: usize) -> Vec<State> {
-        if self.opened.is_none_or(|opened| position < opened) {
+        if !self.was_open_at(position) {
             return history.before.clone();
         }
         let past = || self.marks.iter().filter(|mark| mark.position <= position);

@@ -86,10 +86,11 @@ impl Scenario {
         }
     }
 
-    /// The store over these devices, opened when it is `epoch_unix` plus 2.
+    /// The store over these devices, opened when it is `epoch_unix` plus 2; others may be missing.
     pub fn open(
         &self,
         devices: Vec<Arc<dyn Device>>,
+        allow_missing: bool,
         epoch_unix: i64,
     ) -> std::io::Result<Arc<Store>> {
         let config = StoreConfig {
@@ -105,6 +106,7 @@ impl Scenario {
             segment_bytes: SEGMENT_BYTES as u32,
             read_buffer_bytes: 1 << 20,
             engine: EngineChoice::Threads,
+            allow_missing,
             epoch_unix,
             ..TierConfig::new(devices)
         };

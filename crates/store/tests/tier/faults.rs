@@ -2,7 +2,9 @@
 
 use crate::common::*;
 use farcache_store::*;
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 const KEYS: u32 = 400;
 const BYTES: usize = 4000;
@@ -299,4 +301,66 @@ fn no_flipped_bit_on_the_device_makes_a_wrong_answer() {
             );
         }
     }
+}
+
+/// A device on which the sync behind the next superblock fails, where it is told to.
+struct FailsToVouch {
+    inner: FaultyDevice,
+    is_due: AtomicBool,
+}
+
+impl Device for FailsToVouch {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.inner.block_bytes()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        if offset < u64::from(SEGMENT_BYTES) && self.is_due.load(SeqCst) {
+            self.inner.fail_syncs(true);
+        }
+        self.inner.write_at(buffer, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+}
+
+/// Then there is nobody to tell, and nothing to tell in, what it told of.
+#[test]
+fn nobody_waits_for_the_last_device_that_failed_while_its_superblock_was_written() {
+    let device = Arc::new(FailsToVouch {
+        inner: FaultyDevice::new(4 << 20),
+        is_due: AtomicBool::new(false),
+    });
+    let tier = TierConfig {
+        segment_bytes: SEGMENT_BYTES,
+        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
+    };
+    let store = Store::open(config(512 << 10), tier).unwrap();
+    let mut handle = store.handle();
+    (0..300).for_each(|number| set(&mut handle, number, 0, 3000));
+    assert!(store.sync_tier(PATIENCE));
+    for number in (0..300).step_by(3) {
+        let _ = handle.delete(&key(number), &DeleteOptions::default());
+        handle.quiescent();
+    }
+    handle.park();
+    device.is_due.store(true, SeqCst);
+    for _ in 0..2 {
+        assert!(store.sync_tier(PATIENCE), "{:?}", stats(&store));
+    }
+    assert_eq!(stats(&store).devices_failed, 1);
 }

@@ -119,6 +119,79 @@ fn one_of_two_devices_may_fail_and_then_the_other() {
     }
 }
 
+/// What had been copied to the device that fails is in memory only until it has been copied to the
+/// other one.
+#[test]
+fn what_is_acknowledged_while_a_device_fails_is_durable_on_the_other() {
+    for how in 0..3 {
+        let devices = [device(4 << 20), device(4 << 20)];
+        let store = open_sync(&[&devices[0], &devices[1]]);
+        let mut handle = store.handle();
+        store_four(&mut handle);
+        match how {
+            0 => devices[1].set_gone(true),
+            1 => devices[1].fail_syncs(true),
+            _ => (0..1000).for_each(|write| {
+                devices[1].fail_write(devices[1].writes() + write, Fault::Error);
+            }),
+        }
+        for number in 4..20 {
+            set(&mut handle, number, 0, BYTES);
+            assert_eq!(await_fate(&mut handle), Fate::Durable);
+        }
+        let left = FaultyDevice::with_contents(devices[0].contents_after_power_loss(|| false));
+        drop(handle);
+        drop(store);
+        let store = open_sync(&[&Arc::new(left)]);
+        let mut handle = store.handle();
+        for number in 4..20 {
+            let expected = Some(value(number, 0, BYTES));
+            assert_eq!(get(&mut handle, number), expected, "{how}: {number}");
+        }
+    }
+}
+
+/// The larger device has all free slots when it goes, if the other one keeps none.
+#[test]
+fn a_survivor_without_room_for_items_has_room_to_note_who_is_gone() {
+    const SLOTS: [u64; 2] = [40, 16];
+    const SEGMENTS: u32 = 30;
+    const ITEMS: u32 = 6;
+    let devices = SLOTS.map(|slots| device(slots * u64::from(SEGMENT_BYTES)));
+    let shared = devices.iter().map(|one| Arc::clone(one) as Arc<dyn Device>);
+    let tier = TierConfig {
+        segment_bytes: SEGMENT_BYTES,
+        durability: Durability::Sync,
+        ..TierConfig::new(shared.collect())
+    };
+    let config = StoreConfig {
+        evict: false,
+        ..config(1 << 20)
+    };
+    let store = Store::open(config, tier).unwrap();
+    let mut handle = store.handle();
+    for segment in 0..SEGMENTS {
+        let items = segment * ITEMS..(segment + 1) * ITEMS;
+        items.for_each(|number| set(&mut handle, number, 0, BYTES));
+        assert_eq!(await_fate(&mut handle), Fate::Durable);
+    }
+    let numbers = 0..SEGMENTS * ITEMS;
+    numbers
+        .step_by(2)
+        .for_each(|number| delete(&mut handle, number));
+    assert_eq!(await_fate(&mut handle), Fate::Durable);
+    devices[0].set_gone(true);
+    for number in 0..ITEMS {
+        set(&mut handle, number, 1, BYTES);
+        assert_eq!(
+            await_fate(&mut handle),
+            Fate::Durable,
+            "{:?}",
+            stats(&store)
+        );
+    }
+}
+
 #[test]
 fn marks_of_other_handles_are_told_as_well() {
     let device = device(4 << 20);

@@ -6,10 +6,12 @@
 //! then: the next segment's header would do as well, but there may be no slot for one.
 
 use super::Flusher;
+use super::retiring::Waiting;
 use crate::tier::assembler::Source;
 use crate::tier::deaths::DeathCounts;
 use crate::tier::format::Death;
 use crate::tier::superblocks::Failure;
+use std::io;
 
 /// Missing segments.
 pub(super) struct Gap {
@@ -91,15 +93,38 @@ impl Flusher {
         if self.gap.is_none() || !self.is_idle() {
             return;
         }
+        if !self.tier().is_in_service() {
+            return self.advance_durable();
+        }
         if self.owes_deaths_of_gap() {
             // No slot comes free before.
-            self.tier().open_for_deaths(&self.core, Source::Deaths);
+            if !self.tier().open_for_deaths(&self.core, Source::Gap) {
+                return self.give_up_if_hopeless();
+            }
             self.tier().seal_open();
             self.take_jobs();
         } else if self.is_behind() {
             self.sync_if_behind();
         } else {
             self.advance_durable();
+        }
+    }
+
+    /// Where no slot is free in which to tell what is missing, none ever will be, since they come
+    /// free only behind the gap. With `Sync`, whoever waits until a change is durable is told then
+    /// that it will not be. Otherwise nobody waits for a single change, and what lies on the devices
+    /// goes on being served.
+    fn give_up_if_hopeless(&mut self) {
+        let tier = self.tier();
+        let is_moving = self.gap.as_ref().is_some_and(|gap| gap.moving > 0);
+        let comes_free = |waiting: &Waiting| self.deaths_durable.cover(&waiting.deaths);
+        let is_hopeless = tier.is_sync() && !is_moving && tier.slots.free_of_all() == 0;
+        if !is_hopeless || self.waiting.iter().any(comes_free) {
+            return;
+        }
+        let error = io::Error::other("no segment is free to note what is missing in");
+        for device in tier.devices_in_service() {
+            self.fail_device(device, &error);
         }
     }
 
@@ -154,3 +179,6 @@ impl Flusher {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

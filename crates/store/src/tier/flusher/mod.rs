@@ -99,6 +99,8 @@ pub(super) struct Flusher {
     floor_told: u64,
     /// With `Durability::Sync`: what was stored and is not durable yet, by hash and place.
     pub(super) undurable: Vec<(u64, Location)>,
+    /// Copies of these may have been lost before they were durable.
+    pub(super) has_lost_copies: bool,
 }
 
 /// The thread; stops and is joined when dropped.
@@ -140,6 +142,7 @@ impl FlusherThread {
             unsynced_since: Instant::now(),
             floor_told: core.flush.floor(),
             undurable: Vec::new(),
+            has_lost_copies: false,
         };
         let thread = thread::Builder::new()
             .name("farcache-flush".into())
@@ -247,7 +250,7 @@ impl Flusher {
             _ => Source::Deaths,
         };
         let is_open = self.tier().open_for_deaths(&self.core, source);
-        if !is_open {
+        if !is_open && !self.tier().has_lent() {
             self.tier().set_short_of_death_slots(true);
         }
         is_open

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) struct Waiting {
     head: u32,
     run: u32,
-    deaths: DeathCounts,
+    pub(super) deaths: DeathCounts,
     epoch: u64,
 }
 

@@ -94,7 +94,7 @@ impl Flusher {
                 self.take_jobs();
             }
             let is_owed = self.owes_deaths_of_gap();
-            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Deaths) {
+            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Gap) {
                 return;
             }
         }
@@ -185,6 +185,7 @@ impl Flusher {
             self.tell(TierEventKind::OutOfService, device, error);
             self.failures = 0;
             self.drop_device(device);
+            self.has_lost_copies = true;
             self.tell_anew(device);
             self.disown_devices();
         }
@@ -209,7 +210,9 @@ impl Flusher {
         // First, so that its buffer counts no longer.
         self.note_past(job);
         let mut leaving = Leaving::new(Fate::Keep, self.tier().slots.segment_bytes());
-        self.move_live(slot, &buffer, &mut leaving);
+        if !self.move_live(slot, &buffer, &mut leaving) {
+            self.has_lost_copies = true;
+        }
         self.drop_unreadable(slot);
         for death in deaths {
             self.tier().deaths.carry(death);
