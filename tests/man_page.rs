@@ -1,6 +1,6 @@
 //! Makes a program's manual page from its options' own descriptions, and keeps the two together.
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,7 @@ fn render(name: &'static str, command: Command, sections: &str) -> String {
     // Whatever lists pages shows one line of each.
     let line = told.split(". ").next().unwrap_or(&told).to_owned();
     let line = Man::new(command.clone().about(line));
+    let synopsis = synopsis(name, command.clone());
     let man = Man::new(command)
         .title(name)
         .section("1")
@@ -40,10 +41,39 @@ fn render(name: &'static str, command: Command, sections: &str) -> String {
     let write = |page: &mut Vec<u8>| {
         man.render_title(page)?;
         line.render_name_section(page)?;
-        man.render_synopsis_section(page)?;
+        page.extend_from_slice(synopsis.as_bytes());
         man.render_description_section(page)?;
         man.render_options_section(page)
     };
     write(&mut page).expect("a vector takes everything");
     String::from_utf8(page).expect("text") + sections
+}
+
+/// The command line, with the options' values.
+fn synopsis(name: &str, mut command: Command) -> String {
+    // Adds help and version.
+    command.build();
+    let options = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
+    let options: Vec<_> = options
+        .map(|option| format!("[{}]", shown(option)))
+        .collect();
+    let name = name.replace('-', "\\-");
+    format!(".SH SYNOPSIS\n\\fB{name}\\fR {}\n", options.join(" "))
+}
+
+/// An option as one may give it: its short name, or else its long one, and its value.
+fn shown(option: &Arg) -> String {
+    let name = match (option.get_short(), option.get_long()) {
+        (Some(short), _) => format!("\\-{short}"),
+        (None, long) => format!("\\-\\-{}", long.unwrap_or_default().replace('-', "\\-")),
+    };
+    let values = option.get_value_names().unwrap_or_default();
+    let takes_values = option.get_action().takes_values();
+    let values = values.iter().filter(|_| takes_values);
+    let values: String = values
+        .map(|value| format!(" \\fI{}\\fR", value.replace('-', "\\-")))
+        .collect();
+    format!("\\fB{name}\\fR{values}")
 }

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <math.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -20,9 +21,48 @@ void fail(const char *format, ...) {
   exit(1);
 }
 
+/* The servers as they were given, for messages. */
+static const char *servers_given = "";
+
+static const char *advice(memcached_return_t outcome) {
+  switch (outcome) {
+  case MEMCACHED_NOTFOUND:
+  case MEMCACHED_MEMORY_ALLOCATION_FAILURE:
+  case MEMCACHED_SERVER_MEMORY_ALLOCATION_FAILURE: return "; the server's memory (-m) may be too small for all values";
+  case MEMCACHED_AUTH_FAILURE:
+  case MEMCACHED_AUTH_PROBLEM: return "; authentication required: this program cannot log in";
+  case MEMCACHED_CONNECTION_FAILURE:
+  case MEMCACHED_HOST_LOOKUP_FAILURE:
+  case MEMCACHED_ERRNO:
+  case MEMCACHED_SOME_ERRORS:
+  case MEMCACHED_SERVER_TEMPORARILY_DISABLED:
+  case MEMCACHED_SERVER_MARKED_DEAD: return "; is a server running there? (--servers=HOST:PORT)";
+  default: return "";
+  }
+}
+
 void check(memcached_st *memc, memcached_return_t outcome, const char *what) {
-  if (memcached_failed(outcome))
-    fail("%s: %s (%s)", what, memcached_strerror(memc, outcome), memcached_last_error_message(memc));
+  if (!memcached_failed(outcome))
+    return;
+  const char *name = memcached_strerror(memc, outcome), *more = memcached_last_error_message(memc);
+  if (more && *more && outcome == memcached_last_error(memc))
+    fail("%s: %s: %s%s", servers_given, what, more, advice(outcome));
+  fail("%s: %s: %s%s", servers_given, what, name, advice(outcome));
+}
+
+void check_stored(memcached_st *memc, memcached_return_t outcome, size_t bytes) {
+  if (outcome == MEMCACHED_E2BIG) {
+    /* Keys and headers count too. */
+    size_t megabytes = (bytes >> 20) + 1;
+    fail("%s: values of %zu bytes need a server with a larger limit: farcached -I %zum -m %zu", servers_given, bytes, megabytes,
+         megabytes * 16 < 1024 ? 1024 : megabytes * 16);
+  }
+  check(memc, outcome, "storing");
+}
+
+void refuse_words(int count, char **words) {
+  if (optind < count)
+    fail("'%s' is not an option; --help lists them", words[optind]);
 }
 
 uint64_t now_ns(void) {
@@ -73,6 +113,7 @@ uint64_t parse_count(const char *text, const char *option) {
 }
 
 memcached_st *connect_to(const char *servers, bool binary) {
+  servers_given = servers;
   memcached_st *memc = memcached_create(NULL);
   memcached_server_st *list = memcached_servers_parse(servers);
   if (!memc || !list)

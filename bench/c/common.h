@@ -10,8 +10,14 @@
 /* Ends the program with a message. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Ends the program unless a call of libmemcached succeeded. */
+/* Ends the program unless a call of libmemcached succeeded, and says what to do about it. */
 void check(memcached_st *memc, memcached_return_t outcome, const char *what);
+
+/* The same of storing so large a value. */
+void check_stored(memcached_st *memc, memcached_return_t outcome, size_t bytes);
+
+/* Ends the program if words are left behind the options. */
+void refuse_words(int count, char **words);
 
 /* Nanoseconds since an arbitrary moment. */
 uint64_t now_ns(void);

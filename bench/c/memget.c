@@ -10,7 +10,7 @@
 static const char usage[] =
     "Usage: memget [OPTION...]\n"
     "Measures memcached_get in a closed loop: the next begins when the one before has ended.\n\n"
-    "  --servers=HOST:PORT,...   default 127.0.0.1:11211\n"
+    "  --servers=HOST:PORT,...   or --server; default 127.0.0.1:11211\n"
     "  --size=SIZE               of the values: 64 (default), 4K, 1M, ...\n"
     "  --iterations=COUNT        gets that are measured, after a tenth of that: 100000\n"
     "  --keys=COUNT              1000\n"
@@ -44,6 +44,7 @@ static options_st read_options(int count, char **words) {
     default: fputs(usage, stderr); exit(2);
     }
   }
+  refuse_words(count, words);
   return options;
 }
 
@@ -52,7 +53,7 @@ static void store(memcached_st *memc, const options_st *options) {
   for (size_t number = 0; number < options->keys; number++) {
     write_key(key, number);
     fill_value(value, options->size, number);
-    check(memc, memcached_set(memc, key, sizeof key, value, options->size, 0, 0), "storing");
+    check_stored(memc, memcached_set(memc, key, sizeof key, value, options->size, 0, 0), options->size);
   }
   free(value);
 }

@@ -10,7 +10,7 @@ static const char usage[] =
     "Usage: ohb_memlat_nb [OPTION...]\n"
     "Begins --reqthresh operations, waits until all of them have ended, and so on. Then measures, for the same amount of\n"
     "operations at a time, how much of their time the caller could compute.\n\n"
-    "  --servers=HOST:PORT,...   default 127.0.0.1:11211\n"
+    "  --servers=HOST:PORT,...   or --server; default 127.0.0.1:11211\n"
     "  --reqtype=TYPE            iset, iget (default), bset, bget, or set, get: the blocking calls, one at a time\n"
     "  --progresstype=wait|test  how the caller learns that an operation has ended: memcached_wait (default), or\n"
     "                            memcached_test again and again\n"
@@ -106,6 +106,7 @@ static options_st read_options(int count, char **words) {
     default: fputs(usage, stderr); exit(2);
     }
   }
+  refuse_words(count, words);
   return options;
 }
 
@@ -136,7 +137,7 @@ static void store_all(run_st *run) {
   for (size_t number = 0; number < run->keys.count; number++) {
     write_key(key, number);
     fill_value(value, run->size, number);
-    check(run->memc, memcached_set(run->memc, key, sizeof key, value, run->size, 0, 0), "storing");
+    check_stored(run->memc, memcached_set(run->memc, key, sizeof key, value, run->size, 0, 0), run->size);
   }
   free(value);
 }
@@ -175,7 +176,7 @@ static void do_blocking(run_st *run, size_t number) {
   write_key(key, number);
   if (!is_get(run->options->kind)) {
     fill_value(run->values, run->size, number);
-    check(run->memc, memcached_set(run->memc, key, sizeof key, run->values, run->size, 0, 0), "storing");
+    check_stored(run->memc, memcached_set(run->memc, key, sizeof key, run->values, run->size, 0, 0), run->size);
     return;
   }
   size_t length;

@@ -12,7 +12,7 @@ static const char usage[] =
     "Usage: ohb_nbio [OPTION...]\n"
     "Each client writes --total bytes in chunks, then reads them, first with memcached_set and memcached_get, then with\n"
     "memcached_iset and memcached_iget, several chunks at a time. The time of each client counts.\n\n"
-    "  --servers=HOST:PORT,...   default 127.0.0.1:11211\n"
+    "  --servers=HOST:PORT,...   or --server; default 127.0.0.1:11211\n"
     "  --clients=COUNT           threads, each with its own handle: 1\n"
     "  --total=SIZE              bytes that each client writes and reads: 1G\n"
     "  --chunk=SIZE              64M; at most 512M and what the servers take as a value\n"
@@ -64,6 +64,7 @@ static options_st read_options(int count, char **words) {
     default: fputs(usage, stderr); exit(2);
     }
   }
+  refuse_words(count, words);
   if (options.chunk == 0 || options.chunk > CHUNK_BYTES_MAX)
     fail("--chunk is from 1 to 512M");
   if (options.total < options.chunk)
@@ -93,7 +94,7 @@ static void write_blocking(client_st *client) {
     write_key(key, number);
     memcpy(value, &number, sizeof number);
     value[bytes - 1] = (char) ('a' + number % 26);
-    check(client->memc, memcached_set(client->memc, key, sizeof key, value, bytes, 0, 0), "writing");
+    check_stored(client->memc, memcached_set(client->memc, key, sizeof key, value, bytes, 0, 0), bytes);
   }
 }
 
@@ -113,7 +114,7 @@ static void read_blocking(client_st *client) {
 
 static void end_writing(client_st *client, size_t chunk) {
   memcached_request_st *request = client->requests[chunk % client->options->window];
-  check(client->memc, memcached_wait(client->memc, request), "writing");
+  check_stored(client->memc, memcached_wait(client->memc, request), client->options->chunk);
 }
 
 static void write_nonblocking(client_st *client) {
@@ -128,7 +129,7 @@ static void write_nonblocking(client_st *client) {
     memcpy(value, &number, sizeof number);
     value[bytes - 1] = (char) ('a' + number % 26);
     memcached_request_st *request = client->requests[chunk % window];
-    check(client->memc, memcached_iset(client->memc, key, sizeof key, request, 0, 0), "writing");
+    check_stored(client->memc, memcached_iset(client->memc, key, sizeof key, request, 0, 0), client->options->chunk);
   }
   for (size_t chunk = count > window ? count - window : 0; chunk < count; chunk++)
     end_writing(client, chunk);

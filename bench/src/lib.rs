@@ -5,6 +5,7 @@
 //! drive any memcached.
 
 pub mod busy_loops;
+pub mod closed_pipe;
 pub mod compare;
 pub mod conformance;
 pub mod control;

@@ -118,6 +118,62 @@ def test_the_programs_are_there(installed):
         assert set(C_TOOLS) <= set(programs(installed))
 
 
+def complaint_of(installed, command, status=1):
+    """What a program says that cannot do what it is asked to."""
+    environment = dict(os.environ, UCX_LOG_LEVEL="error", LD_LIBRARY_PATH=f"{installed}{PREFIX}/lib/farcache")
+    command = [f"{installed}{PREFIX}/bin/{command[0]}", *command[1:]]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert result.returncode == status, result.stdout + result.stderr
+    return result.stderr
+
+
+LOADS = (("farcache-load",), ("ohb_memlat", "--sizes=64"), ("ohb_memthr", "--sizes=64"))
+
+
+@pytest.mark.parametrize("option", ["--server", "--servers"])
+def test_who_finds_no_server_hears_where_he_looked(installed, option):
+    nowhere = f"127.0.0.1:{servers.free_port()}"
+    tools = [(tool,) for tool in C_TOOLS if tool in programs(installed)]
+    for command in (*LOADS, *tools):
+        said = complaint_of(installed, [*command, option, nowhere])
+        assert nowhere in said and "is a server running there?" in said, f"{command}: {said}"
+
+
+def test_words_that_are_no_options_are_refused(installed):
+    for tool in C_TOOLS:
+        if tool in programs(installed):
+            assert "'stray' is not an option" in complaint_of(installed, [tool, "stray"])
+    assert "stray" in complaint_of(installed, ["ohb_memlat", "stray"], status=2)
+
+
+def test_too_large_values_are_told_what_they_need(installed, server):
+    command = ["--servers", f"{server.host}:{server.port}"]
+    assert "farcached -I" in complaint_of(installed, ["ohb_memlat", "--sizes=2M", *command])
+    if "ohb_nbio" in programs(installed):
+        said = complaint_of(installed, ["ohb_nbio", "--total=4M", "--chunk=2M", *command])
+        assert "farcached -I 3m" in said and "SUCCESS" not in said, said
+
+
+def test_who_must_log_in_hears_so(installed, tmp_path):
+    (tmp_path / "users").write_text("anna:secret\n")
+    running = servers.Server(
+        tmp_path, path=f"{installed}{PREFIX}/bin/farcached", options=["-Y", str(tmp_path / "users"), "--fabric", "off"]
+    )
+    command = [f"{installed}{PREFIX}/bin/farcache-load", "--server", running.address, "--requests=1", "--keys=1"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "authentication required" in result.stdout + result.stderr
+    assert running.stop() == 0
+
+
+def test_a_reader_that_has_gone_is_no_panic(installed, server):
+    read, write = os.pipe()
+    os.close(read)
+    command = [f"{installed}{PREFIX}/bin/farcache-load", "--server", f"{server.host}:{server.port}", "--requests=1", "--keys=1"]
+    result = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(write)
+    assert "panicked" not in result.stderr and result.returncode != 101, result.stderr
+
+
 def test_every_page_can_be_read(installed):
     pages = list(pathlib.Path(f"{installed}{PREFIX}/share/man").glob("man*/*"))
     assert "farcache.3" in [page.name for page in pages]
@@ -139,7 +195,7 @@ def test_every_program_has_a_page_with_all_its_options(installed):
 
 def test_the_service_names_the_prefix(installed):
     text = pathlib.Path(f"{installed}{PREFIX}/lib/systemd/system/farcached.service").read_text()
-    assert f"ExecStart={PREFIX}/bin/farcached" in text and "@" not in text
+    assert f"ExecStart={PREFIX}/bin/farcached" in text and not re.search("@[A-Z]+@", text)
 
 
 def test_uninstall_leaves_nothing(built, tmp_path):

@@ -159,6 +159,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     let options = Options::parse();
     match run(&options) {
         Ok(met) if met || !options.strict => ExitCode::SUCCESS,

@@ -77,6 +77,7 @@ fn victim(arguments: &[String]) -> Outcome {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, rest)) if first == VICTIM_ARGUMENT => victim(rest).map(|()| true),

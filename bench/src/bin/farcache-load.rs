@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use farcache_bench::load::keys::KEY_BYTES_MIN;
+use farcache_bench::load::measurement::advice;
 use farcache_bench::load::protocol::Protocol;
 use farcache_bench::load::run_limits::RunLimits;
 use farcache_bench::load::runner::{Pace, Plan};
@@ -27,7 +28,7 @@ enum Mode {
 #[command(version)]
 struct Options {
     /// Address (host:port) or path of a unix socket.
-    #[arg(long, default_value = "127.0.0.1:11211")]
+    #[arg(long, alias = "servers", default_value = "127.0.0.1:11211")]
     server: Target,
     /// Pacing of the requests.
     #[arg(long, value_enum, default_value = "closed")]
@@ -178,8 +179,9 @@ fn run(options: Options) -> Result<(), Box<dyn std::error::Error>> {
         let stored = plan.preload()?;
         if let Some(error) = stored.first_error {
             eprintln!(
-                "preload: {} errors, the first: {error}",
-                stored.counts.errors
+                "farcache-load: {} stores failed, the first with: {error}{}",
+                stored.counts.errors,
+                advice(&error)
             );
         }
     }
@@ -192,6 +194,7 @@ fn run(options: Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     match run(Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

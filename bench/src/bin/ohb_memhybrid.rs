@@ -257,6 +257,7 @@ fn mebibytes(text: &str) -> Result<usize, String> {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     match run_all(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

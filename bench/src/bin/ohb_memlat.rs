@@ -44,7 +44,7 @@ impl Choice {
 #[command(version)]
 struct Options {
     /// Servers: host:port, several with commas between.
-    #[arg(long, default_value = "127.0.0.1:11211")]
+    #[arg(long, alias = "server", default_value = "127.0.0.1:11211")]
     servers: String,
     /// What carries the operations.
     #[arg(long, value_enum, default_value = "auto")]
@@ -167,6 +167,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

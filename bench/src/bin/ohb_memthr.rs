@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[command(version)]
 struct Options {
     /// Servers: host:port, several with commas between.
-    #[arg(long, default_value = "127.0.0.1:11211")]
+    #[arg(long, alias = "server", default_value = "127.0.0.1:11211")]
     servers: String,
     /// What carries the operations.
     #[arg(long, value_enum, default_value = "auto")]
@@ -151,6 +151,7 @@ fn be_worker() -> io::Result<()> {
 }
 
 fn main() -> ExitCode {
+    farcache_bench::closed_pipe::end_quietly();
     let is_worker = std::env::args()
         .nth(1)
         .is_some_and(|first| first == WORKER_ARGUMENT);

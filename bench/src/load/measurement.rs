@@ -272,15 +272,37 @@ impl std::fmt::Display for Summary {
             self.client_busy * 100.0
         )?;
         match &self.first_error {
-            Some(error) => writeln!(formatter, "first error: {error}"),
+            Some(error) => writeln!(formatter, "first error: {error}{}", advice(error)),
             None => Ok(()),
         }
     }
 }
 
+/// What to do about an error that a server has answered with.
+pub fn advice(error: &str) -> &'static str {
+    let says = |text| error.contains(text);
+    if says("unauthenticated") || says("Auth failure") || says("0x20") {
+        return " (authentication required: the server was started with -S or -Y, and this program cannot log in)";
+    }
+    if says("object too large") || says("Too large") {
+        return " (start the server with a larger -I)";
+    }
+    ""
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_must_log_in_hears_so() {
+        let summary = Summary {
+            first_error: Some("CLIENT_ERROR unauthenticated".into()),
+            ..Summary::new(&Recorder::default(), 1.0, 0.0)
+        };
+        assert!(summary.to_string().contains("authentication required"));
+        assert_eq!(advice("ERROR"), "");
+    }
 
     #[test]
     fn a_summary_divides_by_what_was_asked_for() {

@@ -1,6 +1,7 @@
 //! Where the server is, and how to connect to it.
 
 use rustix::fd::OwnedFd;
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -22,13 +23,26 @@ impl Target {
     /// # Errors
     /// Those of the system.
     pub fn connect(&self) -> io::Result<OwnedFd> {
-        match self {
-            Target::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
+        let connected = match self {
+            Target::Tcp(address) => TcpStream::connect(address).and_then(|stream| {
                 stream.set_nodelay(true)?;
                 Ok(stream.into())
-            }
-            Target::Unix(path) => Ok(UnixStream::connect(path)?.into()),
+            }),
+            Target::Unix(path) => UnixStream::connect(path).map(OwnedFd::from),
+        };
+        connected.map_err(|error| {
+            let message =
+                format!("cannot connect to {self}: {error}; is a server running there? (--server)");
+            io::Error::new(error.kind(), message)
+        })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Tcp(address) => address.fmt(out),
+            Target::Unix(path) => path.display().fmt(out),
         }
     }
 }
@@ -61,5 +75,15 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], 11211));
         assert_eq!("127.0.0.1:11211".parse(), Ok(Target::Tcp(address)));
         assert!("127.0.0.1".parse::<Target>().is_err());
+    }
+
+    #[test]
+    fn who_cannot_connect_hears_where() {
+        let target = Target::Unix("/nowhere/socket".into());
+        let error = target.connect().expect_err("nobody listens").to_string();
+        assert!(
+            error.starts_with("cannot connect to /nowhere/socket: "),
+            "{error}"
+        );
     }
 }

@@ -10,6 +10,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Status of the binary protocol for a client that has to log in first. Source: memcached `protocol_binary.h`.
+const AUTHENTICATION_REQUIRED: u16 = 0x20;
+
 /// How long connecting or an operation may take: longer than anything that is measured, also on a
 /// machine that is busy with other things.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -107,7 +110,14 @@ impl ClientSession {
         if servers == 0 {
             return Err(io::Error::other("no servers"));
         }
-        (0..servers).try_for_each(|server| self.client.noop(server).map_err(io::Error::other))
+        (0..servers).try_for_each(|server| {
+            let answered = self.client.noop(server);
+            answered.map_err(|error| {
+                let (server, advice) = (&self.client.servers()[server], advice(&error));
+                let (host, port) = (server.host(), server.port());
+                io::Error::other(format!("{host}:{port}: {error}{advice}"))
+            })
+        })
     }
 
     /// What carries the operations, for people: sockets, or the fabric with its networks.
@@ -169,11 +179,23 @@ impl ClientSession {
             match value {
                 Ok(Some(item)) => see(item.value),
                 Ok(None) => return Err(absent()),
-                Err(error) => return Err(io::Error::other(error.clone())),
+                Err(error) => return Err(failed(error.clone())),
             }
         }
         self.many.push(values);
         Ok(())
+    }
+}
+
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::Connect(_) => "; is a server running there? (--servers)",
+        Error::TooLarge => "; start it with a larger -I, such as farcached -I 64m -m 1024",
+        Error::OutOfMemory => "; the server's memory (-m) may be too small for all values",
+        Error::Server { status, .. } if *status == AUTHENTICATION_REQUIRED => {
+            "; authentication required: this program cannot log in"
+        }
+        _ => "",
     }
 }
 
@@ -182,10 +204,12 @@ fn absent() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, message)
 }
 
+/// An operation's failure, and what to do about it.
 fn failed(error: Error) -> io::Error {
-    match error {
-        Error::NotFound => absent(),
-        error => io::Error::other(error),
+    match (advice(&error), error) {
+        (_, Error::NotFound) => absent(),
+        ("", error) => io::Error::other(error),
+        (advice, error) => io::Error::other(format!("{error}{advice}")),
     }
 }
 
@@ -200,13 +224,13 @@ impl Session for ClientSession {
                 Ok(())
             }
             Ok(None) => Err(absent()),
-            Err(error) => Err(io::Error::other(error)),
+            Err(error) => Err(failed(error)),
         }
     }
 
     fn set(&mut self, key: &[u8], value: &StoredValue<'_>) -> io::Result<()> {
         let stored = self.client.set(key, self.lend(value), 0);
-        stored.map(drop).map_err(io::Error::other)
+        stored.map(drop).map_err(failed)
     }
 
     fn begin_get(&mut self, key: &[u8]) -> io::Result<()> {

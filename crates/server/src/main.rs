@@ -4,6 +4,7 @@
 use clap::Parser;
 use farcache_server::options::{Options, status_of};
 use farcache_server::{check, start};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What `-i` prints.
@@ -15,7 +16,8 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     if options.license {
-        print!("{LICENCE}");
+        // Whoever stops reading has read enough.
+        let _ = std::io::stdout().write_all(LICENCE.as_bytes());
         return ExitCode::SUCCESS;
     }
     if !options.check_ssd.is_empty() {
