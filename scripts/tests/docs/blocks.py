@@ -10,7 +10,7 @@ A comment in front of a block, which readers do not see, says what is special ab
     <!-- docs: server COMMAND -->   no block: a server that is started, in place of the one before
 
 Everything else is run as it stands: shell commands (a block without a language, or sh), Python, and what `$ ` begins in a console
-block, whose other lines are what the command before them prints. A toml block is what a Cargo.toml holds.
+block, whose other lines are what the command before them prints. A toml block is what a Cargo.toml holds; text is for reading.
 """
 
 import re
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 MARK = re.compile(r"^<!-- docs: (\w+):? ?(.*?) ?-->$")
 FENCE = re.compile(r"^```(\w*)$")
-KINDS = {"": "sh", "sh": "sh", "python": "python", "c": "c", "rust": "rust", "toml": "toml", "console": "console"}
+KINDS = {"": "sh", **{kind: kind for kind in ("sh", "python", "c", "rust", "toml", "console", "text")}}
 
 
 @dataclass

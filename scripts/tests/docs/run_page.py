@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the blocks of one page: run_page.py PAGE FOLDER, inside of namespaces of its own (unshare --net --mount).
 
-The network has nothing but its loopback device, so that the ports which pages name are free. What is installed below /usr/local
-and written into /etc is gone at the end. FOLDER/results.json has how each block ended.
+The network has nothing but its loopback device, so that the ports which pages name are free. What is put below /usr/local, into
+/etc and into /dev/shm is gone at the end. FOLDER/results.json has how each block ended.
 """
 
 import json
@@ -35,10 +35,15 @@ def prepare(folder):
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, "/usr/local"], check=True)
     subprocess.run(["cp", "-a", "/etc", folder / "etc"], check=True)
     subprocess.run(["mount", "--bind", folder / "etc", "/etc"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)
     home = os.environ["HOME"]
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")).resolve()
     for name in ("make", "cargo"):
         shim(folder / "bin" / name, f'cd {REPOSITORY} && exec {shutil.which(name)} "$@"')
+    (folder / "scratch/scripts").mkdir()
+    for script in (REPOSITORY / "scripts").iterdir():
+        if script.is_file():
+            shim(folder / "scratch/scripts" / script.name, f'cd {REPOSITORY} && exec scripts/{script.name} "$@"')
     shim(folder / "bin/sudo", 'exec "$@"')
     # Root must name a user; what is installed goes before what is built.
     installed = f"[ ! -x /usr/local/bin/farcached ] || exec /usr/local/bin/farcached --user=root \"$@\"\n"
@@ -52,7 +57,7 @@ def prepare(folder):
         "CARGO_NET_OFFLINE": "true",
         # What is built for the tests anyway.
         "CARGO_OPTIONS": "",
-        "PATH": f"{folder}/bin:{os.environ['PATH']}:/sbin:/usr/sbin:{target}/debug:{REPOSITORY}/scripts",
+        "PATH": f"{folder}/bin:{PYTHON.parent}:{os.environ['PATH']}:/sbin:/usr/sbin:{target}/debug:{REPOSITORY}/scripts",
     }
 
 
@@ -138,6 +143,9 @@ class Page:
         shutil.copy(REPOSITORY / "Cargo.lock", crate)
         ended = self.call(["cargo", "metadata", "--quiet", "--format-version=1", f"--manifest-path={crate}/Cargo.toml"])
         return None if ended.returncode == 0 else ended.stdout
+
+    def run_text(self, block):
+        return None
 
     def run_c(self, block):
         return "a program in C needs <!-- docs: file NAME --> or <!-- docs: example PATH -->"

@@ -16,8 +16,17 @@ sys.path.append(str(HERE))
 
 import blocks  # noqa: E402 (found beside this file)
 
-PAGES = ["README.md", "bindings/python/README.md", "docs/c-api.md", "docs/client.md"]
-# Pages that hold the journal of what was done once, to be read and not to be run again.
+PAGES = [
+    "ARCHITECTURE.md",
+    "README.md",
+    "bindings/python/README.md",
+    "docs/c-api.md",
+    "docs/client.md",
+    "docs/layers.md",
+    "docs/libmemcached.md",
+    "docs/security.md",
+]
+# What was done once, to be read and not to be run again; and what is not ours.
 RECORDS = ("docs/journal/", "fuzz/", "target/", ".cache/", ".git/")
 UNSHARE = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
 
