@@ -4,6 +4,7 @@ A comment in front of a block, which readers do not see, says what is special ab
 
     <!-- docs: skipped: WHY -->     it cannot run in a test
     <!-- docs: dry -->              its make commands are only looked up (make -n)
+    <!-- docs: starts -->           it is a server that is started, in place of the one before
     <!-- docs: file NAME -->        it is the text of a file that later blocks use
     <!-- docs: example PATH -->     it is a part of this file of the repository
     <!-- docs: run COMMAND -->      no block: a command for the test alone
@@ -54,7 +55,7 @@ def read(page):
             inside = number, KINDS[fence[1]], []
         elif marked and marked[1] in ("run", "server"):
             blocks.append(Block(number, "sh", marked[2] + "\n", marked[1]))
-        elif marked and marked[1] in ("skipped", "dry", "file", "example"):
+        elif marked and marked[1] in ("skipped", "dry", "starts", "file", "example"):
             mark, about = marked[1], marked[2]
         elif line.startswith("<!-- docs:"):
             raise ValueError(f"line {number}: nobody knows what this means: {line}")

@@ -83,7 +83,7 @@ class Page:
         if block.mark == "example":
             text = (REPOSITORY / block.about).read_text()
             return None if block.text in text else f"this is no part of {block.about}"
-        if block.mark == "server":
+        if block.mark in ("server", "starts"):
             return self.start(block.text)
         return getattr(self, f"run_{block.kind}")(block)
 
