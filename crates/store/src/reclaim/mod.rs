@@ -188,11 +188,12 @@ impl Core {
     pub fn make_room(&self, run: u32) -> Room {
         let mut state = self.reclaimer.state();
         let wanted = run + RECLAIMER_SEGMENTS;
-        let is_freed = self.free(&mut state, wanted) || {
+        let mut is_freed = self.free(&mut state, wanted);
+        if !is_freed && run > 1 {
             // A large item that went round lies in an open run.
             state.seal_all(&self.arena);
-            run > 1 && self.free(&mut state, wanted)
-        };
+            is_freed = self.free(&mut state, wanted);
+        }
         if !is_freed {
             return Room::None;
         }
