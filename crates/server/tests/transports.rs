@@ -261,7 +261,7 @@ fn with_tls_there_is_no_fabric_unless_it_is_allowed() {
         let mut encrypted = connect_tls(&server, &certificate).expect("trusted");
         let answer = encrypted.ask("fabric 1 ucx").expect("an answer");
         // Where there is no UCX, there is no fabric in any case.
-        let has_fabric = server.log().contains("clients may come over the fabric");
+        let has_fabric = server.log().contains("fabric=\"UCX");
         assert_eq!(
             answer.starts_with("FABRIC "),
             is_allowed && has_fabric,
