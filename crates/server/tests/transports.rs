@@ -248,6 +248,23 @@ fn a_client_without_a_certificate_is_refused_where_one_is_required() {
     }
 }
 
+#[test]
+fn failures_of_tls_are_told_with_their_peers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    write_certificate(directory.path());
+    let tls = ["-Z", "-o", &tls_options(directory.path(), "")];
+    let server = Server::start_quiet(&[&tls[..], &["--fabric", "off"]].concat());
+    let mut plain = server.connect();
+    plain.send(b"version without TLS\r\n");
+    let peer = plain.stream.get_ref().local_addr().expect("an address");
+    wait_for("the failure", || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("TLS failed"))?;
+        assert!(line.contains(&format!("peer=tcp:{peer}")), "{line}");
+        Some(())
+    });
+}
+
 /// What the fabric carries is not encrypted: where there is TLS, it is for those only whom the
 /// operator lets.
 #[test]
