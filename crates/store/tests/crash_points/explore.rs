@@ -19,6 +19,8 @@ pub struct Effort {
     pub stride: usize,
     /// No further moment is looked at after this.
     pub deadline: Option<Instant>,
+    /// Some lives lack a device.
+    pub has_absences: bool,
 }
 
 /// What was covered.
@@ -212,6 +214,7 @@ impl Explorer<'_> {
     fn go_on_from(&mut self, start: Start) -> Result<(), Box<Finding>> {
         self.covered.crashes += 1;
         let plan = self.maybe_without_a_device();
+        let was_whole = plan.away.is_none();
         let child = self.live(start, plan)?;
         let points = [child.entries.len(), self.any_point(&child)];
         let depth = self.path.len();
@@ -219,7 +222,9 @@ impl Explorer<'_> {
             let (start, loss) = child.start_at(position, &mut self.random);
             self.covered.crashes += 1;
             self.note_crash(&child, position, loss);
-            let plan = self.short_plan();
+            let mut plan = self.short_plan();
+            // Devices that have all fallen behind, one after the other, are used only anew.
+            plan.fault = plan.fault.filter(|_| was_whole);
             let grandchild = self.live(start, plan)?;
             let end = grandchild.entries.len();
             let (start, loss) = grandchild.start_at(end, &mut self.random);
@@ -276,7 +281,7 @@ impl Explorer<'_> {
     fn maybe_without_a_device(&mut self) -> Plan {
         let plan = self.short_plan();
         let devices = self.scenario.devices as u64;
-        let may_go = devices > 1 && self.is_whole && self.was_open;
+        let may_go = devices > 1 && self.is_whole && self.was_open && self.effort.has_absences;
         if !may_go || !self.random.once_in(AWAY_ONCE_IN) {
             return plan;
         }

@@ -52,6 +52,7 @@ fn look(scenarios: impl Iterator<Item = Scenario>, stride: usize) {
             generations: 2,
             stride,
             deadline: None,
+            has_absences: false,
         };
         if let Err(finding) = explore(&scenario, effort, &mut covered) {
             panic!("{}", tell(&finding, scenario.seed));
@@ -126,6 +127,7 @@ fn every_point() {
             generations: 4,
             stride: 1,
             deadline: Some(deadline),
+            has_absences: number_of("FARCACHE_CRASH_ABSENCES") != Some(0),
         };
         if let Err(finding) = explore(&scenario, effort, &mut covered) {
             println!("{}\n", tell(&finding, seed));

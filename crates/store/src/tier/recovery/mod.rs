@@ -143,7 +143,7 @@ impl Recovery<'_> {
     fn release_some(&self) {
         let slots = &self.tier.slots;
         for slot in (0..slots.count()).rev() {
-            if slots.counts().0 >= CLEANER_SLOTS {
+            if slots.free_of_all() >= CLEANER_SLOTS {
                 return;
             }
             if self.is_useless(slot) {
