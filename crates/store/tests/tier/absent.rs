@@ -257,3 +257,48 @@ fn what_clients_were_told_is_durable_is_back_after_all_devices_dropped_out() {
     let mut handle = open_sync().handle();
     assert!((0..KEYS).all(|number| get(&mut handle, number).is_some()));
 }
+
+/// Damages the newest segment of a device.
+fn damage_newest(contents: &mut [u8]) {
+    let segment_bytes = SEGMENT_BYTES as usize;
+    let number = |slot: &usize| {
+        let header = &contents[slot * segment_bytes..];
+        let is_one = header.starts_with(b"FARCSEG");
+        is_one.then(|| u64::from_le_bytes(header[32..40].try_into().unwrap()))
+    };
+    let newest = (1..contents.len() / segment_bytes).max_by_key(number);
+    contents[newest.unwrap() * segment_bytes + 2000] ^= 1;
+}
+
+/// The newest segment alone says that nothing is missing which matters, and is erased.
+#[test]
+fn a_start_without_a_device_keeps_what_it_finds_for_the_next() {
+    let devices = [device(4 << 20), device(4 << 20)];
+    let shared = devices.iter().map(|one| Arc::clone(one) as Arc<dyn Device>);
+    let tier = TierConfig {
+        durability: Durability::Sync,
+        ..tier_over(shared.collect())
+    };
+    let store = Store::open(config(4 << 20), tier).unwrap();
+    let mut handle = store.handle();
+    // Several segments between two syncs, then one.
+    for numbers in [0..90, 90..91] {
+        numbers.for_each(|number| set(&mut handle, number, 0, BYTES));
+        let mark = handle.durable_mark();
+        handle.park();
+        eventually("it becomes durable", || handle.is_durable(mark));
+    }
+    for left in devices {
+        let mut contents = left.contents();
+        damage_newest(&mut contents);
+        let left = Arc::new(FaultyDevice::with_contents(contents));
+        let found = |store: &Arc<Store>| {
+            let mut handle = store.handle();
+            let is_found = |number: &u32| get(&mut handle, *number).is_some();
+            (0..91).filter(is_found).collect::<Vec<_>>()
+        };
+        let first = found(&open(&plan(&[&left], &[], true).unwrap()));
+        assert!(!first.is_empty());
+        assert_eq!(found(&open(&plan(&[&left], &[], false).unwrap())), first);
+    }
+}

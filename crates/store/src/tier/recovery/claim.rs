@@ -69,11 +69,12 @@ pub(super) fn make_found_durable(tier: &Tier, plan: &TierPlan) -> io::Result<()>
     Ok(())
 }
 
-/// Brings the superblocks up to date. Where nothing has changed since the last start, that is nothing.
+/// Brings the superblocks up to date. Where nothing has changed since the last start, that is
+/// nothing, unless it is due anyway.
 ///
 /// Devices that are new get ready first, which changes nothing for the others. Then the first superblock with the new table of members that
 /// is written whole makes the change, for all of them.
-pub(super) fn claim(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
+pub(super) fn claim(tier: &Tier, plan: &TierPlan, is_due_anyway: bool) -> io::Result<()> {
     let seats = || plan.seats.iter().enumerate();
     for (number, seat) in seats() {
         if let Seat::New { is_wiped } = seat {
@@ -86,7 +87,7 @@ pub(super) fn claim(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
     }
     let is_due = |(_, seat): &(usize, &Seat)| {
         let is_current = matches!(seat, Seat::Member { is_current, .. } if *is_current);
-        plan.is_changed() || !is_current
+        plan.is_changed() || !is_current || is_due_anyway
     };
     let is_new = |seat: &Seat| matches!(seat, Seat::New { .. });
     let members = seats().filter(|(_, seat)| !is_new(seat)).filter(is_due);

@@ -37,7 +37,7 @@ pub(crate) fn recover(core: &Core, plan: &TierPlan) -> io::Result<(Physical, u64
     recovery.restore_items()?;
     claim::make_found_durable(tier, plan)?;
     claim::erase_behind_old_end(tier, plan)?;
-    claim::claim(tier, plan)?;
+    claim::claim(tier, plan, recovery.raises_watermark())?;
     recovery.erase_dropped()?;
     let outcome = recovery.finish();
     let microseconds = started.elapsed().as_micros() as u64;
@@ -96,6 +96,15 @@ impl Recovery<'_> {
             held: Vec::new(),
             scan,
         })
+    }
+
+    /// Segments that are dropped may be all that tells how far nothing is missing that matters. Where
+    /// something is missing up to there, a later start would cut the log at that, so the superblocks
+    /// must say it before the segments are erased. True if they have to be written for that.
+    fn raises_watermark(&self) -> bool {
+        let superblocks = &self.tier.superblocks;
+        superblocks.note(&self.tier.devices_in_service(), 0, self.watermark);
+        self.is_dropped.contains(&true)
     }
 
     /// Numbers go on where they ended.
