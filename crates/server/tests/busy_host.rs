@@ -10,6 +10,9 @@ use support::Server;
 /// Requests, one after the other.
 const REQUESTS: u64 = 300;
 
+/// How often they are made.
+const ROUNDS: u32 = 8;
+
 /// A process that never sleeps.
 struct BusyLoop(Child);
 
@@ -38,11 +41,21 @@ fn threads_of(process: &Child) -> Vec<i32> {
         .collect()
 }
 
-fn pin(process: &Child, cpu: usize) {
-    let mut set = CpuSet::new();
-    set.set(cpu);
+/// The first processor that may be used, and the others.
+fn processors() -> (CpuSet, CpuSet) {
+    let mut others = sched_getaffinity(None).expect("processors");
+    let first = (0..CpuSet::MAX_CPU).find(|&cpu| others.is_set(cpu));
+    let mut own = CpuSet::new();
+    own.set(first.expect("a processor"));
+    if others.count() > 1 {
+        others.unset(first.expect("a processor"));
+    }
+    (own, others)
+}
+
+fn pin(process: &Child, processors: &CpuSet) {
     for thread in threads_of(process) {
-        sched_setaffinity(Pid::from_raw(thread), &set).expect("a processor that may be used");
+        sched_setaffinity(Pid::from_raw(thread), processors).expect("a processor that may be used");
     }
 }
 
@@ -65,20 +78,24 @@ fn involuntary_switches(process: &Child) -> u64 {
 #[test]
 fn a_worker_beside_a_busy_loop_does_not_lose_its_processor_with_every_request() {
     let server = Server::start_at(&["-l", "127.0.0.1", "-p", "-1", "-t", "1"], &[]);
-    let allowed = sched_getaffinity(None).expect("processors");
-    let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu));
-    let cpu = cpu.expect("a processor");
+    let (own, others) = processors();
     let busy_loop = BusyLoop::start();
-    pin(&server.child, cpu);
-    pin(&busy_loop.0, cpu);
+    pin(&server.child, &own);
+    pin(&busy_loop.0, &own);
+    // Woken on the server's processor, the client would take that away.
+    sched_setaffinity(None, &others).expect("processors that may be used");
     let mut client = server.connect();
     client.set("key", b"value");
-    let before = involuntary_switches(&server.child);
-    for _ in 0..REQUESTS {
-        assert_eq!(client.get("key").as_deref(), Some(&b"value"[..]));
-    }
-    // Who polls while it waits for the next request loses it to the loop each time.
-    let lost = involuntary_switches(&server.child) - before;
+    let round = |_| {
+        let before = involuntary_switches(&server.child);
+        for _ in 0..REQUESTS {
+            assert_eq!(client.get("key").as_deref(), Some(&b"value"[..]));
+        }
+        involuntary_switches(&server.child) - before
+    };
+    // Who polls while it waits for the next request loses it to the loop each time; others on the machine may take it as
+    // well for a while, but not in each round.
+    let lost = (0..ROUNDS).map(round).min().expect("rounds");
     assert!(
         lost < REQUESTS / 3,
         "lost it {lost} times in {REQUESTS} requests"

@@ -5,6 +5,7 @@
 mod support;
 
 use farcache_client::{Client, ClientConfig, Transport};
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::process::{Child, Command, Stdio};
 use support::{PATIENCE, Product, Server};
@@ -33,13 +34,27 @@ impl Drop for BusyLoop {
     }
 }
 
-/// Has this thread, and what it starts, run on one processor only.
-fn pin() {
-    let allowed = sched_getaffinity(None).expect("processors");
-    let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu));
-    let mut set = CpuSet::new();
-    set.set(cpu.expect("a processor"));
-    sched_setaffinity(None, &set).expect("a processor that may be used");
+/// The first processor that may be used, and the others.
+fn processors() -> (CpuSet, CpuSet) {
+    let mut others = sched_getaffinity(None).expect("processors");
+    let first = (0..CpuSet::MAX_CPU).find(|&cpu| others.is_set(cpu));
+    let mut own = CpuSet::new();
+    own.set(first.expect("a processor"));
+    if others.count() > 1 {
+        others.unset(first.expect("a processor"));
+    }
+    (own, others)
+}
+
+/// Has the server answer from other processors: woken on the client's it would take that away.
+fn keep_away(server: &Server, processors: &CpuSet) {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("it runs");
+    for task in tasks {
+        let name = task.expect("an entry").file_name();
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        sched_setaffinity(Pid::from_raw(number.expect("a number")), processors)
+            .expect("processors that may be used");
+    }
 }
 
 /// How often the kernel has taken the processor from this thread.
@@ -60,8 +75,11 @@ fn a_client_beside_a_busy_loop_does_not_lose_its_processor_with_every_request() 
     config.connect_timeout = PATIENCE;
     let client = Client::new(&config).expect("a client");
     client.set("key", "value", 0).expect("stored");
+    let (own, others) = processors();
+    keep_away(&server, &others);
     let ask = move || {
-        pin();
+        // What this thread starts runs there, too.
+        sched_setaffinity(None, &own).expect("a processor that may be used");
         let _busy_loop = BusyLoop::start();
         let round = || {
             let before = involuntary_switches();
