@@ -23,6 +23,9 @@ const STOCK_MIN: u64 = 2;
 const STOCK_MAX: u64 = 32;
 const RECLAIMER_SEGMENTS: u64 = 2;
 
+/// Segments over which the use of the main queue is averaged.
+const MAIN_USED_SEGMENTS: f64 = 16.0;
+
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SegmentRules {
@@ -40,6 +43,9 @@ pub struct SegmentRules {
     pub main_window: usize,
     /// While memory fills, what is more than probation's part joins the main queue as it is.
     pub fills_main: bool,
+    /// With a smaller part of the main queue used when it is looked at, in hundredths, it gives way
+    /// first.
+    pub main_used_percent: u64,
     /// What leaves the main queue is remembered, too.
     pub remembers_main: bool,
 }
@@ -54,6 +60,7 @@ impl Default for SegmentRules {
             ghost_percent: 0,
             main_window: 1,
             fills_main: false,
+            main_used_percent: 0,
             remembers_main: false,
         }
     }
@@ -97,6 +104,9 @@ pub struct Segments {
     ghosts: VecDeque<(ObjectId, u64)>,
     ghosts_made: u64,
     in_vain: u32,
+    has_evicted: bool,
+    /// Part of the main queue that was used, a moving mean.
+    main_used: f64,
 }
 
 impl Segments {
@@ -123,6 +133,8 @@ impl Segments {
             ghosts: VecDeque::new(),
             ghosts_made: 0,
             in_vain: 0,
+            has_evicted: false,
+            main_used: 1.0,
         }
     }
 
@@ -162,9 +174,9 @@ impl Segments {
         true
     }
 
-    /// While there are free segments, the oldest of a long probation queue become the main queue's.
+    /// Before the first eviction, the oldest of a long probation queue become the main queue's.
     fn fill_main(&mut self) {
-        while self.free > self.stock()
+        while !self.has_evicted
             && self.sealed[0] * 100 > self.segments * self.rules.probation_percent
         {
             let Some(oldest) = self.queues[0].pop_front() else {
@@ -235,6 +247,9 @@ impl Segments {
         let [probation, main] = self.sealed;
         let is_long = probation as f64 * 100.0
             >= (probation + main) as f64 * self.rules.probation_percent as f64;
+        self.has_evicted = true;
+        let is_idle = self.main_used * 100.0 < self.rules.main_used_percent as f64;
+        let is_long = is_long && !is_idle;
         let first = if is_long {
             Queue::Probation
         } else {
@@ -275,6 +290,9 @@ impl Segments {
     }
 
     fn empty(&mut self, queue: Queue, segment: Segment) {
+        if queue == Queue::Main {
+            self.note_main_use(&segment);
+        }
         let round = (self.in_vain / ROUNDS_PER_USE) as u8;
         for object in segment.objects {
             let uses = self.objects[object as usize].uses;
@@ -288,6 +306,15 @@ impl Segments {
             }
         }
         self.free += segment.run;
+    }
+
+    fn note_main_use(&mut self, segment: &Segment) {
+        let objects = segment.objects.iter();
+        let objects = objects.map(|&object| &self.objects[object as usize]);
+        let used = objects.filter(|object| object.uses > 0);
+        let used: u64 = used.map(|object| object.bytes).sum();
+        let part = used as f64 / segment.used_bytes.max(1) as f64;
+        self.main_used += (part - self.main_used) / MAIN_USED_SEGMENTS;
     }
 
     fn drop_object(&mut self, queue: Queue, object: ObjectId) {

@@ -182,6 +182,32 @@ fn segments_leave_whole_and_keep_what_was_used() {
     assert_eq!(lost, [false; 4]);
 }
 
+/// Hits of a loop over so many objects of 10 bytes, ten times round, with room for 30 in segments.
+fn loop_hits(objects: u32, rules: SegmentRules) -> usize {
+    let rules = SegmentRules {
+        segment_bytes: 100,
+        ..rules
+    };
+    let mut segments = PolicyName::Segments.cache(1000, OBJECTS, rules);
+    let trace: Vec<ObjectId> = (0..10 * objects).map(|number| number % objects).collect();
+    let played = play(&mut *segments, &trace);
+    played.chars().filter(|&letter| letter == 'H').count()
+}
+
+#[test]
+fn a_main_queue_that_is_filled_first_keeps_a_part_of_a_loop() {
+    let rules = SegmentRules::default();
+    // FIFO evicts each object just before its turn; with the first objects in the main queue they
+    // hit in all rounds but the first.
+    assert_eq!(loop_hits(60, rules), 0);
+    let filled = SegmentRules {
+        fills_main: true,
+        ..rules
+    };
+    let hits = loop_hits(60, filled);
+    assert!((9 * 15..9 * 40).contains(&hits), "{hits}");
+}
+
 #[test]
 fn no_policy_ever_holds_more_than_its_capacity_or_hits_what_was_never_asked_for() {
     for policy in PolicyName::value_variants() {
