@@ -35,6 +35,8 @@ const TIER_STOCK_PART: u32 = 16;
 const TIER_STOCK_MAX: u32 = 512;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
+/// How long a writer goes on emptying segments where that frees none, because all their items only move.
+const IN_VAIN_MAX: Duration = Duration::from_secs(2);
 /// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
 const RUN_TRIES: u32 = 4;
 /// Segments looked at for a cheap one before each eviction.
@@ -207,6 +209,7 @@ impl Core {
     /// Reclaims until so many segments are free; false where that is impossible.
     fn free(&self, state: &mut State, wanted: u32) -> bool {
         let begin = Instant::now();
+        let mut gained = begin;
         loop {
             self.collect();
             let counts = self.arena.counts();
@@ -216,6 +219,11 @@ impl Core {
             // What is on its way is waited for: more would be evicted than is needed.
             let is_on_its_way = counts.free + counts.limbo >= wanted || self.must_wait();
             if !is_on_its_way && self.reclaim_one(state) {
+                if state.in_vain == 0 {
+                    gained = Instant::now();
+                } else if gained.elapsed() >= IN_VAIN_MAX {
+                    return false;
+                }
                 continue;
             }
             let time_max = match () {
@@ -227,6 +235,8 @@ impl Core {
                 return false;
             }
             sleep(GRACE_POLL);
+            // A wait was not in vain.
+            gained = Instant::now();
         }
     }
 
