@@ -84,12 +84,14 @@ fn delete_everything_and_go_on(evict: bool, step: u32) {
         let _ = handle.set(&key(number), b"small", &SetOptions::default());
         handle.quiescent();
     }
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     for number in 0..SMALL {
         let number = number * step % SMALL;
         let _ = handle.delete(&key(number), &DeleteOptions::default());
         handle.quiescent();
     }
+    handle.park();
     assert!(store.sync_tier(PATIENCE), "{:?}", stats(&store));
     assert_eq!(store.stats().items, 0);
     let lost_power = FaultyDevice::with_contents(device.contents_after_power_loss(|| false));
@@ -103,6 +105,7 @@ fn delete_everything_and_go_on(evict: bool, step: u32) {
             outcome.is_ok()
         });
     }
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     let found = |number: &u32| get(&mut handle, *number).is_some();
     let found = (0..AFTERWARDS).filter(found).count() as u32;
@@ -137,6 +140,7 @@ fn delete_some_of_a_full_device(one_in: u32, at_once: u32) {
         outcome.is_ok()
     };
     let stored: Vec<u32> = (0..SMALL).filter(store_small).collect();
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     let (deleted, kept): (Vec<u32>, Vec<u32>) =
         stored.into_iter().partition(|number| number % one_in == 0);
