@@ -87,6 +87,7 @@ fn what_a_kill_leaves_is_not_damaged() {
     let store = open(&device);
     let mut handle = store.handle();
     (0..2 * KEYS).for_each(|number| set(&mut handle, number % KEYS, number, BYTES));
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     (0..KEYS).for_each(|number| set(&mut handle, number, 0, BYTES));
     let contents = device.contents();
@@ -175,6 +176,7 @@ fn deaths_of_a_lost_segment_are_missed() {
     let mut handle = store.handle();
     (0..20).for_each(|number| set(&mut handle, number, 1, BYTES));
     // The deaths go first, and what took the place of the dead goes later.
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     drop(handle);
     assert!(store.shutdown(PATIENCE));

@@ -106,6 +106,7 @@ fn delete_everything(seed: u64, evict: bool) -> Life {
         let _ = handle.set(&key(number), b"small", &SetOptions::default());
         handle.quiescent();
     }
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     // How many in ten are deleted out of turn.
     let swaps = [0, 1, 3, 9][seed as usize % 4];

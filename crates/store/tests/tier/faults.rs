@@ -352,6 +352,7 @@ fn nobody_waits_for_the_last_device_that_failed_while_its_superblock_was_written
     let store = Store::open(config(512 << 10), tier).unwrap();
     let mut handle = store.handle();
     (0..300).for_each(|number| set(&mut handle, number, 0, 3000));
+    handle.park();
     assert!(store.sync_tier(PATIENCE));
     for number in (0..300).step_by(3) {
         let _ = handle.delete(&key(number), &DeleteOptions::default());

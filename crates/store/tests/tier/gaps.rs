@@ -97,6 +97,7 @@ fn fill(store: &Arc<Store>) {
     for version in 0..VERSIONS {
         let numbers = (0..KEYS).filter(|number| number % VERSIONS >= version);
         numbers.for_each(|number| set(&mut handle, number, version, BYTES));
+        handle.park();
         assert!(store.sync_tier(PATIENCE), "{:?}", stats(store));
     }
 }

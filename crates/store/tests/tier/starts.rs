@@ -230,6 +230,7 @@ fn with_torn_log() -> Vec<Arc<FaultyDevice>> {
     let store = Store::open(config(512 << 10), tier_over(trapped)).unwrap();
     let mut handle = store.handle();
     (0..KEYS).for_each(|number| set(&mut handle, number, 0, BYTES));
+    handle.park();
     assert!(store.sync_tier(PATIENCE) && store.shutdown(PATIENCE));
     let written = stats(&store).segments_written;
     let mut further = KEYS..;
