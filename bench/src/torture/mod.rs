@@ -14,7 +14,7 @@ pub mod siege;
 pub mod silent_reader;
 pub mod witness;
 
-use crate::server_process::{Launcher, Product};
+use crate::server_process::{Launcher, Product, ServerProcess};
 use adversaries::Kind;
 use checks::{Baseline, Limits};
 use siege::{Outcome, Siege};
@@ -188,10 +188,7 @@ impl Torture {
             }
             Err(error) => faults.push(format!("not all SETs and GETs were carried out: {error}")),
         }
-        match server.is_running() {
-            true => faults.extend(baseline.faults_now(&server, self.megabytes, &self.limits)?),
-            false => faults.push("the server has ended".into()),
-        }
+        faults.extend(self.faults_left(&mut server, &baseline)?);
         Ok(Verdict {
             part,
             seen,
@@ -233,15 +230,24 @@ impl Torture {
             }
             Err(error) => faults.push(format!("the well-behaved client failed: {error}")),
         }
-        match server.is_running() {
-            true => faults.extend(baseline.faults_now(&server, self.megabytes, &self.limits)?),
-            false => faults.push("the server has ended".into()),
-        }
+        faults.extend(self.faults_left(&mut server, &baseline)?);
         Ok(Verdict {
             part,
             seen,
             faults,
             outcome: None,
         })
+    }
+
+    /// What is wrong with the server when a part is over.
+    fn faults_left(
+        &self,
+        server: &mut ServerProcess,
+        baseline: &Baseline,
+    ) -> io::Result<Vec<String>> {
+        match server.is_running() {
+            true => baseline.faults_now(server, self.megabytes, &self.limits),
+            false => Ok(vec!["the server has ended".into()]),
+        }
     }
 }
