@@ -38,6 +38,7 @@ test  systemd       systemd-analyze
 test  prometheus    promtool
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
+test  libisal2      library:libisal.so.2
 test  libucx-dev    /usr/include/ucp/api/ucp.h
 test  qemu-system-x86 qemu-system-x86_64
 test  busybox-static busybox
@@ -51,6 +52,7 @@ test  xfsprogs      /sbin/mkfs.xfs
 test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 bench libucx0       library:libucp.so.0
+bench libisal2      library:libisal.so.2
 '
 
 # The oldest compiler that builds Farcache.

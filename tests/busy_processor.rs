@@ -1,4 +1,5 @@
-//! A processor that a process which never sleeps wants as well, and how often the kernel takes it from others.
+//! A processor that a process which never sleeps wants as well, and how often the kernel takes it
+//! from others.
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

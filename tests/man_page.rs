@@ -4,8 +4,8 @@ use clap::{Arg, Command};
 use clap_mangen::Man;
 use std::path::{Path, PathBuf};
 
-/// Compares a page in `docs/man` with the options of its program, behind which stand sections that no option describes;
-/// writes it where `UPDATE_MAN_PAGE` is set.
+/// Compares a page in `docs/man` with the options of its program, behind which stand sections that
+/// no option describes; writes it where `UPDATE_MAN_PAGE` is set.
 pub fn check(name: &'static str, command: Command, sections: &str) {
     let path = pages().join(format!("{name}.1"));
     let page = render(name, command, sections);

@@ -1,4 +1,5 @@
-//! A reader that has gone (`farcache-load --help | head -1`) ends a program, and is no failure of it.
+//! A reader that has gone (`farcache-load --help | head -1`) ends a program, and is no failure of
+//! it.
 
 /// What the standard library's panic says when standard output is not there any more.
 const MESSAGE: &str = "failed printing to std";

@@ -1,8 +1,8 @@
 //! Memory that the machine has at hand when a server is started.
 //!
-//! In a virtual machine the host takes free memory back, above all in large blocks, and gives it again at the first
-//! touch, which takes ten times as long as clearing it. Which server meets such memory is chance, and has to do with
-//! neither of them, so it is touched once before.
+//! In a virtual machine the host takes free memory back, above all in large blocks, and gives it
+//! again at the first touch, which takes ten times as long as clearing it. Which server meets such
+//! memory is chance, and has to do with neither of them, so it is touched once before.
 
 /// What is written to each page, in bytes from one to the next.
 const PAGE_BYTES: usize = 4096;

@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod control;
 pub mod curves;
 pub mod engine;
+pub mod erasure;
 pub mod hits;
 pub mod host_memory;
 pub mod hybrid;

@@ -1,7 +1,8 @@
 //! For build scripts: makes a library need another of the three, as libmemcached's do.
 //!
-//! Cargo cannot link one `cdylib` with another that it builds. The linker only has to know the other's name; so it is
-//! given an empty library of that name, and the functions stay undefined until the loader finds the real one.
+//! Cargo cannot link one `cdylib` with another that it builds. The linker only has to know the
+//! other's name; so it is given an empty library of that name, and the functions stay undefined
+//! until the loader finds the real one.
 
 use std::path::Path;
 use std::process::Command;

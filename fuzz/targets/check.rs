@@ -1,4 +1,5 @@
-//! The checker on a device whose bytes somebody has changed: it never panics, and what it says can be printed.
+//! The checker on a device whose bytes somebody has changed: it never panics, and what it says can
+//! be printed.
 #![no_main]
 
 mod image;

@@ -1,5 +1,6 @@
-//! A device whose bytes somebody has changed: opening the store over it and reading everything never panics.
-//! Where the input says so the checksums are made right again, so that what they guard is reached.
+//! A device whose bytes somebody has changed: opening the store over it and reading everything
+//! never panics. Where the input says so the checksums are made right again, so that what they
+//! guard is reached.
 #![no_main]
 
 mod image;
@@ -21,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
         let read = |handle: &StoreHandle| {
             handle
                 .get(&number.to_le_bytes(), Access::Use)
-                .map(|item| item.value().len())
+                .map(|item| item.map(|item| item.value().len()))
         };
         let _ = handle.run_blocking(read);
         handle.quiescent();

@@ -1,6 +1,6 @@
-//! A worker's part of the fabric, fed with whatever a network may hand it: messages right and wrong, of
-//! sessions that are there or not, offers, completions and losses in any order. Whatever comes, in the
-//! end nothing is held.
+//! A worker's part of the fabric, fed with whatever a network may hand it: messages right and
+//! wrong, of sessions that are there or not, offers, completions and losses in any order. Whatever
+//! comes, in the end nothing is held.
 #![no_main]
 
 use farcache_fabric::grant::{Grant, Network};
@@ -10,7 +10,6 @@ use farcache_server::fabric::engine::Engine;
 use farcache_server::fabric::life_line::{Caller, LifeLine};
 use farcache_server::fabric::registry::{Place, Registry};
 use farcache_server::fabric::upgrade;
-use farcache_server::session::Context;
 use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
 use farcache_server::worker::mailbox::Mailbox;
@@ -177,14 +176,8 @@ impl World {
             life_line: &life_line,
             is_encrypted: false,
         };
-        let context = Context {
-            store: &self.resources.store,
-            shared: &self.shared,
-            counters: &self.resources.counters,
-            clock: self.resources.clock,
-            caller: Some(caller),
-        };
-        let grant = upgrade::ask(1, [Network::Memory].into_iter(), &context).expect("granted");
+        let networks = [Network::Memory].into_iter();
+        let grant = upgrade::ask(1, networks, &self.shared, Some(caller)).expect("granted");
         self.clients.push(Client {
             grant,
             peer: Peer(self.clients.len() as u32 + 1),
@@ -338,7 +331,7 @@ impl World {
         self.turn();
         assert!(self.engine.is_empty(), "something is held");
         assert_eq!(self.script().offers, 0, "an offer has no answer");
-        assert_eq!(self.shared.arriving.bytes(), 0);
+        assert_eq!(self.shared.service.arriving.bytes(), 0);
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is read of a message before anybody knows whom it is from: frames, short forms and grants. Whatever is accepted
-//! has one encoding.
+//! What is read of a message before anybody knows whom it is from: frames, short forms and grants.
+//! Whatever is accepted has one encoding.
 #![no_main]
 
 use farcache_fabric::frame::{FRAME_BYTES, HEAD_BYTES_MAX};

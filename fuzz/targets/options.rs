@@ -1,4 +1,5 @@
-//! Texts that describe a libmemcached handle: whatever they say, they are refused or make a handle, always the same way.
+//! Texts that describe a libmemcached handle: whatever they say, they are refused or make a handle,
+//! always the same way.
 #![no_main]
 
 use farcache_fuzz_libhashkit as _;

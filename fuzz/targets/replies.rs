@@ -1,4 +1,5 @@
-//! What servers send to a client: whatever it is, every operation ends once, and nothing is left over.
+//! What servers send to a client: whatever it is, every operation ends once, and nothing is left
+//! over.
 #![no_main]
 
 mod client;

@@ -3,9 +3,10 @@
 #![no_main]
 
 use farcache_base::time::Clock;
-use farcache_server::session::{Context, Replies, SLICES_MAX, Session, Status};
-use farcache_server::settings::{Protocol, Settings};
+use farcache_server::host::ServerHost;
+use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
+use farcache_session::{Context, Protocol, Replies, SLICES_MAX, Session, Status};
 use farcache_store::{Store, StoreConfig, StoreHandle};
 use libfuzzer_sys::fuzz_target;
 use std::io::IoSlice;
@@ -47,10 +48,13 @@ fuzz_target!(|input: &[u8]| {
         store.set_now(clock.now);
         let context = Context {
             store,
-            shared,
+            service: &shared.service,
+            host: &ServerHost {
+                shared,
+                caller: None,
+            },
             counters: &shared.workers[0],
             clock,
-            caller: None,
         };
         let mut connections = [Connection::new(), Connection::new()];
         for (number, piece) in pieces(stream, seed).enumerate() {

@@ -1,5 +1,5 @@
-//! What servers that speak text only send to a client: whatever it is, the client's own protocol is kept to, and every
-//! operation ends once.
+//! What servers that speak text only send to a client: whatever it is, the client's own protocol is
+//! kept to, and every operation ends once.
 #![no_main]
 
 mod client;

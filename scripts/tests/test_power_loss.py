@@ -168,7 +168,9 @@ def test_an_interrupted_check_releases_its_disk(tmp_path):
     path, mount_point = tmp_path / "disk", tmp_path / "mounted"
     attached_or_skip("ext4", path, mount_point)
     program = (
-        "import host_disks, pathlib, sys, time\n"
+        "import host_disks, pathlib, signal, sys, time\n"
+        # A shell has what it starts in the background ignore this signal.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "with host_disks.attached('ext4', *map(pathlib.Path, sys.argv[1:])):\n"
         "    print('attached', flush=True)\n"
         "    time.sleep(60)\n"

@@ -23,8 +23,8 @@ struct Options {
     /// Groups of rows to measure; all of the version by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     groups: Vec<Group>,
-    /// How often the servers take turns at each speed row, on busy cores, and at reads and the write-out of the SSD tier; 4
-    /// in the short version.
+    /// How often the servers take turns at each speed row, on busy cores, and at reads and the
+    /// write-out of the SSD tier; 4 in the short version.
     #[arg(long)]
     turns: Option<usize>,
     /// Seconds of each of these turns.

@@ -3,7 +3,7 @@
 
 use clap::Parser;
 use farcache_bench::conformance::death::{VICTIM_ARGUMENT, be_victim};
-use farcache_bench::conformance::ground::Ground;
+use farcache_bench::conformance::fixture::Fixture;
 use farcache_bench::conformance::{Outcome, run};
 use farcache_bench::server_process::{Launcher, stop_servers_on_signals};
 use farcache_client::Transport;
@@ -40,10 +40,10 @@ fn transport(text: &str) -> Result<Transport, farcache_client::Error> {
 }
 
 impl Options {
-    fn ground(self) -> std::io::Result<Ground> {
+    fn fixture(self) -> std::io::Result<Fixture> {
         let large_bytes = self.large_mb << 20;
         if let Some(servers) = self.servers {
-            return Ok(Ground::on_servers(servers, self.transport, large_bytes));
+            return Ok(Fixture::on_servers(servers, self.transport, large_bytes));
         }
         let launcher = Launcher {
             farcached: self.farcached,
@@ -53,14 +53,14 @@ impl Options {
             user: "root".into(),
         };
         stop_servers_on_signals()?;
-        Ground::on_own(launcher, self.transport, large_bytes)
+        Fixture::on_own(launcher, self.transport, large_bytes)
     }
 }
 
 fn check(options: Options) -> std::io::Result<bool> {
     let filter = options.filter.clone();
-    let ground = options.ground()?;
-    let summary = run(&ground, &filter);
+    let fixture = options.fixture()?;
+    let summary = run(&fixture, &filter);
     let result = if summary.failed == 0 { "ok" } else { "FAILED" };
     println!(
         "\ntest result: {result}. {} passed; {} failed; {} ignored; 0 measured; 0 filtered out",

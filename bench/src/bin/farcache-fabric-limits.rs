@@ -66,8 +66,8 @@ const VALUE_BYTES_MAX: usize = 1 << 30;
 
 impl Options {
     fn scenarios(&self) -> Result<Vec<Scenario>, String> {
-        let get = |bytes: &usize| Scenario::lone(Operation::Get, *bytes);
-        let set = |bytes: &usize| Scenario::lone(Operation::Set, *bytes);
+        let get = |bytes: &usize| Scenario::solo(Operation::Get, *bytes);
+        let set = |bytes: &usize| Scenario::solo(Operation::Set, *bytes);
         let windows = self.windows.iter().map(|window| Scenario {
             window: *window,
             ..get(&64)

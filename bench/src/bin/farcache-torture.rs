@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Kills clients, leaves answers unread, floods with connections and fills the memory, and has an honest client work beside
-/// adversaries that use up what the server has; fails if the server leaves its limits, keeps others waiting, refuses the honest
-/// client anything or leaks.
+/// Kills clients, leaves answers unread, floods with connections and fills the memory, and has an
+/// honest client work beside adversaries that use up what the server has; fails if the server
+/// leaves its limits, keeps others waiting, refuses the honest client anything or leaks.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Options {
@@ -52,7 +52,8 @@ struct Options {
     /// Seconds that the honest client works alone, and again beside each adversary.
     #[arg(long, default_value_t = 5.0)]
     siege_seconds: f64,
-    /// Fail where the honest client's 99th percentile beside an adversary is more than so many times that alone.
+    /// Fail where the honest client's 99th percentile beside an adversary is more than so many
+    /// times that alone.
     #[arg(long)]
     p99_ratio_max: Option<f64>,
     /// Write what the honest client saw to this file, as JSON.

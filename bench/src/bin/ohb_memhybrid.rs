@@ -23,8 +23,9 @@ const ITEM_OVERHEAD_BYTES: usize = 64;
 /// How long the device is measured in each way.
 const DEVICE_TIME: Duration = Duration::from_secs(1);
 
-/// Stores more than the servers have memory for, reads it, and shows how much is found and how fast: memory
-/// alone against memory with an SSD, and memcached with and without extstore beside them.
+/// Stores more than the servers have memory for, reads it, and shows how much is found and how
+/// fast: memory alone against memory with an SSD, and memcached with and without extstore beside
+/// them.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Options {

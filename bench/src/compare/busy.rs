@@ -30,9 +30,6 @@ const CONNECTIONS: [usize; 3] = [1, 8, 50];
 /// Quotas, in cores: what the servers need for the load, and much less.
 const QUOTAS: [f64; 2] = [0.8, 0.3];
 
-/// Connections where a quota limits the server.
-const CONNECTIONS_WITH_QUOTA: usize = 8;
-
 /// Small values that are stored before the measurements: few, as the caches are not what is
 /// measured.
 const KEYS: u32 = 10_000;
@@ -254,7 +251,5 @@ fn measure_quota(
         }
     }
     let what = format!("quota of {cores} cores");
-    let mut cases = cases(&what);
-    cases.retain(|case| case.connections == CONNECTIONS_WITH_QUOTA);
-    take_turns(&sides, &cases, scope, table)
+    take_turns(&sides, &cases(&what), scope, table)
 }

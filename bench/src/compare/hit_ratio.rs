@@ -114,7 +114,8 @@ impl Case {
         let mut megabytes = f64::from(self.megabytes);
         let mut last = first;
         for _ in 0..ATTEMPTS {
-            // Not in proportion: the server itself, and its index, take their part whatever the limit.
+            // Not in proportion: the server itself, and its index, take their part whatever the
+            // limit.
             megabytes += (wanted_bytes as f64 - last.resident_bytes as f64) / MEGABYTE;
             last = self.replay(launcher, Product::Farcached, megabytes as u32)?;
             if last.resident_bytes as f64 <= wanted_bytes as f64 * RESIDENT_TOLERANCE {

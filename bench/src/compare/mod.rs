@@ -23,7 +23,8 @@ use table::Table;
 pub struct Scope {
     /// The main rows only, in about 45 seconds.
     pub short: bool,
-    /// How often the servers take turns at each speed row, and at reads of the SSD tier and writing to it.
+    /// How often the servers take turns at each speed row, and at reads of the SSD tier and writing
+    /// to it.
     pub turns: usize,
     /// Length of each of these turns, in seconds.
     pub seconds: f64,

@@ -1,4 +1,4 @@
-//! Requests a second, and latencies of a lone client.
+//! Requests a second, and latencies of a solo client.
 
 use super::table::{Row, Table, Wanted};
 use super::{Scope, plan};
@@ -39,8 +39,8 @@ struct Side {
     measurements: Vec<Measurement>,
 }
 
-/// Measures every speed row, the servers taking short turns: the speed of a shared machine's cores drifts over minutes, and
-/// what lies within a second of each other has seen the same machine.
+/// Measures every speed row, the servers taking short turns: the speed of a shared machine's cores
+/// drifts over minutes, and what lies within a second of each other has seen the same machine.
 ///
 /// # Errors
 /// If a server cannot be started or breaks off.

@@ -92,7 +92,8 @@ pub struct Line {
     pub memcached: Option<f64>,
     /// Median of farcached.
     pub farcached: Option<f64>,
-    /// farcached over memcached: the median of the turns' ratios, where both had as many turns, else the medians' ratio.
+    /// farcached over memcached: the median of the turns' ratios, where both had as many turns,
+    /// else the medians' ratio.
     pub ratio: Option<f64>,
     /// The first and the third quartile of the turns' ratios.
     pub ratio_quartiles: Option<[f64; 2]>,
@@ -195,7 +196,8 @@ impl Line {
         self.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
     }
 
-    /// The quartiles of the ratios; of farcached's samples where there is nothing to compare them with.
+    /// The quartiles of the ratios; of farcached's samples where there is nothing to compare them
+    /// with.
     fn quartiles_text(&self) -> String {
         let text = |[first, third]: [f64; 2]| format!("{first:.2} - {third:.2}");
         let own = || match self.memcached_samples.is_empty() {

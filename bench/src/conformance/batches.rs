@@ -2,7 +2,7 @@
 
 use super::caller::{done, item};
 use super::expect::{equal, holds, same_value};
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::sample::sample;
 use super::{Check, Outcome};
 use farcache_client::{Delivery, Error, Operation, Request, Store, Values};
@@ -23,13 +23,13 @@ fn bytes_of(number: u64) -> usize {
     [10, 100, 1000, 5000, 40_000][(number % 5) as usize]
 }
 
-fn keys(ground: &Ground, name: &str, amount: u64) -> Vec<Vec<u8>> {
-    (0..amount).map(|_| ground.key(name)).collect()
+fn keys(fixture: &Fixture, name: &str, amount: u64) -> Vec<Vec<u8>> {
+    (0..amount).map(|_| fixture.key(name)).collect()
 }
 
-fn many_operations(ground: &Ground) -> Outcome {
-    let client = ground.client()?.client;
-    let keys = keys(ground, "many", MANY);
+fn many_operations(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?.client;
+    let keys = keys(fixture, "many", MANY);
     let submit_set = |(seed, key): (u64, &Vec<u8>)| {
         let value = sample(seed, bytes_of(seed));
         client.submit(Operation::Store(Store::set(key, &value)))
@@ -50,9 +50,9 @@ fn many_operations(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn multi_get(ground: &Ground) -> Outcome {
-    let client = ground.client()?;
-    let keys = keys(ground, "multi", 200);
+fn multi_get(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?;
+    let keys = keys(fixture, "multi", 200);
     // Every third key stays absent.
     let is_there = |seed: u64| !seed.is_multiple_of(3);
     for (seed, key) in (0..).zip(&keys).filter(|(seed, _)| is_there(*seed)) {
@@ -74,8 +74,8 @@ fn multi_get(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn beyond_credits(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?.client, ground.key("credits"));
+fn beyond_credits(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?.client, fixture.key("credits"));
     done(client.wait(client.submit(Operation::Store(Store::set(&key, b"x"))))?)?;
     let submit = |_| {
         let into = Default::default();
@@ -91,9 +91,9 @@ fn beyond_credits(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn large_together(ground: &Ground) -> Outcome {
-    let client = ground.client()?.client;
-    let keys = keys(ground, "large", 16);
+fn large_together(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?.client;
+    let keys = keys(fixture, "large", 16);
     let values: Vec<_> = (0..16)
         .map(|seed| sample(seed, 2_000_000 + seed as usize))
         .collect();
@@ -115,9 +115,9 @@ fn large_together(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn any_order(ground: &Ground) -> Outcome {
-    let client = ground.client()?.client;
-    let keys = keys(ground, "order", 50);
+fn any_order(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?.client;
+    let keys = keys(fixture, "order", 50);
     let submit = |(seed, key): (u64, &Vec<u8>)| {
         client.submit(Operation::Store(Store::set(
             key,

@@ -1,11 +1,11 @@
 //! Clients and servers that are killed (SIGKILL).
 //!
-//! A client to be killed is this same program, started anew: a process of its own, so that its end is
-//! the real one, with values cut off on their way.
+//! A client to be killed is this same program, started anew: a process of its own, so that its end
+//! is the real one, with values cut off on their way.
 
 use super::caller::Caller;
 use super::expect::{equal, eventually, holds};
-use super::ground::{Ground, client_of, statistics};
+use super::fixture::{Fixture, client_of, statistics};
 use super::sample::sample;
 use super::{Check, Outcome};
 use crate::server_process::Product;
@@ -35,8 +35,8 @@ const VICTIMS: u64 = 8;
 /// find a server again.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 
-/// What requests may take to end after their server was killed on the same host, however busy that is; without notice
-/// of the death they would wait longer.
+/// What requests may take to end after their server was killed on the same host, however busy that
+/// is; without notice of the death they would wait longer.
 const ENDED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Levels of `stats fabric`, which return when nobody is there any more.
@@ -130,14 +130,14 @@ fn pinned(servers: &str) -> io::Result<Option<String>> {
     Ok(statistics(servers, "")?.remove("values_pinned"))
 }
 
-fn killed_clients(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Farcached, &[])?;
+fn killed_clients(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Farcached, &[])?;
     let servers = server.address().to_string();
-    let witness = client_of(&servers, ground.transport())?;
+    let witness = client_of(&servers, fixture.transport())?;
     witness.set(b"witness", b"here")?;
     let before = (levels(&servers)?, pinned(&servers)?);
     for number in 0..VICTIMS {
-        let victim = Victim::start(&servers, ground.transport())?;
+        let victim = Victim::start(&servers, fixture.transport())?;
         // A different moment of its work each time.
         thread::sleep(Duration::from_millis(number * 37 % 100));
         drop(victim);
@@ -151,14 +151,14 @@ fn killed_clients(ground: &Ground) -> Outcome {
         let now = (levels(&servers)?, pinned(&servers)?);
         equal("what is held", &now, &before)
     })?;
-    let newcomer = client_of(&servers, ground.transport())?;
+    let newcomer = client_of(&servers, fixture.transport())?;
     let value = newcomer.get(b"victim 0")?;
     super::sample::check_whole("what a victim stored", &value, VICTIM_BYTES)
 }
 
-fn killed_server(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Farcached, &[])?;
-    let client = client_of(&server.address().to_string(), ground.transport())?;
+fn killed_server(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Farcached, &[])?;
+    let client = client_of(&server.address().to_string(), fixture.transport())?;
     let keys: Vec<Vec<u8>> = (0..8).map(|n| format!("key {n}").into_bytes()).collect();
     for key in &keys {
         client.set(key, &sample(1, VICTIM_BYTES))?;
@@ -184,13 +184,13 @@ fn killed_server(ground: &Ground) -> Outcome {
     holds("none of the requests met the server's death", lost > 0)
 }
 
-fn returning_server(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Farcached, &[])?;
+fn returning_server(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Farcached, &[])?;
     let address = server.address();
-    let client = client_of(&address.to_string(), ground.transport())?;
+    let client = client_of(&address.to_string(), fixture.transport())?;
     client.set(b"key", b"before")?;
     drop(server);
-    let _server = ground.start_at(Some(address.port()), Product::Farcached, &[])?;
+    let _server = fixture.start_at(Some(address.port()), Product::Farcached, &[])?;
     eventually(SETTLED_WITHIN, || {
         client.set(b"key", b"after")?;
         equal("value", client.get(b"key")?, b"after")

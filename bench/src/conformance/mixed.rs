@@ -2,7 +2,7 @@
 
 use super::caller::{Caller, number};
 use super::expect::{equal, same_value};
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::sample::{check_whole, sample};
 use super::{Check, Outcome};
 use farcache_client::{Direction, Operation, Store};
@@ -18,12 +18,12 @@ pub(super) const CHECKS: &[Check] = &[
 /// Rounds of those that work at once.
 const ROUNDS: u64 = 200;
 
-fn both(ground: &Ground) -> Result<[Caller; 2], farcache_client::Error> {
-    Ok([ground.client()?, ground.sockets_client()?])
+fn both(fixture: &Fixture) -> Result<[Caller; 2], farcache_client::Error> {
+    Ok([fixture.client()?, fixture.sockets_client()?])
 }
 
-fn both_ways(ground: &Ground) -> Outcome {
-    let ([one, other], key) = (both(ground)?, ground.key("both"));
+fn both_ways(fixture: &Fixture) -> Outcome {
+    let ([one, other], key) = (both(fixture)?, fixture.key("both"));
     for (seed, bytes) in (0..).zip([1, 100, 5000, 100_000, 3_000_000]) {
         for (writer, reader) in [(&one, &other), (&other, &one)] {
             let value = sample(seed, bytes);
@@ -36,8 +36,8 @@ fn both_ways(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn tokens(ground: &Ground) -> Outcome {
-    let ([one, other], key) = (both(ground)?, ground.key("tokens"));
+fn tokens(fixture: &Fixture) -> Outcome {
+    let ([one, other], key) = (both(fixture)?, fixture.key("tokens"));
     let cas = one.set(&key, b"1")?;
     equal("token seen by the other", other.item(&key)?.cas, cas)?;
     let newer = other.store(Store {
@@ -47,8 +47,8 @@ fn tokens(ground: &Ground) -> Outcome {
     equal("token seen by the first", one.item(&key)?.cas, newer)
 }
 
-fn counting(ground: &Ground) -> Outcome {
-    let (clients, key) = (both(ground)?, ground.key("number"));
+fn counting(fixture: &Fixture) -> Outcome {
+    let (clients, key) = (both(fixture)?, fixture.key("number"));
     clients[0].set(&key, b"0")?;
     let count = |client: &Caller| -> Result<(), farcache_client::Error> {
         for _ in 0..ROUNDS {
@@ -73,9 +73,9 @@ fn counting(ground: &Ground) -> Outcome {
     equal("sum", clients[1].get(&key)?, wanted)
 }
 
-fn whole_values(ground: &Ground) -> Outcome {
+fn whole_values(fixture: &Fixture) -> Outcome {
     for bytes in [600, 6000, 300_000] {
-        let (clients, key) = (both(ground)?, ground.key("whole"));
+        let (clients, key) = (both(fixture)?, fixture.key("whole"));
         clients[0].set(&key, &sample(0, bytes))?;
         let work = |(start, client): (u64, &Caller)| -> Result<(), String> {
             for seed in (start..).step_by(2).take(ROUNDS as usize / 4) {

@@ -10,21 +10,21 @@
 //! | `refused` | servers that have no fabric |
 //! | `death` | clients and servers that are killed |
 //!
-//! A check gets keys of its own, so that they can run against a server that others use too; those that
-//! end or need servers of their own are left out there.
+//! A check gets keys of its own, so that they can run against a server that others use too; those
+//! that end or need servers of their own are left out there.
 
 mod batches;
 mod caller;
 pub mod death;
 mod expect;
-pub mod ground;
+pub mod fixture;
 mod mixed;
 mod operations;
 mod refused;
 mod sample;
 mod values;
 
-use ground::Ground;
+use fixture::Fixture;
 use std::time::Instant;
 
 /// What a check found; an error says what was wrong.
@@ -36,14 +36,14 @@ pub struct Check {
     /// Says it.
     pub name: &'static str,
     /// Finds out.
-    pub run: fn(&Ground) -> Outcome,
+    pub run: fn(&Fixture) -> Outcome,
     /// Whether servers are started for it.
     pub starts_servers: bool,
 }
 
 impl Check {
     /// One that any server will do for.
-    const fn of_any_server(name: &'static str, run: fn(&Ground) -> Outcome) -> Self {
+    const fn of_any_server(name: &'static str, run: fn(&Fixture) -> Outcome) -> Self {
         Check {
             name,
             run,
@@ -52,7 +52,7 @@ impl Check {
     }
 
     /// One that starts servers.
-    const fn of_own_servers(name: &'static str, run: fn(&Ground) -> Outcome) -> Self {
+    const fn of_own_servers(name: &'static str, run: fn(&Fixture) -> Outcome) -> Self {
         Check {
             name,
             run,
@@ -81,22 +81,22 @@ pub struct Summary {
     pub passed: usize,
     /// That did not.
     pub failed: usize,
-    /// That could not be tried on this ground.
+    /// That could not be tried on this fixture.
     pub left_out: usize,
 }
 
 /// Runs the checks whose names contain `filter`, and prints what came of each as Rust's test runner
 /// does.
-pub fn run(ground: &Ground, filter: &str) -> Summary {
+pub fn run(fixture: &Fixture, filter: &str) -> Summary {
     let mut summary = Summary::default();
     for check in all().filter(|check| check.name.contains(filter)) {
-        if check.starts_servers && !ground.starts_servers() {
+        if check.starts_servers && !fixture.starts_servers() {
             summary.left_out += 1;
             println!("test {} ... ignored, needs servers of its own", check.name);
             continue;
         }
         let start = Instant::now();
-        let outcome = (check.run)(ground);
+        let outcome = (check.run)(fixture);
         let seconds = start.elapsed().as_secs_f64();
         match outcome {
             Ok(()) => {

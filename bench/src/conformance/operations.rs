@@ -2,7 +2,7 @@
 
 use super::caller::{Caller, Item, done, item, number};
 use super::expect::{equal, eventually, holds};
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::{Check, Outcome};
 use farcache_client::{Direction, Error, Initial, Operation, Reply, Store, StoreMode};
 use std::time::Duration;
@@ -25,8 +25,8 @@ pub(super) const CHECKS: &[Check] = &[
 /// How long an item with a second to live may be seen.
 const EXPIRED_WITHIN: Duration = Duration::from_secs(20);
 
-fn value_comes_back(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("value"));
+fn value_comes_back(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("value"));
     let store = Store {
         flags: 0xdead_beef,
         ..Store::set(&key, b"a value")
@@ -48,8 +48,8 @@ fn value_comes_back(ground: &Ground) -> Outcome {
     holds("a new value has a new token", item.cas != cas)
 }
 
-fn absent(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("absent"));
+fn absent(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("absent"));
     let touch = Operation::Touch {
         key: &key,
         expiry_s: 100,
@@ -65,8 +65,8 @@ fn absent(ground: &Ground) -> Outcome {
     equal("get after all", client.get(&key), Err(Error::NotFound))
 }
 
-fn add_and_replace(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("add"));
+fn add_and_replace(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("add"));
     let refused = client.store_as(StoreMode::Replace, &key, b"0");
     equal("replace where absent", refused, Err(Error::NotFound))?;
     client.store_as(StoreMode::Add, &key, b"1")?;
@@ -77,16 +77,16 @@ fn add_and_replace(ground: &Ground) -> Outcome {
     equal("value after replace", client.get(&key)?, b"3")
 }
 
-fn append_and_prepend(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("append"));
+fn append_and_prepend(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("append"));
     client.set(&key, b"middle")?;
     client.store_as(StoreMode::Append, &key, b" end")?;
     client.store_as(StoreMode::Prepend, &key, b"start ")?;
     equal("value", client.get(&key)?, b"start middle end")
 }
 
-fn tokens(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("token"));
+fn tokens(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("token"));
     let guarded = |value: &'static [u8], cas| {
         client.store(Store {
             cas,
@@ -108,8 +108,8 @@ fn tokens(ground: &Ground) -> Outcome {
     equal("after delete", client.get(&key), Err(Error::NotFound))
 }
 
-fn delete(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("delete"));
+fn delete(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("delete"));
     client.set(&key, b"x")?;
     client.delete(&key)?;
     equal("get", client.get(&key), Err(Error::NotFound))?;
@@ -132,8 +132,8 @@ fn count(
     })?)
 }
 
-fn counting(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("count"));
+fn counting(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("count"));
     let count = |direction, delta, initial| count(&client, direction, &key, delta, initial);
     let initial = Initial {
         number: 10,
@@ -164,8 +164,8 @@ fn expires(client: &Caller, key: &[u8]) -> Outcome {
     })
 }
 
-fn expiry(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("expiry"));
+fn expiry(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("expiry"));
     let short = |key| Store {
         expiry_s: 1,
         ..Store::set(key, b"short")
@@ -185,8 +185,8 @@ fn expiry(ground: &Ground) -> Outcome {
     expires(&client, &key)
 }
 
-fn get_and_touch(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("gat"));
+fn get_and_touch(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("gat"));
     let gat = |expiry_s| {
         let into = Default::default();
         let reply = client.run(Operation::GetAndTouch {
@@ -203,9 +203,9 @@ fn get_and_touch(ground: &Ground) -> Outcome {
     expires(&client, &key)
 }
 
-fn keys(ground: &Ground) -> Outcome {
-    let client = ground.client()?;
-    let mut longest = ground.key("longest");
+fn keys(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?;
+    let mut longest = fixture.key("longest");
     longest.resize(250, b'k');
     client.set(&longest, b"x")?;
     equal("250 bytes", client.get(&longest)?, b"x")?;
@@ -217,8 +217,8 @@ fn keys(ground: &Ground) -> Outcome {
     equal("no bytes", client.get(b""), Err(Error::InvalidKey))
 }
 
-fn server_itself(ground: &Ground) -> Outcome {
-    let client = ground.client()?;
+fn server_itself(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?;
     done(client.run_there(Operation::Noop)?)?;
     match client.run_there(Operation::Version)? {
         Reply::Text(version) => holds("the version is a text", !version.is_empty())?,
@@ -234,9 +234,9 @@ fn server_itself(ground: &Ground) -> Outcome {
     }
 }
 
-fn flush(ground: &Ground) -> Outcome {
-    let client = ground.client()?;
-    let keys = [ground.key("flush"), ground.key("flush")];
+fn flush(fixture: &Fixture) -> Outcome {
+    let client = fixture.client()?;
+    let keys = [fixture.key("flush"), fixture.key("flush")];
     for key in &keys {
         client.set(key, b"x")?;
     }

@@ -1,7 +1,7 @@
 //! Servers that have no fabric.
 
 use super::expect::{equal, holds, same_value};
-use super::ground::{Ground, client_of, statistics};
+use super::fixture::{Fixture, client_of, statistics};
 use super::sample::sample;
 use super::{Check, Outcome};
 use crate::server_process::{Product, ServerProcess};
@@ -34,13 +34,13 @@ fn stays_on_sockets(server: &ServerProcess) -> Outcome {
     )
 }
 
-fn fabric_off(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Farcached, &["--fabric", "off"])?;
+fn fabric_off(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Farcached, &["--fabric", "off"])?;
     stays_on_sockets(&server)
 }
 
-fn memcached(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Memcached, &[])?;
+fn memcached(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Memcached, &[])?;
     stays_on_sockets(&server)
 }
 
@@ -51,12 +51,12 @@ fn sessions(servers: &str) -> Result<u64, Box<dyn std::error::Error>> {
     Ok(total.map_or(Ok(0), |total| total.parse())?)
 }
 
-fn used(ground: &Ground) -> Outcome {
-    let server = ground.start(Product::Farcached, &["--fabric", "auto"])?;
+fn used(fixture: &Fixture) -> Outcome {
+    let server = fixture.start(Product::Farcached, &["--fabric", "auto"])?;
     let servers = server.address().to_string();
-    let client = client_of(&servers, ground.transport())?;
+    let client = client_of(&servers, fixture.transport())?;
     client.set(b"key", b"value")?;
-    let wanted = u64::from(ground.transport() != Transport::Tcp);
+    let wanted = u64::from(fixture.transport() != Transport::Tcp);
     equal("sessions of the fabric", sessions(&servers)?, wanted)?;
     let lanes = client.client.lanes(0);
     equal("whether there are lanes", lanes.is_some(), wanted == 1)?;

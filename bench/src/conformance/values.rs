@@ -2,7 +2,7 @@
 
 use super::caller::{Caller, item};
 use super::expect::{equal, same_value};
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::sample::sample;
 use super::{Check, Outcome};
 use farcache_client::{Error, Operation, Store, StoreMode, Value};
@@ -34,8 +34,8 @@ fn there_and_back(client: &Caller, key: &[u8], value: &[u8]) -> Outcome {
     same_value("the value", &client.get(key)?, value)
 }
 
-fn every_size(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("size"));
+fn every_size(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("size"));
     for (seed, bytes) in (0..).zip(SIZES) {
         there_and_back(&client, &key, &sample(seed, *bytes))
             .map_err(|fault| format!("{bytes} bytes: {fault}"))?;
@@ -43,16 +43,16 @@ fn every_size(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn largest(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("largest"));
+fn largest(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("largest"));
     for seed in 0..2 {
-        there_and_back(&client, &key, &sample(seed, ground.large_bytes))?;
+        there_and_back(&client, &key, &sample(seed, fixture.large_bytes))?;
     }
     Ok(client.delete(&key)?)
 }
 
-fn replaced(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("replaced"));
+fn replaced(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("replaced"));
     for (seed, bytes) in [
         (1, 100),
         (2, 2_000_000),
@@ -65,8 +65,8 @@ fn replaced(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn large_add(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("large add"));
+fn large_add(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("large add"));
     let (first, second) = (sample(1, 2_000_000), sample(2, 2_000_000));
     client.store_as(StoreMode::Add, &key, &first)?;
     let refused = client.store_as(StoreMode::Add, &key, &second);
@@ -80,8 +80,8 @@ fn large_add(ground: &Ground) -> Outcome {
     same_value("the first value again", &client.get(&key)?, &first)
 }
 
-fn lent(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("lent"));
+fn lent(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("lent"));
     for bytes in [100, 2_000_000] {
         let value = Arc::new(sample(7, bytes));
         let store = Store::set(&key, Value::from(value.clone()));
@@ -94,8 +94,8 @@ fn lent(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn into_given_memory(ground: &Ground) -> Outcome {
-    let (client, key) = (ground.client()?, ground.key("place"));
+fn into_given_memory(fixture: &Fixture) -> Outcome {
+    let (client, key) = (fixture.client()?, fixture.key("place"));
     for bytes in [100, 2_000_000] {
         let value = sample(9, bytes);
         client.set(&key, &value)?;
@@ -114,10 +114,10 @@ fn into_given_memory(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-fn too_large(ground: &Ground) -> Outcome {
-    let (client, key, other) = (ground.client()?, ground.key("huge"), ground.key("other"));
+fn too_large(fixture: &Fixture) -> Outcome {
+    let (client, key, other) = (fixture.client()?, fixture.key("huge"), fixture.key("other"));
     client.set(&key, b"before")?;
-    let huge = sample(1, ground.large_bytes + (2 << 20));
+    let huge = sample(1, fixture.large_bytes + (2 << 20));
     equal(
         "the huge one",
         client.set(&key, &huge),

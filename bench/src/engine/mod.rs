@@ -4,7 +4,7 @@ use crate::load::keys::{KeyId, KeyShape};
 use crate::load::measurement::CpuStopwatch;
 use crate::memory_limit::{self, ReadRate};
 use farcache_base::time::START;
-use farcache_store::{Access, BATCH_MAX, SetOptions, Store, StoreConfig, StoreError, StoreHandle};
+use farcache_store::{Access, BATCH_MAX, Interrupt, SetOptions, Store, StoreConfig, StoreHandle};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
@@ -176,7 +176,8 @@ impl EngineBench {
             }
             let borrowed: [&[u8]; BATCH_MAX] = std::array::from_fn(|index| &keys[index][..]);
             self.handle
-                .get_batch(&borrowed[..batch], Access::Use, &mut found);
+                .get_batch(&borrowed[..batch], Access::Use, &mut found)
+                .map_err(|_| lost())?;
             for item in &found {
                 let value = item.as_ref().ok_or_else(lost)?.value();
                 black_box(value[0] ^ value[VALUE_BYTES - 1]);
@@ -196,7 +197,7 @@ fn repeat(duration: Duration, mut block: impl FnMut() -> io::Result<usize>) -> i
     Ok(done as f64 / start.elapsed().as_secs_f64())
 }
 
-fn refused(error: StoreError) -> io::Error {
+fn refused(error: Interrupt) -> io::Error {
     io::Error::other(format!("the store refused an item: {error}"))
 }
 

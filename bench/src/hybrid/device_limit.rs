@@ -1,4 +1,5 @@
-//! What the device under a directory can do by itself, measured beside the servers: the page cache is passed by.
+//! What the device under a directory can do by itself, measured beside the servers: the page cache
+//! is passed by.
 
 use crate::load::measurement::{LatencyUs, latency_histogram};
 use rand::rngs::SmallRng;
@@ -93,8 +94,8 @@ impl Aligned {
     }
 }
 
-/// Millions of bytes a second that a new file takes: the room for it has been taken, as for a server's, but nothing has been written there
-/// before. It is removed again.
+/// Millions of bytes a second that a new file takes: the room for it has been taken, as for a
+/// server's, but nothing has been written there before. It is removed again.
 ///
 /// # Errors
 /// Those of the file system; some have no direct I/O.

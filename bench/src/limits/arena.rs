@@ -15,7 +15,8 @@ impl Arena {
     pub(super) fn next(&self, value_bytes: usize, values: usize) -> &'static [u8] {
         let needed = value_bytes * values.max(1);
         if self.bytes.get().len() < needed {
-            // Huge pages, as the fabric's benchmarks use. Written: memory that was never touched is all one page to the system.
+            // Huge pages, as the fabric's benchmarks use. Written: memory that was never touched is
+            // all one page to the system.
             let mut bytes = zeroed_memory(needed);
             bytes.fill(0x5a);
             self.bytes.set(Vec::leak(bytes));

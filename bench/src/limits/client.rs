@@ -132,7 +132,8 @@ impl Replies {
     }
 }
 
-/// Makes the buffer so long at least, in huge pages as the fabric's client does; what stood there is lost.
+/// Makes the buffer so long at least, in huge pages as the fabric's client does; what stood there
+/// is lost.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.len() < bytes {
         *buffer = zeroed_memory(bytes);

@@ -37,7 +37,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// One value at a time.
-    pub fn lone(operation: Operation, value_bytes: usize) -> Self {
+    pub fn solo(operation: Operation, value_bytes: usize) -> Self {
         Scenario {
             operation,
             value_bytes,
@@ -90,7 +90,7 @@ mod tests {
         let batch = Scenario {
             keys_per_message: 48,
             window: 8,
-            ..Scenario::lone(Operation::Get, 64)
+            ..Scenario::solo(Operation::Get, 64)
         };
         assert_eq!(
             (batch.request_bytes(), batch.reply_bytes()),
@@ -100,7 +100,7 @@ mod tests {
             batch.title(),
             "GET 64 B, 48 keys per message, 8 outstanding"
         );
-        let set = Scenario::lone(Operation::Set, 1 << 20);
+        let set = Scenario::solo(Operation::Set, 1 << 20);
         assert_eq!(
             (set.request_bytes(), set.reply_bytes()),
             ((1 << 20) + 48, 24)

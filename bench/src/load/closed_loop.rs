@@ -7,8 +7,8 @@ use super::run_limits::{Progress, RunLimits, Turn};
 use super::workload::Workload;
 use std::io;
 
-/// A run goes on for so long without a single answer, in nanoseconds: on a busy machine a short one would be over before
-/// its server has had a processor.
+/// A run goes on for so long without a single answer, in nanoseconds: on a busy machine a short one
+/// would be over before its server has had a processor.
 const UNANSWERED_NS_MAX: u64 = 5_000_000_000;
 
 /// A closed loop under way.

@@ -160,8 +160,8 @@ impl Connection {
         }
     }
 
-    /// A receive into the room of [`Connection::to_receive`] has ended so, at `now_ns`: reports each
-    /// request answered and its latency in nanoseconds.
+    /// A receive into the room of [`Connection::to_receive`] has ended so, at `now_ns`: reports
+    /// each request answered and its latency in nanoseconds.
     ///
     /// # Errors
     /// Those of the socket, its end, and replies that are wrong.

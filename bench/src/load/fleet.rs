@@ -12,8 +12,8 @@ use std::io;
 /// How long a sleeping wait lasts at most, in nanoseconds.
 const SLEEP_NS_MAX: u64 = 10_000_000;
 
-/// Connections that are served together: the more, the fewer system calls; but their server waits for
-/// all of them.
+/// Connections that are served together: the more, the fewer system calls; but their server waits
+/// for all of them.
 const TOGETHER_MAX: usize = 32;
 
 /// Connections, and what is ready on them.
@@ -72,7 +72,8 @@ impl Fleet {
         })
     }
 
-    /// Serves no more than so many connections in a turn, so that the client can do other things in between.
+    /// Serves no more than so many connections in a turn, so that the client can do other things in
+    /// between.
     pub fn serve_at_most(mut self, served_max: usize) -> Self {
         self.served_max = served_max;
         self
@@ -112,8 +113,8 @@ impl Fleet {
             .find_map(|connection| connection.first_error().map(str::to_owned))
     }
 
-    /// Serves what is ready: sends waiting output, receives, reports answers; then offers each
-    /// such connection to `next`, with the time, which may queue more. Returns the time of its look.
+    /// Serves what is ready: sends waiting output, receives, reports answers; then offers each such
+    /// connection to `next`, with the time, which may queue more. Returns the time of its look.
     ///
     /// # Errors
     /// Those of the connections.

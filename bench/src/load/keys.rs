@@ -84,7 +84,8 @@ pub enum KeyPicker {
         /// The next key.
         next: KeyId,
     },
-    /// Each once, those that were stored one after the other far apart; from the start again after the last.
+    /// Each once, those that were stored one after the other far apart; from the start again after
+    /// the last.
     Scattered {
         /// The first key.
         first: KeyId,

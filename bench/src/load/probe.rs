@@ -1,6 +1,7 @@
-//! A probe: requests at even times on one connection, whose latency begins when the kernel hands the request to the network,
-//! and ends when it has the reply, not when the client gets round to it. So what else happens on the client's core does not
-//! count, as long as the client looks here often enough: neither its other work nor the interrupts of the server's devices.
+//! A probe: requests at even times on one connection, whose latency begins when the kernel hands
+//! the request to the network, and ends when it has the reply, not when the client gets round to
+//! it. So what else happens on the client's core does not count, as long as the client looks here
+//! often enough: neither its other work nor the interrupts of the server's devices.
 
 use super::connection::{Connection, Pending, Received};
 use super::measurement::{Recorder, Summary};
@@ -64,9 +65,9 @@ impl Probe {
         })
     }
 
-    /// Sends what is due and takes what has come; false when the run is over. A request that is late, because the client did
-    /// something else meanwhile, counts from when it has been sent; those it has missed by then are left out, for a burst of
-    /// them would be its own making.
+    /// Sends what is due and takes what has come; false when the run is over. A request that is
+    /// late, because the client did something else meanwhile, counts from when it has been sent;
+    /// those it has missed by then are left out, for a burst of them would be its own making.
     ///
     /// # Errors
     /// Those of the connection, and wrong replies.
@@ -185,7 +186,8 @@ mod tests {
     const LATER: Duration = Duration::from_millis(30);
     const DEADLINE: Duration = Duration::from_secs(30);
 
-    /// Probes once: the latency found, and that which the server knows to be the longest possible one, in microseconds.
+    /// Probes once: the latency found, and that which the server knows to be the longest possible
+    /// one, in microseconds.
     fn look_late(listener: &TcpListener, probes: &mut Vec<Probe>) -> (f64, f64) {
         let plan = Plan {
             target: Target::Tcp(listener.local_addr().expect("an address")),

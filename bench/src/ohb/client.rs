@@ -10,7 +10,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Status of the binary protocol for a client that has to log in first. Source: memcached `protocol_binary.h`.
+/// Status of the binary protocol for a client that has to log in first. Source: memcached
+/// `protocol_binary.h`.
 const AUTHENTICATION_REQUIRED: u16 = 0x20;
 
 /// How long connecting or an operation may take: longer than anything that is measured, also on a
@@ -96,7 +97,8 @@ impl ClientSession {
         })
     }
 
-    /// Whether each blocking fetch has the library make memory anew, instead of using that of the fetch before.
+    /// Whether each blocking fetch has the library make memory anew, instead of using that of the
+    /// fetch before.
     pub fn set_new_buffers(&mut self, new_buffers: bool) {
         self.new_buffers = new_buffers;
     }

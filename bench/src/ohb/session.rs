@@ -21,7 +21,8 @@ impl Deref for StoredValue<'_> {
     }
 }
 
-/// A client, with blocking calls, and with operations that are begun and finished in the same order.
+/// A client, with blocking calls, and with operations that are begun and finished in the same
+/// order.
 pub trait Session {
     /// Fetches a value and shows it.
     ///

@@ -30,7 +30,7 @@ impl Anchor {
 }
 
 impl Svg {
-    /// An empty document on a white ground, in units of pixels.
+    /// An empty document on a white fixture, in units of pixels.
     pub fn new(width: f64, height: f64) -> Self {
         let mut svg = Svg {
             text: String::new(),

@@ -63,7 +63,8 @@ impl ReopenFigures {
         median(&self.cpu_seconds)
     }
 
-    /// What the median comes to for 100 GB of the device, in seconds, if everything grows with the data.
+    /// What the median comes to for 100 GB of the device, in seconds, if everything grows with the
+    /// data.
     pub fn per_100_gb_s(&self) -> f64 {
         self.median_s() * EXTRAPOLATED_BYTES / self.indexed_bytes as f64
     }

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The variable by which both servers are told of the file. Source: memcached's `doc/` and its tests.
+/// The variable by which both servers are told of the file. Source: memcached's `doc/` and its
+/// tests.
 pub const VARIABLE: &str = "MEMCACHED_PORT_FILENAME";
 
 /// The server may run as another user, who makes the file.

@@ -178,13 +178,13 @@ fn sockets(
     let server = bench.launcher.start(product, &["-m", "1024", "-I", "2m"])?;
     let (mut latency_us, mut bytes_per_s) = (Vec::new(), Vec::new());
     for &bytes in &sizes.0 {
-        let lone = sockets_plan(&server, bytes, seconds(bench));
-        lone.preload()?;
-        latency_us.push((bytes as f64, checked(&lone)?.latency_us.p50));
+        let solo = sockets_plan(&server, bytes, seconds(bench));
+        solo.preload()?;
+        latency_us.push((bytes as f64, checked(&solo)?.latency_us.p50));
         let pipelined = Plan {
             pace: Pace::Closed,
             depth: window(bytes),
-            ..lone
+            ..solo
         };
         let rate = checked(&pipelined)?.keys_per_s * bytes as f64;
         bytes_per_s.push((bytes as f64, rate / 1e6));

@@ -255,7 +255,8 @@ impl<S: Session> Stream<S> {
         }
     }
 
-    /// Waits for the first. A server short of memory may have evicted a value: that is an answer, too.
+    /// Waits for the first. A server short of memory may have evicted a value: that is an answer,
+    /// too.
     fn finish_one(&mut self) -> io::Result<()> {
         match self.session.finish(&mut |_| ()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

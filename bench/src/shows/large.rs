@@ -23,7 +23,8 @@ const JUDGED_BYTES: usize = 512 << 20;
 const COLUMNS: [Column; 3] = [Column::Limit, Column::Tuned, Column::Fabric];
 /// Memory beyond the value itself that both ends together may take, as a share of the value.
 const SLACK_SHARE: f64 = 0.02;
-/// What both ends touch for the first time: the value at each of them, and what is made of it meanwhile.
+/// What both ends touch for the first time: the value at each of them, and what is made of it
+/// meanwhile.
 const HOST_MEMORY_BYTES: usize = 3 * JUDGED_BYTES;
 /// Fetches of the fabric's client in each turn, beside one that warms up.
 const ITERATIONS: &str = "5";
@@ -75,7 +76,8 @@ pub fn measure(bench: &Bench, table: &mut Table) -> io::Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fetch {
     value_bytes: usize,
-    /// Into memory that is made anew each time, as a program gets it that brings none; else into that of the fetch before.
+    /// Into memory that is made anew each time, as a program gets it that brings none; else into
+    /// that of the fetch before.
     is_into_new: bool,
 }
 

@@ -1,6 +1,6 @@
-//! What the fabric is to show, measured in one run: its figures beside what bare UCX reaches between
-//! the same two cores, beside sockets, and beside memcached; and what it leaves behind when clients
-//! and servers come, go and die.
+//! What the fabric is to show, measured in one run: its figures beside what bare UCX reaches
+//! between the same two cores, beside sockets, and beside memcached; and what it leaves behind when
+//! clients and servers come, go and die.
 
 pub mod by_size;
 pub mod endpoints;

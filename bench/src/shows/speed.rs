@@ -33,7 +33,8 @@ const WARMUP_SHARE: f64 = 0.2;
 /// Share of the scope's seconds that a measurement takes in each turn.
 const TURN_SHARE: f64 = 0.1;
 
-/// The fabric's setting by which UCX reads large bodies from the other process's memory, also where deaths are to be reported.
+/// The fabric's setting by which UCX reads large bodies from the other process's memory, also where
+/// tombstones are to be reported.
 const WITHOUT_COPIES: (&str, &str) = ("CMA_MEMORY_INVALIDATE", "y");
 
 /// UCX's settings by which the fabric carries messages within a host.
@@ -391,7 +392,7 @@ mod tests {
 
     #[test]
     fn limits_stand_in_the_fabrics_rows() {
-        let get = Scenario::lone(Operation::Get, 64);
+        let get = Scenario::solo(Operation::Get, 64);
         let (row, figure) = row_of_limit(&limit(get), Network::Chosen);
         assert_eq!((row.title.as_str(), figure), ("GET 64 B, p50", 1.5));
         let (row, _) = row_of_limit(&limit(get), Network::Tcp);

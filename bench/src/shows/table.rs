@@ -85,8 +85,8 @@ impl Row {
 pub struct Judgement {
     /// What was wanted.
     pub wanted: String,
-    /// The figure or the ratio that decides: the median of the turns' ratios, where both were measured in the same turns, else
-    /// that of the medians.
+    /// The figure or the ratio that decides: the median of the turns' ratios, where both were
+    /// measured in the same turns, else that of the medians.
     pub figure: Option<f64>,
     /// The first and the third quartile of the turns' ratios.
     pub quartiles: Option<[f64; 2]>,

@@ -1,6 +1,7 @@
-//! Who is measured when: bare UCX, the fabric, sockets and memcached take short turns, in random order. A host may move the two
-//! processors of a virtual machine nearer to each other or apart at any time, which changes a small request's time threefold:
-//! what lies within a second of each other has mostly seen the same machine.
+//! Who is measured when: bare UCX, the fabric, sockets and memcached take short turns, in random
+//! order. A host may move the two processors of a virtual machine nearer to each other or apart at
+//! any time, which changes a small request's time threefold: what lies within a second of each
+//! other has mostly seen the same machine.
 
 use super::speed::{self, Group};
 use super::table::Column;

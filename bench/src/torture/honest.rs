@@ -1,5 +1,6 @@
-//! An honest client beside adversaries: it stores values under ever new keys, more than the memory holds, and reads each back.
-//! Every SET must be carried out, and every GET must bring what was just stored.
+//! An honest client beside adversaries: it stores values under ever new keys, more than the memory
+//! holds, and reads each back. Every SET must be carried out, and every GET must bring what was
+//! just stored.
 
 use crate::load::measurement::LatencyUs;
 use crate::load::target::Target;

@@ -1,8 +1,8 @@
 //! Robustness under hostile clients: clients killed in the middle of large requests, a client that
-//! never reads, floods of connections, and a full memory with `-M`; and adversaries that use up what the server has, beside an
-//! honest client all of whose SETs and GETs must succeed. After each part the server
-//! must be within its memory limit, must have answered a well-behaved client all along, and must
-//! hold no more connections, descriptors or pinned values than before.
+//! never reads, floods of connections, and a full memory with `-M`; and adversaries that use up
+//! what the server has, beside an honest client all of whose SETs and GETs must succeed. After each
+//! part the server must be within its memory limit, must have answered a well-behaved client all
+//! along, and must hold no more connections, descriptors or pinned values than before.
 
 pub mod adversaries;
 pub mod checks;
@@ -140,7 +140,8 @@ impl Torture {
         let metrics = siege::free_address()?;
         let metrics_option = metrics.to_string();
         let mut options = vec!["-m", &megabytes, "-I", "2m"];
-        // The limit itself is what is used up there: the honest client has two connections, one of them for `stats`.
+        // The limit itself is what is used up there: the honest client has two connections, one of
+        // them for `stats`.
         let admitted = (self.adversaries + 2).to_string();
         options.extend([
             "-c",

@@ -47,7 +47,8 @@ impl Siege {
     /// Besieges a server whose metrics endpoint is at this address.
     ///
     /// # Errors
-    /// If a SET or GET of the honest client is not carried out, or the adversary cannot do its part.
+    /// If a SET or GET of the honest client is not carried out, or the adversary cannot do its
+    /// part.
     ///
     /// # Panics
     /// If the adversary does.

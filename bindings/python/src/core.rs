@@ -1,4 +1,5 @@
-//! The class `Core`: every operation, waited for, or answered through an asyncio future where one is given.
+//! The class `Core`: every operation, waited for, or answered through an asyncio future where one
+//! is given.
 
 use crate::answer::{Wanted, answer, item, stored};
 use crate::errors;
@@ -233,7 +234,8 @@ impl Core {
         self.carry_out(py, get, Wanted::Length, future)
     }
 
-    /// Begins to get many keys; at most `KEYS_MAX`. With `whole` flags and CAS tokens come with the values.
+    /// Begins to get many keys; at most `KEYS_MAX`. With `whole` flags and CAS tokens come with the
+    /// values.
     #[pyo3(signature = (keys, whole, future=None, /))]
     fn get_many(
         &self,
@@ -266,7 +268,8 @@ impl Core {
         }
     }
 
-    /// Stores a value; 0 where it is, else why not: 1 a condition, 2 another item is there, 3 none is.
+    /// Stores a value; 0 where it is, else why not: 1 a condition, 2 another item is there, 3 none
+    /// is.
     #[pyo3(signature = (mode, key, value, expire=0, flags=0, cas=0, future=None, /))]
     #[expect(clippy::too_many_arguments, reason = "all that goes with a value")]
     fn store(
@@ -394,7 +397,8 @@ impl Core {
         self.carry_out(py, touch, Wanted::Done, future)
     }
 
-    /// Adds to a number, or subtracts; what it is then, or None where there is none and no initial one is given.
+    /// Adds to a number, or subtracts; what it is then, or None where there is none and no initial
+    /// one is given.
     #[pyo3(signature = (key, delta, is_up, initial=None, expire=0, future=None, /))]
     #[expect(clippy::too_many_arguments, reason = "all that goes with counting")]
     fn count(
@@ -456,7 +460,8 @@ impl Core {
         self.carry_out(py, statistics, Wanted::Statistics, future)
     }
 
-    /// By which networks of the fabric a server is reached now; None over sockets and without a connection.
+    /// By which networks of the fabric a server is reached now; None over sockets and without a
+    /// connection.
     #[pyo3(signature = (server=0, /))]
     fn lanes(&self, py: Python<'_>, server: usize) -> PyResult<Option<String>> {
         self.server(server)?;

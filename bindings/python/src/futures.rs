@@ -1,7 +1,8 @@
 //! Operations that an event loop waits for.
 //!
-//! The client's progress thread writes the number of an operation that has ended into a list, and to an eventfd where the list
-//! was empty; it never takes Python's lock. The loop watches the eventfd and calls [`Futures::drain`].
+//! The client's progress thread writes the number of an operation that has ended into a list, and
+//! to an eventfd where the list was empty; it never takes Python's lock. The loop watches the
+//! eventfd and calls [`Futures::drain`].
 
 use crate::answer::{Wanted, answer};
 use crate::many::Keys;

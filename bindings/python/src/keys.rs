@@ -1,4 +1,5 @@
-//! Which keys are allowed: memcached's text protocol decides, so that every client of a fleet can say them.
+//! Which keys are allowed: memcached's text protocol decides, so that every client of a fleet can
+//! say them.
 
 use crate::errors;
 use pyo3::exceptions::PyTypeError;

@@ -46,8 +46,8 @@ impl Memory {
             Memory::Bytes(bytes) => bytes.as_bytes(py),
             Memory::Buffer(buffer) => match start(buffer) {
                 None => &[],
-                // SAFETY: the buffer is contiguous and held. Another thread of Python's that writes to it meanwhile mixes
-                // old and new bytes, as with Python's own sockets and files.
+                // SAFETY: the buffer is contiguous and held. Another thread of Python's that writes
+                // to it meanwhile mixes old and new bytes, as with Python's own sockets and files.
                 Some(start) => unsafe { slice::from_raw_parts(start.as_ptr(), buffer.len_bytes()) },
             },
         }
@@ -57,8 +57,8 @@ impl Memory {
     pub fn lend(self: &Arc<Self>, py: Python<'_>) -> SendBytes {
         let bytes = self.as_slice(py);
         let keeper: Keeper = Box::new(Arc::clone(self));
-        // SAFETY: the keeper holds the object, which so neither frees nor moves its bytes. That nobody writes to them is
-        // what `as_slice` says.
+        // SAFETY: the keeper holds the object, which so neither frees nor moves its bytes. That
+        // nobody writes to them is what `as_slice` says.
         unsafe { SendBytes::from_foreign(NonNull::from(bytes).cast(), bytes.len(), Some(keeper)) }
     }
 
@@ -70,8 +70,9 @@ impl Memory {
         };
         let keeper: Keeper = Box::new(Arc::clone(self));
         let start = start.unwrap_or(NonNull::dangling());
-        // SAFETY: the keeper holds the object, which so neither frees nor moves its bytes. Python's objects are initialised.
-        // That no thread of Python's uses the bytes meanwhile is asked of the program, as with `socket.recv_into`.
+        // SAFETY: the keeper holds the object, which so neither frees nor moves its bytes. Python's
+        // objects are initialised. That no thread of Python's uses the bytes meanwhile is asked of
+        // the program, as with `socket.recv_into`.
         unsafe { ReceiveBytes::from_foreign(start, bytes, Some(keeper)) }
     }
 }
@@ -102,8 +103,8 @@ impl Value {
         let bytes = &slf.get().0;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
         let read_only = 1;
-        // SAFETY: Python gives a view to fill. The bytes neither move nor change as long as the object lives, to which the view
-        // gets a reference.
+        // SAFETY: Python gives a view to fill. The bytes neither move nor change as long as the
+        // object lives, to which the view gets a reference.
         let status = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,

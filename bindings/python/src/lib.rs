@@ -1,7 +1,8 @@
 //! Farcache's client for Python: the part that is not Python.
 //!
-//! The package `farcache` (folder `python`) has the clients that programs use; this is the module `_farcache` below it,
-//! which knows neither serialisers nor servers that fail over. It releases Python's lock while it waits.
+//! The package `farcache` (folder `python`) has the clients that programs use; this is the module
+//! `_farcache` below it, which knows neither serialisers nor servers that fail over. It releases
+//! Python's lock while it waits.
 //!
 //! | file | what it does |
 //! |---|---|

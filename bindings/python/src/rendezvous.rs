@@ -1,5 +1,6 @@
-//! Which of several servers a key belongs to, as pymemcache's `HashClient` decides it: the one whose name, joined with the
-//! key, has the highest hash. A fleet of both kinds of client so finds every key on the same server.
+//! Which of several servers a key belongs to, as pymemcache's `HashClient` decides it: the one
+//! whose name, joined with the key, has the highest hash. A fleet of both kinds of client so finds
+//! every key on the same server.
 
 use pyo3::prelude::*;
 

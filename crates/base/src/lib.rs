@@ -1,4 +1,5 @@
-//! What every layer shares: limits of the memcached protocol, the server's notion of time and when a thread may poll.
+//! What every layer shares: limits of the memcached protocol, the server's notion of time and when
+//! a thread may poll.
 //!
 //! Knows nothing of threads, files or networks.
 #![forbid(unsafe_code)]

@@ -9,7 +9,13 @@
 //!
 //! So a thread that polls watches the time between two looks ([`Interference`]). Where it is long,
 //! and the kernel has taken the processor away meanwhile, polling ends at once, and is tried again
-//! after a pause that grows with each trial that fails ([`Backoff`]).
+//! after a pause ([`Backoff`]).
+//!
+//! How long the pause is depends on the share of its time that a thread loses while it polls. A quiet
+//! processor is taken away now and then too, by a process that starts or a timer that is due. That
+//! costs little, while polling often makes a request three times as fast. So one loss makes a short
+//! pause. The pause doubles while polling loses more than a sixteenth of the time, and halves while
+//! it loses less.
 //!
 //! Times are those since any one moment. Nothing here asks for the time or the kernel's counts.
 
@@ -25,17 +31,26 @@ pub const GAP_MIN: Duration = Duration::from_micros(500);
 /// The count of switches is read anew after so long, so that a gap is not explained by an old one.
 const COUNT_AGE_MAX: Duration = Duration::from_millis(1);
 
-/// The first pause, in times of what was lost.
-const PAUSE_FACTOR_MIN: u32 = 8;
+/// The shortest pause, in times of what was lost.
+const PAUSE_FACTOR_MIN: u32 = 4;
 
-/// The longest pause, in times of what was lost: a trial that fails costs a thousandth of the time.
-const PAUSE_FACTOR_MAX: u32 = 1024;
+/// The longest pause, in times of what was lost: a trial that fails costs 0.4 % of the time.
+const PAUSE_FACTOR_MAX: u32 = 256;
 
 /// The longest pause: so long after the end of all interference polling is back.
 pub const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// A trial has failed if it ends within so many times the pause before it.
-const TRIAL_FACTOR: u32 = 4;
+/// A trial goes well if the thread keeps its processor for so many times what it loses in the end.
+const KEPT_FACTOR: u32 = 16;
+
+/// What a thread that polls has lost to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// How long it was without its processor.
+    pub lost: Duration,
+    /// How long it had kept its processor since the last loss, without the times in which it slept.
+    pub kept: Duration,
+}
 
 /// Notices that its thread lost the processor between two looks.
 #[derive(Debug, Default)]
@@ -43,6 +58,7 @@ pub struct Interference {
     looked_at: Duration,
     counted_at: Duration,
     switches: Option<u64>,
+    kept: Duration,
 }
 
 impl Interference {
@@ -53,12 +69,14 @@ impl Interference {
 
     /// The thread looks for something to do at `now`. `switches` reads how often the kernel has
     /// taken the processor from this thread (`ru_nivcsw`); it is called after a long gap, and once
-    /// in a millisecond at most besides. Returns for how long the thread was without its processor,
-    /// if it was.
+    /// in a millisecond at most besides. Returns what the thread has lost since the last look, if it
+    /// was without its processor.
     #[inline]
-    pub fn look(&mut self, now: Duration, switches: impl FnOnce() -> u64) -> Option<Duration> {
+    pub fn look(&mut self, now: Duration, switches: impl FnOnce() -> u64) -> Option<Loss> {
         let gap = now.saturating_sub(self.looked_at);
         self.looked_at = now;
+        let kept = self.kept;
+        self.kept += gap;
         let is_fresh = now.saturating_sub(self.counted_at) < COUNT_AGE_MAX;
         if gap < GAP_MIN && is_fresh && self.switches.is_some() {
             return None;
@@ -66,7 +84,11 @@ impl Interference {
         self.counted_at = now;
         let count = switches();
         let before = self.switches.replace(count)?;
-        (gap >= GAP_MIN && count != before).then_some(gap)
+        if gap < GAP_MIN || count == before {
+            return None;
+        }
+        self.kept = Duration::ZERO;
+        Some(Loss { lost: gap, kept })
     }
 }
 
@@ -84,19 +106,23 @@ impl Backoff {
         now >= self.barred_until
     }
 
-    /// A thread that polled was without its processor for the time `lost` until `now`.
-    pub fn interfered(&mut self, now: Duration, lost: Duration) {
+    /// A thread that polled has lost its processor and has it again since `now`.
+    pub fn interfered(&mut self, now: Duration, loss: Loss) {
         if !self.may_poll(now) {
             // Another thread has told before.
             return;
         }
-        let went_well = now - self.barred_until;
-        let first = lost * PAUSE_FACTOR_MIN;
-        let wanted = match went_well < self.pause * TRIAL_FACTOR {
-            true => first.max(self.pause * 2),
-            false => first,
+        let Loss { lost, kept } = loss;
+        let shortest = lost * PAUSE_FACTOR_MIN;
+        let longest = PAUSE_MAX.min(lost * PAUSE_FACTOR_MAX);
+        // A thread that is asked little polls little, so what it knows grows old as well.
+        let age = now - self.barred_until;
+        let halvings = kept.div_duration_f64(lost * KEPT_FACTOR) + age.div_duration_f64(longest);
+        let wanted = match halvings as u32 {
+            0 => self.pause * 2,
+            halvings => self.pause / 2u32.saturating_pow(halvings),
         };
-        self.pause = wanted.min(lost * PAUSE_FACTOR_MAX).min(PAUSE_MAX);
+        self.pause = wanted.max(shortest).min(longest);
         self.barred_until = now + self.pause;
     }
 }
@@ -129,8 +155,8 @@ impl PollPermit {
         }
         match self.interference.look(now, switches) {
             None => true,
-            Some(lost) => {
-                self.backoff.interfered(now, lost);
+            Some(loss) => {
+                self.backoff.interfered(now, loss);
                 false
             }
         }
@@ -152,6 +178,7 @@ mod tests {
         switches: u64,
         permit: PollPermit,
         lost: Duration,
+        polled: Duration,
     }
 
     impl Host {
@@ -170,19 +197,20 @@ mod tests {
         /// Until `end`: the thread polls while it may, and sleeps while it may not. Whoever polls
         /// for `run` without sleep loses the processor for `stop`.
         fn run_until(&mut self, end: Duration, run: Duration, stop: Duration) {
-            let mut polled = Duration::ZERO;
+            let mut awake = Duration::ZERO;
             while self.now < end {
                 if self.look() {
                     self.now += LOOK;
-                    polled += LOOK;
+                    self.polled += LOOK;
+                    awake += LOOK;
                 } else {
                     self.now += SLICE;
-                    polled = Duration::ZERO;
+                    awake = Duration::ZERO;
                     self.permit.resume(self.now);
                 }
-                if polled >= run {
+                if awake >= run {
                     self.preempt(stop);
-                    polled = Duration::ZERO;
+                    awake = Duration::ZERO;
                 }
             }
         }
@@ -268,7 +296,31 @@ mod tests {
     fn trials_on_a_busy_host_cost_next_to_nothing() {
         let mut host = Host::default();
         host.run_until(60 * SECOND, SLICE, 2 * SLICE);
-        assert!(host.lost < 60 * SECOND / 500, "lost {:?}", host.lost);
+        assert!(host.lost < 60 * SECOND / 200, "lost {:?}", host.lost);
+    }
+
+    #[test]
+    fn who_is_idle_in_between_pays_no_more_for_trials_on_a_busy_host() {
+        let mut host = Host::default();
+        let (turns, turn) = (100, SECOND / 3);
+        for _ in 0..turns {
+            host.run_until(host.now + turn, SLICE, 2 * SLICE);
+            host.now += turn;
+            host.permit.resume(host.now);
+        }
+        assert!(host.lost < turns * turn / 100, "lost {:?}", host.lost);
+    }
+
+    #[test]
+    fn what_is_known_of_a_busy_host_grows_old() {
+        let mut host = Host::default();
+        host.run_until(60 * SECOND, SLICE, 2 * SLICE);
+        host.now += 60 * SECOND;
+        host.permit.resume(host.now);
+        assert!(host.look());
+        host.preempt(SLICE);
+        assert!(!host.look());
+        assert!(host.permit.may_poll(host.now + SLICE * PAUSE_FACTOR_MIN));
     }
 
     #[test]
@@ -282,17 +334,22 @@ mod tests {
     #[test]
     fn polling_is_back_when_the_others_are_gone() {
         let mut host = Host::default();
-        let (busy, calm) = (60 * SECOND, 60 * SECOND + PAUSE_MAX);
-        host.run_until(busy, SLICE, 2 * SLICE);
-        host.run_until(calm, Duration::MAX, Duration::ZERO);
+        let (stop, busy) = (2 * SLICE, 60 * SECOND);
+        host.run_until(busy, SLICE, stop);
+        host.run_until(
+            busy + stop * PAUSE_FACTOR_MAX,
+            Duration::MAX,
+            Duration::ZERO,
+        );
         assert!(host.look());
     }
 
     #[test]
     fn rare_interference_keeps_pauses_short() {
         let mut host = Host::default();
-        for second in 1..60 {
-            host.run_until(second * SECOND, Duration::MAX, Duration::ZERO);
+        let calm = SLICE * (KEPT_FACTOR + PAUSE_FACTOR_MIN + 1);
+        for _ in 0..100 {
+            host.run_until(host.now + calm, Duration::MAX, Duration::ZERO);
             host.preempt(SLICE);
             assert!(!host.look());
             let lost = SLICE + LOOK;
@@ -301,10 +358,45 @@ mod tests {
     }
 
     #[test]
+    fn one_loss_after_a_busy_time_that_is_over_makes_a_short_pause() {
+        let mut host = Host::default();
+        host.run_until(60 * SECOND, SLICE, 2 * SLICE);
+        host.run_until(host.now + 4 * SECOND, Duration::MAX, Duration::ZERO);
+        host.preempt(SLICE);
+        assert!(!host.look());
+        let lost = SLICE + LOOK;
+        assert!(host.permit.may_poll(host.now + lost * PAUSE_FACTOR_MIN));
+    }
+
+    #[test]
+    fn processes_that_start_leave_most_of_the_time_to_polling() {
+        let mut host = Host::default();
+        let (turns, turn) = (60, SECOND / 2);
+        for _ in 0..turns {
+            // Something starts when the thread is asked first, and something else soon after that.
+            let began = host.now;
+            for started in [LOOK, SECOND / 6] {
+                host.run_until(began + started, Duration::MAX, Duration::ZERO);
+                host.preempt(3 * SLICE);
+            }
+            host.run_until(began + turn, Duration::MAX, Duration::ZERO);
+            // Then it is asked nothing for as long.
+            host.now = began + 2 * turn;
+            host.permit.resume(host.now);
+        }
+        let polled = host.polled;
+        assert!(polled > turns * turn / 2, "polled for {polled:?}");
+    }
+
+    #[test]
     fn threads_that_tell_of_the_same_interference_make_one_pause() {
         let mut backoff = Backoff::default();
-        backoff.interfered(SECOND, SLICE);
-        backoff.interfered(SECOND, SLICE);
+        let loss = Loss {
+            lost: SLICE,
+            kept: SLICE,
+        };
+        backoff.interfered(SECOND, loss);
+        backoff.interfered(SECOND, loss);
         assert!(backoff.may_poll(SECOND + SLICE * PAUSE_FACTOR_MIN));
     }
 }

@@ -71,13 +71,14 @@ typedef struct farcache_client farcache_client;
 // Settings for clients to be.
 typedef struct farcache_options farcache_options;
 
-// An operation that has been submitted. One thread at a time may use a request; different ones may be used by different
-// threads.
+// An operation that has been submitted. One thread at a time may use a request; different ones may
+// be used by different threads.
 typedef struct farcache_request farcache_request;
 
 // What an operation has brought. Pointers are valid until its request is freed.
 typedef struct farcache_result {
-  // The value, in the room that was given or else in the library's memory; of farcache_server_version the text.
+  // The value, in the room that was given or else in the library's memory; of
+  // farcache_server_version the text.
   const void *value;
   // Its length in bytes; with FARCACHE_STATUS_BUFFER_TOO_SMALL what it would be.
   size_t value_bytes;
@@ -91,7 +92,8 @@ typedef struct farcache_result {
   uint32_t flags;
 } farcache_result;
 
-// One of several: a key of a multi-get, or a statistic. Pointers are valid until the request is freed.
+// One of several: a key of a multi-get, or a statistic. Pointers are valid until the request is
+// freed.
 typedef struct farcache_item {
   // The statistic's name, a text; null for a key.
   const char *name;
@@ -107,11 +109,13 @@ typedef struct farcache_item {
   enum farcache_status status;
 } farcache_item;
 
-// Called once when the operation is complete, within farcache_progress, farcache_test or a call that waits, by whatever
-// thread makes it, or by the progress thread. It may use the client, look at the request, and free it.
+// Called once when the operation is complete, within farcache_progress, farcache_test or a call
+// that waits, by whatever thread makes it, or by the progress thread. It may use the client, look
+// at the request, and free it.
 typedef void (*farcache_callback)(struct farcache_request *request, void *argument);
 
-// How one operation is to be carried out, where it is not as usual. Begin with FARCACHE_CALL_INIT, which changes nothing.
+// How one operation is to be carried out, where it is not as usual. Begin with FARCACHE_CALL_INIT,
+// which changes nothing.
 typedef struct farcache_call {
   // Called when the operation is complete, with the argument below. May be null.
   farcache_callback callback;
@@ -143,8 +147,8 @@ typedef struct farcache_slice {
 extern "C" {
 #endif // __cplusplus
 
-// What went wrong in the last call of this thread that failed, for people. Valid until the next call that fails. How an
-// operation failed is told by farcache_request_message.
+// What went wrong in the last call of this thread that failed, for people. Valid until the next
+// call that fails. How an operation failed is told by farcache_request_message.
 const char *farcache_message(void);
 
 // What a status means, in general.
@@ -156,9 +160,10 @@ const char *farcache_version(void);
 // Options with their defaults; to be freed with farcache_options_free.
 struct farcache_options *farcache_options_new(void);
 
-// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms, progress-thread (on, off),
-// spin-us, eager-bytes-max, remove-after-failures, removed-for-ms, user, password, tls-ca-file, tls-certificate-file,
-// tls-key-file, tls-server-name. FARCACHE_OPTIONS="name=value ..." in the environment goes first.
+// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
+// progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
+// user, password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
+// FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 enum farcache_status farcache_options_set(struct farcache_options *options,
                                           const char *name,
                                           const char *value);
@@ -166,17 +171,20 @@ enum farcache_status farcache_options_set(struct farcache_options *options,
 // Frees options; clients made with them keep what they said. Null is fine.
 void farcache_options_free(struct farcache_options *options);
 
-// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the path of a unix socket.
-// Nothing is connected before the first operation. options may be null. To be freed with farcache_client_free.
+// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the
+// path of a unix socket. Nothing is connected before the first operation. options may be null. To
+// be freed with farcache_client_free.
 enum farcache_status farcache_client_new(const char *servers,
                                          const struct farcache_options *options,
                                          struct farcache_client **client);
 
-// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for it. Requests and buffers
-// stay valid and keep what they need; requests then move on only while they are tested or waited for. Null is fine.
+// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for
+// it. Requests and buffers stay valid and keep what they need; requests then move on only while
+// they are tested or waited for. Null is fine.
 void farcache_client_free(struct farcache_client *client);
 
-// Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is complete. Never waits.
+// Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is
+// complete. Never waits.
 enum farcache_status farcache_progress(const struct farcache_client *client);
 
 // How many servers there are.
@@ -188,32 +196,30 @@ enum farcache_status farcache_server_of_key(const struct farcache_client *client
                                             size_t key_bytes,
                                             size_t *server);
 
-// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a socket or not at all. As
-// with snprintf the text is cut off to fit into room_bytes, zero byte included, and its whole length is returned.
-size_t farcache_lanes(const struct farcache_client *client,
-                      size_t server,
-                      char *room,
-                      size_t room_bytes);
+// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a
+// socket or not at all. As with snprintf the text is cut off to fit into room_bytes, zero byte
+// included, and its whole length is returned.
+size_t farcache_lanes(const struct farcache_client *client, size_t server, char *room, size_t room_bytes);
 
-// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests
-// of its client on. Never waits.
+// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or
+// how it ended. Moves all requests of its client on. Never waits.
 enum farcache_status farcache_test(struct farcache_request *request);
 
 // Waits until a request is complete, and its callback has been called; how it ended.
 enum farcache_status farcache_wait(struct farcache_request *request);
 
-// Waits until one of so many requests of the same client is complete, and writes its index. Null pointers among them are
-// passed over. FARCACHE_STATUS_OK, however that one ended.
-enum farcache_status farcache_wait_any(struct farcache_request *const *requests,
-                                       size_t count,
-                                       size_t *index);
+// Waits until one of so many requests of the same client is complete, and writes its index. Null
+// pointers among them are passed over. FARCACHE_STATUS_OK, however that one ended.
+enum farcache_status farcache_wait_any(struct farcache_request *const *requests, size_t count, size_t *index);
 
-// Frees a request. One that is not complete is given up: it may still take effect at the server, its callback is not called
-// any more, and where memory is lent to it this waits until the network has let go of that. Null is fine.
+// Frees a request. One that is not complete is given up: it may still take effect at the server,
+// its callback is not called any more, and where memory is lent to it this waits until the network
+// has let go of that. Null is fine.
 void farcache_request_free(struct farcache_request *request);
 
-// How a request ended, and in *result what it brought. FARCACHE_STATUS_IN_PROGRESS where it is not known to be complete,
-// which farcache_test, farcache_wait and callbacks find out. result may be null.
+// How a request ended, and in *result what it brought. FARCACHE_STATUS_IN_PROGRESS where it is not
+// known to be complete, which farcache_test, farcache_wait and callbacks find out. result may be
+// null.
 enum farcache_status farcache_request_result(const struct farcache_request *request,
                                              struct farcache_result *result);
 
@@ -222,23 +228,25 @@ enum farcache_status farcache_result_item(const struct farcache_request *request
                                           size_t index,
                                           struct farcache_item *item);
 
-// Why a complete request failed, for people; empty where it did not. Valid until the request is freed.
+// Why a complete request failed, for people; empty where it did not. Valid until the request is
+// freed.
 const char *farcache_request_message(const struct farcache_request *request);
 
-// Registers memory of the caller's with the network, once, so that values above eager-bytes-max are sent from there and
-// received into it without being registered each time; over sockets it changes nothing. Values and rooms of operations of
-// this client that lie in it then use it by themselves. The memory must stay as it is until farcache_buffer_free.
+// Registers memory of the caller's with the network, once, so that values above eager-bytes-max
+// are sent from there and received into it without being registered each time; over sockets it
+// changes nothing. Values and rooms of operations of this client that lie in it then use it by
+// themselves. The memory must stay as it is until farcache_buffer_free.
 enum farcache_status farcache_buffer_register(const struct farcache_client *client,
                                               void *memory,
                                               size_t memory_bytes,
                                               struct farcache_buffer **buffer);
 
-// Ends a registration; the memory stays the caller's. FARCACHE_STATUS_BUSY, and nothing changed, while a request that uses
-// it is not complete. Null is fine.
+// Ends a registration; the memory stays the caller's. FARCACHE_STATUS_BUSY, and nothing changed,
+// while a request that uses it is not complete. Null is fine.
 enum farcache_status farcache_buffer_free(struct farcache_buffer *buffer);
 
-// Begins to get a value into room of so many bytes, which is lent to the request until that is complete; a null room has
-// the library keep the value. call may be null, here and everywhere.
+// Begins to get a value into room of so many bytes, which is lent to the request until that is
+// complete; a null room has the library keep the value. call may be null, here and everywhere.
 enum farcache_status farcache_get(const struct farcache_client *client,
                                   const void *key,
                                   size_t key_bytes,
@@ -247,7 +255,8 @@ enum farcache_status farcache_get(const struct farcache_client *client,
                                   const struct farcache_call *call,
                                   struct farcache_request **request);
 
-// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0 for ever.
+// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0
+// for ever.
 enum farcache_status farcache_get_and_touch(const struct farcache_client *client,
                                             const void *key,
                                             size_t key_bytes,
@@ -257,16 +266,17 @@ enum farcache_status farcache_get_and_touch(const struct farcache_client *client
                                             const struct farcache_call *call,
                                             struct farcache_request **request);
 
-// Begins to get up to 65,536 values, which the library keeps: farcache_result_item has them in the order of the keys. The
-// request ends with FARCACHE_STATUS_OK, whatever became of each key.
+// Begins to get up to 65,536 values, which the library keeps: farcache_result_item has them in the
+// order of the keys. The request ends with FARCACHE_STATUS_OK, whatever became of each key.
 enum farcache_status farcache_get_many(const struct farcache_client *client,
                                        const struct farcache_slice *keys,
                                        size_t count,
                                        const struct farcache_call *call,
                                        struct farcache_request **request);
 
-// Begins to store a value in any case. Its memory is lent to the request until that is complete, unless the call says that
-// it is copied; so it is with the next four. The expiry is as with farcache_get_and_touch.
+// Begins to store a value in any case. Its memory is lent to the request until that is complete,
+// unless the call says that it is copied; so it is with the next four. The expiry is as with
+// farcache_get_and_touch.
 enum farcache_status farcache_set(const struct farcache_client *client,
                                   const void *key,
                                   size_t key_bytes,
@@ -329,8 +339,8 @@ enum farcache_status farcache_delete(const struct farcache_client *client,
                                      const struct farcache_call *call,
                                      struct farcache_request **request);
 
-// Begins to add to a decimal number. Where the key is absent, *initial is stored with the expiry; with a null initial the
-// request ends with FARCACHE_STATUS_NOT_FOUND.
+// Begins to add to a decimal number. Where the key is absent, *initial is stored with the expiry;
+// with a null initial the request ends with FARCACHE_STATUS_NOT_FOUND.
 enum farcache_status farcache_increment(const struct farcache_client *client,
                                         const void *key,
                                         size_t key_bytes,
@@ -369,8 +379,8 @@ enum farcache_status farcache_noop(const struct farcache_client *client,
                                    const struct farcache_call *call,
                                    struct farcache_request **request);
 
-// Begins to ask a server for statistics: the general ones, or those of a group ("settings", "fabric", ...) that is not
-// null. farcache_result_item has them.
+// Begins to ask a server for statistics: the general ones, or those of a group ("settings",
+// "fabric", ...) that is not null. farcache_result_item has them.
 enum farcache_status farcache_statistics(const struct farcache_client *client,
                                          size_t server,
                                          const char *group,

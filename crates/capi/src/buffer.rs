@@ -68,9 +68,10 @@ impl ClientState {
     }
 }
 
-/// Registers memory of the caller's with the network, once, so that values above eager-bytes-max are sent from there and
-/// received into it without being registered each time; over sockets it changes nothing. Values and rooms of operations of
-/// this client that lie in it then use it by themselves. The memory must stay as it is until farcache_buffer_free.
+/// Registers memory of the caller's with the network, once, so that values above eager-bytes-max
+/// are sent from there and received into it without being registered each time; over sockets it
+/// changes nothing. Values and rooms of operations of this client that lie in it then use it by
+/// themselves. The memory must stay as it is until farcache_buffer_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_buffer_register(
     client: *const ClientHandle,
@@ -91,8 +92,8 @@ pub unsafe extern "C" fn farcache_buffer_register(
     }))
 }
 
-/// Ends a registration; the memory stays the caller's. FARCACHE_STATUS_BUSY, and nothing changed, while a request that uses
-/// it is not complete. Null is fine.
+/// Ends a registration; the memory stays the caller's. FARCACHE_STATUS_BUSY, and nothing changed,
+/// while a request that uses it is not complete. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_buffer_free(buffer: *mut Buffer) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.

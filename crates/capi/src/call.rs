@@ -7,11 +7,13 @@ use farcache_client::{Delivery, Route};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// Called once when the operation is complete, within farcache_progress, farcache_test or a call that waits, by whatever
-/// thread makes it, or by the progress thread. It may use the client, look at the request, and free it.
+/// Called once when the operation is complete, within farcache_progress, farcache_test or a call
+/// that waits, by whatever thread makes it, or by the progress thread. It may use the client, look
+/// at the request, and free it.
 pub type Callback = Option<unsafe extern "C" fn(request: *mut Request, argument: *mut c_void)>;
 
-/// How one operation is to be carried out, where it is not as usual. Begin with FARCACHE_CALL_INIT, which changes nothing.
+/// How one operation is to be carried out, where it is not as usual. Begin with FARCACHE_CALL_INIT,
+/// which changes nothing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Call {

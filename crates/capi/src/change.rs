@@ -68,8 +68,8 @@ unsafe fn count(
     Ok(beginning.submit(operation, delivery))
 }
 
-/// Begins to add to a decimal number. Where the key is absent, *initial is stored with the expiry; with a null initial the
-/// request ends with FARCACHE_STATUS_NOT_FOUND.
+/// Begins to add to a decimal number. Where the key is absent, *initial is stored with the expiry;
+/// with a null initial the request ends with FARCACHE_STATUS_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_increment(
     client: *const ClientHandle,

@@ -45,8 +45,9 @@ fn create(servers: &str, options: Option<&Options>) -> Result<ClientHandle, Fail
     })
 }
 
-/// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the path of a unix socket.
-/// Nothing is connected before the first operation. options may be null. To be freed with farcache_client_free.
+/// Makes a client of these servers, separated by commas: "host", "host:port", "[IPv6]:port", or the
+/// path of a unix socket. Nothing is connected before the first operation. options may be null. To
+/// be freed with farcache_client_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_client_new(
     servers: *const c_char,
@@ -62,8 +63,9 @@ pub unsafe extern "C" fn farcache_client_new(
     }))
 }
 
-/// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for it. Requests and buffers
-/// stay valid and keep what they need; requests then move on only while they are tested or waited for. Null is fine.
+/// Frees a client, and ends its progress thread; where that is inside of a callback, this waits for
+/// it. Requests and buffers stay valid and keep what they need; requests then move on only while
+/// they are tested or waited for. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_client_free(client: *mut ClientHandle) {
     if !client.is_null() {
@@ -72,7 +74,8 @@ pub unsafe extern "C" fn farcache_client_free(client: *mut ClientHandle) {
     }
 }
 
-/// Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is complete. Never waits.
+/// Sends what has been submitted, takes in what has arrived, and calls the callbacks of what is
+/// complete. Never waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_progress(client: *const ClientHandle) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.
@@ -113,8 +116,9 @@ pub unsafe extern "C" fn farcache_server_of_key(
     }))
 }
 
-/// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a socket or not at all. As
-/// with snprintf the text is cut off to fit into room_bytes, zero byte included, and its whole length is returned.
+/// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a
+/// socket or not at all. As with snprintf the text is cut off to fit into room_bytes, zero byte
+/// included, and its whole length is returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_lanes(
     client: *const ClientHandle,

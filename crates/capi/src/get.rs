@@ -57,8 +57,8 @@ unsafe fn get(
     Ok(beginning.submit_lent(operation, delivery, !room.is_null(), registered))
 }
 
-/// Begins to get a value into room of so many bytes, which is lent to the request until that is complete; a null room has
-/// the library keep the value. call may be null, here and everywhere.
+/// Begins to get a value into room of so many bytes, which is lent to the request until that is
+/// complete; a null room has the library keep the value. call may be null, here and everywhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_get(
     client: *const ClientHandle,
@@ -76,7 +76,8 @@ pub unsafe extern "C" fn farcache_get(
     })
 }
 
-/// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0 for ever.
+/// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0
+/// for ever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_get_and_touch(
     client: *const ClientHandle,

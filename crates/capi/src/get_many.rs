@@ -26,8 +26,8 @@ pub struct Slice {
     pub bytes: usize,
 }
 
-/// Begins to get up to 65,536 values, which the library keeps: farcache_result_item has them in the order of the keys. The
-/// request ends with FARCACHE_STATUS_OK, whatever became of each key.
+/// Begins to get up to 65,536 values, which the library keeps: farcache_result_item has them in the
+/// order of the keys. The request ends with FARCACHE_STATUS_OK, whatever became of each key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_get_many(
     client: *const ClientHandle,

@@ -1,12 +1,13 @@
 //! libfarcache: Farcache's client for C and everything that speaks C.
 //!
-//! `include/farcache.h` is made from these files. Handles are opaque; every operation is a request that is tested, waited
-//! for, or tells its end by a callback. `docs/c-api.md` is the user's page.
+//! `include/farcache.h` is made from these files. Handles are opaque; every operation is a request
+//! that is tested, waited for, or tells its end by a callback. `docs/c-api.md` is the user's page.
 //!
-//! C's contract holds for every function: a pointer points to what its type says or, where the function says so, is null;
-//! memory has as many bytes as the length beside it; what was freed is not used again; memory that is lent to a request is
-//! left alone until that is complete. Exported functions turn their arguments into Rust's ([`arguments`]) and call methods
-//! that are written in terms of references.
+//! C's contract holds for every function: a pointer points to what its type says or, where the
+//! function says so, is null; memory has as many bytes as the length beside it; what was freed is
+//! not used again; memory that is lent to a request is left alone until that is complete. Exported
+//! functions turn their arguments into Rust's ([`arguments`]) and call methods that are written in
+//! terms of references.
 //!
 //! | file | what it does |
 //! |---|---|

@@ -126,9 +126,10 @@ pub extern "C" fn farcache_options_new() -> *mut Options {
     Box::into_raw(Box::default())
 }
 
-/// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms, progress-thread (on, off),
-/// spin-us, eager-bytes-max, remove-after-failures, removed-for-ms, user, password, tls-ca-file, tls-certificate-file,
-/// tls-key-file, tls-server-name. FARCACHE_OPTIONS="name=value ..." in the environment goes first.
+/// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
+/// progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
+/// user, password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
+/// FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_options_set(
     options: *mut Options,

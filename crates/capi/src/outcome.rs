@@ -11,7 +11,8 @@ use std::ptr::null;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Outcome {
-    /// The value, in the room that was given or else in the library's memory; of farcache_server_version the text.
+    /// The value, in the room that was given or else in the library's memory; of
+    /// farcache_server_version the text.
     pub value: *const c_void,
     /// Its length in bytes; with FARCACHE_STATUS_BUFFER_TOO_SMALL what it would be.
     pub value_bytes: usize,
@@ -25,7 +26,8 @@ pub struct Outcome {
     pub flags: u32,
 }
 
-/// One of several: a key of a multi-get, or a statistic. Pointers are valid until the request is freed.
+/// One of several: a key of a multi-get, or a statistic. Pointers are valid until the request is
+/// freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Item {
@@ -63,7 +65,8 @@ pub struct Brought {
     _kept: Kept,
 }
 
-// SAFETY: the pointers point into `_kept`, `items` and the caller's memory, which any thread may read.
+// SAFETY: the pointers point into `_kept`, `items` and the caller's memory, which any thread may
+// read.
 unsafe impl Send for Brought {}
 
 enum Items {
@@ -191,8 +194,9 @@ fn key(values: &Values, index: usize) -> Item {
     item
 }
 
-/// How a request ended, and in *result what it brought. FARCACHE_STATUS_IN_PROGRESS where it is not known to be complete,
-/// which farcache_test, farcache_wait and callbacks find out. result may be null.
+/// How a request ended, and in *result what it brought. FARCACHE_STATUS_IN_PROGRESS where it is not
+/// known to be complete, which farcache_test, farcache_wait and callbacks find out. result may be
+/// null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_request_result(
     request: *const Request,
@@ -227,7 +231,8 @@ pub unsafe extern "C" fn farcache_result_item(
     }))
 }
 
-/// Why a complete request failed, for people; empty where it did not. Valid until the request is freed.
+/// Why a complete request failed, for people; empty where it did not. Valid until the request is
+/// freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_request_message(request: *const Request) -> *const c_char {
     // SAFETY: C's contract, as it stands at the top of the crate.

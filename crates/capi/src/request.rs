@@ -1,7 +1,7 @@
 //! An operation that is under way: testing, waiting, callbacks.
 //!
-//! Whoever finds a request complete takes what is under way out of it, fetches the result, puts that in, and calls the
-//! callback: exactly one thread, as nobody else finds anything to take.
+//! Whoever finds a request complete takes what is under way out of it, fetches the result, puts
+//! that in, and calls the callback: exactly one thread, as nobody else finds anything to take.
 
 use crate::arguments::bytes;
 use crate::buffer::Registered;
@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-/// An operation that has been submitted. One thread at a time may use a request; different ones may be used by different
-/// threads.
+/// An operation that has been submitted. One thread at a time may use a request; different ones may
+/// be used by different threads.
 pub struct Request {
     client: Arc<ClientState>,
     stage: Mutex<Stage>,
@@ -31,7 +31,8 @@ pub struct Request {
 /// The application's, handed back to it.
 struct Argument(*mut c_void);
 
-// SAFETY: it is not looked into; that any thread may call the callback with it is a part of C's contract.
+// SAFETY: it is not looked into; that any thread may call the callback with it is a part of C's
+// contract.
 unsafe impl Send for Argument {}
 // SAFETY: as for Send.
 unsafe impl Sync for Argument {}
@@ -87,7 +88,8 @@ impl Request {
         })
     }
 
-    /// Has the callback called once the request is complete; by another thread perhaps before this returns.
+    /// Has the callback called once the request is complete; by another thread perhaps before this
+    /// returns.
     pub fn arm(self: &Arc<Self>) {
         if self.callback.is_none() {
             return;
@@ -128,8 +130,8 @@ impl Request {
         let calling = self.callback.map(|_| std::thread::current().id());
         *self.stage() = Stage::Complete { brought, calling };
         if let Some(callback) = self.callback {
-            // SAFETY: the application's own function, with its own argument. The request lives as long as `self`, also
-            // where the callback frees it.
+            // SAFETY: the application's own function, with its own argument. The request lives as
+            // long as `self`, also where the callback frees it.
             unsafe { callback(Arc::as_ptr(self).cast_mut(), self.argument.0) };
             if let Stage::Complete { calling, .. } = &mut *self.stage() {
                 *calling = None;
@@ -154,7 +156,8 @@ impl Request {
     /// Undoes [`Request::take`]; finishes it where it has become complete meanwhile.
     fn put_back(self: &Arc<Self>, pending: Pending) {
         let mut stage = self.stage();
-        // Looked at while the stage is locked: a notice either comes before, and it is complete, or finds it here.
+        // Looked at while the stage is locked: a notice either comes before, and it is complete, or
+        // finds it here.
         if self.client.client.peek(&pending) {
             drop(stage);
             self.finish(pending);
@@ -327,8 +330,8 @@ fn null_request() -> Failure {
     Failure::arguments("a null pointer instead of a request")
 }
 
-/// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or how it ended. Moves all requests
-/// of its client on. Never waits.
+/// Whether a request is complete, and its callback has returned: FARCACHE_STATUS_IN_PROGRESS, or
+/// how it ended. Moves all requests of its client on. Never waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_test(request: *mut Request) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.
@@ -346,8 +349,8 @@ pub unsafe extern "C" fn farcache_wait(request: *mut Request) -> Status {
     status_of(request.and_then(|request| request.wait()))
 }
 
-/// Waits until one of so many requests of the same client is complete, and writes its index. Null pointers among them are
-/// passed over. FARCACHE_STATUS_OK, however that one ended.
+/// Waits until one of so many requests of the same client is complete, and writes its index. Null
+/// pointers among them are passed over. FARCACHE_STATUS_OK, however that one ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_wait_any(
     requests: *const *mut Request,
@@ -373,8 +376,9 @@ pub unsafe extern "C" fn farcache_wait_any(
     }))
 }
 
-/// Frees a request. One that is not complete is given up: it may still take effect at the server, its callback is not called
-/// any more, and where memory is lent to it this waits until the network has let go of that. Null is fine.
+/// Frees a request. One that is not complete is given up: it may still take effect at the server,
+/// its callback is not called any more, and where memory is lent to it this waits until the network
+/// has let go of that. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_request_free(request: *mut Request) {
     if request.is_null() {

@@ -62,8 +62,8 @@ pub unsafe extern "C" fn farcache_noop(
     status_of(ask(beginning, server, Operation::Noop))
 }
 
-/// Begins to ask a server for statistics: the general ones, or those of a group ("settings", "fabric", ...) that is not
-/// null. farcache_result_item has them.
+/// Begins to ask a server for statistics: the general ones, or those of a group ("settings",
+/// "fabric", ...) that is not null. farcache_result_item has them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_statistics(
     client: *const ClientHandle,

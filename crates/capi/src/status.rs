@@ -154,8 +154,8 @@ pub fn status_of(outcome: Result<Status, Failure>) -> Status {
     })
 }
 
-/// What went wrong in the last call of this thread that failed, for people. Valid until the next call that fails. How an
-/// operation failed is told by farcache_request_message.
+/// What went wrong in the last call of this thread that failed, for people. Valid until the next
+/// call that fails. How an operation failed is told by farcache_request_message.
 #[unsafe(no_mangle)]
 pub extern "C" fn farcache_message() -> *const c_char {
     MESSAGE.with_borrow(|message| message.as_ptr())

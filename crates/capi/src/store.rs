@@ -26,7 +26,8 @@ unsafe fn store(
         false => (Value::Copied(bytes), None),
         true => {
             let start = NonNull::from(bytes).cast();
-            // SAFETY: as the caller promises: the value stays as it is until the request is complete.
+            // SAFETY: as the caller promises: the value stays as it is until the request is
+            // complete.
             let lent = unsafe { SendBytes::from_foreign(start, bytes.len(), None) };
             (Value::Lent(lent), beginning.client.registration(bytes))
         }
@@ -44,8 +45,9 @@ unsafe fn store(
     Ok(beginning.submit_lent(Operation::Store(store), delivery, lends, registered))
 }
 
-/// Begins to store a value in any case. Its memory is lent to the request until that is complete, unless the call says that
-/// it is copied; so it is with the next four. The expiry is as with farcache_get_and_touch.
+/// Begins to store a value in any case. Its memory is lent to the request until that is complete,
+/// unless the call says that it is copied; so it is with the next four. The expiry is as with
+/// farcache_get_and_touch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_set(
     client: *const ClientHandle,

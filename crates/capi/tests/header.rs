@@ -1,4 +1,5 @@
-//! The header that is checked in is the one that the sources make. `scripts/c-header` writes it anew.
+//! The header that is checked in is the one that the sources make. `scripts/c-header` writes it
+//! anew.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Blocking calls: each submits an operation and waits for it.
 
-use crate::driver::LoneEnd;
+use crate::driver::SoloEnd;
 use crate::engine::ticket::BATCH_KEYS_MAX;
 use crate::{
     Client, Completion, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route,
@@ -41,9 +41,9 @@ impl Client {
         Ok(info.map(|ItemInfo { flags, cas }| Item { value, flags, cas }))
     }
 
-    /// Gets a value into a vector, whose memory is used again; `None`, and nothing of interest in the
-    /// vector, where the key is absent. Do not clear the vector before: its bytes are overwritten
-    /// anyway, and need not be prepared for a large value then.
+    /// Gets a value into a vector, whose memory is used again; `None`, and nothing of interest in
+    /// the vector, where the key is absent. Do not clear the vector before: its bytes are
+    /// overwritten anyway, and need not be prepared for a large value then.
     ///
     /// # Errors
     /// As the operation ends otherwise.
@@ -53,9 +53,9 @@ impl Client {
         value: &mut Vec<u8>,
     ) -> Result<Option<ItemInfo>, Error> {
         let key = key.as_ref();
-        match self.shared.get_alone(key, value) {
-            Some(LoneEnd::Answered(info)) => Ok(info),
-            Some(LoneEnd::Complete(completion)) => ended_in(completion, value),
+        match self.shared.get_solo(key, value) {
+            Some(SoloEnd::Answered(info)) => Ok(info),
+            Some(SoloEnd::Complete(completion)) => ended_in(completion, value),
             None => {
                 let into = ReceiveBytes::from(std::mem::take(value));
                 self.got_into(Operation::Get { key, into }, value)
@@ -130,8 +130,9 @@ impl Client {
         self.done(Operation::Touch { key, expiry_s }).map(drop)
     }
 
-    /// Stores a value in any case; returns the item's CAS token. As with all calls that store, a value
-    /// given away or shared (`Vec<u8>`, `Arc<Vec<u8>>`) is sent from where it lies if it is large.
+    /// Stores a value in any case; returns the item's CAS token. As with all calls that store, a
+    /// value given away or shared (`Vec<u8>`, `Arc<Vec<u8>>`) is sent from where it lies if it is
+    /// large.
     ///
     /// # Errors
     /// As the operation ends.
@@ -173,8 +174,8 @@ impl Client {
     /// Stores a value where the item still has this CAS token.
     ///
     /// # Errors
-    /// [`Error::Exists`] where it has another, [`Error::NotFound`] where it is gone, and as the operation
-    /// ends otherwise.
+    /// [`Error::Exists`] where it has another, [`Error::NotFound`] where it is gone, and as the
+    /// operation ends otherwise.
     pub fn cas<'a>(
         &self,
         key: impl AsRef<[u8]>,
@@ -232,9 +233,9 @@ impl Client {
     /// # Errors
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
-        match self.shared.store_alone(&store) {
-            Some(LoneEnd::Answered(cas)) => Ok(cas),
-            Some(LoneEnd::Complete(completion)) => cas_of(completion.outcome),
+        match self.shared.store_solo(&store) {
+            Some(SoloEnd::Answered(cas)) => Ok(cas),
+            Some(SoloEnd::Complete(completion)) => cas_of(completion.outcome),
             None => self.done(Operation::Store(store)),
         }
     }
@@ -264,8 +265,8 @@ impl Client {
     /// Adds to a number; returns the sum.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the key is absent and `initial` is `None`, [`Error::NotNumeric`], and as
-    /// the operation ends otherwise.
+    /// [`Error::NotFound`] where the key is absent and `initial` is `None`, [`Error::NotNumeric`],
+    /// and as the operation ends otherwise.
     pub fn increment(
         &self,
         key: impl AsRef<[u8]>,

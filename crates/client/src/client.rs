@@ -10,8 +10,8 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 
-/// A client of one or several servers. It is cheap to clone, and any number of threads may use one at the
-/// same time. Nothing is connected before the first operation.
+/// A client of one or several servers. It is cheap to clone, and any number of threads may use one
+/// at the same time. Nothing is connected before the first operation.
 ///
 /// Operations that are submitted together travel together: nothing is sent before the next
 /// [`Client::flush`], [`Client::test`] or wait of any kind, unless there is a progress thread
@@ -75,8 +75,9 @@ impl Client {
         &self.servers
     }
 
-    /// The index of a server, by its name as it was given (`host:port`, with the default port where none was, or the path of a
-    /// unix socket). Indexes follow the list and change with it; names do not.
+    /// The index of a server, by its name as it was given (`host:port`, with the default port where
+    /// none was, or the path of a unix socket). Indexes follow the list and change with it; names
+    /// do not.
     #[must_use]
     pub fn server_named(&self, name: &str) -> Option<usize> {
         let mut servers = self.servers.iter();
@@ -109,17 +110,18 @@ impl Client {
         Request::new(&self.shared, ticket)
     }
 
-    /// Begins an operation and sends it, unless others are under way to the same server and few wait: then it waits for
-    /// more to travel together with, or for the next [`Client::flush`], [`Client::test`] or wait.
-    pub fn submit_in_company(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
+    /// Begins an operation and sends it, unless others are under way to the same server and few
+    /// wait: then it waits for more to travel together with, or for the next [`Client::flush`],
+    /// [`Client::test`] or wait.
+    pub fn submit_batched(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
-        self.shared.submitted_in_company(guard, now_us);
+        self.shared.submitted_batched(guard, now_us);
         Request::new(&self.shared, ticket)
     }
 
-    /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting or a
-    /// flush.
+    /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting
+    /// or a flush.
     ///
     /// # Errors
     /// It cannot be sent.
@@ -134,8 +136,8 @@ impl Client {
         submitted
     }
 
-    /// Begins a multi-get of up to 65,536 keys. `values` may be one that was used before, whose memory is
-    /// used again.
+    /// Begins a multi-get of up to 65,536 keys. `values` may be one that was used before, whose
+    /// memory is used again.
     ///
     /// # Panics
     /// There are more keys, or 8192 multi-gets are under way.
@@ -157,18 +159,19 @@ impl Client {
         self.shared.flush();
     }
 
-    /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has ended.
+    /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has
+    /// ended.
     pub fn progress(&self) {
         let guard = self.shared.poll();
         self.shared.leave_noticed(guard);
     }
 
-    /// Has a notice called once the request is complete. Where that is fetched or dropped before, the
-    /// notice may be called or not.
+    /// Has a notice called once the request is complete. Where that is fetched or dropped before,
+    /// the notice may be called or not.
     ///
-    /// Notices are called within [`Client::progress`], [`Client::test`] and all calls that wait, by whatever
-    /// thread makes them, and by the progress thread; never within calls that only submit. They may use
-    /// the client and wait; the thread calls no other notices meanwhile.
+    /// Notices are called within [`Client::progress`], [`Client::test`] and all calls that wait, by
+    /// whatever thread makes them, and by the progress thread; never within calls that only submit.
+    /// They may use the client and wait; the thread calls no other notices meanwhile.
     pub fn notify(&self, request: &impl AsRef<Request>, notice: Notice) {
         let mut guard = self.shared.lock();
         guard.engine.notify(request.as_ref().ticket, notice);
@@ -177,14 +180,15 @@ impl Client {
         }
     }
 
-    /// Registers memory with the network, so that large values are sent from there and received into it
-    /// without being registered each time, and asks the system to put it into huge pages, from which a large value is
-    /// sent more than twice as fast within a host. Over sockets it does nothing else. It ends with
-    /// [`Client::unregister`] or the client.
+    /// Registers memory with the network, so that large values are sent from there and received
+    /// into it without being registered each time, and asks the system to put it into huge pages,
+    /// from which a large value is sent more than twice as fast within a host. Over sockets it does
+    /// nothing else. It ends with [`Client::unregister`] or the client.
     ///
     /// # Errors
-    /// [`Error::Configuration`]: the network's reason, such as a limit for locked memory. A reason that is
-    /// not known yet, as nothing is connected, is not told: values are registered each time then.
+    /// [`Error::Configuration`]: the network's reason, such as a limit for locked memory. A reason
+    /// that is not known yet, as nothing is connected, is not told: values are registered each time
+    /// then.
     pub fn register(&self, memory: &Arc<LentMemory>) -> Result<(), Error> {
         self.shared.lock().register(memory)
     }
@@ -241,8 +245,8 @@ impl Client {
         request.wait()
     }
 
-    /// Waits until one of the requests is complete; returns its index. The first one counts where several
-    /// are.
+    /// Waits until one of the requests is complete; returns its index. The first one counts where
+    /// several are.
     ///
     /// # Panics
     /// There are no requests.

@@ -1,7 +1,7 @@
 //! A client's settings.
 
 use crate::Error;
-use crate::distribution::{DEFAULT_PORT, PlacementSettings, Server};
+use crate::distribution::{PlacementSettings, Server};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -78,11 +78,11 @@ pub struct ClientConfig {
     pub tls: Option<TlsSettings>,
     /// Authentication; none by default.
     pub credentials: Option<Credentials>,
-    /// How long connecting to a server may take, with all that belongs to it: 4 s, as in libmemcached. A machine that is
-    /// busy takes more than one to open the fabric.
+    /// How long connecting to a server may take, with all that belongs to it: 4 s, as in
+    /// libmemcached. A machine that is busy takes more than one to open the fabric.
     pub connect_timeout: Duration,
-    /// How long a server that has taken the connection may say nothing before it can be used: no limit of its own. Opening the
-    /// fabric here does not count.
+    /// How long a server that has taken the connection may say nothing before it can be used: no
+    /// limit of its own. Opening the fabric here does not count.
     pub connect_answer_timeout: Option<Duration>,
     /// How long an operation may take, connecting included: 5 s. Operations end up to 10 ms later.
     pub timeout: Duration,
@@ -105,9 +105,9 @@ pub struct ClientConfig {
     /// Whether a thread of its own moves the operations while nobody waits for them: no.
     /// [`PROGRESS_VARIABLE`] in the environment goes first.
     pub progress_thread: bool,
-    /// Servers that are used over sockets are spoken to in meta commands where they know them, rather than in the binary
-    /// protocol. Not where there are credentials and the server takes them by SASL, which the binary protocol alone has. Off by
-    /// default.
+    /// Servers that are used over sockets are spoken to in meta commands where they know them,
+    /// rather than in the binary protocol. Not where there are credentials and the server takes
+    /// them by SASL, which the binary protocol alone has. Off by default.
     pub prefers_meta: bool,
 }
 
@@ -173,8 +173,9 @@ impl ClientConfig {
     }
 }
 
-/// Reads a list of servers, separated by commas or spaces: `host`, `host:port`, `[IPv6]:port`, or the path
-/// of a unix socket, which begins with `/`. A weight may follow as libmemcached writes it: `host:port/?3`.
+/// Reads a list of servers, separated by commas or spaces: `host`, `host:port`, `[IPv6]:port`, or
+/// the path of a unix socket, which begins with `/`. A weight may follow as libmemcached writes it:
+/// `host:port/?3`.
 ///
 /// # Errors
 /// [`Error::Configuration`] names the entry that cannot be read.
@@ -182,36 +183,11 @@ pub fn parse_servers(text: &str) -> Result<Vec<Server>, Error> {
     text.split([',', ' '])
         .filter(|entry| !entry.is_empty())
         .map(|entry| {
-            parse_server(entry).ok_or_else(|| {
+            entry.parse().map_err(|_| {
                 Error::Configuration(format!("{entry:?} is not the address of a server").into())
             })
         })
         .collect()
-}
-
-fn parse_server(entry: &str) -> Option<Server> {
-    let (address, weight) = match entry.split_once("/?") {
-        Some((address, weight)) => (address, weight.parse().ok()?),
-        None => (entry, 1),
-    };
-    let server = match address {
-        path if path.starts_with('/') => Server::unix_socket(path),
-        _ => parse_host(address)?,
-    };
-    Some(server.with_weight(weight))
-}
-
-fn parse_host(address: &str) -> Option<Server> {
-    let (host, port) = match address.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?,
-        None => address.split_at(address.find(':').unwrap_or(address.len())),
-    };
-    let port = match port.strip_prefix(':') {
-        Some(port) => port.parse().ok()?,
-        None if port.is_empty() => DEFAULT_PORT,
-        None => return None,
-    };
-    (!host.is_empty()).then(|| Server::new(host, port))
 }
 
 #[cfg(test)]

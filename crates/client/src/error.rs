@@ -18,7 +18,8 @@ pub enum Error {
     OutOfMemory,
     /// The value to count with is not a number (`MEMCACHED_CLIENT_ERROR`).
     NotNumeric,
-    /// The value does not fit into the memory that was given for it; its length in bytes. The memory is unchanged.
+    /// The value does not fit into the memory that was given for it; its length in bytes. The
+    /// memory is unchanged.
     BufferTooSmall {
         /// Length of the value.
         value_bytes: usize,
@@ -32,8 +33,8 @@ pub enum Error {
     /// The server has failed lately and is not tried again yet
     /// (`MEMCACHED_SERVER_TEMPORARILY_DISABLED`). Nothing was sent.
     ServerDead,
-    /// The server could not be connected to; why (`MEMCACHED_CONNECTION_FAILURE`, or `MEMCACHED_TIMEOUT` where it did not
-    /// answer in time). Nothing was sent.
+    /// The server could not be connected to; why (`MEMCACHED_CONNECTION_FAILURE`, or
+    /// `MEMCACHED_TIMEOUT` where it did not answer in time). Nothing was sent.
     Connect(ConnectError),
     /// The connection ended before the answer; why (`MEMCACHED_CONNECTION_FAILURE`). Whether the
     /// operation was carried out is unknown.

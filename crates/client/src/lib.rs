@@ -1,8 +1,9 @@
 //! Farcache's client: memcached's operations over the fabric or over sockets.
 //!
-//! A [`Client`] is a handle to one or several servers. Where a server is Farcache's and both ends have a
-//! network that UCX can use, operations travel over the fabric; any other memcached is served over its
-//! socket, by its binary protocol. Which of the two it is makes no difference to a program.
+//! A [`Client`] is a handle to one or several servers. Where a server is Farcache's and both ends
+//! have a network that UCX can use, operations travel over the fabric; any other memcached is
+//! served over its socket, by its binary protocol. Which of the two it is makes no difference to a
+//! program.
 //!
 //! ```no_run
 //! use farcache_client::{Client, ClientConfig, Operation, ReceiveBytes, Reply, Store};
@@ -33,9 +34,9 @@
 //! # }
 //! ```
 //!
-//! Everything is an [`Operation`] that is submitted, and a [`Request`] until its result has been fetched; the
-//! blocking calls are no more than that. Memory that is lent to an operation, a value to store or room for one
-//! to get, comes back with its [`Completion`].
+//! Everything is an [`Operation`] that is submitted, and a [`Request`] until its result has been
+//! fetched; the blocking calls are no more than that. Memory that is lent to an operation, a value
+//! to store or room for one to get, comes back with its [`Completion`].
 //!
 //! | part | what it does |
 //! |---|---|
@@ -54,11 +55,9 @@ mod calls;
 mod client;
 mod config;
 mod connect;
-pub mod distribution;
 mod driver;
 pub mod engine;
 mod error;
-pub mod hash;
 mod operation;
 mod request;
 pub mod text;
@@ -72,6 +71,7 @@ pub use config::{
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};
+pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use operation::{
     Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,

@@ -206,8 +206,8 @@ pub enum Operation<'a> {
         /// Which: empty, or `settings`, `items`, ...
         group: &'a [u8],
     },
-    /// Set how much a server logs. Ends in [`Reply::Done`]. memcached 1.6 knows this in its text protocol
-    /// only, and takes the next request for a part of this one: do not send it there.
+    /// Set how much a server logs. Ends in [`Reply::Done`]. memcached 1.6 knows this in its text
+    /// protocol only, and takes the next request for a part of this one: do not send it there.
     Verbosity {
         /// 0 to 2.
         level: u32,
@@ -251,8 +251,8 @@ pub struct Completion {
     pub outcome: Result<Reply, crate::Error>,
     /// The value that was lent with [`Value::Lent`].
     pub lent: Option<SendBytes>,
-    /// The memory that was given for a value, where the operation failed and left it unused; what it
-    /// holds is unspecified.
+    /// The memory that was given for a value, where the operation failed and left it unused; what
+    /// it holds is unspecified.
     pub unused: Option<ReceiveBytes>,
 }
 

@@ -6,8 +6,8 @@ use crate::{Completion, Values};
 use std::fmt;
 use std::sync::Arc;
 
-/// An operation that has been submitted and whose result has not been fetched. Dropping it gives the
-/// result up; what the operation does at the server is not undone. It may outlive its client.
+/// An operation that has been submitted and whose result has not been fetched. Dropping it gives
+/// the result up; what the operation does at the server is not undone. It may outlive its client.
 #[must_use = "dropping a request gives its result up"]
 pub struct Request {
     pub(crate) shared: Arc<Shared>,
@@ -62,7 +62,8 @@ impl fmt::Debug for Request {
 pub struct GetManyRequest(pub(crate) Request);
 
 impl GetManyRequest {
-    /// Waits for it, as [`Client::wait_get_many`](crate::Client::wait_get_many); the client may be gone.
+    /// Waits for it, as [`Client::wait_get_many`](crate::Client::wait_get_many); the client may be
+    /// gone.
     pub fn wait(mut self) -> Values {
         let request = &mut self.0;
         let guard = request.shared.lock();

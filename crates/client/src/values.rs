@@ -115,8 +115,8 @@ impl Values {
         &self.errors
     }
 
-    /// Takes the value of a key out, which is absent from then on; a large one in the memory that it was received
-    /// in.
+    /// Takes the value of a key out, which is absent from then on; a large one in the memory that
+    /// it was received in.
     ///
     /// # Panics
     /// Fewer keys were asked for.

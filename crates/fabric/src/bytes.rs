@@ -36,14 +36,15 @@ impl Foreign {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: only `ReceiveBytes` calls this, whose `from_foreign` asks for `capacity_bytes` bytes
-        // that nobody else reads or writes; `bytes` is never more, and `self` is borrowed mutably.
+        // SAFETY: only `ReceiveBytes` calls this, whose `from_foreign` asks for `capacity_bytes`
+        // bytes that nobody else reads or writes; `bytes` is never more, and `self` is borrowed
+        // mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }
 
-/// Memory that values are sent from and received into again and again, so that a network registers it
-/// once ([`Port::register`](crate::Port::register)).
+/// Memory that values are sent from and received into again and again, so that a network registers
+/// it once ([`Port::register`](crate::Port::register)).
 #[derive(Debug)]
 pub struct LentMemory {
     start: NonNull<u8>,
@@ -51,7 +52,8 @@ pub struct LentMemory {
     _keeper: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: an address and a length, which say nothing of who may use what stands there; the keeper may be sent itself.
+// SAFETY: an address and a length, which say nothing of who may use what stands there; the keeper
+// may be sent itself.
 unsafe impl Send for LentMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for LentMemory {}
@@ -60,8 +62,8 @@ impl LentMemory {
     /// Memory that the caller answers for.
     ///
     /// # Safety
-    /// From `start` on, `bytes` bytes stay mapped, and their pages are not given back to the system,
-    /// until the result is dropped and no port has it registered any more.
+    /// From `start` on, `bytes` bytes stay mapped, and their pages are not given back to the
+    /// system, until the result is dropped and no port has it registered any more.
     #[must_use]
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Self {
         LentMemory {
@@ -81,7 +83,8 @@ impl LentMemory {
         }
     }
 
-    /// Asks the system to put it into huge pages, now where it can do that. What stands there stays.
+    /// Asks the system to put it into huge pages, now where it can do that. What stands there
+    /// stays.
     pub fn prefer_huge_pages(&self) {
         huge_pages::prefer_now(self.start, self.bytes);
     }
@@ -113,7 +116,8 @@ impl LentMemory {
     }
 }
 
-/// A vector of so many zeros, in huge pages where it is long and the system has them. What is not touched takes no memory.
+/// A vector of so many zeros, in huge pages where it is long and the system has them. What is not
+/// touched takes no memory.
 #[must_use]
 pub fn zeroed_memory(bytes: usize) -> Vec<u8> {
     let zeros = vec![0; bytes];
@@ -185,8 +189,9 @@ impl Deref for SendBytes {
     }
 }
 
-// SAFETY: the bytes of a `Vec` and of foreign memory stay in place when their handle moves; those of
-// a shared `Vec` also do not change, as nobody can get a mutable reference while this share exists.
+// SAFETY: the bytes of a `Vec` and of foreign memory stay in place when their handle moves; those
+// of a shared `Vec` also do not change, as nobody can get a mutable reference while this share
+// exists.
 unsafe impl StableDeref for SendBytes {}
 
 impl From<Vec<u8>> for SendBytes {
@@ -241,7 +246,8 @@ impl ReceiveBytes {
     #[must_use]
     pub fn make_room(&mut self, bytes: usize) -> bool {
         match &mut self.0 {
-            // Zeros that the system gives need not be written, and what was there need not be moved.
+            // Zeros that the system gives need not be written, and what was there need not be
+            // moved.
             Room::Owned(room) if bytes > room.capacity() => *room = zeroed_memory(bytes),
             Room::Owned(room) => room.resize(bytes, 0),
             Room::Foreign(foreign) if bytes > foreign.capacity_bytes => return false,

@@ -1,22 +1,25 @@
 //! Asks the system for huge pages.
 //!
-//! A copy between processes (CMA) looks up and pins each page of the sender's memory, which in pages of 4 KiB takes longer
-//! than the copy itself: a store of 1 MB took 300 us from such pages and 120 us from huge ones
-//! (`docs/journal/2026-11-22-fabric-speed.md`). Registering memory for verbs pins each page too. And memory that is
-//! touched for the first time costs a fault for each page.
+//! A copy between processes (CMA) looks up and pins each page of the sender's memory, which in
+//! pages of 4 KiB takes longer than the copy itself: a store of 1 MB took 300 us from such pages
+//! and 120 us from huge ones (`docs/journal/2026-11-22-fabric-speed.md`). Registering memory for
+//! verbs pins each page too. And memory that is touched for the first time costs a fault for each
+//! page.
 
 use rustix::mm::{Advice, madvise};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Smallest stretch that is worth asking for: it holds one huge page (2 MiB on x86-64 and aarch64) at least.
+/// Smallest stretch that is worth asking for: it holds one huge page (2 MiB on x86-64 and aarch64)
+/// at least.
 pub(crate) const HUGE_FROM_BYTES: usize = 4 << 20;
 
-/// What advice is given for: whole pages. Larger base pages are multiples of it, and then the system refuses.
+/// What advice is given for: whole pages. Larger base pages are multiples of it, and then the
+/// system refuses.
 const PAGE_BYTES: usize = 4096;
 
-/// Put these pages together now, also where they have been touched: since Linux 6.1 (`madvise(2)`, `MADV_COLLAPSE`), which
-/// older systems refuse.
+/// Put these pages together now, also where they have been touched: since Linux 6.1 (`madvise(2)`,
+/// `MADV_COLLAPSE`), which older systems refuse.
 const COLLAPSE: libc::c_int = 25;
 
 /// The whole pages between these bytes; none where there are too few.
@@ -27,11 +30,12 @@ fn pages(start: NonNull<u8>, bytes: usize) -> Option<(*mut c_void, usize)> {
     (whole >= HUGE_FROM_BYTES / 2).then(|| (first.wrapping_add(skipped).cast(), whole))
 }
 
-/// Has this memory come in huge pages when it is touched for the first time, where the system has them.
+/// Has this memory come in huge pages when it is touched for the first time, where the system has
+/// them.
 pub(crate) fn prefer(start: NonNull<u8>, bytes: usize) {
     if let Some((first, bytes)) = pages(start, bytes) {
-        // SAFETY: the advice changes neither what stands in memory nor whether it is mapped, whosever it is. Where it is
-        // refused, the pages are small.
+        // SAFETY: the advice changes neither what stands in memory nor whether it is mapped,
+        // whosever it is. Where it is refused, the pages are small.
         let _ = unsafe { madvise(first, bytes, Advice::LinuxHugepage) };
     }
 }

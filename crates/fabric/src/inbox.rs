@@ -7,8 +7,8 @@ use crate::whole::{Handler, Whole};
 use std::ops::Range;
 
 /// A body that its sender offers and that is still there. It must go to
-/// [`Port::receive`](crate::Port::receive) or [`Port::refuse`](crate::Port::refuse) of the port that
-/// made it; it is void after the close or loss of its peer, where both do the right thing.
+/// [`Port::receive`](crate::Port::receive) or [`Port::refuse`](crate::Port::refuse) of the port
+/// that made it; it is void after the close or loss of its peer, where both do the right thing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Names it in its port.
@@ -25,11 +25,12 @@ pub enum Event<S, R> {
     Message {
         /// Its frame; neither session nor key have been checked.
         frame: Frame,
-        /// Where its packets lie in [`Inbox::bytes`]; whether they are packets has not been checked.
+        /// Where its packets lie in [`Inbox::bytes`]; whether they are packets has not been
+        /// checked.
         packets: Range<usize>,
         /// The way back to the sender; only with [`Kind::Hello`](crate::Kind::Hello). To be bound
-        /// ([`Port::bind`](crate::Port::bind)) and kept, or closed. Whoever greets again over the same
-        /// connection is the same peer.
+        /// ([`Port::bind`](crate::Port::bind)) and kept, or closed. Whoever greets again over the
+        /// same connection is the same peer.
         sender: Option<Peer>,
     },
     /// A message whose value is still with its sender.

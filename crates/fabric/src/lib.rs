@@ -1,8 +1,9 @@
-//! The fabric: messages that carry memcached's binary packets, over whatever network both ends have.
+//! The fabric: messages that carry memcached's binary packets, over whatever network both ends
+//! have.
 //!
 //! A [`Port`] is one thread's end of it. It sends messages, small ones whole and large bodies by
-//! rendezvous, and hands what arrives to an [`Inbox`]. It knows nothing of the store, of requests or
-//! of clocks; what the packets mean is the business of server and client.
+//! rendezvous, and hands what arrives to an [`Inbox`]. It knows nothing of the store, of requests
+//! or of clocks; what the packets mean is the business of server and client.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -39,8 +39,8 @@ impl<T: StableDeref + DerefMut<Target = [u8]> + Send + 'static> ReceiveBody for 
 pub enum Payload<'a, S> {
     /// One or several whole packets; copied before the call returns.
     Packets(&'a [u8]),
-    /// The same, at a place in memory that the port may hold a share of until they are sent, instead of copying them: for
-    /// many of them.
+    /// The same, at a place in memory that the port may hold a share of until they are sent,
+    /// instead of copying them: for many of them.
     Shared(&'a Arc<Vec<u8>>, Range<usize>),
     /// One packet whose value lies elsewhere: all of the packet before its value (copied), and the
     /// value, which the port holds until it is sent. [`crate::Event::Sent`] brings it back.
@@ -54,7 +54,8 @@ pub enum Payload<'a, S> {
     },
 }
 
-/// Packets of so many bytes are better sent as [`Payload::Shared`]: copying them once more would cost more than sharing them.
+/// Packets of so many bytes are better sent as [`Payload::Shared`]: copying them once more would
+/// cost more than sharing them.
 pub const SHARED_BYTES_MIN: usize = 4 << 10;
 
 impl<S> Payload<'_, S> {
@@ -71,15 +72,15 @@ impl<S> Payload<'_, S> {
 
 /// One thread's end of the fabric: any number of connections, all moved by [`Port::progress`].
 ///
-/// Nothing arrives and nothing completes but in [`Port::progress`]. A port may be handed from thread
-/// to thread, and is used by one at a time.
+/// Nothing arrives and nothing completes but in [`Port::progress`]. A port may be handed from
+/// thread to thread, and is used by one at a time.
 pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Where others find this port; to be carried to them by other means. Empty where a port cannot
     /// be found (TCP: its server is an ordinary memcached).
     ///
-    /// It may be another one after a peer was lost: a port whose way in was blocked by a process that
-    /// died loses everyone and starts anew (over UCX within a host). So whoever hands it on looks
-    /// again after [`crate::Event::Lost`].
+    /// It may be another one after a peer was lost: a port whose way in was blocked by a process
+    /// that died loses everyone and starts anew (over UCX within a host). So whoever hands it on
+    /// looks again after [`crate::Event::Lost`].
     fn address(&self) -> &[u8];
 
     /// Begins a connection to the port with this address. The address must come from a server that
@@ -91,9 +92,9 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
 
     /// Names the session and the key that every message to this peer carries from now on.
     ///
-    /// A sender that greeted is answered only after this, and only from here on does the port look at
-    /// what the sender says of itself (over UCX its address, read by the lengths that stand in it): a
-    /// server binds whom it has let in, and closes everyone else, without an answer.
+    /// A sender that greeted is answered only after this, and only from here on does the port look
+    /// at what the sender says of itself (over UCX its address, read by the lengths that stand in
+    /// it): a server binds whom it has let in, and closes everyone else, without an answer.
     fn bind(&mut self, peer: Peer, session: u32, key: u64);
 
     /// Sends a message. It is on its way when this returns; a failure later is told as the loss of
@@ -132,8 +133,8 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Returns whether anything happened.
     fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool;
 
-    /// The same, but messages that come whole while nothing waits in `inbox` are shown to `handler` first, in order and until it
-    /// leaves one to the inbox.
+    /// The same, but messages that come whole while nothing waits in `inbox` are shown to `handler`
+    /// first, in order and until it leaves one to the inbox.
     fn progress_with(&mut self, inbox: &mut Inbox<S, R>, handler: &mut Handler<'_>) -> bool {
         let is_first = inbox.is_empty();
         let happened = self.progress(inbox);
@@ -148,8 +149,8 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// network touches none of its memory any more. Unreceived offers of the peer are given up.
     fn close(&mut self, peer: Peer);
 
-    /// Registers memory that large bodies will be sent from and received into, once, instead of piece
-    /// by piece when it is first used. Does nothing where the network has no use for it.
+    /// Registers memory that large bodies will be sent from and received into, once, instead of
+    /// piece by piece when it is first used. Does nothing where the network has no use for it.
     ///
     /// # Errors
     /// [`Error::System`]: the network's reason, such as a limit for locked memory.
@@ -160,11 +161,12 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Ends a registration, at once or when nothing is under way any more.
     fn unregister(&mut self, _memory: &Arc<LentMemory>) {}
 
-    /// Looks after the way into this port. To be called when somebody who was expected has not come.
+    /// Looks after the way into this port. To be called when somebody who was expected has not
+    /// come.
     fn look_after(&mut self) {}
 
-    /// Prepares for sleep; to be called anew before each wait for [`Port::descriptor`], which should
-    /// have a time limit all the same.
+    /// Prepares for sleep; to be called anew before each wait for [`Port::descriptor`], which
+    /// should have a time limit all the same.
     fn arm(&mut self) -> Arming;
 
     /// Readable when an armed port has something to do; none where the port's other descriptors

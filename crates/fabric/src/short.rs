@@ -1,9 +1,10 @@
-//! Short forms of the two messages that a client which waits for each answer sends and gets: one plain get, and the value that
-//! answers it.
+//! Short forms of the two messages that a client which waits for each answer sends and gets: one
+//! plain get, and the value that answers it.
 //!
-//! Within a host the time of a small message is that of its cache lines. So what is the same in all such messages is left out, and
-//! the session is told by its key alone. A get with a key of 16 bytes then takes one line instead of two, and its answer
-//! with 64 bytes two instead of three. Numbers of the packet stay as they are there; those of the frame are little-endian, as in
+//! Within a host the time of a small message is that of its cache lines. So what is the same in all
+//! such messages is left out, and the session is told by its key alone. A get with a key of 16
+//! bytes then takes one line instead of two, and its answer with 64 bytes two instead of three.
+//! Numbers of the packet stay as they are there; those of the frame are little-endian, as in
 //! [`crate::frame`].
 //!
 //! A get, shorter by 36 bytes:
@@ -25,8 +26,9 @@
 //! | 22 | 4 | the item's flags, which are the packet's extras |
 //! | 26 | rest | the value |
 //!
-//! Only those understand them who say so: a network that has short forms puts [`UNDERSTOOD`] behind the packets of its
-//! [`Kind::Welcome`], which others ignore. Whoever sends a short get understands a short value.
+//! Only those understand them who say so: a network that has short forms puts [`UNDERSTOOD`] behind
+//! the packets of its [`Kind::Welcome`], which others ignore. Whoever sends a short get understands
+//! a short value.
 
 use crate::error::Error;
 use crate::frame::{Frame, Kind};
@@ -40,7 +42,8 @@ pub const GET_FRONT_BYTES: usize = 12;
 /// Bytes in front of the value.
 pub const VALUE_FRONT_BYTES: usize = 26;
 
-/// Longest packet that is sent in a short form, in bytes: beyond, a line more or less does not count.
+/// Longest packet that is sent in a short form, in bytes: beyond, a line more or less does not
+/// count.
 pub const PACKET_BYTES_MAX: usize = 192;
 
 /// Longest key of an item in bytes, by memcached's protocol.
@@ -53,7 +56,8 @@ const FLAGS_BYTES: usize = 4;
 /// A value's packet without the value.
 const VALUE_HEAD_BYTES: usize = HEADER_BYTES + FLAGS_BYTES;
 
-/// The first bytes of a get but for the length of its key, and of a value, up to the length of the body.
+/// The first bytes of a get but for the length of its key, and of a value, up to the length of the
+/// body.
 const GET: [u8; 8] = [0x80, 0, 0, 0, 0, 0, 0, 0];
 const VALUE: [u8; 8] = [0x81, 0, 0, 0, FLAGS_BYTES as u8, 0, 0, 0];
 
@@ -77,7 +81,8 @@ impl Default for Room {
     }
 }
 
-/// Puts a message in its short form into `room`, given what its frame says and its packets; none where it has none.
+/// Puts a message in its short form into `room`, given what its frame says and its packets; none
+/// where it has none.
 #[inline]
 pub fn encode<'r>(
     key: u64,
@@ -287,7 +292,8 @@ mod tests {
         0x80, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, b'k', b'e', b'y',
     ];
 
-    /// Magic, opcode, no key, 4 bytes of extras, success; length of the body; opaque; CAS; flags; the value.
+    /// Magic, opcode, no key, 4 bytes of extras, success; length of the body; opaque; CAS; flags;
+    /// the value.
     const VALUE_PACKET: [u8; 33] = [
         0x81, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 1, 2, 3, 4, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32,
         33, 34, b'v', b'a', b'l', b'u', b'e',

@@ -1,8 +1,9 @@
 //! Messages that are handled while the network still has them.
 //!
-//! The usual way of a message leads through an [`Inbox`](crate::Inbox): copied there, told as an event, looked at after the network
-//! is done. [`Port::progress_with`](crate::Port::progress_with) spares a message that comes whole, with nothing waiting before
-//! it, that way, if its handler takes it.
+//! The usual way of a message leads through an [`Inbox`](crate::Inbox): copied there, told as an
+//! event, looked at after the network is done. [`Port::progress_with`](crate::Port::progress_with)
+//! spares a message that comes whole, with nothing waiting before it, that way, if its handler
+//! takes it.
 
 use crate::frame::Frame;
 

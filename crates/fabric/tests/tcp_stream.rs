@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 type Body = Vec<u8>;
 
 /// A port with one connection, and the server's end of it.
-struct Ground {
+struct Fixture {
     port: TcpPort<Body, Body>,
     peer: Peer,
     server: UnixStream,
@@ -18,14 +18,14 @@ struct Ground {
     lost: Option<Error>,
 }
 
-impl Ground {
-    fn new() -> Ground {
+impl Fixture {
+    fn new() -> Fixture {
         let (client, server) = UnixStream::pair().expect("a pair");
         let mut port = TcpPort::new().expect("a port");
         let stream = Stream::plain(client).expect("a stream");
         let peer = port.adopt(stream).expect("watched");
         port.bind(peer, 7, 9);
-        Ground {
+        Fixture {
             port,
             peer,
             server,
@@ -93,13 +93,13 @@ fn packets_arrive_whole_wherever_they_are_cut() {
         .map(packet)
         .concat();
     for piece in [1, 7, 23, 24, 25, 1000, 4096, 65_536, stream.len()] {
-        let mut ground = Ground::new();
+        let mut fixture = Fixture::new();
         for bytes in stream.chunks(piece) {
-            ground.write(bytes);
-            ground.take_in(false);
+            fixture.write(bytes);
+            fixture.take_in(false);
         }
-        assert!(ground.arrived == stream, "pieces of {piece} bytes");
-        assert_eq!(ground.port.arm(), Arming::Armed);
+        assert!(fixture.arrived == stream, "pieces of {piece} bytes");
+        assert_eq!(fixture.port.arm(), Arming::Armed);
     }
 }
 
@@ -108,13 +108,13 @@ fn refused_values_are_left_out() {
     let (small, large) = (packet(3), packet(40_000));
     let stream = [&small[..], &large, &small].concat();
     for piece in [100, 30_000, stream.len()] {
-        let mut ground = Ground::new();
+        let mut fixture = Fixture::new();
         for bytes in stream.chunks(piece) {
-            ground.write(bytes);
-            ground.take_in(true);
+            fixture.write(bytes);
+            fixture.take_in(true);
         }
         let expected = [&small[..], &large[..28], &small].concat();
-        assert!(ground.arrived == expected, "pieces of {piece} bytes");
+        assert!(fixture.arrived == expected, "pieces of {piece} bytes");
     }
 }
 
@@ -126,36 +126,36 @@ fn what_is_no_binary_packet_loses_the_peer() {
     long_key[2..4].copy_from_slice(&60_000u16.to_be_bytes());
     long_key[8..12].copy_from_slice(&60_004u32.to_be_bytes());
     for bytes in [b"ERROR\r\n".to_vec(), contradicting, long_key] {
-        let mut ground = Ground::new();
-        ground.write(&[packet(2), bytes].concat());
-        ground.take_in(false);
-        let error = ground.lost.take().expect("lost");
+        let mut fixture = Fixture::new();
+        fixture.write(&[packet(2), bytes].concat());
+        fixture.take_in(false);
+        let error = fixture.lost.take().expect("lost");
         assert!(matches!(error, Error::Malformed(_)), "{error}");
     }
 }
 
 #[test]
 fn the_end_gives_everything_back() {
-    let mut ground = Ground::new();
+    let mut fixture = Fixture::new();
     let large = packet(1 << 20);
-    ground.write(&large[..100]);
-    ground.take_in(false);
+    fixture.write(&large[..100]);
+    fixture.take_in(false);
     let payload = Payload::Large {
         head: &[1; 30],
         body: vec![2; 8 << 20],
         tag: 6,
     };
-    ground.port.send(ground.peer, Kind::Packets, 0, payload);
-    ground.port.progress(&mut ground.inbox);
-    assert!(ground.port.has_unsent());
-    assert_eq!(ground.port.unsent(ground.peer), 1);
-    ground
+    fixture.port.send(fixture.peer, Kind::Packets, 0, payload);
+    fixture.port.progress(&mut fixture.inbox);
+    assert!(fixture.port.has_unsent());
+    assert_eq!(fixture.port.unsent(fixture.peer), 1);
+    fixture
         .server
         .shutdown(std::net::Shutdown::Both)
         .expect("connected");
-    while ground.port.progress(&mut ground.inbox) {}
+    while fixture.port.progress(&mut fixture.inbox) {}
     let (mut sent, mut received, mut lost) = (0, 0, 0);
-    for event in &ground.inbox.events {
+    for event in &fixture.inbox.events {
         match event {
             Event::Sent {
                 tag: 6,
@@ -178,48 +178,49 @@ fn the_end_gives_everything_back() {
         body: vec![3],
         tag: 8,
     };
-    ground.port.send(ground.peer, Kind::Packets, 0, payload);
-    ground.inbox.events.clear();
-    ground.port.progress(&mut ground.inbox);
+    fixture.port.send(fixture.peer, Kind::Packets, 0, payload);
+    fixture.inbox.events.clear();
+    fixture.port.progress(&mut fixture.inbox);
     assert!(matches!(
-        &ground.inbox.events[..],
+        &fixture.inbox.events[..],
         [Event::Sent {
             tag: 8,
             outcome: Err(_),
             ..
         }]
     ));
-    ground.port.close(ground.peer);
+    fixture.port.close(fixture.peer);
 }
 
 #[test]
 fn messages_and_values_are_written_in_order() {
-    let mut ground = Ground::new();
+    let mut fixture = Fixture::new();
     let body: Vec<u8> = (0..3_000_000usize).map(|at| (at * 7) as u8).collect();
-    let send =
-        |port: &mut TcpPort<Body, Body>, payload| port.send(ground.peer, Kind::Packets, 0, payload);
-    send(&mut ground.port, Payload::Packets(b"first"));
-    send(&mut ground.port, Payload::Packets(b"second"));
+    let send = |port: &mut TcpPort<Body, Body>, payload| {
+        port.send(fixture.peer, Kind::Packets, 0, payload)
+    };
+    send(&mut fixture.port, Payload::Packets(b"first"));
+    send(&mut fixture.port, Payload::Packets(b"second"));
     for tag in [1, 2] {
         let body = body.clone();
         let head = b"head";
-        send(&mut ground.port, Payload::Large { head, body, tag });
+        send(&mut fixture.port, Payload::Large { head, body, tag });
     }
-    send(&mut ground.port, Payload::Packets(b"last"));
+    send(&mut fixture.port, Payload::Packets(b"last"));
     let expected = [b"firstsecondhead", &body[..], b"head", &body, b"last"].concat();
-    let mut server = ground.server.try_clone().expect("another handle");
+    let mut server = fixture.server.try_clone().expect("another handle");
     let bytes = expected.len();
     let reader = std::thread::spawn(move || {
         let mut read = vec![0; bytes];
         server.read_exact(&mut read).expect("all of it");
         read
     });
-    while ground.port.has_unsent() {
-        ground.port.progress(&mut ground.inbox);
+    while fixture.port.has_unsent() {
+        fixture.port.progress(&mut fixture.inbox);
         std::thread::yield_now();
     }
     assert!(reader.join().expect("read") == expected);
-    let tags: Vec<_> = ground
+    let tags: Vec<_> = fixture
         .inbox
         .events
         .iter()

@@ -1,7 +1,7 @@
 //! The network over UCX: what every network must do, over shared memory and over tcp.
 //!
-//! `UCX_TLS` and the like in the environment go before what is chosen here, so that the same tests run
-//! over real verbs.
+//! `UCX_TLS` and the like in the environment go before what is chosen here, so that the same tests
+//! run over real verbs.
 
 mod conformance;
 mod ucx_common;

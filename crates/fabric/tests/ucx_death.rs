@@ -1,4 +1,5 @@
-//! Peers that are killed in the middle of large bodies, over UCX: nothing hangs, everything comes back.
+//! Peers that are killed in the middle of large bodies, over UCX: nothing hangs, everything comes
+//! back.
 //!
 //! The peer is this same program, started again to run the test `peer` alone.
 
@@ -197,8 +198,8 @@ fn next_number(state: &mut u32) -> u32 {
     *state >> 16
 }
 
-/// Has bodies go both ways with a new peer; nothing where an earlier peer's death had blocked the way
-/// in, and the port started anew meanwhile.
+/// Has bodies go both ways with a new peer; nothing where an earlier peer's death had blocked the
+/// way in, and the port started anew meanwhile.
 fn meet(end: &mut End, transport: &str, peer_connects: bool, bodies: usize) -> Option<Child> {
     let own = end.port.address().to_vec();
     let (mut child, address) = start_peer(transport, peer_connects.then_some(&own));

@@ -3,8 +3,8 @@
 use crate::binary::{Head, MAGIC_REQUEST};
 use crate::text::{Tokens, split_line};
 
-/// The key of the request at the start of the input, of whichever protocol. None where it is not there whole,
-/// or has none; what it returns is a guess that only parsing can confirm.
+/// The key of the request at the start of the input, of whichever protocol. None where it is not
+/// there whole, or has none; what it returns is a guess that only parsing can confirm.
 #[inline]
 pub fn peek_key(input: &[u8]) -> Option<&[u8]> {
     if *input.first()? == MAGIC_REQUEST {

@@ -2,11 +2,11 @@
 
 use crate::admission::Admission;
 use crate::connections::{Address, ConnectionInfo, State};
-use crate::counters::Counters;
 use crate::net::listen::Listener;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::worker::mailbox::{Arrival, Mailbox};
+use farcache_session::counters::Counters;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{SendFlags, SocketFlags};

@@ -40,6 +40,9 @@ const WORKER_WITH_FABRIC: usize = 16;
 /// What UCX opens for each session, at most: over its TCP a connection each way.
 const SESSION: u64 = 2;
 
+/// What hears of changes of the cluster's file, and what ends that, which has two names.
+const CLUSTER_FILE: usize = 3;
+
 /// Fewest connections to which the default of `-c` is lowered.
 const CONNECTIONS_MIN: usize = 16;
 
@@ -116,6 +119,7 @@ fn own(plan: &Plan, has_metrics: bool) -> usize {
         + when(settings.unix_socket.is_some(), 1)
         + when(has_devices, settings.devices.len() + DEVICES)
         + when(has_fabric, FABRIC)
+        + when(settings.cluster_file.is_some(), CLUSTER_FILE)
         + when(has_metrics, metrics::DESCRIPTORS_MAX)
 }
 

@@ -4,10 +4,11 @@
 pub mod acceptor;
 pub mod admission;
 pub mod check;
+pub mod cluster;
 pub mod connections;
-pub mod counters;
 pub mod descriptors;
 pub mod fabric;
+pub mod host;
 pub mod logging;
 pub mod metrics;
 pub mod net;
@@ -16,16 +17,12 @@ pub mod panics;
 pub mod process;
 pub mod refusals;
 pub mod server;
-pub mod session;
 pub mod settings;
 pub mod shared;
 pub mod signals;
 pub mod start;
 pub mod test_clock;
 pub mod tier;
+pub mod users;
 pub mod watch;
 pub mod worker;
-
-/// The version told to clients: the memcached release whose protocol this server speaks, since
-/// clients choose features by it, then the server's own.
-pub const VERSION: &str = concat!("1.6.45-farcache-", env!("CARGO_PKG_VERSION"));

@@ -18,15 +18,15 @@ pub enum LogFormat {
     Json,
 }
 
-/// The target of what an operator is told of without having asked: the start, the stop, what was read anew, clients that were
-/// turned away.
+/// The target of what an operator is told of without having asked: the start, the stop, what was
+/// read anew, clients that were turned away.
 pub const EVENTS: &str = "farcached";
 
 /// Where the level of the process's one log is changed, once it has been started.
 static LEVEL: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
-/// Starts the log, showing what `verbosity` asks for: 0 warnings and [`EVENTS`], 1 what happens to the server, 2
-/// what happens to connections, more than that everything.
+/// Starts the log, showing what `verbosity` asks for: 0 warnings and [`EVENTS`], 1 what happens to
+/// the server, 2 what happens to connections, more than that everything.
 pub fn start(format: LogFormat, verbosity: u8) {
     let (filter, handle) = reload::Layer::new(level(verbosity));
     let log = tracing_subscriber::registry().with(filter);

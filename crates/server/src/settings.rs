@@ -1,19 +1,8 @@
 //! What the operator chose, after option parsing.
 
+use farcache_session::{Auth, Protocol};
 use farcache_store::Durability;
 use std::path::PathBuf;
-
-/// Which protocols a listener speaks (`-B`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// Found out from the first byte of each connection.
-    #[default]
-    Auto,
-    /// Text and meta commands only.
-    Ascii,
-    /// The binary protocol only.
-    Binary,
-}
 
 /// Whether clients may come over the fabric (`--fabric`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -155,7 +144,8 @@ pub struct Settings {
     pub idle_timeout_seconds: u32,
     /// Microseconds for which a worker polls after activity before it sleeps (`--poll-us`).
     pub poll_us: u32,
-    /// Whether connections that are ready at once are served together through io_uring (`--io-uring`).
+    /// Whether connections that are ready at once are served together through io_uring
+    /// (`--io-uring`).
     pub io_uring: IoUringMode,
     /// Whether clients may come over the fabric (`--fabric`).
     pub fabric: FabricMode,
@@ -172,7 +162,8 @@ pub struct Settings {
     pub tls: Option<TlsSettings>,
     /// Bytes of log lines kept for a watcher that does not read (`-o watcher_logbuf_size`).
     pub watcher_buffer_bytes: usize,
-    /// Devices to which items go that leave memory (`--ssd`, `-o ext_path`, `-e`); none: they are dropped.
+    /// Devices to which items go that leave memory (`--ssd`, `-o ext_path`, `-e`); none: they are
+    /// dropped.
     pub devices: Vec<DeviceSettings>,
     /// Those of them that may be formatted although they hold something (`--ssd-format`), as given.
     pub devices_to_format: Vec<PathBuf>,
@@ -180,6 +171,8 @@ pub struct Settings {
     pub allow_missing_devices: bool,
     /// When a store operation may be answered (`--durability`).
     pub durability: Durability,
+    /// File with the map of the cluster that the server is in (`--cluster-file`).
+    pub cluster_file: Option<PathBuf>,
     /// Slab growth factor as given (`-f`): reported, not used.
     pub growth_factor: f64,
     /// Least space of an item as given (`-n`): reported, not used.
@@ -191,6 +184,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What is asked of clients before they may use the server.
+    pub fn auth(&self) -> Auth {
+        match self.auth_file {
+            _ if self.sasl => Auth::Sasl,
+            Some(_) => Auth::Text,
+            None => Auth::Open,
+        }
+    }
+
+    /// Where the users are who may authenticate; none where nobody has to.
+    pub fn users_file(&self) -> Option<PathBuf> {
+        match self.auth() {
+            Auth::Open => None,
+            Auth::Sasl | Auth::Text => Some(self.auth_file.clone().unwrap_or_default()),
+        }
+    }
+
     /// Whether there is a fabric: with TLS, only where the operator trusts its network.
     pub fn fabric_mode(&self) -> FabricMode {
         match self.tls {
@@ -238,6 +248,7 @@ impl Default for Settings {
             devices_to_format: Vec::new(),
             allow_missing_devices: false,
             durability: Durability::default(),
+            cluster_file: None,
             growth_factor: 1.25,
             chunk_bytes: 48,
             hash_algorithm: "murmur3".to_owned(),

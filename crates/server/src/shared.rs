@@ -1,21 +1,22 @@
 //! What all threads of one server share.
 
+use crate::cluster::Cluster;
 use crate::connections::Connections;
-use crate::counters::{Counters, Totals};
 use crate::fabric::registry::Registry;
 use crate::logging;
 use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
 use crate::panics;
 use crate::refusals::Refusals;
-use crate::session::ArrivingLimit;
-use crate::session::auth::Auth;
-use crate::session::stats::Detail;
 use crate::settings::Settings;
 use crate::test_clock::TestClock;
+use crate::users::Users;
 use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
-use farcache_store::{Store, StoreStats};
+use farcache_session::counters::{Counters, Totals};
+use farcache_session::stats::Detail;
+use farcache_session::{Options, Service};
+use farcache_store::Store;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -63,20 +64,16 @@ pub struct Shared {
     pub workers: Vec<Arc<Counters>>,
     /// Totals at the last `stats reset`.
     pub totals_base: Mutex<Totals>,
-    /// The store's figures at the last `stats reset`.
-    pub store_stats_base: Mutex<StoreStats>,
-    /// How much memory arriving values take.
-    pub arriving: ArrivingLimit,
+    /// What all sessions share.
+    pub service: Service,
     /// Who is connected.
     pub connections: Connections,
-    /// Who may use the server.
-    pub auth: Auth,
-    /// What `stats detail` shows.
-    pub detail: Detail,
-    /// Whether `stats sizes` is on.
-    pub sizes_on: AtomicBool,
+    /// Who may use the server, where clients have to authenticate.
+    pub users: Option<Users>,
     /// Encryption, where it is on.
     pub tls: Option<Tls>,
+    /// The cluster that the server is in, where it is in one.
+    pub cluster: Option<Cluster>,
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
     /// Clients that were turned away lately.
@@ -106,20 +103,24 @@ impl Shared {
         let watch_of_store = Arc::clone(&watch);
         store.on_eviction(move |item| watch_of_store.evicted(item));
         Shared {
-            auth: Auth::new(&settings),
-            arriving: ArrivingLimit::new(store.config()),
+            users: settings.users_file().map(Users::new),
+            service: Service::new(
+                options(&settings),
+                settings.auth(),
+                Detail::new(settings.detail_prefix, settings.detail),
+                Arc::clone(watch.watched()),
+                store.config(),
+            ),
             watch,
-            detail: Detail::new(settings.detail_prefix, settings.detail),
-            sizes_on: AtomicBool::new(false),
             store,
             settings,
             verbosity: AtomicU8::new(0),
             stopping: AtomicBool::new(false),
             workers,
             totals_base: Mutex::default(),
-            store_stats_base: Mutex::default(),
             connections: Connections::default(),
             tls: None,
+            cluster: None,
             refusals: Refusals::default(),
             latencies: Vec::new(),
             started: epoch.started,
@@ -172,16 +173,15 @@ impl Shared {
     fn try_reload(&self) {
         // What came of it is in the log.
         let _ = self.reload_certificates();
-        match self.auth.load() {
-            Ok(()) if self.auth.protocol().is_some() => {
-                tracing::info!(target: logging::EVENTS, "users read anew");
-            }
-            Ok(()) => {}
-            Err(error) => tracing::error!(%error, "the old users stay in use"),
+        match self.users.as_ref().map(Users::load) {
+            Some(Ok(())) => tracing::info!(target: logging::EVENTS, "users read anew"),
+            None => {}
+            Some(Err(error)) => tracing::error!(%error, "the old users stay in use"),
         }
     }
 
-    /// Reads the certificates anew; none where there is no TLS. If they cannot be read, the old ones stay, which is logged.
+    /// Reads the certificates anew; none where there is no TLS. If they cannot be read, the old
+    /// ones stay, which is logged.
     pub fn reload_certificates(&self) -> Option<io::Result<()>> {
         let read = self.tls.as_ref().map(Tls::reload)?;
         match &read {
@@ -212,5 +212,17 @@ impl Shared {
     /// Whether the server is to end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
+    }
+}
+
+/// What sessions need to know of the settings.
+fn options(settings: &Settings) -> Options {
+    Options {
+        cas: settings.cas,
+        flush: settings.flush,
+        shutdown_command: settings.shutdown_command,
+        dump: settings.dump,
+        watch: settings.watch,
+        requests_per_event: settings.requests_per_event,
     }
 }

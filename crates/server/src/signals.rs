@@ -17,8 +17,8 @@ const ENDING: [(i32, &str); 3] = [
     (SIGUSR1, "SIGUSR1"),
 ];
 
-/// The signals that the server handles: SIGTERM, SIGINT and SIGUSR1 end it in order, SIGHUP makes it
-/// read certificates and users anew.
+/// The signals that the server handles: SIGTERM, SIGINT and SIGUSR1 end it in order, SIGHUP makes
+/// it read certificates and users anew.
 pub struct Signals {
     arrived: UnixStream,
     reload: Arc<AtomicBool>,

@@ -1,5 +1,6 @@
 //! From the command line to a running server, in the order that privileges and forks demand.
 
+use crate::cluster;
 use crate::connections::Address;
 use crate::descriptors;
 use crate::fabric;
@@ -11,11 +12,12 @@ use crate::options::{Options, Plan, Refusal};
 use crate::panics;
 use crate::process::{self, Identity, OwnedFile};
 use crate::server::Server;
-use crate::session::auth::Auth;
 use crate::settings::Settings;
 use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
 use crate::tier::{self, Devices, EventLog};
+use crate::users::Users;
+use farcache_membership::WatchedFile;
 use farcache_store::{Store, StoreConfig};
 use socket2::Socket;
 use std::fmt::Write;
@@ -66,6 +68,8 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     }
     let unix_file = bind_unix(&plan, &mut sockets).map_err(fail)?;
     load_users(&plan.settings).map_err(fail)?;
+    let cluster_file = plan.settings.cluster_file.as_deref();
+    let cluster = cluster_file.map(cluster::open).transpose().map_err(fail)?;
     let devices = tier::open_devices(&plan.settings).map_err(fail)?;
     let tls = plan
         .settings
@@ -77,7 +81,12 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     if options.daemon {
         process::daemonize(options.verbose > 0).map_err(fail)?;
     }
-    let served = serve(options, plan, sockets, Opened { tls, devices }).map_err(fail);
+    let opened = Opened {
+        tls,
+        devices,
+        cluster,
+    };
+    let served = serve(options, plan, sockets, opened).map_err(fail);
     drop(unix_file);
     served
 }
@@ -86,6 +95,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
 struct Opened {
     tls: Option<Tls>,
     devices: Devices,
+    cluster: Option<WatchedFile>,
 }
 
 fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) -> io::Result<()> {
@@ -116,11 +126,12 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     let latencies = (0..measured).map(|_| Arc::default()).collect();
     let shared = Arc::new(Shared {
         tls: opened.tls,
+        cluster: opened.cluster.map(cluster::follow).transpose()?,
         latencies,
         ..Shared::since(epoch, Arc::clone(&store), plan.settings)
     });
     shared.verbosity.store(options.verbose, Relaxed);
-    shared.sizes_on.store(plan.track_sizes, Relaxed);
+    shared.service.track_sizes(plan.track_sizes);
     let fabric = fabric::open::open(&shared, network)?;
     let told = match &fabric {
         Ok(opened) => opened.description.clone(),
@@ -202,7 +213,10 @@ fn load_users(settings: &Settings) -> io::Result<()> {
             "-S needs the environment variable MEMCACHED_SASL_PWDB",
         ));
     }
-    Auth::new(settings).load().map_err(|error| {
+    let Some(users) = settings.users_file().map(Users::new) else {
+        return Ok(());
+    };
+    users.load().map_err(|error| {
         io::Error::new(
             error.kind(),
             format!("cannot use the users in {}: {error}", file.display()),

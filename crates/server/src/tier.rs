@@ -1,5 +1,6 @@
-//! The SSD tier from the operator's side: its devices are opened before anything else can go wrong, its store
-//! is recovered at the start and written out at the end, and what happens to it is logged.
+//! The SSD tier from the operator's side: its devices are opened before anything else can go wrong,
+//! its store is recovered at the start and written out at the end, and what happens to it is
+//! logged.
 
 use crate::panics;
 use crate::settings::{DEVICE_FILE_NAME, DeviceSettings, Settings};
@@ -17,7 +18,8 @@ use std::time::{Duration, Instant};
 /// Size of a file that is made without a size being given, in sizes of the memory.
 const NEW_FILE_PER_MEMORY: u64 = 4;
 
-/// How long an orderly stop writes out what is in memory, at most. What is not durable then is lost.
+/// How long an orderly stop writes out what is in memory, at most. What is not durable then is
+/// lost.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// How long a device may be in use by a process that has ended, and how often that is looked at.
@@ -89,8 +91,8 @@ fn open_device(
     Ok(Arc::new(open_when_free(|| open(path, bytes))?))
 }
 
-/// Opens a device; waits a little for a process that has just ended to let go of it, which the kernel does
-/// only when the transfers under way have ended.
+/// Opens a device; waits a little for a process that has just ended to let go of it, which the
+/// kernel does only when the transfers under way have ended.
 fn open_when_free(open: impl Fn() -> io::Result<FileDevice>) -> io::Result<FileDevice> {
     let deadline = Instant::now() + BUSY_TIME_MAX;
     loop {

@@ -1,54 +1,15 @@
 //! `watch`: connections that are shown what happens, as lines in memcached's format.
 //!
-//! While nobody watches, an event costs one look at [`Hub::wants`].
+//! While nobody watches, an event costs one look at [`Watched::wants`].
 
 use crate::worker::mailbox::Mailbox;
-use farcache_proto::percent;
 use farcache_proto::text::WatchFlags;
-use farcache_store::{Evicted, Item, SetOutcome, StoreError};
+use farcache_session::watch::{EventKind, ShownKey, Watched};
+use farcache_store::Evicted;
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Kinds of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Lookups of items.
-    Fetchers,
-    /// Stores of items.
-    Mutations,
-    /// Connections opened and closed.
-    ConnEvents,
-    /// Deletions of items.
-    Deletions,
-    /// Items that had to make room.
-    Evictions,
-}
-
-impl Kind {
-    const ALL: [Kind; 5] = [
-        Kind::Fetchers,
-        Kind::Mutations,
-        Kind::ConnEvents,
-        Kind::Deletions,
-        Kind::Evictions,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Fetchers => "fetchers",
-            Kind::Mutations => "mutations",
-            Kind::ConnEvents => "connevents",
-            Kind::Deletions => "deletions",
-            Kind::Evictions => "evictions",
-        }
-    }
-
-    fn bit(self) -> u64 {
-        1 << self as u64
-    }
-}
 
 /// A connection's share of the events.
 pub struct Watcher {
@@ -69,8 +30,8 @@ impl Watcher {
 /// Knows who watches what.
 #[derive(Default)]
 pub struct Hub {
-    /// Kinds that anybody watches.
-    wanted: AtomicU64,
+    /// Kinds that anybody watches, which sessions look at.
+    watched: Arc<Watched>,
     watchers: Mutex<Vec<Arc<Watcher>>>,
     number: AtomicU64,
     sent: AtomicU64,
@@ -87,14 +48,16 @@ impl Hub {
         }
     }
 
-    /// Whether anybody watches this kind.
-    pub fn wants(&self, kind: Kind) -> bool {
-        self.wanted.load(Relaxed) & kind.bit() != 0
+    /// Which kinds anybody watches.
+    pub fn watched(&self) -> &Arc<Watched> {
+        &self.watched
     }
 
     /// Adds a watcher, whose `worker` is woken when there is something to send.
     pub fn subscribe(&self, flags: WatchFlags, worker: Arc<Mailbox>) -> Arc<Watcher> {
-        let wanted = Kind::ALL.into_iter().filter(|kind| flags.has(kind.name()));
+        let wanted = EventKind::ALL
+            .into_iter()
+            .filter(|kind| flags.has(kind.name()));
         let kinds = wanted.fold(0, |bits, kind| bits | kind.bit());
         let watcher = Arc::new(Watcher {
             kinds,
@@ -115,7 +78,7 @@ impl Hub {
     }
 
     /// Shows an event, whose text begins with `type=`, to those who watch its kind.
-    pub fn publish(&self, kind: Kind, event: fmt::Arguments<'_>) {
+    pub fn publish(&self, kind: EventKind, event: fmt::Arguments<'_>) {
         let time = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -148,52 +111,14 @@ impl Hub {
         }
     }
 
-    /// A key was asked for, and `item` found or nothing.
-    #[inline]
-    pub fn fetched(&self, key: &[u8], item: Option<&Item<'_>>) {
-        if self.wants(Kind::Fetchers) {
-            let status = if item.is_some() { "found" } else { "not_found" };
-            let bytes = item.map_or(0, |item| item.value().len());
-            let key = ShownKey(key);
-            self.publish(
-                Kind::Fetchers,
-                format_args!("type=item_get key={key} status={status} size={bytes}"),
-            );
-        }
-    }
-
-    /// A value of `bytes` was to be stored.
-    #[inline]
-    pub fn stored(&self, key: &[u8], outcome: Result<SetOutcome, StoreError>, bytes: usize) {
-        if self.wants(Kind::Mutations) {
-            let (key, status) = (ShownKey(key), store_status(outcome));
-            self.publish(
-                Kind::Mutations,
-                format_args!("type=item_store key={key} status={status} size={bytes}"),
-            );
-        }
-    }
-
-    /// An item was deleted.
-    #[inline]
-    pub fn deleted(&self, key: &[u8]) {
-        if self.wants(Kind::Deletions) {
-            let key = ShownKey(key);
-            self.publish(
-                Kind::Deletions,
-                format_args!("type=deleted key={key} cmd=delete"),
-            );
-        }
-    }
-
     /// An item was evicted.
     pub fn evicted(&self, item: &Evicted<'_>) {
-        if self.wants(Kind::Evictions) {
+        if self.watched.wants(EventKind::Evictions) {
             let (key, idle, size) = (ShownKey(item.key), item.idle_s, item.value_bytes);
             let fetched = if item.was_fetched { "yes" } else { "no" };
             let rest = item.rest_s.map_or(-1, i64::from);
             self.publish(
-                Kind::Evictions,
+                EventKind::Evictions,
                 format_args!(
                     "type=eviction key={key} fetch={fetched} ttl={rest} la={idle} clsid=1 size={size}"
                 ),
@@ -211,39 +136,13 @@ impl Hub {
     }
 
     fn note_wanted(&self, watchers: &[Arc<Watcher>]) {
-        self.wanted.store(
-            watchers
-                .iter()
-                .fold(0, |bits, watcher| bits | watcher.kinds),
-            Relaxed,
-        );
+        let all = watchers.iter();
+        self.watched
+            .set(all.fold(0, |bits, watcher| bits | watcher.kinds));
     }
 
     fn watchers(&self) -> MutexGuard<'_, Vec<Arc<Watcher>>> {
         self.watchers.lock().expect("no panic while held")
-    }
-}
-
-fn store_status(outcome: Result<SetOutcome, StoreError>) -> &'static str {
-    match outcome {
-        Ok(SetOutcome::Stored { .. }) => "stored",
-        Ok(SetOutcome::NotStored) => "not_stored",
-        Ok(SetOutcome::Exists) => "exists",
-        Ok(SetOutcome::NotFound) => "not_found",
-        Err(StoreError::TooLarge) => "too_large",
-        Err(StoreError::OutOfMemory) => "no_memory",
-        Err(StoreError::BadKey) => "not_stored",
-    }
-}
-
-/// A key as watchers are shown it: bytes other than unreserved ones are percent-encoded.
-pub struct ShownKey<'a>(pub &'a [u8]);
-
-impl fmt::Display for ShownKey<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = Vec::with_capacity(self.0.len());
-        percent::push_encoded(&mut shown, self.0);
-        out.write_str(&String::from_utf8_lossy(&shown))
     }
 }
 
@@ -269,21 +168,21 @@ mod tests {
     #[test]
     fn events_reach_those_who_watch_their_kind() {
         let hub = Hub::new(1000);
-        assert!(!hub.wants(Kind::Fetchers));
+        assert!(!hub.watched.wants(EventKind::Fetchers));
         let watcher = watcher_of_fetchers(&hub);
-        assert!(hub.wants(Kind::Fetchers) && !hub.wants(Kind::Mutations));
+        assert!(hub.watched.wants(EventKind::Fetchers) && !hub.watched.wants(EventKind::Mutations));
         hub.publish(
-            Kind::Fetchers,
+            EventKind::Fetchers,
             format_args!("type=item_get key={}", ShownKey(b"a b")),
         );
-        hub.publish(Kind::Mutations, format_args!("type=item_store"));
+        hub.publish(EventKind::Mutations, format_args!("type=item_store"));
         let line = shown(&watcher);
         assert!(
             line.starts_with("ts=") && line.ends_with(" gid=1 type=item_get key=a%20b\n"),
             "{line}"
         );
         hub.unsubscribe(&watcher);
-        assert!(!hub.wants(Kind::Fetchers));
+        assert!(!hub.watched.wants(EventKind::Fetchers));
     }
 
     #[test]
@@ -291,7 +190,7 @@ mod tests {
         let hub = Hub::new(100);
         let watcher = watcher_of_fetchers(&hub);
         for _ in 0..10 {
-            hub.publish(Kind::Fetchers, format_args!("type=item_get"));
+            hub.publish(EventKind::Fetchers, format_args!("type=item_get"));
         }
         let (watchers, sent, skipped) = hub.figures();
         assert_eq!((watchers, sent + skipped), (1, 10));

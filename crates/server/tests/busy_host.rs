@@ -40,8 +40,8 @@ fn a_worker_beside_a_busy_loop_does_not_lose_its_processor_with_every_request() 
         }
         switches_of(&server.child) - before
     };
-    // Who polls while it waits for the next request loses it to the loop each time; others on the machine may take it as
-    // well for a while, but not in each round.
+    // Who polls while it waits for the next request loses it to the loop each time; others on the
+    // machine may take it as well for a while, but not in each round.
     let lost = (0..ROUNDS).map(round).min().expect("rounds");
     assert!(
         lost < REQUESTS / 3,

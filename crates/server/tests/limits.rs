@@ -224,7 +224,8 @@ fn an_idle_server_sleeps() {
             .map(|field| field.parse::<u64>().expect("ticks"))
             .sum()
     };
-    // On a busy machine, what came before may come to its end late; a server that spins never rests.
+    // On a busy machine, what came before may come to its end late; a server that spins never
+    // rests.
     wait_for("a second with no more than 2 % of a core", || {
         let before = ticks();
         // There is nothing to wait for: the passing of time itself is what is tested.

@@ -9,7 +9,8 @@ use support::{Client, Server, wait_for};
 /// Clients that stall: what waits for them lies in all segments of the memory.
 const READERS: usize = 64;
 
-/// Requests of each stalled client: more replies than the two sockets between it and the server ever hold.
+/// Requests of each stalled client: more replies than the two sockets between it and the server
+/// ever hold.
 const REQUESTS: usize = 24;
 
 /// A number without order in it (the finalizer of MurmurHash3).

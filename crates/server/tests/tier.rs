@@ -172,7 +172,8 @@ fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
             for (index, client) in clients.iter_mut().enumerate() {
                 client.send(get(round * CONNECTIONS + index).as_bytes());
             }
-            // One leaves with its request, whether that waits for its turn, the device or a reply; its slot is used again.
+            // One leaves with its request, whether that waits for its turn, the device or a reply;
+            // its slot is used again.
             clients[round] = server.connect();
             for (index, client) in clients.iter_mut().enumerate() {
                 match index == round {
@@ -189,7 +190,8 @@ fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
     assert!(waits > (READS_EACH * CONNECTIONS) as u64 / 2, "{waits}");
 }
 
-/// Values that a client asks for together and does not take: far more than the memory for all reads.
+/// Values that a client asks for together and does not take: far more than the memory for all
+/// reads.
 const UNTAKEN: usize = 32;
 const LARGE_BYTES: usize = 2_200_000;
 /// Several times the memory in all.
@@ -211,7 +213,8 @@ fn tiered_large() -> (Server, TempDir) {
     (server, directory)
 }
 
-/// Others are answered from the SSD while `request` is not read; what it asks for comes whole later on.
+/// Others are answered from the SSD while `request` is not read; what it asks for comes whole later
+/// on.
 fn others_are_answered_beside(request: &[u8]) -> (Client<TcpStream>, Server, TempDir) {
     let (server, directory) = tiered_large();
     let mut slow = server.connect();

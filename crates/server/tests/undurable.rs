@@ -1,5 +1,6 @@
-//! `--durability sync` when SSDs fail for good: an error for whoever waits and for whoever comes later, and nothing is shown that was
-//! not acknowledged. Done with a shim that makes the system's calls fail (`support/failing_ssd.c`).
+//! `--durability sync` when SSDs fail for good: an error for whoever waits and for whoever comes
+//! later, and nothing is shown that was not acknowledged. Done with a shim that makes the system's
+//! calls fail (`support/failing_ssd.c`).
 
 mod support;
 

@@ -92,9 +92,9 @@ fn queue<'a>(
     for mut call in calls {
         let entry = call.entry().user_data(results.len() as u64);
         results.push(Err(not_made()));
-        // SAFETY: the socket and the buffer are borrowed for longer than `Ring::make` runs, which does
-        // not return before the kernel has reported the end of each entry that it has read, and which
-        // drops the ring if it leaves entries unread.
+        // SAFETY: the socket and the buffer are borrowed for longer than `Ring::make` runs, which
+        // does not return before the kernel has reported the end of each entry that it has read,
+        // and which drops the ring if it leaves entries unread.
         let pushed = unsafe { queue.push(&entry) };
         pushed.expect("the ring was empty and has room for so many");
     }

@@ -169,8 +169,8 @@ impl Core {
         chain.find(is_shadow).map(|(_, location)| location)
     }
 
-    /// Whether an entry on a device is that of a copy: the item is in memory as well. `chain` is all that is, or was a moment ago,
-    /// in the entry's chain, which is locked.
+    /// Whether an entry on a device is that of a copy: the item is in memory as well. `chain` is
+    /// all that is, or was a moment ago, in the entry's chain, which is locked.
     pub fn is_shadow(&self, location: Location, chain: &[Location]) -> bool {
         let Some(tier) = &self.tier else {
             return false;
@@ -200,8 +200,8 @@ impl Core {
             .unwrap_or_else(|| self.arena.derived_cas(location))
     }
 
-    /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries those
-    /// were.
+    /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries
+    /// those were.
     pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
         chain.remove(entry.slot);
         self.note_replaced(entry);
@@ -215,8 +215,8 @@ impl Core {
         }
     }
 
-    /// Whether marks and expiries of the item at a location may change where it lies: not on a device,
-    /// nor where every change must reach one.
+    /// Whether marks and expiries of the item at a location may change where it lies: not on a
+    /// device, nor where every change must reach one.
     pub fn changes_in_place(&self, location: Location) -> bool {
         !location.is_on_device() && !self.tier.as_ref().is_some_and(Tier::is_sync)
     }

@@ -9,7 +9,8 @@ use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock};
 /// A participant that holds no reference and will announce itself before it takes one.
 const OFFLINE: u64 = u64::MAX;
 
-/// A participant's announcement, on a cache line of its own (two, for the adjacent-line prefetcher).
+/// A participant's announcement, on a cache line of its own (two, for the adjacent-line
+/// prefetcher).
 #[repr(align(128))]
 struct Participant {
     seen: AtomicU64,

@@ -28,8 +28,9 @@ type Tell = dyn Fn(&Evicted<'_>) + Send + Sync;
 pub(crate) struct Observer(OnceLock<Box<Tell>>);
 
 impl Store {
-    /// Has every eviction from memory told to `observer`, by the thread that evicts and while it does: it should take
-    /// little time, and must not use the store. Only the first observer is told.
+    /// Has every eviction from memory told to `observer`, by the thread that evicts and while it
+    /// does: it should take little time, and must not use the store. Only the first observer is
+    /// told.
     pub fn on_eviction(&self, observer: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
         _ = self.core.eviction_observer.0.set(Box::new(observer));
     }

@@ -64,7 +64,8 @@ impl Flush {
         self.state.fetch_max(floor << 1 | SWEEPING, SeqCst);
     }
 
-    /// Goes on with the floor of an earlier life of the store, of which nothing is left in the index.
+    /// Goes on with the floor of an earlier life of the store, of which nothing is left in the
+    /// index.
     pub fn restore(&self, floor: u64) {
         self.state.store(floor << 1, SeqCst);
     }

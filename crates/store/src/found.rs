@@ -255,12 +255,13 @@ impl Drop for SegmentPin {
     }
 }
 
-// SAFETY: the value is only read and stays in place as long as its keeper, each of which may be dropped
-// by any thread.
+// SAFETY: the value is only read and stays in place as long as its keeper, each of which may be
+// dropped by any thread.
 unsafe impl Send for PinnedValue {}
 
 impl PinnedValue {
-    /// Whether it was read from a device: then it takes some of the memory that all reads have together.
+    /// Whether it was read from a device: then it takes some of the memory that all reads have
+    /// together.
     pub fn is_in_read_memory(&self) -> bool {
         matches!(self.keeper, Keeper::Buffer { .. })
     }
@@ -294,7 +295,8 @@ impl PinnedValue {
         true
     }
 
-    /// Copies the value, and lets go of what has kept it so far; `count` counts the bytes. False where the system has no memory.
+    /// Copies the value, and lets go of what has kept it so far; `count` counts the bytes. False
+    /// where the system has no memory.
     pub(crate) fn move_out(&mut self, count: impl FnOnce(u64) -> CopiedBytes) -> bool {
         let mut copy = Vec::new();
         if copy.try_reserve_exact(self.len()).is_err() {
@@ -326,9 +328,10 @@ impl Deref for PinnedValue {
     }
 }
 
-// SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the pin
-// exists, wherever the pin itself is moved: `move_out` is called only by the store, on values that were handed over to it,
-// by `StoreHandle::stall` or `Store::lend`, and of which nobody else has a reference.
+// SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the
+// pin exists, wherever the pin itself is moved: `move_out` is called only by the store, on values
+// that were handed over to it, by `StoreHandle::stall` or `Store::lend`, and of which nobody else
+// has a reference.
 unsafe impl StableDeref for PinnedValue {}
 
 impl fmt::Debug for PinnedValue {

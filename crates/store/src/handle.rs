@@ -11,6 +11,7 @@ use crate::prefetch::prefetch_line;
 use crate::reclaim::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
+use crate::suspended::{Interrupt, Suspended};
 use crate::tier::Reads;
 use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
@@ -27,8 +28,8 @@ const LOOKS_MAX: u32 = 64;
 /// One thread's access to the store.
 ///
 /// Items found through a handle borrow from it; [`StoreHandle::quiescent`], which the compiler
-/// allows only when none is left, lets others reuse what was deleted. Call it once in every round of
-/// the thread's loop, and [`StoreHandle::park`] before sleeping.
+/// allows only when none is left, lets others reuse what was deleted. Call it once in every round
+/// of the thread's loop, and [`StoreHandle::park`] before sleeping.
 pub struct StoreHandle {
     store: Arc<Store>,
     pub(crate) core: Arc<Core>,
@@ -111,14 +112,22 @@ impl StoreHandle {
     }
 
     /// Looks a key up.
+    ///
+    /// # Errors
+    /// [`Suspended`], where the item must be read from a device first.
     #[inline]
-    pub fn get(&self, key: &[u8], access: Access) -> Option<Item<'_>> {
+    pub fn get(&self, key: &[u8], access: Access) -> Result<Option<Item<'_>>, Suspended> {
         self.enter();
         self.get_hashed(self.core.hash(key), key, access)
     }
 
     #[inline]
-    pub(crate) fn get_hashed(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
+    pub(crate) fn get_hashed(
+        &self,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+    ) -> Result<Option<Item<'_>>, Suspended> {
         let mut met_device = false;
         let found = self.core.index.find(hash, |location| {
             met_device |= location.is_on_device();
@@ -127,7 +136,7 @@ impl StoreHandle {
         if found.is_none() && met_device {
             return self.get_on_device(hash, key, access);
         }
-        found
+        Ok(found)
     }
 
     /// The item at a location in memory, if it has this key and may be seen.
@@ -149,18 +158,26 @@ impl StoreHandle {
 
     /// Looks a key up of which memory has nothing but a device may.
     #[cold]
-    fn get_on_device(&self, hash: u64, key: &[u8], access: Access) -> Option<Item<'_>> {
-        let tier = self.core.tier.as_ref()?;
+    fn get_on_device(
+        &self,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+    ) -> Result<Option<Item<'_>>, Suspended> {
+        let Some(tier) = self.core.tier.as_ref() else {
+            return Ok(None);
+        };
         for _ in 0..LOOKS_MAX {
             let mut suspect = None;
-            let found = self.look_on_device(hash, key, access, &mut suspect);
-            // Of a segment that was emptied meanwhile: the index has had another entry by then for each item that was alive there.
+            let found = self.look_on_device(hash, key, access, &mut suspect)?;
+            // Of a segment that was emptied meanwhile: the index has had another entry by then for
+            // each item that was alive there.
             let has_left = suspect.is_some_and(|location| !tier.has_segment_of(location));
-            if !has_left || found.is_some() || self.needs_reads() {
-                return found;
+            if !has_left || found.is_some() {
+                return Ok(found);
             }
         }
-        None
+        Ok(None)
     }
 
     /// Looks once. `suspect` is where the first entry pointed that may be the key's.
@@ -170,12 +187,14 @@ impl StoreHandle {
         key: &[u8],
         access: Access,
         suspect: &mut Option<Location>,
-    ) -> Option<Item<'_>> {
+    ) -> Result<Option<Item<'_>>, Suspended> {
         enum Met<'h> {
             InMemory(Item<'h>),
             OnDevice(Location),
         }
-        let tier = self.core.tier.as_ref()?;
+        let Some(tier) = self.core.tier.as_ref() else {
+            return Ok(None);
+        };
         let fingerprint = tier.fingerprint(key);
         let met = self.core.index.find(hash, |location| {
             if !location.is_on_device() {
@@ -188,33 +207,34 @@ impl StoreHandle {
             there
                 .is_some_and(|there| there == fingerprint)
                 .then_some(Met::OnDevice(location))
-        })?;
+        });
         let location = match met {
-            Met::InMemory(item) => return Some(item),
-            Met::OnDevice(location) => location,
+            None => return Ok(None),
+            Some(Met::InMemory(item)) => return Ok(Some(item)),
+            Some(Met::OnDevice(location)) => location,
         };
         if !tier.is_visible(&self.core, location, self.now()) {
             self.note_invisible_if(tier.is_expired(location, self.now()));
-            return None;
+            return Ok(None);
         }
         if !tier.slots.is_in_service(location.slot()) {
             self.lose(hash, location);
-            return None;
+            return Ok(None);
         }
         let Some(item) = self.at_hand(location) else {
-            self.want(hash, location);
-            return None;
+            self.want(hash, location)?;
+            return Ok(None);
         };
         if !item.has_key(key) {
-            return None;
+            return Ok(None);
         }
         if access == Access::Use && tier.note_read(location) {
             let promoted = self.promote(hash, location, item);
             if promoted.is_some() {
-                return promoted;
+                return Ok(promoted);
             }
         }
-        Some(Item::new(self, location, item, item.state()))
+        Ok(Some(Item::new(self, location, item, item.state())))
     }
 
     /// Copies an item on a device that is at hand to memory, if there is room at once.
@@ -327,6 +347,10 @@ impl StoreHandle {
     /// Looks up to [`BATCH_MAX`] keys up together, which overlaps their cache misses; `found`
     /// receives one entry a key, in order.
     ///
+    /// # Errors
+    /// [`Suspended`], where any of them must be read from a device first: `found` is empty then,
+    /// and the reads of all that must be read can start together.
+    ///
     /// # Panics
     /// With more than [`BATCH_MAX`] keys.
     pub fn get_batch<'h>(
@@ -334,24 +358,52 @@ impl StoreHandle {
         keys: &[&[u8]],
         access: Access,
         found: &mut Vec<Option<Item<'h>>>,
-    ) {
+    ) -> Result<(), Suspended> {
         assert!(keys.len() <= BATCH_MAX, "at most {BATCH_MAX} keys at once");
         self.enter();
         found.clear();
         let hinted = self.prefetch_hinted(keys);
+        let mut suspended = None;
         found.extend(hinted.iter().zip(keys).map(|(&(hash, hint), key)| {
             // The hint is right but for keys whose tags are alike, and for what others change.
             match hint {
                 Hint::At(location) => self.accept(location, key, access),
                 _ => None,
             }
-            .or_else(|| self.get_hashed(hash, key, access))
+            .or_else(|| self.get_of_batch(hash, key, access, &mut suspended))
         }));
+        match suspended {
+            None => Ok(()),
+            Some(suspended) => {
+                found.clear();
+                Err(suspended)
+            }
+        }
+    }
+
+    /// A key of a batch that is not where its hint says. One that must be read does not end the
+    /// batch: the reads of the keys behind it start as well. Not inlined, so that it costs the
+    /// others nothing.
+    #[inline(never)]
+    fn get_of_batch(
+        &self,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+        suspended: &mut Option<Suspended>,
+    ) -> Option<Item<'_>> {
+        match self.get_hashed(hash, key, access) {
+            Ok(item) => item,
+            Err(what) => {
+                *suspended = Some(what);
+                None
+            }
+        }
     }
 
     /// Starts fetching what operations on up to [`BATCH_MAX`] keys will touch; keys beyond that are
-    /// left alone, and so is a single one, whose misses cannot overlap with anything. Worth it before several operations that
-    /// follow each other closely.
+    /// left alone, and so is a single one, whose misses cannot overlap with anything. Worth it
+    /// before several operations that follow each other closely.
     pub fn prefetch(&self, keys: &[&[u8]]) {
         if keys.len() < 2 {
             return;
@@ -438,23 +490,20 @@ impl StoreHandle {
     /// quiescent point: what the caller read from the store before is void.
     ///
     /// # Errors
-    /// [`StoreError::OutOfMemory`]; it means nothing where the request is to wait for room
-    /// ([`StoreHandle::needs_reads`]).
-    pub(crate) fn ensure_room(&self, layout: &Layout, expiry: Seconds) -> Result<(), StoreError> {
+    /// [`StoreError::OutOfMemory`], or [`Suspended`] where the devices have yet to make room.
+    pub(crate) fn ensure_room(&self, layout: &Layout, expiry: Seconds) -> Result<(), Interrupt> {
         let size = layout.size();
         for _ in 0..ROOM_TRIES {
             if self.has_room(size, expiry) {
                 return Ok(());
             }
-            if self.awaits_room(least_run(&self.core.arena, size)) {
-                return Err(StoreError::OutOfMemory);
-            }
+            self.suspend_for_room(least_run(&self.core.arena, size))?;
             if !self.make_room(size, expiry) {
                 break;
             }
         }
         self.events().out_of_memory.add(1);
-        Err(StoreError::OutOfMemory)
+        Err(StoreError::OutOfMemory.into())
     }
 
     fn has_room(&self, size: usize, expiry: Seconds) -> bool {
@@ -482,8 +531,8 @@ impl StoreHandle {
         let run = least_run(&self.core.arena, size);
         let mut room = self.core.make_room(run);
         if run > 1 && matches!(room, Room::None) {
-            // What this thread itself has open may stand in the way of a long run. Only then: what is
-            // open was written last, and cannot be evicted.
+            // What this thread itself has open may stand in the way of a long run. Only then: what
+            // is open was written last, and cannot be evicted.
             self.writer.borrow_mut().seal_all(&self.core.arena);
             room = self.core.make_room(run);
         }

@@ -1,8 +1,8 @@
 //! Values that a network takes from where they lie, in its own time.
 //!
-//! Unlike what waits for a socket, such a value cannot be moved: the network may be reading it. So that clients which take
-//! nothing leave segments to those who store, no more than a part of all segments is lent at a time. A value beyond that is
-//! copied first, and lent from there.
+//! Unlike what waits for a socket, such a value cannot be moved: the network may be reading it. So
+//! that clients which take nothing leave segments to those who store, no more than a part of all
+//! segments is lent at a time. A value beyond that is copied first, and lent from there.
 
 use crate::core::Core;
 use crate::found::PinnedValue;
@@ -34,8 +34,8 @@ impl Lending {
 }
 
 impl Core {
-    /// Lends a pinned segment, or run, once more; false where too many others are lent already. Threads that lend at the
-    /// same time may go beyond that by a segment each.
+    /// Lends a pinned segment, or run, once more; false where too many others are lent already.
+    /// Threads that lend at the same time may go beyond that by a segment each.
     pub(crate) fn lend(&self, head: u32) -> bool {
         let meta = self.arena.meta(head);
         let run = meta.run();
@@ -59,8 +59,8 @@ impl Core {
 }
 
 impl Store {
-    /// Has a value ready for a network, which keeps it for as long as it likes: where it lies, or where too much of the memory is
-    /// lent already, in a copy.
+    /// Has a value ready for a network, which keeps it for as long as it likes: where it lies, or
+    /// where too much of the memory is lent already, in a copy.
     #[must_use]
     pub fn lend(&self, mut value: PinnedValue) -> PinnedValue {
         if !value.lend() {
@@ -70,8 +70,8 @@ impl Store {
         value
     }
 
-    /// Whether so much is lent, or copied for those who do not take it, that nobody should have much of it, and whoever takes
-    /// nothing should lose it.
+    /// Whether so much is lent, or copied for those who do not take it, that nobody should have
+    /// much of it, and whoever takes nothing should lose it.
     pub fn is_lending_short(&self) -> bool {
         let lending = &self.core.lending;
         2 * lending.lent() >= lending.segments_max || self.core.stalled.is_half_full()

@@ -38,6 +38,7 @@ mod segment;
 mod stalled;
 mod stats;
 mod store;
+mod suspended;
 mod sync;
 mod tier;
 
@@ -46,7 +47,7 @@ pub use {
     evicted::Evicted,
     found::{Item, PinnedValue},
     handle::StoreHandle,
-    operations::Reservation,
+    operations::{Reservation, Uncommitted},
     options::{
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, SetMode,
         SetOptions, SetOutcome, StoreConfig, StoreError,
@@ -55,6 +56,7 @@ pub use {
     stalled::StalledValues,
     stats::StoreStats,
     store::Store,
+    suspended::{Interrupt, Suspended, settled},
     tier::{
         CheckFinding, CheckKind, CheckReport, Durability, DurableMark, EngineChoice, ReadId,
         TierConfig, TierEvent, TierEventKind, TierPlan, TierRefusal, TierStats, Unusable,

@@ -71,8 +71,8 @@ pub struct DeleteOptions {
     /// Mark the item stale and let the next reader win the recache, instead of removing it
     /// (meta protocol `I`).
     pub invalidate: bool,
-    /// With `invalidate` or `clear_value`: the new expiry of the item kept (meta protocol `T`). Without
-    /// it an item invalidated keeps its own, and one cleared never expires.
+    /// With `invalidate` or `clear_value`: the new expiry of the item kept (meta protocol `T`).
+    /// Without it an item invalidated keeps its own, and one cleared never expires.
     pub expiry: Option<Seconds>,
     /// Put an empty item with the same CAS token in the item's place (meta protocol `x`).
     pub clear_value: bool,

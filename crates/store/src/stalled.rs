@@ -1,9 +1,11 @@
 //! Values that wait for readers who do not take them.
 //!
-//! A client may take any time to read its replies, and each value pinned for it keeps a whole segment from being reused. So
-//! what waits for a client is handed over to the store meanwhile ([`StoreHandle::stall`]), and gives way when memory is short:
-//! the store copies it to memory of its own, of which there is so much for all readers together, and the segment goes. Where
-//! that is used up, whoever has been waiting for the longest loses what waits for it: its connection has to be closed.
+//! A client may take any time to read its replies, and each value pinned for it keeps a whole
+//! segment from being reused. So what waits for a client is handed over to the store meanwhile
+//! ([`StoreHandle::stall`]), and gives way when memory is short: the store copies it to memory of
+//! its own, of which there is so much for all readers together, and the segment goes. Where that is
+//! used up, whoever has been waiting for the longest loses what waits for it: its connection has to
+//! be closed.
 
 use crate::core::Core;
 use crate::found::PinnedValue;
@@ -15,7 +17,8 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 
-/// Copies for readers take at most so much of the memory limit at start, on top of it: one in so many bytes.
+/// Copies for readers take at most so much of the memory limit at start, on top of it: one in so
+/// many bytes.
 const COPIED_PART: u64 = 8;
 
 /// Values that wait for one client. Dropping them gives them up.
@@ -117,7 +120,8 @@ impl StalledReaders {
         number
     }
 
-    /// Has no reader keep a segment whose head is wanted; true if that let go of any. What a reader is just being sent stays.
+    /// Has no reader keep a segment whose head is wanted; true if that let go of any. What a reader
+    /// is just being sent stays.
     pub fn release(&self, is_wanted: impl Fn(u32) -> bool) -> bool {
         let mut readers = self.readers();
         let keeps_wanted = |reader: &Reader| {
@@ -155,8 +159,8 @@ impl StalledReaders {
         }
     }
 
-    /// Memory for one more copy, taken from those who have been waiting longer than the reader of this number; false if
-    /// there is none.
+    /// Memory for one more copy, taken from those who have been waiting longer than the reader of
+    /// this number; false if there is none.
     fn make_room(&self, readers: &mut Readers, number: u64, bytes: u64) -> bool {
         while self.copied_bytes() + bytes > self.copied_bytes_max {
             let mut older = readers.waiting.range(..number);

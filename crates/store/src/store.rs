@@ -36,7 +36,8 @@ impl Store {
         }))
     }
 
-    /// Makes a store with a tier: what lies on the devices is there again, and what leaves memory goes there.
+    /// Makes a store with a tier: what lies on the devices is there again, and what leaves memory
+    /// goes there.
     ///
     /// # Errors
     /// As [`Store::new`]; also those of [`TierPlan::make`].
@@ -61,10 +62,11 @@ impl Store {
         }))
     }
 
-    /// Writes out what is in memory and returns when it is durable; without a tier it does nothing. Where the devices
-    /// have no room for everything, what was written first gives way, counted as evicted, or, with eviction off, what is
-    /// left stays in memory. Items that open handles have stored last stay behind: drop the handles first.
-    /// False if something stayed in memory, or not everything became durable within `time`.
+    /// Writes out what is in memory and returns when it is durable; without a tier it does nothing.
+    /// Where the devices have no room for everything, what was written first gives way, counted as
+    /// evicted, or, with eviction off, what is left stays in memory. Items that open handles have
+    /// stored last stay behind: drop the handles first. False if something stayed in memory, or not
+    /// everything became durable within `time`.
     pub fn shutdown(&self, time: Duration) -> bool {
         let Some(tier) = &self.core.tier else {
             return true;
@@ -77,10 +79,10 @@ impl Store {
         tier.flusher.drain(rest) && all && tier.is_in_service()
     }
 
-    /// Waits until everything that has left memory so far is durable, and every deletion; false if that takes longer
-    /// than `time`. True without a tier. The calling thread parks its handles first
-    /// ([`StoreHandle::park`]): what one of them may still be looking at cannot be written over, and on a full device
-    /// nothing becomes durable then.
+    /// Waits until everything that has left memory so far is durable, and every deletion; false if
+    /// that takes longer than `time`. True without a tier. The calling thread parks its handles
+    /// first ([`StoreHandle::park`]): what one of them may still be looking at cannot be written
+    /// over, and on a full device nothing becomes durable then.
     pub fn sync_tier(&self, time: Duration) -> bool {
         let tier = self.core.tier.as_ref();
         tier.is_none_or(|tier| tier.flusher.drain(time))

@@ -1,10 +1,11 @@
-//! The atomics of the lock-free parts: the real ones, or loom's or shuttle's where a model test runs.
+//! The atomics of the lock-free parts: the real ones, or loom's or shuttle's where a model test
+//! runs.
 
 #[cfg(loom)]
 pub(crate) use loom::{
     hint::spin_loop,
     sync::Mutex,
-    sync::atomic::{AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 #[cfg(shuttle)]
@@ -12,7 +13,7 @@ pub(crate) use crate::schedule::switch as spin_loop;
 #[cfg(not(loom))]
 pub(crate) use crate::schedule::{
     Mutex,
-    atomic::{AtomicU64, Ordering, fence},
+    atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::hint::spin_loop;

@@ -1,9 +1,11 @@
-//! The whole store under shuttle, which chooses at every lock and every access to an atomic who goes on: writers, deleters
-//! and readers, with the store's own threads (reclaim, flusher, the devices' threads) between them.
+//! The whole store under shuttle, which chooses at every lock and every access to an atomic who
+//! goes on: writers, deleters and readers, with the store's own threads (reclaim, flusher, the
+//! devices' threads) between them.
 //!
-//! Each key belongs to one thread, which knows what it must hold. Memory and device are so small that segments leave memory,
-//! items move between segments of the device, and their slots are used again all the time. `scripts/model-tests` runs this;
-//! `FARCACHE_INTERLEAVINGS` says how many schedules of each test.
+//! Each key belongs to one thread, which knows what it must hold. Memory and device are so small
+//! that segments leave memory, items move between segments of the device, and their slots are used
+//! again all the time. `scripts/model-tests` runs this; `FARCACHE_INTERLEAVINGS` says how many
+//! schedules of each test.
 #![cfg(shuttle)]
 
 use farcache_store::*;
@@ -69,7 +71,7 @@ fn value(thread: u32, number: u32, version: u32) -> Vec<u8> {
 fn get(handle: &mut StoreHandle, key: &[u8]) -> Option<Vec<u8>> {
     let read = |handle: &StoreHandle| {
         let item = handle.get(key, Access::Use);
-        item.map(|item| item.value().to_vec())
+        item.map(|item| item.map(|item| item.value().to_vec()))
     };
     let found = handle.run_blocking(read).unwrap();
     // What comes next may wait for other threads, which must not wait for this one.
@@ -84,7 +86,7 @@ fn set(handle: &mut StoreHandle, key: &[u8], value: &[u8]) {
         handle.park();
         match outcome {
             Ok(SetOutcome::Stored { .. }) => return,
-            Err(StoreError::OutOfMemory) => thread::yield_now(),
+            Err(Interrupt::Failed(StoreError::OutOfMemory)) => thread::yield_now(),
             other => panic!("{other:?}"),
         }
     }
@@ -123,7 +125,7 @@ fn change(store: &Arc<Store>, thread: u32, steps: u32) -> Held {
         let place = &mut held[number as usize];
         match step % 8 {
             3 => {
-                let outcome = handle.delete(&key, &DeleteOptions::default());
+                let outcome = handle.delete(&key, &DeleteOptions::default()).unwrap();
                 let wanted = match place.take() {
                     Some(_) => DeleteOutcome::Deleted,
                     None => DeleteOutcome::NotFound,
@@ -169,8 +171,8 @@ fn verify_all(store: &Arc<Store>, held: &[Held]) {
     }
 }
 
-/// Sets, deletes and reads beside spilling, moving and cleaning: every key holds what its thread left
-/// there, also after a stop and a start.
+/// Sets, deletes and reads beside spilling, moving and cleaning: every key holds what its thread
+/// left there, also after a stop and a start.
 #[test]
 fn nothing_is_lost_and_nothing_comes_back() {
     check(|| {
@@ -199,7 +201,8 @@ enum Stored {
     After,
 }
 
-/// Stores values until some time after the flush has ended: the last version of each key, and when that was stored.
+/// Stores values until some time after the flush has ended: the last version of each key, and when
+/// that was stored.
 fn store_beside(store: &Arc<Store>, thread: u32, flush: &Flush) -> Vec<Option<(u32, Stored)>> {
     let mut handle = store.handle();
     let mut last = vec![None; KEYS_PER_THREAD as usize];
@@ -226,7 +229,8 @@ fn store_beside(store: &Arc<Store>, thread: u32, flush: &Flush) -> Vec<Option<(u
     last
 }
 
-/// What was stored before a flush is gone although items were being moved meanwhile, and what was stored after it is there.
+/// What was stored before a flush is gone although items were being moved meanwhile, and what was
+/// stored after it is there.
 #[test]
 fn a_flush_beside_moves_takes_all_that_was_there() {
     check(|| {

@@ -1,4 +1,5 @@
-//! What the store does when memory runs out, when items expire, and with items larger than a segment.
+//! What the store does when memory runs out, when items expire, and with items larger than a
+//! segment.
 
 use farcache_store::*;
 use std::sync::{Arc, Mutex};
@@ -22,12 +23,12 @@ fn key(number: u32) -> Vec<u8> {
     format!("key-{number:08}").into_bytes()
 }
 
-fn set(handle: &StoreHandle, number: u32, value: &[u8]) -> Result<SetOutcome, StoreError> {
+fn set(handle: &StoreHandle, number: u32, value: &[u8]) -> Result<SetOutcome, Interrupt> {
     handle.set(&key(number), value, &SetOptions::default())
 }
 
 fn holds(handle: &StoreHandle, number: u32) -> bool {
-    handle.get(&key(number), Access::Peek).is_some()
+    handle.get(&key(number), Access::Peek).unwrap().is_some()
 }
 
 /// Waits for the store's own thread.
@@ -106,7 +107,7 @@ fn every_eviction_is_told() {
     assert!(told.len() > 10_000);
     for (key, figures) in told.iter() {
         assert_eq!(*figures, (100, false, Some(50), 0));
-        assert!(handle.get(key, Access::Peek).is_none());
+        assert!(handle.get(key, Access::Peek).unwrap().is_none());
     }
 }
 
@@ -119,7 +120,7 @@ fn items_in_use_survive_a_scan() {
         set(&handle, number, &[2; 100]).unwrap();
         if number % 10 == 0 {
             let hot = key(number / 10 % 2_000);
-            handle.get(&hot, Access::Use);
+            handle.get(&hot, Access::Use).unwrap();
         }
         handle.quiescent();
     }
@@ -164,13 +165,15 @@ fn without_eviction_a_full_store_refuses_and_loses_nothing() {
     assert!(stored > 3_000, "{stored}");
     assert_eq!(
         set(&handle, stored, &[3; 500]),
-        Err(StoreError::OutOfMemory)
+        Err(StoreError::OutOfMemory.into())
     );
     assert!((0..stored).all(|number| holds(&handle, number)));
     // Half of the items, spread over all segments: only moving the others together frees any.
     (0..stored).step_by(2).for_each(|gone| {
         assert_eq!(
-            handle.delete(&key(gone), &DeleteOptions::default()),
+            handle
+                .delete(&key(gone), &DeleteOptions::default())
+                .unwrap(),
             DeleteOutcome::Deleted
         );
     });
@@ -187,7 +190,7 @@ fn a_token_that_was_told_survives_a_move_of_the_item() {
     let store = store(2 << 20, false);
     let mut handle = store.handle();
     set(&handle, 1, b"told by a read").unwrap();
-    let read = handle.get(&key(1), Access::Use).unwrap().cas();
+    let read = handle.get(&key(1), Access::Use).unwrap().unwrap().cas();
     let options = SetOptions {
         cas_wanted: true,
         ..SetOptions::default()
@@ -215,7 +218,10 @@ fn a_token_that_was_told_survives_a_move_of_the_item() {
             store.stats()
         );
     }
-    assert_eq!(handle.get(&key(1), Access::Use).unwrap().cas(), read);
+    assert_eq!(
+        handle.get(&key(1), Access::Use).unwrap().unwrap().cas(),
+        read
+    );
     let replace = |cas| SetOptions {
         compare_cas: Some(cas),
         ..SetOptions::default()
@@ -250,6 +256,7 @@ fn items_larger_than_a_segment_own_a_run() {
         assert!(
             handle
                 .get(&key(number), Access::Use)
+                .unwrap()
                 .is_some_and(|item| item.value() == value)
         );
         // Small ones in between break up the stretches.
@@ -258,7 +265,7 @@ fn items_larger_than_a_segment_own_a_run() {
     }
     assert_eq!(
         set(&handle, 1, &vec![0; 40 << 20]),
-        Err(StoreError::OutOfMemory)
+        Err(StoreError::OutOfMemory.into())
     );
     assert!(store.stats().bytes_live <= 32 << 20);
 }
@@ -295,7 +302,7 @@ fn large_values_begin_where_large_buffers_do() {
         let key = vec![b'a' + (number % 26) as u8; 1 + mixed(number) as usize % 250];
         let value = vec![number as u8; (64 << 10) + mixed(number + 1) as usize % (400 << 10)];
         handle.set(&key, &value, &options).unwrap();
-        let item = handle.get(&key, Access::Use).unwrap();
+        let item = handle.get(&key, Access::Use).unwrap().unwrap();
         assert!(item.value() == value);
         let header_bytes = 12 + key.len();
         let start = item.value().as_ptr().addr();
@@ -354,7 +361,7 @@ fn a_pinned_value_stays_however_much_is_stored() {
     let store = store(1 << 20, true);
     let mut handle = store.handle();
     set(&handle, 0, &[9; 10_000]).unwrap();
-    let pinned = handle.get(&key(0), Access::Peek).unwrap().pin();
+    let pinned = handle.get(&key(0), Access::Peek).unwrap().unwrap().pin();
     for number in 1..3_000 {
         set(&handle, number, &[1; 10_000]).unwrap();
         handle.quiescent();
@@ -372,8 +379,8 @@ fn an_outdated_value_may_be_stored_as_a_stale_one() {
     handle
         .set(b"k", b"old", &SetOptions::set(0, 1_000))
         .unwrap();
-    let token = handle.get(b"k", Access::Use).unwrap().cas();
-    handle.get(b"k", Access::Use).unwrap().claim_win();
+    let token = handle.get(b"k", Access::Use).unwrap().unwrap().cas();
+    handle.get(b"k", Access::Use).unwrap().unwrap().claim_win();
     let stale = |compare_cas| SetOptions {
         compare_cas: Some(compare_cas),
         invalidate: true,
@@ -388,7 +395,7 @@ fn an_outdated_value_may_be_stored_as_a_stale_one() {
         handle.set(b"k", b"late", &stale(token - 1)),
         Ok(SetOutcome::Stored { .. })
     ));
-    let item = handle.get(b"k", Access::Use).unwrap();
+    let item = handle.get(b"k", Access::Use).unwrap().unwrap();
     assert_eq!(
         (item.value(), item.flags(), item.expiry()),
         (&b"late"[..], 7, 1_000)
@@ -414,13 +421,13 @@ fn values_that_stop_half_way_leave_room_to_others() {
     for (number, mut room) in arriving.into_iter().enumerate() {
         assert_eq!(room.len(), 5000);
         room.fill(number as u8);
-        let outcome = handle.commit(room, &options);
+        let outcome = handle.commit(room, &options).unwrap();
         assert!(
             matches!(outcome, Ok(SetOutcome::Stored { .. })),
             "{outcome:?}"
         );
         {
-            let item = handle.get(&key(number as u32), Access::Peek);
+            let item = handle.get(&key(number as u32), Access::Peek).unwrap();
             let item = item.expect("stored");
             assert!(item.value().iter().all(|byte| *byte == number as u8));
         }

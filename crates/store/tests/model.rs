@@ -116,6 +116,7 @@ impl Pair {
         let token = self
             .handle
             .get(&key_bytes(key), Access::Peek)
+            .unwrap()
             .map_or(1, |item| item.cas());
         match choice {
             CasChoice::None => None,
@@ -153,7 +154,7 @@ impl Pair {
                 let (first, last) = room.value_mut().split_at_mut(value.len() / 2);
                 first.copy_from_slice(&value[..value.len() / 2]);
                 last.copy_from_slice(&value[value.len() / 2..]);
-                let outcome = self.handle.commit(room, &options).unwrap();
+                let outcome = self.handle.commit(room, &options).unwrap().unwrap();
                 assert_eq!(
                     std::mem::discriminant(&outcome),
                     std::mem::discriminant(&expected)
@@ -167,7 +168,8 @@ impl Pair {
             } => {
                 options.compare_cas = self.token(key, cas);
                 let expected = self.model_delete(key, &options, cas);
-                assert_eq!(self.handle.delete(&key_bytes(key), &options), expected);
+                let outcome = self.handle.delete(&key_bytes(key), &options).unwrap();
+                assert_eq!(outcome, expected);
             }
             Operation::Arithmetic { key, options } => self.arithmetic(key, &options),
             Operation::Touch { key, expiry } => {
@@ -208,6 +210,7 @@ impl Pair {
                 let won = self
                     .handle
                     .get(&key_bytes(key), Access::Peek)
+                    .unwrap()
                     .map(|i| i.claim_win());
                 let expected = self
                     .live(key)
@@ -336,7 +339,8 @@ impl Pair {
         let bytes = key_bytes(key);
         let mut found = Vec::new();
         self.handle
-            .get_batch(&[&bytes, b"absent"], access, &mut found);
+            .get_batch(&[&bytes, b"absent"], access, &mut found)
+            .unwrap();
         assert!(found[1].is_none());
         let seen = found[0].as_ref().map(|item| {
             assert_eq!(item.key(), bytes);

@@ -1,4 +1,5 @@
-//! Readers that take nothing, and threads that do not come to their quiescent point: nothing is refused for either.
+//! Readers that take nothing, and threads that do not come to their quiescent point: nothing is
+//! refused for either.
 
 use farcache_store::*;
 use std::sync::Arc;
@@ -51,13 +52,19 @@ fn fill(handle: &mut StoreHandle) {
 /// The numbers of items that are there, so many, spread over all of them.
 fn spread(handle: &StoreHandle, first: u32, count: usize) -> Vec<u32> {
     let numbers = (0..ITEMS).map(|number| (number * 11 + first) % ITEMS);
-    let is_there = |number: &u32| handle.get(&key(*number), Access::Peek).is_some();
+    let is_there = |number: &u32| handle.get(&key(*number), Access::Peek).unwrap().is_some();
     numbers.filter(is_there).take(count).collect()
 }
 
 /// A reader to whom these items are to be sent, and who takes nothing.
 fn stall(handle: &StoreHandle, numbers: &[u32]) -> StalledValues {
-    let pin = |number: &u32| handle.get(&key(*number), Access::Use).unwrap().pin();
+    let pin = |number: &u32| {
+        handle
+            .get(&key(*number), Access::Use)
+            .unwrap()
+            .unwrap()
+            .pin()
+    };
     handle.stall(numbers.iter().map(pin).collect())
 }
 
@@ -166,7 +173,8 @@ fn without_eviction_stalled_readers_do_not_keep_what_is_dead() {
     let numbers = spread(&handle, 0, 100);
     let _reader = stall(&handle, &numbers);
     handle.quiescent();
-    // Each is stored again, many times: there is room for all as long as what they replace comes back.
+    // Each is stored again, many times: there is room for all as long as what they replace comes
+    // back.
     for round in 0..5 {
         for number in 0..ITEMS {
             set(&handle, (number + round) % ITEMS);
@@ -187,6 +195,7 @@ fn a_thread_that_is_kept_from_running_for_a_second_has_nothing_refused_nor_more_
             let mut handle = store.handle();
             let item = handle
                 .get(&key(ITEMS - 1), Access::Peek)
+                .unwrap()
                 .expect("stored last");
             stored.store(1, SeqCst);
             await_standstill(&stored, Duration::from_millis(1500));

@@ -15,7 +15,7 @@ const ROUNDS: u64 = 300_000;
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Ground {
+struct Fixture {
     store: Arc<Store>,
     /// Oldest version of each key that a read beginning now may return.
     oldest: Vec<AtomicU64>,
@@ -63,22 +63,24 @@ fn check(number: u64, oldest: u64, found: &[u8]) {
     );
 }
 
-fn write(ground: &Ground, writer: u64, evicts: bool) {
-    let mut handle = ground.store.handle();
+fn write(fixture: &Fixture, writer: u64, evicts: bool) {
+    let mut handle = fixture.store.handle();
     let mut random = Random(writer + 0x9e37_79b9);
     for version in 1..=ROUNDS {
         let number = random.next(KEYS / WRITERS) * WRITERS + writer;
-        let oldest = &ground.oldest[number as usize];
+        let oldest = &fixture.oldest[number as usize];
         match random.next(10) {
             0 => {
-                handle.delete(&key(number), &DeleteOptions::default());
+                handle
+                    .delete(&key(number), &DeleteOptions::default())
+                    .unwrap();
                 oldest.store(version + 1, Release);
             }
             1 => {
                 let lifetime = if version % 2 == 0 { 0 } else { 1_000_000 };
                 let outcome = until_room(&mut handle, evicts, |handle| {
                     let touched = handle.touch(&key(number), lifetime, Access::Use);
-                    touched.map(drop)
+                    settled(touched).unwrap().map(drop)
                 });
                 match outcome {
                     Ok(()) => {}
@@ -90,11 +92,12 @@ fn write(ground: &Ground, writer: u64, evicts: bool) {
                 let options = SetOptions::set(0, if choice == 2 { 1_000_000 } else { 0 });
                 let outcome = until_room(&mut handle, evicts, |handle| {
                     if choice != 3 {
-                        return handle.set(&key(number), &bytes, &options);
+                        return settled(handle.set(&key(number), &bytes, &options)).unwrap();
                     }
-                    let mut room = handle.reserve(&key(number), bytes.len(), &options)?;
+                    let room = handle.reserve(&key(number), bytes.len(), &options);
+                    let mut room = settled(room).unwrap()?;
                     room.value_mut().copy_from_slice(&bytes);
-                    handle.commit(room, &options)
+                    handle.commit(room, &options).unwrap()
                 });
                 match outcome {
                     Ok(_) => oldest.store(version, Release),
@@ -106,8 +109,9 @@ fn write(ground: &Ground, writer: u64, evicts: bool) {
     }
 }
 
-/// Repeats what finds no room where something can always be evicted: a writer gives up after a second in
-/// which a reader has not moved on, and on a busy machine that is one that has had no processor.
+/// Repeats what finds no room where something can always be evicted: a writer gives up after a
+/// second in which a reader has not moved on, and on a busy machine that is one that has had no
+/// processor.
 fn until_room<T>(
     handle: &mut StoreHandle,
     evicts: bool,
@@ -124,20 +128,20 @@ fn until_room<T>(
     }
 }
 
-fn read(ground: &Ground, reader: u64) {
-    let mut handle = ground.store.handle();
+fn read(fixture: &Fixture, reader: u64) {
+    let mut handle = fixture.store.handle();
     let mut random = Random(reader + 77);
     let mut pinned = std::collections::VecDeque::new();
-    while !ground.done.load(Acquire) {
+    while !fixture.done.load(Acquire) {
         let numbers: [u64; 8] = std::array::from_fn(|_| random.next(KEYS));
-        let oldest = numbers.map(|number| ground.oldest[number as usize].load(Acquire));
+        let oldest = numbers.map(|number| fixture.oldest[number as usize].load(Acquire));
         let keys = numbers.map(key);
         let slices = keys.each_ref().map(|key| &key[..]);
         let mut found = Vec::new();
-        handle.get_batch(&slices, Access::Use, &mut found);
+        handle.get_batch(&slices, Access::Use, &mut found).unwrap();
         for (at, item) in found.iter().enumerate() {
             let Some(item) = item else { continue };
-            ground.hits.fetch_add(1, Relaxed);
+            fixture.hits.fetch_add(1, Relaxed);
             check(numbers[at], oldest[at], item.value());
             if random.next(500) == 0 {
                 pinned.push_back((numbers[at], oldest[at], item.pin()));
@@ -163,31 +167,31 @@ fn run(memory_bytes: u64, evict: bool) -> StoreStats {
         evict,
         ..StoreConfig::default()
     };
-    let ground = Ground {
+    let fixture = Fixture {
         store: Store::new(config).unwrap(),
         oldest: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
         done: AtomicBool::new(false),
         hits: AtomicU64::new(0),
     };
     std::thread::scope(|scope| {
-        let ground = &ground;
+        let fixture = &fixture;
         let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| scope.spawn(move || write(ground, writer, evict)))
+            .map(|writer| scope.spawn(move || write(fixture, writer, evict)))
             .collect();
-        (0..2).for_each(|reader| _ = scope.spawn(move || read(ground, reader)));
+        (0..2).for_each(|reader| _ = scope.spawn(move || read(fixture, reader)));
         let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
-        ground.done.store(true, Release);
+        fixture.done.store(true, Release);
         ended
             .into_iter()
             .for_each(|end| end.expect("a writer found something wrong"));
     });
-    assert!(ground.hits.load(Relaxed) > 1_000);
-    check_books(&ground.store);
-    ground.store.stats()
+    assert!(fixture.hits.load(Relaxed) > 1_000);
+    check_books(&fixture.store);
+    fixture.store.stats()
 }
 
-/// With all threads gone, the counters agree with what a scan finds, once the store's own thread has
-/// come to rest.
+/// With all threads gone, the counters agree with what a scan finds, once the store's own thread
+/// has come to rest.
 fn check_books(store: &Arc<Store>) {
     let mut handle = store.handle();
     let deadline = Instant::now() + PATIENCE;

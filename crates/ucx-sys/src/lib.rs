@@ -14,9 +14,9 @@
 //! | [`Body`] | what a message handler is given: bytes in place, or a rendezvous to receive |
 //!
 //! The safe types cover messages with owned buffers. Programs that are no Farcache use them: the
-//! benchmark of bare UCX (`bench/src/limits`), and tests that send to the fabric's port what no port
-//! sends. The fabric moves memory that it owns by other means (pinned segments), so it takes the raw
-//! handles and answers for the lifetimes itself.
+//! benchmark of bare UCX (`bench/src/limits`), and tests that send to the fabric's port what no
+//! port sends. The fabric moves memory that it owns by other means (pinned segments), so it takes
+//! the raw handles and answers for the lifetimes itself.
 //!
 //! # Rules that hold for every caller
 //! - A handler is called from within [`Worker::progress`] or [`Endpoint::send`]. It may send and

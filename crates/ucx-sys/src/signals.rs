@@ -4,9 +4,10 @@ use libc::{SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV, c_int, sigaction};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// What UCX puts handlers of its own on when it is loaded: its debugging signal, on which the program
-/// may read its configuration anew, and those of crashes, of which Rust's runtime reports
-/// overflows of the stack. Source: UCX's `ucs/debug/debug.c` and its settings `DEBUG_SIGNO`, `ERROR_SIGNALS`.
+/// What UCX puts handlers of its own on when it is loaded: its debugging signal, on which the
+/// program may read its configuration anew, and those of crashes, of which Rust's runtime reports
+/// overflows of the stack. Source: UCX's `ucs/debug/debug.c` and its settings `DEBUG_SIGNO`,
+/// `ERROR_SIGNALS`.
 const SIGNALS: [c_int; 5] = [SIGHUP, SIGSEGV, SIGBUS, SIGILL, SIGFPE];
 
 /// The handlers as they were.

@@ -62,10 +62,10 @@ fn mend(bytes: &mut [u8]) {
         let number = |at: usize| {
             u32::from_le_bytes(segment[at..at + 4].try_into().expect("4 bytes")) as usize
         };
-        let (items, deaths, start, echoes) = (number(72), number(76), number(80), number(92));
+        let (items, tombstones, start, echoes) = (number(72), number(76), number(80), number(92));
         let table = items
             .saturating_mul(24)
-            .saturating_add(deaths.saturating_add(echoes).saturating_mul(16));
+            .saturating_add(tombstones.saturating_add(echoes).saturating_mul(16));
         if let Some(table) = segment.get(start..start.saturating_add(table)) {
             let checksum = crc32c::crc32c(table);
             checksum_at(segment, 88, checksum);
@@ -75,8 +75,8 @@ fn mend(bytes: &mut [u8]) {
     }
 }
 
-/// The device that an input stands for: a byte that says whether checksums are made right, then changes of four bytes each. None for
-/// an empty input.
+/// The device that an input stands for: a byte that says whether checksums are made right, then
+/// changes of four bytes each. None for an empty input.
 pub fn changed(input: &[u8]) -> Option<FaultyDevice> {
     let (&mends, edits) = input.split_first()?;
     let mut bytes = template().to_vec();

@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn until_a_key_is_stored_again_the_life_before_tells_of_it() {
-        // The keys behind the first five, and those that may have been sent, are still the old ones.
+        // The keys behind the first five, and those that may have been sent, are still the old
+        // ones.
         let mark = mark(5, 400);
         let (at, of_key) = key(&mark, |one| {
             is_quiet_set(one) && one.last.is_some_and(|last| last.history == BEFORE)

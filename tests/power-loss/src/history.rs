@@ -63,7 +63,7 @@ impl History {
                 change: self.set(client, index),
             };
         }
-        // Sometimes everything is deleted, one key after the other: deaths come in crowds.
+        // Sometimes everything is deleted, one key after the other: tombstones come in crowds.
         let round = index / KEYS;
         let is_sweep = self.random(client, round, 3).is_multiple_of(16);
         let key = if is_sweep {

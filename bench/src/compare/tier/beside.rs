@@ -1,9 +1,11 @@
-//! Hits in memory: alone, with reads from the SSD beside them, and with as many hits in memory instead of these.
+//! Hits in memory: alone, with reads from the SSD beside them, and with as many hits in memory
+//! instead of these.
 //!
-//! Server and client have a core each. What the probe finds lasts from when the kernel hands the request to the network to when it
-//! has the reply, so what the client sends and receives for the others does not count; the last of the three shows that it
-//! does not. Many connections that read as fast as they are answered fill the server's core, so how many they are is part of
-//! the row; and so is whether the server had other hits to serve before there were any reads.
+//! Server and client have a core each. What the probe finds lasts from when the kernel hands the
+//! request to the network to when it has the reply, so what the client sends and receives for the
+//! others does not count; the last of the three shows that it does not. Many connections that read
+//! as fast as they are answered fill the server's core, so how many they are is part of the row;
+//! and so is whether the server had other hits to serve before there were any reads.
 
 use super::reading::{FOUND_MIN, Side, in_memory};
 use crate::compare::table::{Table, Wanted};
@@ -15,11 +17,11 @@ use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
 use std::io;
 
-/// Gets of items in memory a second. So many that a server keeps polling for them: one that sleeps between two of them would
-/// be faster with company than alone.
+/// Gets of items in memory a second. So many that a server keeps polling for them: one that sleeps
+/// between two of them would be faster with company than alone.
 const MEMORY_GETS_PER_S: f64 = 20_000.0;
-/// Length of a window. A virtual machine stops for milliseconds now and then, which no server can help; of short windows only a
-/// few meet that, and the medians leave these out.
+/// Length of a window. A virtual machine stops for milliseconds now and then, which no server can
+/// help; of short windows only a few meet that, and the medians leave these out.
 const WINDOW: RunLimits = RunLimits {
     warmup_ns: 10_000_000,
     measure_ns: 50_000_000,
@@ -31,8 +33,8 @@ const ROUNDS: usize = 3;
 const READERS: [usize; 3] = [1, 8, 32];
 /// As many hits in memory are got as by so many of them.
 const HITS_AS_OF: usize = 1;
-/// Connections that get hits in memory as fast as they are answered, where the server is busy with these; and so many of
-/// [`READERS`] read beside them.
+/// Connections that get hits in memory as fast as they are answered, where the server is busy with
+/// these; and so many of [`READERS`] read beside them.
 const BUSY_WITH: usize = 8;
 const READERS_WHILE_BUSY: usize = 1;
 /// p99 beside reads from the SSD over that without them.
@@ -156,7 +158,8 @@ fn company(side: &Side<'_>, connections: usize) -> io::Result<(Plan, Fleet)> {
     Ok((plan, fleet))
 }
 
-/// The same while others read from the SSD, and how many a second they read; 0 where most of that was not found.
+/// The same while others read from the SSD, and how many a second they read; 0 where most of that
+/// was not found.
 fn beside_reads(side: &mut Side<'_>, readers: usize) -> io::Result<(f64, f64)> {
     let mut reading = reading(side, readers)?;
     let mut probing = probing(side)?;

@@ -43,8 +43,8 @@ impl FabricReader {
         })
     }
 
-    /// Reads so many keys, `window` of them under way, and after `warm_up` as many again that count; returns how many a
-    /// second.
+    /// Reads so many keys, `window` of them under way, and after `warm_up` as many again that
+    /// count; returns how many a second.
     ///
     /// # Errors
     /// Those of the client, and a value that is missing or wrong.

@@ -7,8 +7,8 @@ use crate::load::runner::{Pace, Plan};
 use crate::server_process::ServerProcess;
 use std::io;
 
-/// Times that a server is filled anew, beside the first one, which does not count: that meets memory that the system has
-/// given nobody before, and takes longer.
+/// Times that a server is filled anew, beside the first one, which does not count: that meets
+/// memory that the system has given nobody before, and takes longer.
 const LOADS: usize = 3;
 
 impl Subject<'_> {
@@ -37,7 +37,8 @@ impl Subject<'_> {
         server.stop().map(drop)
     }
 
-    /// A server into which 1.5 times as much as memory holds has been stored, what was stored, and how fast, in MB/s.
+    /// A server into which 1.5 times as much as memory holds has been stored, what was stored, and
+    /// how fast, in MB/s.
     fn load(&self) -> io::Result<(ServerProcess, Plan, f64)> {
         let server = self.start(MEMORY_MEBIBYTES * 3 / 2 * ROOM)?;
         let plan = self.plan(&server, self.keys(1.5));

@@ -1,4 +1,5 @@
-//! More data than memory: farcached with its SSD tier and memcached with extstore, and what the device itself can do.
+//! More data than memory: farcached with its SSD tier and memcached with extstore, and what the
+//! device itself can do.
 
 mod beside;
 mod fabric;
@@ -18,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use subject::Subject;
 
-/// Size of the values, in bytes, where popular ones are read from four times as much data as memory.
+/// Size of the values, in bytes, where popular ones are read from four times as much data as
+/// memory.
 const POPULAR_BYTES: usize = 4 << 10;
 /// What the device's own limits are measured with.
 const DEVICE_BYTES: u64 = 512 << 20;
@@ -29,7 +31,8 @@ const DEVICE_TIME: Duration = Duration::from_secs(1);
 pub enum Part {
     /// Storing more than memory holds, and finding all of it.
     Load,
-    /// What is written to the SSD a second, while items are stored and at an orderly stop, in turns with writing to the device itself.
+    /// What is written to the SSD a second, while items are stored and at an orderly stop, in turns
+    /// with writing to the device itself.
     WriteOut,
     /// Gets from the SSD, in turns with reads of the device itself, and hits in memory beside them.
     Reads,
@@ -60,23 +63,23 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
         user: "root".into(),
         ..launcher.clone()
     };
-    let ground = Ground {
+    let fixture = Fixture {
         launcher: &launcher,
         directory: &directory.path,
         scope,
     };
     if scope.tier_parts.contains(&Part::Load) {
-        (0..scope.rounds).try_for_each(|round| ground.load(round, table))?;
+        (0..scope.rounds).try_for_each(|round| fixture.load(round, table))?;
     }
     for value_bytes in scope.value_bytes() {
         if scope.tier_parts.contains(&Part::WriteOut) {
-            ground.write_out(value_bytes, table)?;
+            fixture.write_out(value_bytes, table)?;
         }
         if scope.tier_parts.contains(&Part::Reads) {
-            ground.reads(value_bytes, table)?;
+            fixture.reads(value_bytes, table)?;
         }
         if scope.tier_parts.contains(&Part::Overwriting) {
-            ground.overwriting(value_bytes, table)?;
+            fixture.overwriting(value_bytes, table)?;
         }
     }
     Ok(())
@@ -84,13 +87,13 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
 
 /// What all measurements need.
 #[derive(Clone, Copy)]
-struct Ground<'l> {
+struct Fixture<'l> {
     launcher: &'l Launcher,
     directory: &'l Path,
     scope: &'l Scope,
 }
 
-impl<'l> Ground<'l> {
+impl<'l> Fixture<'l> {
     fn subject(self, product: Product, value_bytes: usize) -> Subject<'l> {
         Subject::new(self.launcher, self.directory, product, value_bytes)
     }

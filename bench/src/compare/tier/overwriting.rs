@@ -13,7 +13,8 @@ const SPILL_FACTOR: f64 = 1.5;
 const LIVE_SHARE: f64 = 0.75;
 /// Share of memory that live items fill while others are overwritten.
 const MEMORY_SHARE: f64 = 0.8;
-/// How often everything is overwritten before anything counts, until cleaning has become even, and while it counts.
+/// How often everything is overwritten before anything counts, until cleaning has become even, and
+/// while it counts.
 const WARM_UP: u64 = 3;
 const MEASURED: u64 = 3;
 /// What is wanted of both figures.

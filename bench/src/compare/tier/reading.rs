@@ -1,5 +1,5 @@
-//! Gets from the SSD, in short turns with reads of the device itself: both drift on a shared machine, and what lies
-//! within a second of each other has seen the same one.
+//! Gets from the SSD, in short turns with reads of the device itself: both drift on a shared
+//! machine, and what lies within a second of each other has seen the same one.
 
 use super::beside;
 use super::fabric::FabricReader;
@@ -35,19 +35,21 @@ const WARM_UP_PART: usize = 10;
 /// How long the device itself is read, with many under way and with one.
 const DEVICE_TOGETHER: Duration = Duration::from_millis(100);
 const DEVICE_ALONE: Duration = Duration::from_millis(20);
-/// memcached drops what extstore cannot take at once, so everybody stores no faster than so many bytes a second.
+/// memcached drops what extstore cannot take at once, so everybody stores no faster than so many
+/// bytes a second.
 const STORED_BYTES_PER_S: f64 = 100e6;
 /// What is stored between two pauses, in bytes.
 const STORED_BYTES: usize = 256 << 10;
 /// Share of the items that must be there, or the figures are about misses.
 pub const FOUND_MIN: f64 = 0.9;
-/// What a get from the SSD may take beyond a read of the device and a get from memory, in microseconds.
+/// What a get from the SSD may take beyond a read of the device and a get from memory, in
+/// microseconds.
 const BEYOND_US_MAX: f64 = 12.0;
 /// Part of the device's reads that gets should reach.
 const DEVICE_PART_MIN: f64 = 0.7;
 
-/// Items on the SSD, in scattered order. All are read before the first one is read again: by then so much has been read
-/// that it does not count as popular, and stays where it is.
+/// Items on the SSD, in scattered order. All are read before the first one is read again: by then
+/// so much has been read that it does not count as popular, and stays where it is.
 #[derive(Clone, Debug)]
 pub struct Cursor(KeyPicker);
 
@@ -81,8 +83,8 @@ impl Cursor {
     }
 }
 
-/// How the client of one connection waits. A core of a virtual machine that sleeps stops, and takes its time to go on,
-/// the longer it has slept.
+/// How the client of one connection waits. A core of a virtual machine that sleeps stops, and takes
+/// its time to go on, the longer it has slept.
 #[derive(Clone, Copy)]
 enum Client {
     Sleeping,

@@ -94,7 +94,8 @@ impl<'l> Subject<'l> {
         table.add(&Row::new(title, unit, wanted), self.product, figure);
     }
 
-    /// What is read from now on comes from the device: memcached reads and writes through the page cache.
+    /// What is read from now on comes from the device: memcached reads and writes through the page
+    /// cache.
     pub fn empty_page_cache(&self) -> io::Result<()> {
         let file = std::fs::File::open(&self.file)?;
         file.sync_data()?;

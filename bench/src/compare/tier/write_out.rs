@@ -1,6 +1,8 @@
-//! What goes from memory to the SSD a second, in short turns with writing to the device itself: both drift on a shared machine.
+//! What goes from memory to the SSD a second, in short turns with writing to the device itself:
+//! both drift on a shared machine.
 //!
-//! The first write to a place of a file takes longer than any later one, so both write to a new file whose room has been taken.
+//! The first write to a place of a file takes longer than any later one, so both write to a new
+//! file whose room has been taken.
 
 use super::subject::{ITEM_OVERHEAD_BYTES, MEMORY_MEBIBYTES, Subject, tier_stat};
 use crate::compare::table::{Table, Wanted};
@@ -59,7 +61,8 @@ impl Subject<'_> {
         })
     }
 
-    /// What is written, and what is stored, in MB/s, while the rest of the items is stored: memory is full.
+    /// What is written, and what is stored, in MB/s, while the rest of the items is stored: memory
+    /// is full.
     fn rates_while_stored(
         &self,
         server: &ServerProcess,

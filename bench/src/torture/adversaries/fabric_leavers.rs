@@ -1,4 +1,5 @@
-//! Clients on the fabric with large values under way in both directions, which stop running, and later are killed.
+//! Clients on the fabric with large values under way in both directions, which stop running, and
+//! later are killed.
 
 use super::{Adversary, Means};
 use crate::shows::Network;

@@ -1,4 +1,5 @@
-//! Clients of the metrics endpoint that say nothing, that say half of something, and that say something else.
+//! Clients of the metrics endpoint that say nothing, that say half of something, and that say
+//! something else.
 
 use super::{Adversary, Means};
 use std::io::{self, Write};

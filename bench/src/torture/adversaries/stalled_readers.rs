@@ -7,7 +7,8 @@ use rand::{Rng, SeedableRng};
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-/// Bytes of values that each asks for at least: more than the sockets between it and the server ever hold.
+/// Bytes of values that each asks for at least: more than the sockets between it and the server
+/// ever hold.
 const ASKED_BYTES: usize = 16 << 20;
 /// Keys of each request.
 const KEYS: usize = 50;

@@ -33,7 +33,8 @@ impl Adversary for Trickle {
         let byte = self.request[self.sent % self.request.len()];
         self.sent += 1;
         for client in &mut self.clients {
-            // One whose socket is full sends nothing: the next byte makes its request a wrong one, which is as good.
+            // One whose socket is full sends nothing: the next byte makes its request a wrong one,
+            // which is as good.
             ignore_full(client.write(&[byte]))?;
             ignore_full(client.read(&mut [0]))?;
         }

@@ -86,7 +86,8 @@ pub mod flags {
     pub const IS_FETCHING_VERSION: u16 = 1 << 14;
 }
 
-/// `memcached_string_st`: bytes that grow. The text goes from `string` to before `end`; its room is `current_size`.
+/// `memcached_string_st`: bytes that grow. The text goes from `string` to before `end`; its room is
+/// `current_size`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct StringStructure {

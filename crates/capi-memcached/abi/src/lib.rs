@@ -1,8 +1,9 @@
-//! libmemcached 1.1's types as C lays them out on 64-bit Linux, with the names and texts of its constants.
+//! libmemcached 1.1's types as C lays them out on 64-bit Linux, with the names and texts of its
+//! constants.
 //!
-//! The C programs that the libraries serve allocate, read and write these structures themselves, so every field is
-//! where libmemcached's headers put it; `tests/layout.rs` compares with the headers that are installed. Names follow
-//! C's, without the prefix `memcached_` and in Rust's spelling.
+//! The C programs that the libraries serve allocate, read and write these structures themselves, so
+//! every field is where libmemcached's headers put it; `tests/layout.rs` compares with the headers
+//! that are installed. Names follow C's, without the prefix `memcached_` and in Rust's spelling.
 #![forbid(unsafe_code)]
 
 mod behavior;

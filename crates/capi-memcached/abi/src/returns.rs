@@ -7,7 +7,8 @@ use std::ffi::{CStr, c_uint};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return(pub c_uint);
 
-/// Texts of [`Return::text`], by number: applications compare and show them, so they are libmemcached's to the letter.
+/// Texts of [`Return::text`], by number: applications compare and show them, so they are
+/// libmemcached's to the letter.
 static TEXTS: [&CStr; 49] = [
     c"SUCCESS",
     c"FAILURE",
@@ -146,8 +147,8 @@ impl Return {
         !self.is_success() && self != Self::AUTH_CONTINUE
     }
 
-    /// `memcached_fatal`: a failure that is more than a server's ordinary answer. Only these are remembered as a
-    /// handle's last error.
+    /// `memcached_fatal`: a failure that is more than a server's ordinary answer. Only these are
+    /// remembered as a handle's last error.
     #[must_use]
     pub fn is_fatal(self) -> bool {
         self.is_failure()

@@ -41,7 +41,8 @@ pub struct IoWaitCount {
     pub bytes_read: usize,
 }
 
-/// `memcached_server_st`: an entry of a list of servers; the first one's `number_of_hosts` is the list's length.
+/// `memcached_server_st`: an entry of a list of servers; the first one's `number_of_hosts` is the
+/// list's length.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ServerStructure {

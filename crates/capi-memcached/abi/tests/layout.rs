@@ -1,7 +1,7 @@
 //! Compares every structure with the headers of the libmemcached that is installed.
 //!
-//! A C program prints the sizes and the fields' places as the C compiler sees them. Where there are no headers, the
-//! test says so and does not compare.
+//! A C program prints the sizes and the fields' places as the C compiler sees them. Where there are
+//! no headers, the test says so and does not compare.
 
 use farcache_libmemcached_abi::*;
 use std::fmt::Write;
@@ -9,7 +9,8 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::Command;
 
-/// A structure as the test describes it: C's name, its size, its fields by C's names with their offsets.
+/// A structure as the test describes it: C's name, its size, its fields by C's names with their
+/// offsets.
 struct Layout(&'static str, usize, Vec<(&'static str, usize)>);
 
 macro_rules! layout {

@@ -1,7 +1,7 @@
 //! The hash functions by themselves.
 
 use crate::bytes;
-use farcache_client::hash::HashAlgorithm as Algorithm;
+use farcache_cluster::hash::HashAlgorithm as Algorithm;
 use farcache_libmemcached_abi::HashAlgorithm;
 use md5::{Digest, Md5};
 use std::ffi::{c_char, c_uchar, c_void};
@@ -9,7 +9,8 @@ use std::ffi::{c_char, c_uchar, c_void};
 /// Length of an MD5 signature.
 const MD5_BYTES: usize = 16;
 
-/// Defines the two faces of an algorithm: the exported one, and the one that a `hashkit_st` points to.
+/// Defines the two faces of an algorithm: the exported one, and the one that a `hashkit_st` points
+/// to.
 macro_rules! algorithms {
     ($($number:ident $exported:ident $pointed:ident => $algorithm:expr;)*) => {
         $(

@@ -1,9 +1,10 @@
 //! Encryption of values: AES-256 in CBC with PKCS#7 padding, as libhashkit does it with OpenSSL.
 //!
-//! The key is the first 32 bytes of what the application gives; the initialization vector is the one that OpenSSL's
-//! `EVP_BytesToKey` derives from all of it with SHA-256 in 5 rounds without salt. Both are fixed for a kit, so equal
-//! values look equal when encrypted: this is compatible with libmemcached, and no more than that. Of a key with fewer than
-//! 32 bytes libhashkit takes what lies behind it in memory; here zero bytes follow.
+//! The key is the first 32 bytes of what the application gives; the initialization vector is the
+//! one that OpenSSL's `EVP_BytesToKey` derives from all of it with SHA-256 in 5 rounds without
+//! salt. Both are fixed for a kit, so equal values look equal when encrypted: this is compatible
+//! with libmemcached, and no more than that. Of a key with fewer than 32 bytes libhashkit takes
+//! what lies behind it in memory; here zero bytes follow.
 
 use crate::bytes;
 use aes::Aes256;
@@ -88,7 +89,8 @@ impl Cipher {
     }
 }
 
-/// What OpenSSL's `EVP_BytesToKey` yields behind the 32 bytes of a key: the second block of its chain.
+/// What OpenSSL's `EVP_BytesToKey` yields behind the 32 bytes of a key: the second block of its
+/// chain.
 fn derived_vector(secret: &[u8]) -> [u8; VECTOR_BYTES] {
     let first = derived_block(&[], secret);
     let second = derived_block(&first, secret);

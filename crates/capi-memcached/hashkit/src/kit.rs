@@ -25,7 +25,8 @@ fn default_function() -> HashkitFunction {
 /// A kit that is not null can be written.
 unsafe fn room(kit: *mut Hashkit) -> *mut Hashkit {
     if !kit.is_null() {
-        // SAFETY: as the caller promises; the byte is written without reading what may never have been set.
+        // SAFETY: as the caller promises; the byte is written without reading what may never have
+        // been set.
         unsafe { (&raw mut (*kit).options).write(0) };
         return kit;
     }
@@ -44,7 +45,8 @@ unsafe fn room(kit: *mut Hashkit) -> *mut Hashkit {
 /// `kit` is null or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hashkit_create(kit: *mut Hashkit) -> *mut Hashkit {
-    // SAFETY: as the caller promises; fields are written without reading what may never have been set.
+    // SAFETY: as the caller promises; fields are written without reading what may never have been
+    // set.
     unsafe {
         let kit = room(kit);
         if !kit.is_null() {
@@ -60,7 +62,8 @@ pub unsafe extern "C" fn hashkit_create(kit: *mut Hashkit) -> *mut Hashkit {
 /// A copy, in the caller's memory or allocated. A null source makes a new kit.
 ///
 /// # Safety
-/// `destination` is null or can be written, and holds no cipher that is still needed; `source` is null or a kit.
+/// `destination` is null or can be written, and holds no cipher that is still needed; `source` is
+/// null or a kit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hashkit_clone(
     destination: *mut Hashkit,
@@ -122,7 +125,8 @@ fn is_same(first: &HashkitFunction, second: &HashkitFunction) -> bool {
 /// The key's hash by the kit's function for keys.
 ///
 /// # Safety
-/// `kit` is a kit, its function can be called with its context, `key_length` bytes at `key` can be read.
+/// `kit` is a kit, its function can be called with its context, `key_length` bytes at `key` can be
+/// read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hashkit_digest(
     kit: *const Hashkit,

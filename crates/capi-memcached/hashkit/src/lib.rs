@@ -1,7 +1,7 @@
 //! A drop-in for libhashkit.so.2 of libmemcached 1.1: the same functions, the same results.
 //!
-//! C's contract holds for every function: a pointer that is not said to be optional points to what its type says, and
-//! a key to as many bytes as the length beside it.
+//! C's contract holds for every function: a pointer that is not said to be optional points to what
+//! its type says, and a key to as many bytes as the length beside it.
 
 mod algorithm;
 mod cipher;
@@ -10,7 +10,8 @@ mod text;
 
 use std::ffi::c_char;
 
-/// A key that C handed over. No bytes are looked at where the length is 0, so the pointer may then be null.
+/// A key that C handed over. No bytes are looked at where the length is 0, so the pointer may then
+/// be null.
 ///
 /// # Safety
 /// `length` bytes at `key` can be read while the result is used.

@@ -5,7 +5,8 @@ use crate::context::Context;
 use crate::{hash, placement};
 use farcache_libmemcached_abi::{Behavior, Distribution, Handle, HashAlgorithm, Return, flags};
 
-/// The flag behind a behavior that is no more than a flag, and whether setting it ends the connections.
+/// The flag behind a behavior that is no more than a flag, and whether setting it ends the
+/// connections.
 fn plain_flag(behavior: Behavior) -> Option<(u16, bool)> {
     Some(match behavior {
         Behavior::REMOVE_FAILED_SERVERS | Behavior::AUTO_EJECT_HOSTS => {

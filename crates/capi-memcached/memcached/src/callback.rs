@@ -45,7 +45,8 @@ impl Context<'_> {
     }
 
     /// # Safety
-    /// The data is what the callback takes: a text, anything, or a function of the right type; or null.
+    /// The data is what the callback takes: a text, anything, or a function of the right type; or
+    /// null.
     unsafe fn set_callback(
         &mut self,
         callback: Callback,

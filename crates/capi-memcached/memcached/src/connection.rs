@@ -1,10 +1,10 @@
 //! The handle's connections: Farcache's client, made at the first operation.
 
 use crate::context::Context;
-use farcache_client::distribution::Server;
 use farcache_client::{
     Client, ClientConfig, ConnectStage, Delivery, Error, Operation, Reply, Request, Route,
 };
+use farcache_cluster::distribution::Server;
 use farcache_libmemcached_abi::{Connection, Return};
 use std::time::Duration;
 
@@ -133,7 +133,8 @@ impl Context<'_> {
         self.state.pending.push(Pending { server, request });
     }
 
-    /// Sends an operation without waiting for how it ends; it is complete before the next one that is waited for.
+    /// Sends an operation without waiting for how it ends; it is complete before the next one that
+    /// is waited for.
     pub(crate) fn send(
         &mut self,
         operation: Operation<'_>,
@@ -166,7 +167,8 @@ impl Context<'_> {
         Ok(self.client()?.submit_to(operation, self.delivery(server)))
     }
 
-    /// Carries an operation out. An error that is a server's ordinary answer is the caller's to name.
+    /// Carries an operation out. An error that is a server's ordinary answer is the caller's to
+    /// name.
     pub(crate) fn carry_out(
         &mut self,
         operation: Operation<'_>,

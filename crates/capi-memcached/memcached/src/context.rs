@@ -3,7 +3,7 @@
 use crate::errors::Record;
 use crate::placement::Buckets;
 use crate::server::Instance;
-use farcache_client::distribution::Placement;
+use farcache_cluster::distribution::Placement;
 use farcache_libmemcached_abi::{Handle, flags};
 use std::ffi::CString;
 
@@ -54,8 +54,8 @@ impl<'a> Context<'a> {
     /// # Safety
     /// The handle was created by this library and nobody else uses it now, unless it is null.
     pub(crate) unsafe fn new(handle: *mut Handle) -> Option<Self> {
-        // SAFETY: as the caller promises. A created handle has a state until it is freed, and the state is
-        // reached through its handle only.
+        // SAFETY: as the caller promises. A created handle has a state until it is freed, and the
+        // state is reached through its handle only.
         unsafe {
             let handle = handle.as_mut()?;
             let state = handle.ketama.continuum.cast::<State>().as_mut()?;

@@ -75,7 +75,8 @@ impl Context<'_> {
         outcome
     }
 
-    /// Over a text connection of its own, as libmemcached does: memcached has no such command in the binary protocol.
+    /// Over a text connection of its own, as libmemcached does: memcached has no such command in
+    /// the binary protocol.
     fn set_verbosity(&mut self, level: u32) -> Result<(), Return> {
         self.begin_uncounted()?;
         let mut outcome = Ok(());
@@ -148,7 +149,8 @@ impl Context<'_> {
     }
 }
 
-/// The key of a line of `lru_crawler metadump`, in which bytes may be written as `%` and two hexadecimal digits.
+/// The key of a line of `lru_crawler metadump`, in which bytes may be written as `%` and two
+/// hexadecimal digits.
 fn dumped_key(line: &str) -> Option<CString> {
     let escaped = line.strip_prefix("key=")?.split(' ').next()?.as_bytes();
     let mut key = Vec::with_capacity(escaped.len());
@@ -195,7 +197,8 @@ export! {
         code(context.set_verbosity(level))
     }
 
-    /// Ends the connections, after everything that waits has been sent. The next operation connects anew.
+    /// Ends the connections, after everything that waits has been sent. The next operation connects
+    /// anew.
     fn memcached_quit(handle: *mut Handle) {
         if let Some(mut context) = context(handle)
             && context.begin().is_ok()

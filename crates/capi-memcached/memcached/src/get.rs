@@ -14,14 +14,16 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// Keys of the first question to each server: its answer shows whether there is one, and is waited for.
+/// Keys of the first question to each server: its answer shows whether there is one, and is waited
+/// for.
 const FIRST_KEYS: usize = 8;
 
-/// Keys of each further question; their values wait with the server until they are fetched or have arrived meanwhile.
+/// Keys of each further question; their values wait with the server until they are fetched or have
+/// arrived meanwhile.
 const FURTHER_KEYS: usize = 64;
 
-/// Values of at least so many bytes are handed over in the memory that they were received in; a smaller one is copied
-/// into the memory of the value before.
+/// Values of at least so many bytes are handed over in the memory that they were received in; a
+/// smaller one is copied into the memory of the value before.
 const HANDED_OVER_BYTES_MIN: usize = 4 << 10;
 
 /// Room that a value is received into if the one before was not larger, in bytes.
@@ -75,13 +77,12 @@ impl Context<'_> {
         self.state.batches.clear();
         let server = self.server_of_key(if group.is_empty() { key } else { group });
         let key = self.full_key(key);
-        let (count, replicas) = (self.state.servers.len(), self.replicas());
         let mut outcome = self.get_at(server, &key);
-        for replica in 1..=replicas {
+        for copy in self.servers_after(server).take(self.replicas()) {
             if outcome.is_ok() {
                 break;
             }
-            let copy = self.get_at((server + replica) % count, &key);
+            let copy = self.get_at(copy, &key);
             // That a server does not have it says more than that another is not there.
             outcome = match (outcome, copy) {
                 (Err(Return::NOTFOUND), Err(_)) => Err(Return::NOTFOUND),
@@ -131,7 +132,8 @@ impl Context<'_> {
         if memory::is_c(self.handle) {
             return memory::hand_over(value).0;
         }
-        // SAFETY: the handle is created; the memory has room for the value and a zero byte behind it.
+        // SAFETY: the handle is created; the memory has room for the value and a zero byte behind
+        // it.
         unsafe {
             let memory: *mut u8 = memory::allocate(self.raw(), value.len() + 1).cast();
             if !memory.is_null() {
@@ -151,8 +153,8 @@ impl Context<'_> {
     ) -> Option<(*mut c_char, Return)> {
         let make = self.handle.get_key_failure?;
         let mut made = MaybeUninit::<ResultStructure>::uninit();
-        // SAFETY: the result is filled before it is used; the application's function takes its own handle, the key as
-        // it gave it, and a result.
+        // SAFETY: the result is filled before it is used; the application's function takes its own
+        // handle, the key as it gave it, and a result.
         let (made, outcome) = unsafe {
             result::initialize(made.as_mut_ptr(), self.raw(), 0);
             let made = made.assume_init_mut();
@@ -226,17 +228,15 @@ impl Context<'_> {
         if self.replicas() == 0 {
             return self.stream(of_servers);
         }
-        let count = self.state.servers.len();
         let mut outcome = Err(Return::FAILURE);
         for replica in 0..=self.replicas() {
             let mut absent = Vec::new();
             let asked = self.ask(std::mem::take(&mut of_servers), &mut outcome, &mut absent)?;
             self.gather(asked, &mut outcome, &mut absent);
             for (server, missing) in absent {
-                of_servers
-                    .entry((server + 1) % count)
-                    .or_default()
-                    .extend(missing);
+                if let Some(copy) = self.servers_after(server).next() {
+                    of_servers.entry(copy).or_default().extend(missing);
+                }
             }
             if of_servers.is_empty() || replica == self.replicas() {
                 break;
@@ -245,7 +245,8 @@ impl Context<'_> {
         outcome
     }
 
-    /// Sends all questions before any answer is waited for. Keys of servers that are left alone are told.
+    /// Sends all questions before any answer is waited for. Keys of servers that are left alone are
+    /// told.
     fn ask(
         &mut self,
         of_servers: KeysOfServers,
@@ -299,8 +300,8 @@ impl Context<'_> {
         outcome
     }
 
-    /// Waits for the first values of a server. Fails where there is none; one that does not answer is told of when values are
-    /// fetched.
+    /// Waits for the first values of a server. Fails where there is none; one that does not answer
+    /// is told of when values are fetched.
     fn look_for(&mut self, batch: &mut Batch) -> Result<(), Return> {
         if self.is_impatient() && self.state.servers[batch.server].health.is_connected {
             return Ok(());
@@ -352,8 +353,8 @@ impl Context<'_> {
         }
     }
 
-    /// Waits for the answers; tells the keys that a server did not have. The outcome is good where any server
-    /// answered.
+    /// Waits for the answers; tells the keys that a server did not have. The outcome is good where
+    /// any server answered.
     fn gather(
         &mut self,
         asked: Vec<Batch>,
@@ -474,8 +475,8 @@ impl Context<'_> {
         let mut failed = false;
         let mut error = Return::SUCCESS;
         let raw = self.raw();
-        // SAFETY: the handle's own result is nobody else's while the handle is in use; the rest is as the caller
-        // promises.
+        // SAFETY: the handle's own result is nobody else's while the handle is in use; the rest is
+        // as the caller promises.
         unsafe {
             loop {
                 let into = self.fetch(&raw mut (*raw).result, &mut error);
@@ -699,8 +700,9 @@ export! {
         get_many(handle, bytes(group, group_length), keys, lengths, count)
     }
 
-    /// Asks for many values, which are fetched afterwards; needs the binary protocol. The functions are kept for
-    /// libmemcached's sake: all values wait until they are fetched, so that none has to be dealt with before.
+    /// Asks for many values, which are fetched afterwards; needs the binary protocol. The functions
+    /// are kept for libmemcached's sake: all values wait until they are fetched, so that none has
+    /// to be dealt with before.
     fn memcached_mget_execute(
         handle: *mut Handle,
         keys: *const *const c_char,
@@ -745,7 +747,8 @@ export! {
         get_many(handle, bytes(group, group_length), keys, lengths, count)
     }
 
-    /// The next value, which the caller frees, with its key: room for 250 bytes, no zero byte behind it.
+    /// The next value, which the caller frees, with its key: room for 250 bytes, no zero byte
+    /// behind it.
     fn memcached_fetch(
         handle: *mut Handle,
         key: *mut c_char,

@@ -1,7 +1,8 @@
-//! How far a server can be relied on: libmemcached's count of failures, its time-outs for retries, and its removal of servers.
+//! How far a server can be relied on: libmemcached's count of failures, its time-outs for retries,
+//! and its removal of servers.
 //!
-//! Only a server that cannot be connected to is counted and left alone. One that answers too late, or whose connection ends, is
-//! tried again at once.
+//! Only a server that cannot be connected to is counted and left alone. One that answers too late,
+//! or whose connection ends, is tried again at once.
 
 use crate::connection::{code_of, is_about_connecting};
 use crate::context::Context;
@@ -43,7 +44,8 @@ impl Counter {
 }
 
 impl Context<'_> {
-    /// Whether a server is used at all now. Fails where it is left alone, or has failed so often that it is removed.
+    /// Whether a server is used at all now. Fails where it is left alone, or has failed so often
+    /// that it is removed.
     pub(crate) fn admit(&mut self, server: usize) -> Result<(), Return> {
         if self.state.servers[server].health.is_connected {
             return Ok(());

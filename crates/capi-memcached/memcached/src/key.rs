@@ -55,8 +55,8 @@ impl Context<'_> {
         }
     }
 
-    /// An expiry as the servers take it. A negative one is over at once where libmemcached would write it as text, and
-    /// far away where it would send 32 bits.
+    /// An expiry as the servers take it. A negative one is over at once where libmemcached would
+    /// write it as text, and far away where it would send 32 bits.
     pub(crate) fn expiry_s(&self, expiration: libc::time_t) -> u32 {
         match expiration < 0 && !self.is_binary() {
             true => OVER_S,

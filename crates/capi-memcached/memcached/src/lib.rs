@@ -1,16 +1,19 @@
-//! A drop-in for libmemcached.so.11 of libmemcached 1.1: its functions and structures on top of Farcache's client.
+//! A drop-in for libmemcached.so.11 of libmemcached 1.1: its functions and structures on top of
+//! Farcache's client.
 //!
-//! C's contract holds for every function: a pointer points to what its type says or, where the function takes it, is
-//! null; a key or a value has as many bytes as the length beside it; one handle is used by one thread at a time; what
-//! was freed is not used again. Each exported function does no more than turn its arguments into Rust's
-//! ([`arguments`]) and call a method of [`Context`](context::Context), which is written in terms of references.
+//! C's contract holds for every function: a pointer points to what its type says or, where the
+//! function takes it, is null; a key or a value has as many bytes as the length beside it; one
+//! handle is used by one thread at a time; what was freed is not used again. Each exported function
+//! does no more than turn its arguments into Rust's ([`arguments`]) and call a method of
+//! [`Context`](context::Context), which is written in terms of references.
 //!
-//! A handle is C's `memcached_st`, whose fields are where C expects them; what C does not see is in a
-//! [`State`](context::State) that the handle points to.
+//! A handle is C's `memcached_st`, whose fields are where C expects them; what C does not see is in
+//! a [`State`](context::State) that the handle points to.
 //!
 //! What differs from libmemcached is told in `docs/libmemcached.md`.
 
-/// Defines exported functions: their bodies may rely on C's contract as it stands at the top of the crate.
+/// Defines exported functions: their bodies may rely on C's contract as it stands at the top of the
+/// crate.
 macro_rules! export {
     ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
         $(

@@ -39,7 +39,8 @@ unsafe fn fill(handle: *mut Handle, options: u8) {
 /// # Safety
 /// The handle can be written.
 unsafe fn fill_fields(handle: *mut Handle, options: u8) {
-    // SAFETY: as the caller promises. All zero is a valid handle: numbers, null pointers and no functions.
+    // SAFETY: as the caller promises. All zero is a valid handle: numbers, null pointers and no
+    // functions.
     unsafe {
         handle.write_bytes(0, 1);
         (*handle).options = options;
@@ -169,8 +170,8 @@ fn copy(to: &mut Context<'_>, from: &mut Context<'_>) -> Result<(), Return> {
 }
 
 impl Context<'_> {
-    /// Sets everything back to how it was made, servers and error messages included; the configuration file is
-    /// read again.
+    /// Sets everything back to how it was made, servers and error messages included; the
+    /// configuration file is read again.
     pub(crate) fn reset(&mut self) -> Result<(), Return> {
         let (options, query) = (self.handle.options, self.handle.query_id);
         let (file, state) = (self.state.file.take(), self.handle.ketama.continuum);
@@ -196,7 +197,8 @@ export! {
         destroy(handle);
     }
 
-    /// A copy of a handle: settings and servers, no connections. Null where `to` is allocated already.
+    /// A copy of a handle: settings and servers, no connections. Null where `to` is allocated
+    /// already.
     fn memcached_clone(to: *mut Handle, from: *const Handle) -> *mut Handle {
         let Some(mut from) = context(from) else {
             return create(to);
@@ -223,7 +225,8 @@ export! {
         code(context.reset())
     }
 
-    /// Makes a handle as the text says, or as the variable LIBMEMCACHED says where there is no text.
+    /// Makes a handle as the text says, or as the variable LIBMEMCACHED says where there is no
+    /// text.
     fn memcached(text: *const c_char, length: usize) -> *mut Handle {
         if text.is_null() != (length == 0) {
             return null_mut();

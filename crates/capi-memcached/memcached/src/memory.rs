@@ -11,16 +11,16 @@ type Free = unsafe extern "C" fn(*const Handle, *mut c_void, *mut c_void);
 type Realloc = unsafe extern "C" fn(*const Handle, *mut c_void, usize, *mut c_void) -> *mut c_void;
 type Calloc = unsafe extern "C" fn(*const Handle, usize, usize, *mut c_void) -> *mut c_void;
 
-/// All memory of this library comes from C's `malloc`, so that a value can be handed to the application, which frees
-/// it, in the memory that it was received in.
+/// All memory of this library comes from C's `malloc`, so that a value can be handed to the
+/// application, which frees it, in the memory that it was received in.
 struct FromC;
 
 /// What `malloc` aligns everything to, in bytes.
 const MALLOC_ALIGNMENT: usize = align_of::<libc::max_align_t>();
 
-// SAFETY: these are C's allocators, which keep to what `GlobalAlloc` asks for; greater alignments than `malloc`'s come
-// from `aligned_alloc`, whose memory `free` takes as well. `realloc` keeps no greater alignment, so such memory is moved
-// by hand.
+// SAFETY: these are C's allocators, which keep to what `GlobalAlloc` asks for; greater alignments
+// than `malloc`'s come from `aligned_alloc`, whose memory `free` takes as well. `realloc` keeps no
+// greater alignment, so such memory is moved by hand.
 unsafe impl GlobalAlloc for FromC {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises; the size is rounded up to what `aligned_alloc` wants.

@@ -1,4 +1,5 @@
-//! Handles made by a text: `--SERVER=host:port --BINARY-PROTOCOL ...`, libmemcached_configuration(3).
+//! Handles made by a text: `--SERVER=host:port --BINARY-PROTOCOL ...`,
+//! libmemcached_configuration(3).
 
 use crate::arguments::bytes;
 use crate::context::Context;
@@ -83,7 +84,8 @@ fn named<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 /// Why a text cannot be read.
 type Fault = String;
 
-/// The statements of a text, which stand between single spaces. Tabulators and ends of lines do not count.
+/// The statements of a text, which stand between single spaces. Tabulators and ends of lines do not
+/// count.
 fn statements(text: &str) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut is_quoted = false;
@@ -104,7 +106,8 @@ fn statements(text: &str) -> Vec<String> {
     found
 }
 
-/// A string of an option: in quotes, or of at least three letters, digits, dots, underlines and hyphens.
+/// A string of an option: in quotes, or of at least three letters, digits, dots, underlines and
+/// hyphens.
 fn string(text: &str) -> Result<&str, Fault> {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted

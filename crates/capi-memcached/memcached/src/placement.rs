@@ -3,19 +3,18 @@
 use crate::arguments::{bytes, code, context};
 use crate::context::Context;
 use crate::hash;
-use farcache_client::distribution::{Distribution as Ring, Placement, PlacementSettings, Server};
-use farcache_client::hash::HashAlgorithm as Algorithm;
+use farcache_cluster::distribution::{
+    Distribution as Ring, Placement, PlacementSettings, Server, consecutive, digest_prefixed,
+};
+use farcache_cluster::hash::HashAlgorithm as Algorithm;
 use farcache_libmemcached_abi::{Distribution, Handle, HashAlgorithm, Return, flags};
 use std::ffi::c_char;
 
-/// What libmemcached makes room for: points of a server on an unweighted ring and, on average, on a weighted one, and servers
-/// more than there are.
+/// What libmemcached makes room for: points of a server on an unweighted ring and, on average, on a
+/// weighted one, and servers more than there are.
 const POINTS_PER_SERVER: u32 = 100;
 const WEIGHTED_POINTS_PER_SERVER: u32 = 160;
 const SERVERS_TO_COME: u32 = 10;
-
-/// Longest key that is hashed together with the namespace.
-const HASHED_BYTES_MAX: usize = 250;
 
 /// The servers of virtual buckets.
 pub(crate) struct Buckets(Box<[u32]>);
@@ -46,8 +45,8 @@ pub(crate) fn is_consistent(distribution: Distribution) -> bool {
 }
 
 impl Context<'_> {
-    /// Does what libmemcached does whenever servers or distribution change: sorts the servers if that is wished, and
-    /// makes the ring anew.
+    /// Does what libmemcached does whenever servers or distribution change: sorts the servers if
+    /// that is wished, and makes the ring anew.
     pub(crate) fn run_distribution(&mut self) {
         if self.handle.has(flags::USE_SORT_HOSTS) {
             let servers = &mut self.state.servers;
@@ -105,7 +104,8 @@ impl Context<'_> {
         self.tell_points(live as u32);
     }
 
-    /// Tells in the handle's public fields how many points the ring has, and has room for as libmemcached counts it.
+    /// Tells in the handle's public fields how many points the ring has, and has room for as
+    /// libmemcached counts it.
     fn tell_points(&mut self, live_servers: u32) {
         let Some(points) = self.state.ring.as_ref().and_then(Placement::points) else {
             return;
@@ -142,16 +142,22 @@ impl Context<'_> {
         if !self.handle.has(flags::HASH_WITH_NAMESPACE) {
             return hash::digest(&self.handle.hashkit, key);
         }
-        // libmemcached copies the key like a C string, and takes too long a one for hash 0.
-        let mut whole = self.namespace().to_vec();
-        let room = whole.len() + key.len();
-        if room > HASHED_BYTES_MAX {
-            return 0;
+        let digest = |whole: &[u8]| hash::digest(&self.handle.hashkit, whole);
+        digest_prefixed(self.namespace(), key, digest)
+    }
+
+    /// The servers that keep copies of what this one has, in order.
+    pub(crate) fn servers_after(&self, server: usize) -> impl Iterator<Item = usize> + use<> {
+        consecutive(server, self.state.servers.len()).skip(1)
+    }
+
+    /// How many further servers get what this one gets; none without the binary protocol, as in
+    /// libmemcached.
+    pub(crate) fn replicas(&self) -> usize {
+        match self.is_binary() {
+            true => (self.handle.number_of_replicas as usize).min(self.state.servers.len() - 1),
+            false => 0,
         }
-        let text_length = key.iter().position(|&byte| byte == 0).unwrap_or(key.len());
-        whole.extend_from_slice(&key[..text_length]);
-        whole.resize(room, 0);
-        hash::digest(&self.handle.hashkit, &whole)
     }
 
     fn server_of_hash(&self, hash: u32) -> usize {
@@ -167,7 +173,8 @@ impl Context<'_> {
                 None => hash & (count - 1),
             },
             Distribution::RANDOM => {
-                // SAFETY: rand has no conditions. Of glibc it is the same as `random`, which the application may seed.
+                // SAFETY: rand has no conditions. Of glibc it is the same as `random`, which the
+                // application may seed.
                 let number = unsafe { libc::rand() };
                 number.unsigned_abs() as usize % count
             }
@@ -230,8 +237,9 @@ export! {
         handle.as_ref().map_or(Distribution::CONSISTENT_MAX, |handle| handle.distribution)
     }
 
-    /// Gives keys to servers by virtual buckets: of each bucket the index of its server. The buckets must be a power
-    /// of two; forward map and replicas are kept by libmemcached and used by nobody.
+    /// Gives keys to servers by virtual buckets: of each bucket the index of its server. The
+    /// buckets must be a power of two; forward map and replicas are kept by libmemcached and used
+    /// by nobody.
     fn memcached_bucket_set(
         handle: *mut Handle,
         host_map: *const u32,

@@ -1,4 +1,5 @@
-//! Non-blocking operations, as RDMA-Memcached names them; `include/libmemcached-1.0/request.h` tells what they do.
+//! Non-blocking operations, as RDMA-Memcached names them; `include/libmemcached-1.0/request.h`
+//! tells what they do.
 
 use crate::arguments::{bytes, code, context};
 use crate::connection::code_of;
@@ -95,8 +96,9 @@ impl NonBlocking {
             false => self.room,
         };
         match NonNull::new(self.value.cast()) {
-            // SAFETY: the application lends the room until the request is complete, and `finish` and the request's end
-            // wait for that. Nothing is written behind the end of the value, for which it has promised room.
+            // SAFETY: the application lends the room until the request is complete, and `finish`
+            // and the request's end wait for that. Nothing is written behind the end of the value,
+            // for which it has promised room.
             Some(start) => unsafe { ReceiveBytes::from_foreign(start, room, None) },
             None => ReceiveBytes::default(),
         }
@@ -132,7 +134,7 @@ impl Context<'_> {
         self.settle_unseen();
         self.admit(server)?;
         let client = self.client()?;
-        of.under_way = Some(client.submit_in_company(operation, self.delivery(server)));
+        of.under_way = Some(client.submit_batched(operation, self.delivery(server)));
         Ok(())
     }
 
@@ -146,8 +148,8 @@ impl Context<'_> {
     ) -> Result<(), Return> {
         of.begin()?;
         let (server, key) = self.prepare(key)?;
-        // SAFETY: the application lends the value until the request is complete, and `finish` and the request's end
-        // wait for that.
+        // SAFETY: the application lends the value until the request is complete, and `finish` and
+        // the request's end wait for that.
         let value = unsafe {
             let value = bytes(of.value.cast(), of.room);
             if is_copied {
@@ -176,7 +178,8 @@ impl Context<'_> {
     }
 }
 
-/// How a call that begins something ends; a request that did not begin is complete with the failure.
+/// How a call that begins something ends; a request that did not begin is complete with the
+/// failure.
 fn begun(of: &mut NonBlocking, outcome: Result<(), Return>) -> Return {
     if let Err(why) = outcome
         && of.under_way.is_none()

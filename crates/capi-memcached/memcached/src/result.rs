@@ -16,8 +16,8 @@ const IS_INITIALIZED: u8 = 1 << 1;
 /// # Safety
 /// The result can be written.
 pub(crate) unsafe fn initialize(result: *mut ResultStructure, root: *mut Handle, options: u8) {
-    // SAFETY: as the caller promises. All zero is a valid result; the fields of the key are left as they are but for
-    // the first, as libmemcached does.
+    // SAFETY: as the caller promises. All zero is a valid result; the fields of the key are left as
+    // they are but for the first, as libmemcached does.
     unsafe {
         (&raw mut (*result).item_flags).write(0);
         (&raw mut (*result).item_expiration).write(0);
@@ -83,8 +83,8 @@ pub(crate) fn append(result: &mut ResultStructure, more: &[u8]) -> Result<(), Re
     let value = &mut result.value;
     let length = length(value);
     let needed = length + more.len() + 1;
-    // SAFETY: the string came from the same allocators; it then has room for `needed` bytes, of which the last ends it
-    // for those who read it as a text.
+    // SAFETY: the string came from the same allocators; it then has room for `needed` bytes, of
+    // which the last ends it for those who read it as a text.
     unsafe {
         if needed > value.current_size {
             let grown = memory::reallocate(value.root, value.string.cast(), needed);

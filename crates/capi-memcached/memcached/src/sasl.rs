@@ -1,5 +1,5 @@
-//! Names and passwords. libmemcached passes Cyrus SASL's callbacks on to that library; here they are called once, for name
-//! and password, and the client speaks the mechanism PLAIN itself.
+//! Names and passwords. libmemcached passes Cyrus SASL's callbacks on to that library; here they
+//! are called once, for name and password, and the client speaks the mechanism PLAIN itself.
 
 use crate::arguments::{code, context, text};
 use crate::context::Context;
@@ -94,7 +94,8 @@ unsafe fn listed<'a>(list: *const SaslCallback) -> &'a [SaslCallback] {
 /// Asks for the name.
 fn name(callback: &SaslCallback) -> Option<String> {
     let (mut start, mut length) = (std::ptr::null(), c_uint::MAX);
-    // SAFETY: SASL's callbacks for names have this type; what they say is a text, of the length that they may say.
+    // SAFETY: SASL's callbacks for names have this type; what they say is a text, of the length
+    // that they may say.
     unsafe {
         let function: NameFunction = transmute(callback.function?);
         let outcome = function(
@@ -113,7 +114,8 @@ fn password(callback: &SaslCallback) -> Option<String> {
     let mut secret = null_mut();
     // Applications' functions look whether there is a connection, and at nothing of it.
     let mut connection = 0_usize;
-    // SAFETY: SASL's callbacks for passwords have this type; the secret has as many bytes as it says.
+    // SAFETY: SASL's callbacks for passwords have this type; the secret has as many bytes as it
+    // says.
     unsafe {
         let function: PasswordFunction = transmute(callback.function?);
         let connection = (&raw mut connection).cast();
@@ -208,7 +210,8 @@ impl Context<'_> {
 
 /// A secret in C's memory; null where there is none.
 fn make_secret(password: &[u8]) -> *mut Secret {
-    // SAFETY: calloc takes any numbers; the memory has room for the length, the password and a zero byte.
+    // SAFETY: calloc takes any numbers; the memory has room for the length, the password and a zero
+    // byte.
     unsafe {
         let secret: *mut Secret = libc::calloc(1, size_of::<Secret>() + password.len() + 1).cast();
         if !secret.is_null() {

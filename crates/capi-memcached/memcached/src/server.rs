@@ -12,8 +12,8 @@ use std::ffi::{CStr, CString, c_char, c_void};
 type ServerFunction =
     unsafe extern "C" fn(*const Handle, *const Instance, context: *mut c_void) -> Return;
 
-/// What libmemcached's own tools read from a server without asking: memcping looks for name and port where they are in
-/// libmemcached 1.1.4. The rest is room.
+/// What libmemcached's own tools read from a server without asking: memcping looks for name and
+/// port where they are in libmemcached 1.1.4. The rest is room.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
@@ -61,7 +61,8 @@ pub struct Instance {
     pub(crate) version: u32,
     /// Major, minor, micro; 255 while they are unknown.
     pub(crate) program: [u8; 3],
-    /// Seconds since 1970 before which the server is not used. C may set it through a pointer to `const`.
+    /// Seconds since 1970 before which the server is not used. C may set it through a pointer to
+    /// `const`.
     pub(crate) next_retry: Cell<libc::time_t>,
     pub(crate) health: Health,
     pub(crate) error: Option<Record>,
@@ -381,7 +382,8 @@ export! {
         known(server).map_or(0, |server| server.port)
     }
 
-    /// The port of this end of the connection, which this library does not tell: 0, as without a connection.
+    /// The port of this end of the connection, which this library does not tell: 0, as without a
+    /// connection.
     fn memcached_server_srcport(_server: *const Instance) -> u16 {
         0
     }

@@ -1,4 +1,5 @@
-//! Lists of servers that the application makes before it has a handle. They are C arrays of C's allocator.
+//! Lists of servers that the application makes before it has a handle. They are C arrays of C's
+//! allocator.
 
 use crate::arguments::{context, tell, text};
 use crate::server::is_valid_name;
@@ -147,7 +148,8 @@ export! {
         }
     }
 
-    /// Forgets the errors of a list's entry: it has none, as nothing is done with it before it is pushed.
+    /// Forgets the errors of a list's entry: it has none, as nothing is done with it before it is
+    /// pushed.
     fn memcached_server_error_reset(server: *mut ServerStructure) {
         if let Some(server) = server.as_mut() {
             server.error_messages = std::ptr::null_mut();
@@ -171,7 +173,8 @@ export! {
         Return::SUCCESS
     }
 
-    /// Makes a list of a text: entries separated by commas, each `host`, `host:port` or `host:port:weight`.
+    /// Makes a list of a text: entries separated by commas, each `host`, `host:port` or
+    /// `host:port:weight`.
     fn memcached_servers_parse(list: *const c_char) -> *mut ServerStructure {
         let mut servers = std::ptr::null_mut();
         let Some(given) = text(list) else {

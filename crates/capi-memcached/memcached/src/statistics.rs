@@ -120,7 +120,8 @@ fn shown(of: &mut Statistics, name: &str) -> Option<String> {
 impl Context<'_> {
     /// Asks servers for their statistics.
     fn ask_statistics(&mut self, servers: &[usize], group: &[u8]) -> Vec<Result<List, Return>> {
-        // What libmemcached says where the server does not know the group, which it tells from other failures in text only.
+        // What libmemcached says where the server does not know the group, which it tells from
+        // other failures in text only.
         let unknown = match self.is_binary() {
             true => Return::NOTFOUND,
             false => Return::INVALID_ARGUMENTS,
@@ -214,7 +215,8 @@ impl Context<'_> {
                 let (name, value) = (text(name), text(value));
                 if let Some(function) = function {
                     let (key_length, value_length) = (name.count_bytes(), value.count_bytes());
-                    // SAFETY: as the caller promises; the server is the handle's, the texts outlive the call.
+                    // SAFETY: as the caller promises; the server is the handle's, the texts outlive
+                    // the call.
                     unsafe {
                         function(
                             instance,

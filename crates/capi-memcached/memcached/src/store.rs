@@ -8,11 +8,12 @@ use farcache_libmemcached_abi::{Handle, Return, flags};
 use std::ffi::c_char;
 use std::ptr::NonNull;
 
-/// Values of up to so many bytes are copied into the message; larger ones are sent from where the application has them.
+/// Values of up to so many bytes are copied into the message; larger ones are sent from where the
+/// application has them.
 const COPIED_BYTES_MAX: usize = 8 << 10;
 
-/// Longest value that the original sends in a datagram: what UDP carries over IPv4, less room for the longest key, the frame's
-/// header and the command's other words.
+/// Longest value that the original sends in a datagram: what UDP carries over IPv4, less room for
+/// the longest key, the frame's header and the command's other words.
 const DATAGRAM_VALUE_BYTES_MAX: usize = 65_507 - 400;
 
 /// What is asked of the server.
@@ -101,8 +102,8 @@ impl Context<'_> {
         }
         let given = match self.is_impatient() {
             true => Value::Copied(value),
-            // SAFETY: the value stays as it is until this call is over, and the network lets go of it before the
-            // operation is complete, which is waited for here.
+            // SAFETY: the value stays as it is until this call is over, and the network lets go of
+            // it before the operation is complete, which is waited for here.
             false => unsafe { lend(value) },
         };
         let request = self.submit(store(given), server)?;
@@ -138,16 +139,8 @@ impl Context<'_> {
         self.fail_at(server, code, &what)
     }
 
-    /// How many further servers get what this one gets; none without the binary protocol, as in libmemcached.
-    pub(crate) fn replicas(&self) -> usize {
-        match self.is_binary() {
-            true => (self.handle.number_of_replicas as usize).min(self.state.servers.len() - 1),
-            false => 0,
-        }
-    }
-
-    /// Sends further servers what one has got. They have it before the next operation begins, or the connections end; whether
-    /// they take it is not told.
+    /// Sends further servers what one has got. They have it before the next operation begins, or
+    /// the connections end; whether they take it is not told.
     pub(crate) fn replicate<'o>(
         &mut self,
         operation: impl Fn() -> Operation<'o>,
@@ -157,8 +150,7 @@ impl Context<'_> {
         if copies == 0 {
             return;
         }
-        let count = self.state.servers.len();
-        for to in (1..=copies).map(|copy| (server + copy) % count) {
+        for to in self.servers_after(server).take(copies) {
             if !self.is_admitted_unseen(to) {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! A short text connection for what only the text protocol can ask: verbosity, and which keys there are.
+//! A short text connection for what only the text protocol can ask: verbosity, and which keys there
+//! are.
 
 use crate::context::Context;
 use farcache_libmemcached_abi::Connection;
@@ -7,7 +8,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Longest line that an answer may have: a key of 250 bytes, three characters each, and some numbers.
+/// Longest line that an answer may have: a key of 250 bytes, three characters each, and some
+/// numbers.
 const LINE_BYTES_MAX: u64 = 4096;
 
 /// Either kind of connection.

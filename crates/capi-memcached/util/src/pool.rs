@@ -35,13 +35,15 @@ impl Pool {
 
     /// The version of the settings that the pool's handles should have.
     fn version(&self) -> i32 {
-        // SAFETY: the master lives as long as the pool; its settings change under the pool's lock only.
+        // SAFETY: the master lives as long as the pool; its settings change under the pool's lock
+        // only.
         unsafe { (*self.master).configure.version }
     }
 
     /// A further copy; null where there is no memory.
     fn copy(&self) -> *mut Handle {
-        // SAFETY: the master is a handle, which nobody changes meanwhile; a copy is this pool's own.
+        // SAFETY: the master is a handle, which nobody changes meanwhile; a copy is this pool's
+        // own.
         unsafe {
             let handle = library::memcached_clone(null_mut(), self.master);
             if !handle.is_null() {
@@ -189,13 +191,15 @@ pub unsafe extern "C" fn memcached_pool(text: *const c_char, length: usize) -> *
     }
 }
 
-/// Frees a pool with its free handles; returns the handle that it was made from, unless that was the pool's own.
+/// Frees a pool with its free handles; returns the handle that it was made from, unless that was
+/// the pool's own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcached_pool_destroy(pool: *mut Pool) -> *mut Handle {
     if pool.is_null() {
         return null_mut();
     }
-    // SAFETY: C's contract: nobody uses the pool or its handles any more; it came from `Box::into_raw`.
+    // SAFETY: C's contract: nobody uses the pool or its handles any more; it came from
+    // `Box::into_raw`.
     unsafe {
         let pool = Box::from_raw(pool);
         for &handle in &pool.lock().handles {

@@ -171,7 +171,8 @@ unsafe extern "C" fn compare(
     server: *const ServerStructure,
     context: *mut c_void,
 ) -> Return {
-    // SAFETY: the server is libmemcached's, the context is what `libmemcached_util_version_check` passes.
+    // SAFETY: the server is libmemcached's, the context is what `libmemcached_util_version_check`
+    // passes.
     unsafe {
         let wanted = &mut *context.cast::<Option<[u8; 3]>>();
         let version = [

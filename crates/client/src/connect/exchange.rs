@@ -12,8 +12,8 @@ use std::time::Instant;
 /// Most bytes of an answer to a question of this kind.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// The opaque number of every question. To a server that speaks text only it is the end of a line, which it answers at
-/// once, instead of waiting for one.
+/// The opaque number of every question. To a server that speaks text only it is the end of a line,
+/// which it answers at once, instead of waiting for one.
 const LINE_END: u32 = u32::from_be_bytes(*b"  \r\n");
 
 /// An answer.

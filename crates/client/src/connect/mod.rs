@@ -1,4 +1,5 @@
-//! Connecting to a server: name, socket, encryption, authentication, and the question for the fabric.
+//! Connecting to a server: name, socket, encryption, authentication, and the question for the
+//! fabric.
 //!
 //! Each attempt has a thread of its own, which ends with it: looking a name up blocks, and so does
 //! opening the fabric for the first time.
@@ -30,8 +31,8 @@ use tls::Tls;
 /// The opcode of the question for the fabric. Source: `docs/design/fabric.md`.
 const UPGRADE: u8 = 0xf0;
 
-/// After so long a server that has said nothing to a binary question is asked by text. (memcached with `-B ascii` says at
-/// once that it does not understand: see `exchange::LINE_END`.)
+/// After so long a server that has said nothing to a binary question is asked by text. (memcached
+/// with `-B ascii` says at once that it does not understand: see `exchange::LINE_END`.)
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The same as part of the time for connecting, where that is less.
@@ -165,8 +166,8 @@ impl Connector {
             Ok(()) => self.upgrade(&mut stream, deadline)?,
             Err(reason) => {
                 if self.credentials.is_none() {
-                    // Now, rather than with the first operation, is when a certificate is refused, or a server shows that
-                    // it does not speak in packets.
+                    // Now, rather than with the first operation, is when a certificate is refused,
+                    // or a server shows that it does not speak in packets.
                     ask_noop(&mut stream, deadline)?;
                 }
                 Err(reason)
@@ -200,8 +201,8 @@ impl Connector {
         Ok(read_grant(&answer, network))
     }
 
-    /// The client's end of the fabric, once it has been opened, for the first who asks: whichever of several attempts
-    /// at the same time ends first needs it.
+    /// The client's end of the fabric, once it has been opened, for the first who asks: whichever
+    /// of several attempts at the same time ends first needs it.
     pub(crate) fn take_port(&self) -> Option<ClientPort> {
         match &mut *self.opened.lock().expect("no panic while held") {
             Opened::Yes(port) => port.take(),

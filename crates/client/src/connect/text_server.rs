@@ -15,8 +15,8 @@ const SLOWER: u32 = 20;
 const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Connector {
-    /// Connects where the first attempt ended without an answer that could be understood: the server may speak text only,
-    /// or it was busy.
+    /// Connects where the first attempt ended without an answer that could be understood: the
+    /// server may speak text only, or it was busy.
     pub(super) fn connect_once_more(
         &self,
         server: usize,
@@ -35,7 +35,8 @@ impl Connector {
             return Err(why);
         }
         let is_meta_only = !is_an_answer(&line);
-        // It is there, and this is how fast: had it been too busy before, it is known now how long to wait.
+        // It is there, and this is how fast: had it been too busy before, it is known now how long
+        // to wait.
         let patience = SECOND_PATIENCE
             .max(begin.elapsed() * SLOWER)
             .min(self.timeout);

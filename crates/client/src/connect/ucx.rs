@@ -15,7 +15,8 @@ impl Fabric for Ucx {
     }
 
     fn open(&self) -> Result<ClientPort, Error> {
-        // Which transports are used is for the server to say: one that names TCP is to be reached by clients that name nothing.
+        // Which transports are used is for the server to say: one that names TCP is to be reached
+        // by clients that name nothing.
         let network = ucx::Network::open(ucx::Settings::new(&[("TLS", "all")]))?;
         Ok(Box::new(network.port()?))
     }

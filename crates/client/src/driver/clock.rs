@@ -3,8 +3,8 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Microseconds since an arbitrary moment; never goes back. It counts like [`now_us`], lags behind by a
-/// few milliseconds at most, and costs a tenth as much.
+/// Microseconds since an arbitrary moment; never goes back. It counts like [`now_us`], lags behind
+/// by a few milliseconds at most, and costs a tenth as much.
 pub(crate) fn about_now_us() -> u64 {
     read_us(ClockId::MonotonicCoarse)
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `turn` | moves everything that can be moved, once |
 //! | `arrivals` | connections that have been made, or not |
-//! | `lone` | the short way of a get or store with nothing else under way |
+//! | `solo` | the short way of a get or store with nothing else under way |
 //! | `shared` | the lock around it, and how threads wait together |
 //! | `progress` | a thread that moves operations for which nobody waits |
 //! | `bell` | wakes a sleeping thread |
@@ -13,14 +13,14 @@
 mod arrivals;
 mod bell;
 mod clock;
-mod lone;
 mod progress;
 mod shared;
+mod solo;
 mod turn;
 
-pub(crate) use lone::LoneEnd;
 pub(crate) use progress::ProgressThread;
 pub(crate) use shared::Shared;
+pub(crate) use solo::SoloEnd;
 
 use crate::connect::{ClientPort, Connector};
 use crate::distribution::Placement;
@@ -51,7 +51,7 @@ pub(crate) struct Driver {
     lent: Vec<Arc<LentMemory>>,
     fabric_inbox: ClientInbox,
     /// The last store that went the short way; kept for its memory.
-    lone_packet: Vec<u8>,
+    solo_packet: Vec<u8>,
     connector: Arc<Connector>,
     arrivals: (Sender<Arrival>, Receiver<Arrival>),
     /// Attempts that have not arrived.
@@ -105,7 +105,7 @@ impl Driver {
             fabric: None,
             lent: Vec::new(),
             fabric_inbox: Inbox::default(),
-            lone_packet: Vec::new(),
+            solo_packet: Vec::new(),
             connector: Arc::new(connector),
             arrivals: channel(),
             connecting: 0,

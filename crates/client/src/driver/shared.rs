@@ -1,8 +1,8 @@
 //! The lock around a driver, and how threads wait together.
 //!
-//! A thread that waits for an operation moves the driver itself, so that an answer is handled by the
-//! thread that wants it. It holds the lock while it polls, and steps aside as soon as another thread wants
-//! it: nobody sleeps for the lock while somebody polls, so there is no convoy.
+//! A thread that waits for an operation moves the driver itself, so that an answer is handled by
+//! the thread that wants it. It holds the lock while it polls, and steps aside as soon as another
+//! thread wants it: nobody sleeps for the lock while somebody polls, so there is no convoy.
 //!
 //! After its polling budget, or at once where other threads want its processor
 //! ([`farcache_base::polling`]), a thread sleeps: the first one for the ports, all others until
@@ -14,7 +14,7 @@ use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::operation::Notice;
 use crate::{ClientConfig, Error};
-use farcache_base::polling::Interference;
+use farcache_base::polling::{Backoff, Interference};
 use rustix::event::{Timespec, epoll};
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -23,22 +23,28 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-/// Turns between two looks at the clock: some 3 us. A look costs as much as four turns, and with fewer between them the first
-/// one came just when the answer to a small request did.
+/// Turns between two looks at the clock: some 3 us. A look costs as much as four turns, and with
+/// fewer between them the first one came just when the answer to a small request did.
 const TURNS_PER_LOOK: u32 = 128;
+
+/// The same where sockets are looked at, which takes a system call each time.
+const TURNS_PER_LOOK_AT_SOCKETS: u32 = 8;
 
 /// A thread that polls for longer gives way to others that want its processor.
 const YIELD_AFTER_US: u64 = 15;
 
-/// The first sleep, and the longest: each in vain is followed by one twice as long. A wake-up may be lost: over shared
-/// memory, UCX drops those that its socket has no room for, which is full when some hundred idle clients have not read theirs.
+/// The first sleep, and the longest: each in vain is followed by one twice as long. A wake-up may
+/// be lost: over shared memory, UCX drops those that its socket has no room for, which is full when
+/// some hundred idle clients have not read theirs.
 pub(super) const SLEEP_MIN: Duration = Duration::from_millis(1);
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// Longest rest of the progress thread while nothing is under way. Whoever submits something ends it.
+/// Longest rest of the progress thread while nothing is under way. Whoever submits something ends
+/// it.
 const REST_MAX: Duration = Duration::from_secs(3600);
 
-/// The progress thread's rest while another thread moves everything: that one may end with operations under way.
+/// The progress thread's rest while another thread moves everything: that one may end with
+/// operations under way.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Attempts to take the lock before the processor is given up.
@@ -63,8 +69,8 @@ pub(crate) struct Shared {
     spin_us: u64,
     /// Operations are moved by a thread of their own.
     pub(super) has_progress_thread: bool,
-    /// Threads that wait for an operation, and move all of them. Counted where there is a progress thread, which then
-    /// keeps out of their way.
+    /// Threads that wait for an operation, and move all of them. Counted where there is a progress
+    /// thread, which then keeps out of their way.
     waiting: AtomicU32,
     /// The progress thread has nothing to do.
     is_resting: AtomicBool,
@@ -103,17 +109,20 @@ impl Spin {
         }
     }
 
-    /// Looks at the clock; for how long this thread was without its processor, if it was, since the
+    /// Looks at the clock, and has polling barred if this thread was without its processor since the
     /// last look.
-    fn look(&mut self) -> Option<Duration> {
+    fn look(&mut self, polling: &mut Backoff) {
         self.now_us = clock::now_us();
         let now = Duration::from_micros(self.now_us);
-        INTERFERENCE.with_borrow_mut(|interference| {
+        let loss = INTERFERENCE.with_borrow_mut(|interference| {
             if !std::mem::replace(&mut self.has_begun, true) {
                 interference.resume(now);
             }
             interference.look(now, clock::involuntary_switches)
-        })
+        });
+        if let Some(loss) = loss {
+            polling.interfered(now, loss);
+        }
     }
 }
 
@@ -168,8 +177,8 @@ impl Shared {
         guard
     }
 
-    /// Takes the lock to submit something; what has become of the connections in the meantime is known
-    /// then, if there was a longer meantime.
+    /// Takes the lock to submit something; what has become of the connections in the meantime is
+    /// known then, if there was a longer meantime.
     pub(crate) fn lock_to_submit(&self) -> (Guard<'_>, u64) {
         let mut guard = self.lock();
         let now_us = clock::about_now_us();
@@ -180,8 +189,8 @@ impl Shared {
         (guard, now_us)
     }
 
-    /// To be called after submitting without waiting: where a thread sleeps that would otherwise send
-    /// it, it is sent now.
+    /// To be called after submitting without waiting: where a thread sleeps that would otherwise
+    /// send it, it is sent now.
     pub(crate) fn submitted(&self, mut guard: Guard<'_>, now_us: u64) {
         if !self.has_progress_thread {
             return;
@@ -194,7 +203,7 @@ impl Shared {
     }
 
     /// The same where what has been submitted is to be sent unless more is likely to follow.
-    pub(crate) fn submitted_in_company(&self, mut guard: Guard<'_>, now_us: u64) {
+    pub(crate) fn submitted_batched(&self, mut guard: Guard<'_>, now_us: u64) {
         if guard.engine.is_worth_sending() {
             guard.turn(now_us);
             self.rouse();
@@ -211,8 +220,8 @@ impl Shared {
         }
     }
 
-    /// Whether the result is there, after moving everything once. Where the progress thread is just moving it, that is
-    /// not waited for.
+    /// Whether the result is there, after moving everything once. Where the progress thread is just
+    /// moving it, that is not waited for.
     pub(crate) fn is_complete(&self, ticket: Ticket) -> bool {
         let mut guard = match self.driver.try_lock() {
             Err(TryLockError::WouldBlock) if self.has_progress_thread => return false,
@@ -306,8 +315,9 @@ impl Shared {
         }
     }
 
-    /// Moves the driver until `stop` says so, but for while another thread does or there is nothing to move. It does not
-    /// poll: who is in a hurry waits himself, and this thread may share a core with the one that computes meanwhile.
+    /// Moves the driver until `stop` says so, but for while another thread does or there is nothing
+    /// to move. It does not poll: who is in a hurry waits himself, and this thread may share a core
+    /// with the one that computes meanwhile.
     pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
         let mut guard = self.lock();
         while !stop() {
@@ -344,29 +354,42 @@ impl Shared {
         guard
     }
 
-    /// Moves the driver until something has happened, or it is time to do something else in between.
+    /// Moves the driver until something has happened, or it is time to do something else in
+    /// between.
     fn move_on<'a>(&'a self, mut guard: Guard<'a>, spin: &mut Spin) -> Guard<'a> {
+        let uses_sockets = guard.engine.uses_sockets();
+        let turns_per_look = match uses_sockets {
+            true => TURNS_PER_LOOK_AT_SOCKETS,
+            false => TURNS_PER_LOOK,
+        };
+        if uses_sockets && !spin.has_begun {
+            spin.look(&mut guard.polling);
+        }
         loop {
             if guard.turn(spin.now_us) || self.watch_fabric(&mut guard, spin) {
+                if spin.has_begun {
+                    // It may have come while this thread was without its processor.
+                    spin.look(&mut guard.polling);
+                }
                 spin.since_us = 0;
                 self.tell(&guard);
                 return guard;
             }
             spin.turns += 1;
-            let is_time_to_look = spin.turns.is_multiple_of(TURNS_PER_LOOK);
+            let is_time_to_look = spin.turns.is_multiple_of(turns_per_look);
             let is_wanted = self.wanted.load(Ordering::Relaxed) > 0;
             if is_time_to_look || is_wanted || guard.engine.has_notices() {
                 return self.pause(guard, spin, is_time_to_look);
             }
             // At first an answer may come within the time that the processor's pause takes.
-            if spin.turns > TURNS_PER_LOOK {
+            if spin.turns > turns_per_look {
                 std::hint::spin_loop();
             }
         }
     }
 
-    /// Where nothing but the fabric can bring anything, looks there until it has, or it is time for something else. A look costs
-    /// less than a turn, and how soon an answer is seen depends on it.
+    /// Where nothing but the fabric can bring anything, looks there until it has, or it is time for
+    /// something else. A look costs less than a turn, and how soon an answer is seen depends on it.
     fn watch_fabric(&self, guard: &mut Guard<'_>, spin: &mut Spin) -> bool {
         if spin.turns >= TURNS_PER_LOOK || !guard.awaits_fabric_only() {
             return false;
@@ -399,11 +422,7 @@ impl Shared {
         if !is_time_to_look {
             return guard;
         }
-        if let Some(lost) = spin.look() {
-            guard
-                .polling
-                .interfered(Duration::from_micros(spin.now_us), lost);
-        }
+        spin.look(&mut guard.polling);
         if guard.full_turn(spin.now_us) {
             self.tell(&guard);
             spin.since_us = 0;

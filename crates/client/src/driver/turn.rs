@@ -186,7 +186,8 @@ fn drain<P: Port<SendBytes, ReceiveBytes> + ?Sized>(
             Event::Received { tag, into, outcome } => engine.received(tag, into, outcome),
             Event::Sent { tag, body, outcome } => engine.sent(tag, body, outcome),
             Event::Lost { peer, error } => engine.lost(link(peer), &error, now_us),
-            // What cannot be read cannot be answered; its sender's requests run into their time limit.
+            // What cannot be read cannot be answered; its sender's requests run into their time
+            // limit.
             Event::Garbage(_) => {}
         }
     }

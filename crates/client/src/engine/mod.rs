@@ -1,5 +1,5 @@
-//! The client's request logic, without I/O: operations, events and the time go in; messages, results
-//! and actions come out.
+//! The client's request logic, without I/O: operations, events and the time go in; messages,
+//! results and actions come out.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -7,37 +7,37 @@
 //! | `outgoing`, `transmit` | queues become messages, as far as credits go |
 //! | `answer` | packets that arrive end operations |
 //! | `large` | values that travel beside their packet |
-//! | `lone`, `lone_store` | one get or store with nothing else under way |
+//! | `solo`, `solo_store` | one get or store with nothing else under way |
 //! | `slots`, `batches`, `ticket` | operations under way, and their numbers |
 //! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
 //! | `clock` | time limits |
 //!
 //! Whoever drives it calls [`Engine::transmit`] after submitting, hands over what its ports report,
-//! carries out [`Engine::next_action`], and calls [`Engine::tick`] now and then. Time is in microseconds
-//! from any beginning and never goes back.
+//! carries out [`Engine::next_action`], and calls [`Engine::tick`] now and then. Time is in
+//! microseconds from any beginning and never goes back.
 
 mod answer;
 mod batches;
 mod clock;
 mod encode;
 mod large;
-mod lone;
-mod lone_store;
 mod outgoing;
 mod server;
 mod session;
 mod settings;
 mod slots;
+mod solo;
+mod solo_store;
 mod submit;
 pub(crate) mod ticket;
 mod transmit;
 
 pub use large::Reception;
-pub use lone::{Lone, LoneGet, LoneRoute, LoneStage};
-pub use lone_store::LoneStore;
 pub use server::{Identity, Link, Offered};
 pub use settings::Settings;
 pub(crate) use settings::micros;
+pub use solo::{Solo, SoloGet, SoloRoute, SoloStage};
+pub use solo_store::SoloStore;
 pub use transmit::Message;
 
 use crate::distribution::Placement;
@@ -52,7 +52,8 @@ use ticket::Named;
 /// Something for the driver to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Connect to this server; [`Engine::connected`] or [`Engine::connect_failed`] tell how that went.
+    /// Connect to this server; [`Engine::connected`] or [`Engine::connect_failed`] tell how that
+    /// went.
     Connect {
         /// Its index.
         server: usize,
@@ -213,8 +214,8 @@ impl Engine {
         notices
     }
 
-    /// Gives a result up: nobody will fetch it. What was lent is dropped when the network has let go
-    /// of it.
+    /// Gives a result up: nobody will fetch it. What was lent is dropped when the network has let
+    /// go of it.
     pub fn abandon(&mut self, ticket: Ticket) {
         match ticket::named(ticket.0) {
             Named::Single { slot, .. } => self.slots.abandon(slot),

@@ -9,10 +9,10 @@ use std::sync::Arc;
 /// Capacity that is kept when everything has been sent, in bytes.
 const KEPT_CAPACITY_BYTES: usize = 256 << 10;
 
-/// So many bytes of so many requests do not wait for more: about ten small ones, or four with values, of which a server then
-/// does the first while the next are made.
-const COMPANY_BYTES: usize = 512;
-const COMPANY_REQUESTS: usize = 4;
+/// So many bytes of so many requests do not wait for more: about ten small ones, or four with
+/// values, of which a server then does the first while the next are made.
+const BATCHED_BYTES: usize = 512;
+const BATCHED_REQUESTS: usize = 4;
 
 /// A value that is sent from where it lies.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ pub(super) struct Outgoing {
     packets: Vec<u8>,
     sent: usize,
     larges: VecDeque<Large>,
-    /// Packets that have been handed to the network, which may still hold a share of them: the next buffer if it does not.
+    /// Packets that have been handed to the network, which may still hold a share of them: the next
+    /// buffer if it does not.
     shared: Option<Arc<Vec<u8>>>,
 }
 
@@ -73,7 +74,7 @@ impl Outgoing {
     /// Whether there is enough for a message of its own.
     pub(super) fn is_worth_sending(&self) -> bool {
         let waiting = &self.packets[self.sent..];
-        let is_enough = || waiting.len() >= COMPANY_BYTES && has_packets(waiting, COMPANY_REQUESTS);
+        let is_enough = || waiting.len() >= BATCHED_BYTES && has_packets(waiting, BATCHED_REQUESTS);
         !self.larges.is_empty() || is_enough()
     }
 
@@ -83,7 +84,8 @@ impl Outgoing {
         self.sent = 0;
     }
 
-    /// Takes the packet that begins at `at` and has just been appended for one whose value is `body`.
+    /// Takes the packet that begins at `at` and has just been appended for one whose value is
+    /// `body`.
     pub(super) fn attach(&mut self, at: usize, body: SendBytes, tag: u64) {
         let head_bytes = self.packets.len() - at;
         self.larges.push_back(Large {

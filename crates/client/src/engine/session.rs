@@ -146,8 +146,8 @@ impl Engine {
         self.actions.push_back(Action::Close(link));
     }
 
-    /// Ends whatever there is with a server: every operation there fails, and it is left alone for a
-    /// while if it has not answered at all.
+    /// Ends whatever there is with a server: every operation there fails, and it is left alone for
+    /// a while if it has not answered at all.
     pub(super) fn end_session(&mut self, server: usize, error: &Error) {
         self.disconnect(server);
         self.fail_all(server, error);

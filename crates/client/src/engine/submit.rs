@@ -35,8 +35,8 @@ impl Engine {
         Ticket(opaque)
     }
 
-    /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting or
-    /// a flush.
+    /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting
+    /// or a flush.
     ///
     /// # Errors
     /// It cannot be sent.

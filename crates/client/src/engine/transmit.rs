@@ -32,8 +32,8 @@ impl Engine {
         }
     }
 
-    /// Whether what waits is to be sent at once, although more may follow: there is nothing else that its server
-    /// works at meanwhile, or it is enough for a message.
+    /// Whether what waits is to be sent at once, although more may follow: there is nothing else
+    /// that its server works at meanwhile, or it is enough for a message.
     #[must_use]
     pub fn is_worth_sending(&self) -> bool {
         self.listed.iter().any(|&server| {
@@ -64,7 +64,8 @@ impl Engine {
     }
 }
 
-/// Whether a message may go there at all; what waits for a connection is listed anew when it is there.
+/// Whether a message may go there at all; what waits for a connection is listed anew when it is
+/// there.
 fn is_open(server: &Server) -> bool {
     matches!(
         server.stage,

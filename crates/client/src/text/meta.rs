@@ -1,7 +1,8 @@
 //! Meta commands: requests as lines, and what the lines of replies say.
 //!
-//! Unlike the classic text commands they tell CAS tokens of what they have stored, delete by token, and create an absent
-//! number by themselves. Source: memcached's `doc/protocol.txt`, "Meta Commands"; the flags used are known to memcached 1.6.18.
+//! Unlike the classic text commands they tell CAS tokens of what they have stored, delete by token,
+//! and create an absent number by themselves. Source: memcached's `doc/protocol.txt`, "Meta
+//! Commands"; the flags used are known to memcached 1.6.18.
 
 use super::pending::{Kind, Meta, Pending};
 use super::replies::{Turn, UNEXPECTED, not_stored, number};
@@ -12,7 +13,8 @@ use farcache_proto::binary::{ArithmeticExtras, Head, NO_CREATE, Opcode, SetExtra
 /// Asks nothing, and is answered in its turn.
 pub(super) const NOOP: &[u8] = b"mn\r\n";
 
-/// Writes the line of a command, or says why there is none; `None` where the command is the classic one.
+/// Writes the line of a command, or says why there is none; `None` where the command is the classic
+/// one.
 pub(super) fn write_command(
     opcode: Opcode,
     head: &Head<'_>,
@@ -104,7 +106,8 @@ fn write_count(opcode: Opcode, head: &Head<'_>, text: &mut Vec<u8>) -> Result<Me
     Ok(Meta::Count)
 }
 
-/// What a line says that tells of no failure. Returns besides how many bytes of a value follow, with the end of their line.
+/// What a line says that tells of no failure. Returns besides how many bytes of a value follow,
+/// with the end of their line.
 pub(super) fn reply(
     asked: &mut Pending,
     kind: Meta,

@@ -1,7 +1,7 @@
 //! Servers that know memcached's text protocol only, in one of its dialects.
 //!
-//! The engine speaks the binary protocol. A [`TextTranslator`] stands between it and such a server: packets of
-//! requests become lines of text, lines of replies become packets. It does no I/O.
+//! The engine speaks the binary protocol. A [`TextTranslator`] stands between it and such a server:
+//! packets of requests become lines of text, lines of replies become packets. It does no I/O.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | `meta` | both, where there is a meta command |
 //! | `pending` | what has been asked and not answered |
 //!
-//! What text cannot say is refused here: keys with spaces or control characters, and, without meta commands, deletion by CAS
-//! token. Without them text tells no CAS token with what it stores, so the token of a store's answer is 0.
+//! What text cannot say is refused here: keys with spaces or control characters, and, without meta
+//! commands, deletion by CAS token. Without them text tells no CAS token with what it stores, so
+//! the token of a store's answer is 0.
 
 mod meta;
 mod pending;
@@ -30,7 +31,8 @@ pub enum Dialect {
     /// `get`, `set` and so on.
     #[default]
     Classic,
-    /// `mg`, `ms`, `md`, `ma` and `mn`, and the classic commands for what these cannot say (`stats`, `flush_all`, ...).
+    /// `mg`, `ms`, `md`, `ma` and `mn`, and the classic commands for what these cannot say
+    /// (`stats`, `flush_all`, ...).
     Meta,
 }
 

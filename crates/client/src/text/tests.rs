@@ -41,7 +41,8 @@ fn counting_by_five() -> [ArithmeticExtras; 2] {
 /// Opaque, status and value of a packet that comes back.
 type Answer = (u32, u16, Vec<u8>);
 
-/// What is sent for these packets and then for these replies, byte by byte, and the packets that come back.
+/// What is sent for these packets and then for these replies, byte by byte, and the packets that
+/// come back.
 fn exchange(packets: &[u8], replies: &[u8]) -> (String, String, Vec<Answer>) {
     exchange_in(Dialect::Classic, packets, replies)
 }

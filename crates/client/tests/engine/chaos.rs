@@ -100,8 +100,8 @@ fn everything_ends_once_and_nothing_is_left() {
             under_way.singles.is_empty() && under_way.batches.is_empty(),
             "{seed}"
         );
-        // Answers to operations that were given up may still come; what they are waited for ends with
-        // the connections.
+        // Answers to operations that were given up may still come; what they are waited for ends
+        // with the connections.
         for server in 0..3 {
             world.servers[server].is_mute = false;
             world.lose(server);

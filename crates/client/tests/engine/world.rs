@@ -386,7 +386,8 @@ impl World {
         true
     }
 
-    /// Has a server's connection end; `held` memory of it comes back only when the engine closes it.
+    /// Has a server's connection end; `held` memory of it comes back only when the engine closes
+    /// it.
     pub fn lose(&mut self, server: usize) {
         if let Some(&(link, _)) = self.servers[server].links.first() {
             let error = FabricError::PeerLost("killed".into());

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 /// Both ways to a server of ours.
 const WAYS: [Transport; 2] = [Transport::Tcp, Transport::Fabric];
 
-/// How soon the end of a server must be felt on the same host, however busy that is; operations would wait longer.
+/// How soon the end of a server must be felt on the same host, however busy that is; operations
+/// would wait longer.
 const DEATH_FELT_WITHIN: Duration = Duration::from_secs(20);
 
 fn client(server: &Server, transport: Transport) -> Client {
@@ -83,7 +84,8 @@ fn a_server_that_is_not_there_is_an_error() {
     server.kill();
     let client = client(&server, Transport::Auto);
     assert!(matches!(client.get("key"), Err(Error::Connect(_))));
-    // It is left alone for a while, longer with every attempt: on a busy machine the first while may be over.
+    // It is left alone for a while, longer with every attempt: on a busy machine the first while
+    // may be over.
     wait_for("the server's rest", || {
         match client.get("key").expect_err("nobody is there") {
             Error::ServerDead => Some(()),

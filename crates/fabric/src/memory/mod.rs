@@ -1,8 +1,9 @@
 //! A network inside one process, for tests: deterministic, and broken on demand.
 //!
 //! Ports of one [`Network`] reach each other from any thread. Nothing moves by itself: what is sent
-//! waits in the receiver's mailbox until that port is progressed, in the order in which it was sent,
-//! unless a [`Rule`] has it otherwise. So a test in one thread sees the same thing in every run.
+//! waits in the receiver's mailbox until that port is progressed, in the order in which it was
+//! sent, unless a [`Rule`] has it otherwise. So a test in one thread sees the same thing in every
+//! run.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -13,7 +13,8 @@ pub(super) const OFFER_BYTES_MIN: usize = 16 << 10;
 /// Size of the input buffer: whole packets that are not offered fit with room to spare.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// memcached's packet header, as far as it matters here. Source: memcached, "BinaryProtocolRevamped".
+/// memcached's packet header, as far as it matters here. Source: memcached,
+/// "BinaryProtocolRevamped".
 const HEADER_BYTES: usize = 24;
 const MAGIC_RESPONSE: u8 = 0x81;
 
@@ -260,7 +261,8 @@ struct Measure {
     value_bytes: usize,
 }
 
-/// Reads the lengths of the packet at the start of `input`; `None` if its header is not there whole.
+/// Reads the lengths of the packet at the start of `input`; `None` if its header is not there
+/// whole.
 fn measure(input: &[u8]) -> Result<Option<Measure>, Error> {
     let magic = input.first().copied().unwrap_or(MAGIC_RESPONSE);
     if magic != MAGIC_RESPONSE {

@@ -1,9 +1,11 @@
-//! An ordinary memcached as a peer: its byte stream of binary packets, cut into messages and offers.
+//! An ordinary memcached as a peer: its byte stream of binary packets, cut into messages and
+//! offers.
 //!
-//! For clients only, which connect by other means and hand the stream over: [`TcpPort::adopt`]. Streams
-//! are TCP or unix sockets, plain or encrypted. Packets are written when the port progresses, all that
-//! wait in one system call, and a large value goes from and to where it lies without another copy.
-//! A message's frame carries what [`Port::bind`] named, so that its receiver knows which server answered.
+//! For clients only, which connect by other means and hand the stream over: [`TcpPort::adopt`].
+//! Streams are TCP or unix sockets, plain or encrypted. Packets are written when the port
+//! progresses, all that wait in one system call, and a large value goes from and to where it lies
+//! without another copy. A message's frame carries what [`Port::bind`] named, so that its receiver
+//! knows which server answered.
 
 mod connection;
 mod incoming;

@@ -19,7 +19,8 @@ struct Large<S> {
     tag: u64,
 }
 
-/// The queue of one stream. Offsets count bytes of packets from the stream's beginning, values not included.
+/// The queue of one stream. Offsets count bytes of packets from the stream's beginning, values not
+/// included.
 pub(super) struct Outgoing<S> {
     packets: Vec<u8>,
     /// Offset of the first byte of `packets`.

@@ -11,7 +11,8 @@ const RECEIVED_BYTES: usize = 64 << 10;
 /// Encrypted or translated bytes that may be held back before no more are taken.
 const UNSENT_BYTES_MAX: usize = 64 << 10;
 
-/// A client's end of a stream: TCP or a unix socket, with TLS if wanted. Its socket is non-blocking.
+/// A client's end of a stream: TCP or a unix socket, with TLS if wanted. Its socket is
+/// non-blocking.
 pub struct Stream {
     socket: OwnedFd,
     tls: Option<Tls>,
@@ -26,7 +27,8 @@ pub trait Translator: Send {
     /// It cannot be translated: the connection is broken.
     fn requests(&mut self, packets: &[u8], sent: &mut Vec<u8>) -> Result<(), &'static str>;
 
-    /// Takes a piece of what the server sent; appends what is read instead, and what is to be sent on its account.
+    /// Takes a piece of what the server sent; appends what is read instead, and what is to be sent
+    /// on its account.
     ///
     /// # Errors
     /// As for requests.
@@ -102,7 +104,8 @@ impl Stream {
         Stream { translated, ..self }
     }
 
-    /// Reads what is there; 0 bytes mean the end, [`io::ErrorKind::WouldBlock`] that nothing is there.
+    /// Reads what is there; 0 bytes mean the end, [`io::ErrorKind::WouldBlock`] that nothing is
+    /// there.
     ///
     /// # Errors
     /// The connection is broken, or the other end does not speak TLS.

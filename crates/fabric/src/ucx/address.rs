@@ -1,5 +1,6 @@
-//! A port's address. UCX reads its own part by the lengths that stand in it, and ends the process over one that makes no
-//! sense to it; so what is in front tells whether this is an address of ours, and whole.
+//! A port's address. UCX reads its own part by the lengths that stand in it, and ends the process
+//! over one that makes no sense to it; so what is in front tells whether this is an address of
+//! ours, and whole.
 //!
 //! | offset | bytes | field |
 //! |---:|---:|---|

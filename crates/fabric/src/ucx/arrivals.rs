@@ -22,8 +22,8 @@ use std::slice;
 /// UCX's number for an ordinary message: header is frame and head, data is the body.
 pub(super) const MESSAGE: u16 = 1;
 
-/// UCX's number for a greeting: header is the frame, data is the packets and behind them the sender's
-/// address.
+/// UCX's number for a greeting: header is the frame, data is the packets and behind them the
+/// sender's address.
 pub(super) const GREETING: u16 = 2;
 
 /// UCX's number for a message that a port sends itself: it has neither header nor data.
@@ -145,7 +145,8 @@ impl<S, R> Arrivals<S, R> {
     #[inline]
     pub fn progress_with(&mut self, worker: &mut Worker, handler: &mut Handler<'_>) -> bool {
         let handler = NonNull::from(handler);
-        // SAFETY: only the lifetime changes. Nobody calls it after it is taken back below, as `progress` does not unwind.
+        // SAFETY: only the lifetime changes. Nobody calls it after it is taken back below, as
+        // `progress` does not unwind.
         let handler =
             unsafe { transmute::<NonNull<Handler<'_>>, NonNull<Handler<'static>>>(handler) };
         self.get().handler = Some(handler);
@@ -158,8 +159,8 @@ impl<S, R> Arrivals<S, R> {
         any
     }
 
-    /// What has arrived. Not to be held during a call into UCX, which the borrow of the port sees to:
-    /// nothing that takes this also takes the worker.
+    /// What has arrived. Not to be held during a call into UCX, which the borrow of the port sees
+    /// to: nothing that takes this also takes the worker.
     pub fn get(&mut self) -> &mut Arrived<S, R> {
         // SAFETY: handlers write to it only from within calls into UCX, none of which is made while
         // the result is borrowed.
@@ -256,7 +257,8 @@ impl<S, R> Arrived<S, R> {
         let Some(mut handler) = self.handler.filter(|_| self.inbox.is_empty()) else {
             return false;
         };
-        // SAFETY: whoever set it lends it for as long as UCX is at work, as it is now, and uses it nowhere else meanwhile.
+        // SAFETY: whoever set it lends it for as long as UCX is at work, as it is now, and uses it
+        // nowhere else meanwhile.
         let handler = unsafe { handler.as_mut() };
         catch_unwind(AssertUnwindSafe(|| handler(message))).unwrap_or_else(|panic| {
             // It goes on from where UCX was called, and no other message is handled before.
@@ -423,7 +425,8 @@ unsafe extern "C" fn on_short_value<S, R>(
     }
 }
 
-/// The bytes of a message in a short form; an error where UCX brings what nobody sends so: a header, or an offer.
+/// The bytes of a message in a short form; an error where UCX brings what nobody sends so: a
+/// header, or an offer.
 ///
 /// # Safety
 /// As for [`bytes_at`], where it is no offer.

@@ -65,8 +65,8 @@ impl<S, R> UcxPort<S, R> {
         !self.closing.is_empty() && self.turns.is_multiple_of(TURNS_PER_LOOK)
     }
 
-    /// Ends closed connections that UCX does not end: what is under way with a process that is gone is
-    /// given up once all that it sent has been read.
+    /// Ends closed connections that UCX does not end: what is under way with a process that is gone
+    /// is given up once all that it sent has been read.
     pub(super) fn reap(&mut self) {
         let (links, here, turn) = (&mut self.links, &self.process, self.turns);
         let mut any_gone = false;
@@ -110,7 +110,8 @@ impl<S, R> UcxPort<S, R> {
 }
 
 impl<S, R> UcxPort<S, R> {
-    /// Lets UCX let go of everything, before the worker is dropped; abandons the worker where it does not.
+    /// Lets UCX let go of everything, before the worker is dropped; abandons the worker where it
+    /// does not.
     pub(super) fn end_worker(&mut self) {
         self.release_offers(None);
         let mut turns = 0;

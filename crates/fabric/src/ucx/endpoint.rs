@@ -8,8 +8,8 @@ use farcache_ucx_sys::raw::*;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-/// Zero bytes that are put behind an address before UCX reads it. It does so by the lengths that stand
-/// in it, and never learns how long it is.
+/// Zero bytes that are put behind an address before UCX reads it. It does so by the lengths that
+/// stand in it, and never learns how long it is.
 const ADDRESS_PADDING_BYTES: usize = 4096;
 
 /// Endpoints that are opened and closed in search of the one that a greeting came by.
@@ -103,8 +103,8 @@ impl Endpoint {
         let functions = worker.functions();
         let param = ucp_request_param_t::NONE;
         let (nothing, none) = (ptr::null(), ptr::null());
-        // SAFETY: the endpoint is open and its worker not in progress; no memory is read. UCX frees a
-        // request that comes back when it is complete.
+        // SAFETY: the endpoint is open and its worker not in progress; no memory is read. UCX frees
+        // a request that comes back when it is complete.
         unsafe {
             let send = functions.ucp_am_send_nbx;
             let request = send(self.handle, number.into(), nothing, 0, none, 0, &param);
@@ -144,8 +144,8 @@ impl Endpoint {
                 UCS_ERR_NO_MEMORY,
             ));
         }
-        // SAFETY: endpoint and stream are open; closing the stream completes the text, which ends in
-        // zero and is ours to free.
+        // SAFETY: endpoint and stream are open; closing the stream completes the text, which ends
+        // in zero and is ours to free.
         unsafe {
             (worker.functions().ucp_ep_print_info)(self.handle, stream);
             libc::fclose(stream);

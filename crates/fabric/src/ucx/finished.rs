@@ -25,8 +25,8 @@ pub(super) struct Finished {
 // uses at a time.
 unsafe impl Send for Finished {}
 
-/// What an operation under way is known by to UCX. It stays in place until it is dropped, which must
-/// be after the operation or the worker has ended.
+/// What an operation under way is known by to UCX. It stays in place until it is dropped, which
+/// must be after the operation or the worker has ended.
 #[derive(Debug)]
 pub(super) struct Ticket {
     told: NonNull<Told>,
@@ -69,8 +69,8 @@ impl Finished {
     }
 
     fn notes(&mut self) -> &mut Notes {
-        // SAFETY: callbacks write to it only from within calls into UCX, none of which is made while
-        // the result is borrowed: nothing that takes it calls UCX.
+        // SAFETY: callbacks write to it only from within calls into UCX, none of which is made
+        // while the result is borrowed: nothing that takes it calls UCX.
         unsafe { self.notes.as_mut() }
     }
 

@@ -1,7 +1,7 @@
 //! Which networks carry a connection, in few words.
 
-/// The transports and devices of an endpoint, as "posix/memory tcp/lo", out of UCX's description. UCX
-/// does not promise its form: what is not understood is left out.
+/// The transports and devices of an endpoint, as "posix/memory tcp/lo", out of UCX's description.
+/// UCX does not promise its form: what is not understood is left out.
 pub(super) fn lanes_of(description: &str) -> String {
     let mut lanes: Vec<&str> = Vec::new();
     for lane in description.lines().filter_map(lane_of) {
@@ -12,7 +12,8 @@ pub(super) fn lanes_of(description: &str) -> String {
     lanes.join(" ")
 }
 
-/// The transport of a line such as `#   lane[0]:  2:posix/memory.0 md[1]   -> md[1]/posix/sysdev[255]  am am_bw#0`.
+/// The transport of a line such as `#   lane[0]:  2:posix/memory.0 md[1]   ->
+/// md[1]/posix/sysdev[255]  am am_bw#0`.
 fn lane_of(line: &str) -> Option<&str> {
     let after = line.split_once("lane[")?.1.split_once(']')?.1;
     let word = after.trim_start_matches(':').split_whitespace().next()?;

@@ -1,5 +1,5 @@
-//! How messages lie in shared memory: processes that share it must agree, and UCX does not look whether they do. A sender
-//! writes as many bytes into its peer's buffers as its own have.
+//! How messages lie in shared memory: processes that share it must agree, and UCX does not look
+//! whether they do. A sender writes as many bytes into its peer's buffers as its own have.
 
 use super::address::{Address, checksum};
 use super::named;
@@ -7,15 +7,18 @@ use super::process::Process;
 use crate::error::Error;
 use std::ffi::OsString;
 
-/// Room of a message in shared memory, in bytes: several values of 4 KB. A larger message arrives in pieces, which costs
-/// its receiver another copy. An odd number of cache lines, so that the rooms' beginnings do not share places in the caches.
+/// Room of a message in shared memory, in bytes: several values of 4 KB. A larger message arrives
+/// in pieces, which costs its receiver another copy. An odd number of cache lines, so that the
+/// rooms' beginnings do not share places in the caches.
 const ROOM_BYTES: &str = "33088";
 
-/// Size of a queue's element, in bytes, twice UCX's own: the answer with a value of up to 160 bytes lies in the element itself.
-/// Otherwise it lies in a room, of which both ends have to fetch a cache line more.
+/// Size of a queue's element, in bytes, twice UCX's own: the answer with a value of up to 160 bytes
+/// lies in the element itself. Otherwise it lies in a room, of which both ends have to fetch a
+/// cache line more.
 const ELEMENT_BYTES: &str = "256";
 
-/// Rooms that are made at a time. Beside so large ones, UCX's own 512 would be four times as much memory as it thought of.
+/// Rooms that are made at a time. Beside so large ones, UCX's own 512 would be four times as much
+/// memory as it thought of.
 const ROOMS_AT_ONCE: &str = "128";
 
 /// The layout of a port that shares no memory.
@@ -44,8 +47,9 @@ const OTHER_USER: &str = "its process runs as another user of this host, so memo
 const OTHER_LAYOUT: &str = "its process on this host shares memory in another way (by variables like UCX_POSIX_SEG_SIZE or \
     FARCACHE_SHARED_MEMORY: they must be set for both or for neither)";
 
-/// Whether memory could be shared with the port of this address, should UCX do so, by a process that is `here` and has this
-/// layout. One that shares memory by name has the layout of those only that do so, too.
+/// Whether memory could be shared with the port of this address, should UCX do so, by a process
+/// that is `here` and has this layout. One that shares memory by name has the layout of those only
+/// that do so, too.
 ///
 /// # Errors
 /// [`Error::Unreachable`]
@@ -86,8 +90,8 @@ fn layout_in(chosen: &[(String, String)], environment: impl Fn(&str) -> Option<O
     checksum(&text)
 }
 
-/// Our own choice of the layout in shared memory, as far as the user has not decided: UCX's settings by name without `UCX_`, and
-/// their values.
+/// Our own choice of the layout in shared memory, as far as the user has not decided: UCX's
+/// settings by name without `UCX_`, and their values.
 #[must_use]
 pub fn defaults() -> Vec<(&'static str, &'static str)> {
     defaults_in(|variable| std::env::var_os(variable).is_some())

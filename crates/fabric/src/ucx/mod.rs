@@ -25,11 +25,11 @@
 //! # Who may touch a body
 //! From the start of a send or a reception until its callback, UCX. A forced close has UCX complete
 //! everything of the endpoint: what it tracks itself, when the transports' own endpoints have been
-//! flushed with "cancel" (`ucp_ep_discard_lanes`, `ucp_ep_reqs_purge`); after a callback no transport
-//! of 1.13 reads or writes the memory. A peer may: one that was lent memory for one-sided access
-//! (a rendezvous over verbs) and lives on can still read what it was offered, or write what it was
-//! asked to, until UCX takes its right away, which it does for memory that it registered itself, and
-//! not for memory registered by [`Network::register`]. See docs/ownership.md.
+//! flushed with "cancel" (`ucp_ep_discard_lanes`, `ucp_ep_reqs_purge`); after a callback no
+//! transport of 1.13 reads or writes the memory. A peer may: one that was lent memory for one-sided
+//! access (a rendezvous over verbs) and lives on can still read what it was offered, or write what
+//! it was asked to, until UCX takes its right away, which it does for memory that it registered
+//! itself, and not for memory registered by [`Network::register`]. See docs/ownership.md.
 
 mod address;
 mod arrivals;

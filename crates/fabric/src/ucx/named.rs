@@ -1,10 +1,10 @@
 //! Memory that is shared by name, which users of a group can do.
 //!
-//! UCX's shared memory has no name as a rule: peers open it by `/proc/PID/fd`, which the system allows only
-//! the same user. Where [`VARIABLE`] names a folder, it lies there in files, which are opened to the folder's group (by
-//! the folder's set-group-ID bit) as soon as UCX has made them. UCX would make more when all rooms are taken, at
-//! a time when nobody can open them before the peer asks; so it is given all rooms at once. A process that is killed leaves its
-//! files there.
+//! UCX's shared memory has no name as a rule: peers open it by `/proc/PID/fd`, which the system
+//! allows only the same user. Where [`VARIABLE`] names a folder, it lies there in files, which are
+//! opened to the folder's group (by the folder's set-group-ID bit) as soon as UCX has made them.
+//! UCX would make more when all rooms are taken, at a time when nobody can open them before the
+//! peer asks; so it is given all rooms at once. A process that is killed leaves its files there.
 
 use std::fs::{self, DirEntry, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -53,8 +53,8 @@ pub(super) fn is_chosen(chosen: &[(String, String)]) -> bool {
     value.is_some_and(|value| ["n", "no", "0"].contains(&value.as_str()))
 }
 
-/// Opens this user's files in the folder to its group. One that cannot be opened cannot be used by others,
-/// who say so when they connect.
+/// Opens this user's files in the folder to its group. One that cannot be opened cannot be used by
+/// others, who say so when they connect.
 pub(super) fn open_to_group() {
     let entries = folder().and_then(|folder| fs::read_dir(folder).ok());
     entries
@@ -71,7 +71,8 @@ fn open(entry: &DirEntry) {
     };
     let is_ucx = entry.file_name().as_encoded_bytes().starts_with(PREFIX);
     if is_ucx && entry.metadata().is_ok_and(|metadata| is_ours(&metadata)) {
-        // Nothing can be done here about one that is gone already, or on a system that does not allow it.
+        // Nothing can be done here about one that is gone already, or on a system that does not
+        // allow it.
         let _ = fs::set_permissions(entry.path(), Permissions::from_mode(OPEN));
     }
 }

@@ -22,8 +22,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Opens the transports. Whatever the environment's `UCX_*` say goes before `settings`, and both
-    /// before our own choice for noticing dead peers.
+    /// Opens the transports. Whatever the environment's `UCX_*` say goes before `settings`, and
+    /// both before our own choice for noticing dead peers.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where there is no UCX, or none that works here.
@@ -60,8 +60,8 @@ impl Network {
     /// Registers memory that large bodies will be sent from and received into, once, instead of
     /// piece by piece when it is first used. For ports made from now on.
     ///
-    /// The bytes must stay mapped, and their pages must not be given back to the system, for as long
-    /// as `memory` lives: otherwise what is sent from there is not what stands there.
+    /// The bytes must stay mapped, and their pages must not be given back to the system, for as
+    /// long as `memory` lives: otherwise what is sent from there is not what stands there.
     ///
     /// # Errors
     /// [`Error::System`]: UCX's reason, such as a limit for locked memory.

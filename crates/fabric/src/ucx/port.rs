@@ -52,8 +52,8 @@ pub struct UcxPort<S, R> {
     /// Counted to do rare things rarely.
     pub(super) turns: u32,
     pub(super) process: Process,
-    /// Memory is shared with other processes of this host where they run as the same user, through queues of this
-    /// layout.
+    /// Memory is shared with other processes of this host where they run as the same user, through
+    /// queues of this layout.
     shares_memory: Option<Layout>,
     address: Vec<u8>,
     pub(super) context: Context,
@@ -161,7 +161,8 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         self.links.get(peer).is_some_and(|link| link.takes_short)
     }
 
-    /// Sends a message in its short form, if it has one that the peer understands and that UCX takes at once.
+    /// Sends a message in its short form, if it has one that the peer understands and that UCX
+    /// takes at once.
     #[inline]
     fn send_short(&mut self, peer: Peer, credits: u16, packets: &[u8]) -> Option<ucs_status_t> {
         let link = self.links.get_mut(peer).filter(|link| link.takes_short)?;

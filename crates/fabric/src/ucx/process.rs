@@ -1,10 +1,10 @@
 //! Whether a peer's process is gone.
 //!
-//! Over shared memory UCX 1.13 never completes a forced close when the peer died with its queue full: it
-//! waits for room in the queue (`uct_mm_ep_flush` does not look at the flag that asks it to cancel),
-//! and with it wait all operations of the endpoint. They can be given up once nobody is left who
-//! could still send for them, that is, once the process is gone and what it sent has been read. So
-//! a port's address says which process it is in.
+//! Over shared memory UCX 1.13 never completes a forced close when the peer died with its queue
+//! full: it waits for room in the queue (`uct_mm_ep_flush` does not look at the flag that asks it
+//! to cancel), and with it wait all operations of the endpoint. They can be given up once nobody is
+//! left who could still send for them, that is, once the process is gone and what it sent has been
+//! read. So a port's address says which process it is in.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -100,8 +100,8 @@ impl Process {
             && self.started != 0
     }
 
-    /// Whether it can be seen from `here` and runs as another user: the system does not let the two map each
-    /// other's memory.
+    /// Whether it can be seen from `here` and runs as another user: the system does not let the two
+    /// map each other's memory.
     pub fn is_of_another_user(&self, here: &Process) -> bool {
         self.is_seen(here) && self.user != here.user
     }

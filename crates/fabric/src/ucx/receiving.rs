@@ -56,9 +56,9 @@ impl<R> Receives<R> {
         self.free.len() == self.slots.len()
     }
 
-    /// Gives up what is under way from a peer whose process is gone and of which everything has been
-    /// read: UCX will not write to it any more, even where it never says so. The slots are not used
-    /// again before it does.
+    /// Gives up what is under way from a peer whose process is gone and of which everything has
+    /// been read: UCX will not write to it any more, even where it never says so. The slots are not
+    /// used again before it does.
     pub fn give_up(&mut self, peer: Peer) -> Vec<Receiving<R>> {
         let is_from = |receiving: &mut Receiving<R>| receiving.peer == peer;
         let slots = self.slots.iter_mut();
@@ -96,9 +96,9 @@ impl<R: ReceiveBody> Receives<R> {
         };
         let receive = worker.functions().ucp_am_recv_data_nbx;
         // SAFETY: the worker is not in progress; the descriptor was kept by the handler and is used
-        // once, as `into_data` consumes it. The room is a `ReceiveBody`: it does not move and nobody
-        // touches it before the slot is freed, after UCX is done with it. The ticket lives as long as
-        // the worker.
+        // once, as `into_data` consumes it. The room is a `ReceiveBody`: it does not move and
+        // nobody touches it before the slot is freed, after UCX is done with it. The ticket lives
+        // as long as the worker.
         let request = unsafe {
             receive(
                 worker.handle(),

@@ -44,9 +44,9 @@ impl Region {
         };
         let mut handle = ptr::null_mut();
         let library = context.library();
-        // SAFETY: the context is open and both places outlive the call. Of the memory UCX wants only
-        // that the system knows it, which answers with an error where it does not: registering pins
-        // pages and reads nothing.
+        // SAFETY: the context is open and both places outlive the call. Of the memory UCX wants
+        // only that the system knows it, which answers with an error where it does not: registering
+        // pins pages and reads nothing.
         let status =
             unsafe { (library.functions().ucp_mem_map)(context.handle(), &params, &mut handle) };
         check(library, "ucp_mem_map", status)?;

@@ -15,8 +15,8 @@ const KEPT_BUFFERS: usize = 64;
 /// Largest buffer that a free slot keeps, in bytes.
 const KEPT_BUFFER_BYTES: usize = 64 << 10;
 
-/// Longest packets that are worth the attempt to send them at once: what lies in an element of the queue in shared memory
-/// (`layout.rs`), or less.
+/// Longest packets that are worth the attempt to send them at once: what lies in an element of the
+/// queue in shared memory (`layout.rs`), or less.
 const AT_ONCE_BYTES_MAX: usize = 192;
 
 const _: () = assert!(crate::short::PACKET_BYTES_MAX <= AT_ONCE_BYTES_MAX);
@@ -87,8 +87,8 @@ impl<S> Sends<S> {
         self.free.len() == self.slots.len()
     }
 
-    /// Gives up what is under way for a peer whose process is gone: UCX will not read it any more, even
-    /// where it never says so. The slots are not used again before it does.
+    /// Gives up what is under way for a peer whose process is gone: UCX will not read it any more,
+    /// even where it never says so. The slots are not used again before it does.
     pub fn give_up(&mut self, peer: Peer) -> Vec<Returned<S>> {
         let given_up = self.slots.iter_mut().filter(|slot| slot.peer == Some(peer));
         given_up
@@ -101,8 +101,8 @@ impl<S> Sends<S> {
     }
 }
 
-/// Has UCX send packets at once behind a header, from where they are, and hold on to nothing; none if it does not, and then
-/// nothing has happened.
+/// Has UCX send packets at once behind a header, from where they are, and hold on to nothing; none
+/// if it does not, and then nothing has happened.
 #[inline]
 pub(super) fn send_at_once(
     worker: &mut Worker,
@@ -120,8 +120,8 @@ pub(super) fn send_at_once(
         ..ucp_request_param_t::NONE
     };
     let send = worker.functions().ucp_am_send_nbx;
-    // SAFETY: the endpoint is open and its worker not in progress. Header and packets outlive the call, and with
-    // `FORCE_IMM_CMPL` UCX has no use for them after it.
+    // SAFETY: the endpoint is open and its worker not in progress. Header and packets outlive the
+    // call, and with `FORCE_IMM_CMPL` UCX has no use for them after it.
     let request = unsafe {
         send(
             endpoint.handle(),
@@ -185,9 +185,9 @@ impl<S: SendBody> Sends<S> {
         }
         let send = worker.functions().ucp_am_send_nbx;
         // SAFETY: the endpoint is open and its worker not in progress. Header and body neither move
-        // nor change before the slot is freed, after UCX is done with them: the buffer is touched by
-        // `fill` alone, a large body is a `SendBody`, and of shared packets the slot takes a share below, before the caller
-        // can change them. The ticket lives as long as the worker.
+        // nor change before the slot is freed, after UCX is done with them: the buffer is touched
+        // by `fill` alone, a large body is a `SendBody`, and of shared packets the slot takes a
+        // share below, before the caller can change them. The ticket lives as long as the worker.
         let request = unsafe {
             send(
                 endpoint.handle(),
@@ -207,7 +207,8 @@ impl<S: SendBody> Sends<S> {
         if slot.large.is_some() {
             return Started::Over(status, self.free(index).1);
         }
-        // What was returned would be read back from where it was just put, which waits for all that was written before, the message among it.
+        // What was returned would be read back from where it was just put, which waits for all that
+        // was written before, the message among it.
         self.free_small(index);
         Started::Over(status, None)
     }

@@ -1,4 +1,5 @@
-//! The sessions that short messages may belong to, by their keys, which are all that such a message says of its session.
+//! The sessions that short messages may belong to, by their keys, which are all that such a message
+//! says of its session.
 
 use crate::port::Peer;
 use std::collections::HashMap;
@@ -42,13 +43,14 @@ pub(super) struct Sessions {
     by_key: HashMap<u64, Known, BuildHasherDefault<KeyHasher>>,
     /// The key that was last looked for, and its session.
     last: Option<(u64, u32)>,
-    /// Those that have shown that they understand short messages, and are not known to the port yet.
+    /// Those that have shown that they understand short messages, and are not known to the port
+    /// yet.
     pub learned: Vec<Peer>,
 }
 
 impl Sessions {
-    /// A peer's messages carry this key. Where another peer's do already, they stay that one's: whoever greets with the key of
-    /// somebody else does not disturb that session.
+    /// A peer's messages carry this key. Where another peer's do already, they stay that one's:
+    /// whoever greets with the key of somebody else does not disturb that session.
     pub fn add(&mut self, key: u64, session: u32, peer: Peer) {
         self.by_key.entry(key).or_insert(Known {
             session,

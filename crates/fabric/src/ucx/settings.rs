@@ -44,12 +44,12 @@ const VARIABLES: [(&str, &str); 5] = [
     (named::BY_PROCESS, "UCX_POSIX_USE_PROC_LINK"),
 ];
 
-/// The transports of a UCX whose TCP ends the process when a peer dies while it connects, unless somebody names others: before
-/// 1.14, without which its pull request 8175 is.
+/// The transports of a UCX whose TCP ends the process when a peer dies while it connects, unless
+/// somebody names others: before 1.14, without which its pull request 8175 is.
 const WITHOUT_TCP: &str = "^tcp";
 
-/// The transports between users of a host that share memory by name: CMA reads the memory of one's own user alone, and System V's
-/// memory belongs to one user.
+/// The transports between users of a host that share memory by name: CMA reads the memory of one's
+/// own user alone, and System V's memory belongs to one user.
 const BY_NAME: &str = "^cma,sysv";
 const BY_NAME_WITHOUT_TCP: &str = "^cma,sysv,tcp";
 
@@ -142,18 +142,19 @@ fn shares_memory(transports: Option<&str>) -> bool {
 
 /// Keeping endpoints alive costs a message a second each, and notices an idle peer's death in about
 /// two. Over verbs UCX before 1.14 aborts when such an endpoint is closed before it is wired up
-/// (docs/journal/2026-11-22-closing-before-wire-up.md); there the life line must do. UCX's own limits for
-/// unanswered verbs are tens of seconds; these come to about two.
+/// (docs/journal/2026-11-22-closing-before-wire-up.md); there the life line must do. UCX's own
+/// limits for unanswered verbs are tens of seconds; these come to about two.
 ///
 /// Without verbs, what sends without a copy is TCP alone, and UCX aborts now and then when a peer
-/// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies. It also aborts where one connection's
-/// event closes another whose event came with it: there it takes one event at a time. And UCX before 1.14 aborts when a peer
-/// dies while TCP connects (same page): there TCP is left to those who name it.
+/// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies. It also aborts
+/// where one connection's event closes another whose event came with it: there it takes one event
+/// at a time. And UCX before 1.14 aborts when a peer dies while TCP connects (same page): there TCP
+/// is left to those who name it.
 ///
-/// Within a host, large bodies are read from the other process's memory (CMA) instead of being copied
-/// through the shared queue, which a process that is killed while it writes there blocks for everyone
-/// (same page). UCX leaves CMA out where dead peers are to be reported unless it is told that
-/// memory can be invalidated; nothing here uses memory keys that would have to be.
+/// Within a host, large bodies are read from the other process's memory (CMA) instead of being
+/// copied through the shared queue, which a process that is killed while it writes there blocks for
+/// everyone (same page). UCX leaves CMA out where dead peers are to be reported unless it is told
+/// that memory can be invalidated; nothing here uses memory keys that would have to be.
 ///
 /// UCX warns of settings for transports that are not in use.
 fn defaults_in(mut situation: Situation<'_>) -> Vec<(&'static str, &'static str)> {

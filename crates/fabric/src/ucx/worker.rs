@@ -41,7 +41,8 @@ impl Worker {
         params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
         let mut handle = ptr::null_mut();
         let create = library.functions().ucp_worker_create;
-        // SAFETY: the context lives as long as the worker, which holds it; the rest outlives the call.
+        // SAFETY: the context lives as long as the worker, which holds it; the rest outlives the
+        // call.
         let status = unsafe { create(context.handle(), &params, &mut handle) };
         check(library, "ucp_worker_create", status)?;
         let mut worker = Worker {
@@ -135,8 +136,8 @@ impl Worker {
         check(self.library(), "ucp_worker_set_am_recv_handler", status)
     }
 
-    /// Leaves the worker to the system when this is dropped: it has operations that UCX neither completes
-    /// nor cancels, and UCX 1.13 ends the process when such a worker is destroyed
+    /// Leaves the worker to the system when this is dropped: it has operations that UCX neither
+    /// completes nor cancels, and UCX 1.13 ends the process when such a worker is destroyed
     /// (`ucp_ep_destroy_base`, "Assertion `ucs_hlist_is_empty(...proto_reqs)' failed").
     pub fn abandon(&mut self) {
         self.is_abandoned = true;

@@ -177,7 +177,8 @@ pub fn a_port_may_move_to_another_thread<P: TestPort + 'static>(make: impl Fn() 
     drop(echo.join().expect("the other thread"));
 }
 
-/// A handler sees messages before the inbox does; behind one that it leaves there, nothing overtakes.
+/// A handler sees messages before the inbox does; behind one that it leaves there, nothing
+/// overtakes.
 pub fn a_handler_takes_messages_until_it_leaves_one<P: TestPort>(make: impl Fn() -> P) {
     const COUNT: usize = 60;
     let mut pair = Pair::new(make);
@@ -279,7 +280,8 @@ pub fn gets_and_values_arrive_as_they_are<P: TestPort>(make: impl Fn() -> P) {
     }
 }
 
-/// Where two peers carry the same key, messages with it belong to the first of them, whatever becomes of the other.
+/// Where two peers carry the same key, messages with it belong to the first of them, whatever
+/// becomes of the other.
 pub fn a_stranger_with_the_key_of_a_session_does_not_disturb_it<P: TestPort>(make: impl Fn() -> P) {
     let mut pair = Pair::new(&make);
     let mut stranger = Node::new(make());

@@ -97,8 +97,10 @@ opcodes! {
     GatK = 0x23, loud GatK;
     /// Quiet on a miss.
     GatKQ = 0x24, loud GatK;
-    /// Ask to be let in to the fabric; Farcache's own. The value is a version (1) and, one byte each,
-    /// the networks that the client can use.
+    /// Tell which servers the cluster has; of Amazon ElastiCache.
+    ConfigGet = 0x60, loud ConfigGet;
+    /// Ask to be let in to the fabric; Farcache's own. The value is a version (1) and, one byte
+    /// each, the networks that the client can use.
     FabricUpgrade = 0xf0, loud FabricUpgrade;
 }
 

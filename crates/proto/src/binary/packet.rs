@@ -145,8 +145,8 @@ pub fn encode_head(
     out.extend_from_slice(key);
 }
 
-/// Length of the whole packets at the start that fit into so many bytes, but of one at least. The lengths in their headers
-/// must be right.
+/// Length of the whole packets at the start that fit into so many bytes, but of one at least. The
+/// lengths in their headers must be right.
 #[must_use]
 pub fn whole_packets(packets: &[u8], bytes_max: usize) -> usize {
     if packets.len() <= bytes_max {

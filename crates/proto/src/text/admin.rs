@@ -77,6 +77,8 @@ pub enum Admin<'a> {
         /// Names of the networks that the client can use, at least one.
         networks: Tokens<'a>,
     },
+    /// `config get cluster`: which servers the cluster has.
+    ClusterConfiguration,
     /// A setting of memcached's LRU or slabs that has no counterpart here, well-formed.
     Tuning {
         /// No reply is wanted.
@@ -164,6 +166,8 @@ pub(super) fn parse<'a>(
         b"extstore" => parse_extstore(tokens, quiet),
         b"debugtime" => Ok(parse_debug_time(tokens, quiet)),
         b"fabric" => parse_fabric(tokens),
+        // Anything else of this name is no command, as in memcached.
+        b"config" if tokens.eq([&b"get"[..], b"cluster"]) => Ok(Admin::ClusterConfiguration),
         _ => return None,
     };
     Some(parsed.map_err(|reject| reject.unless(quiet)))
@@ -336,6 +340,26 @@ fn parse_extstore(mut tokens: Tokens<'_>, quiet: bool) -> Result<Admin<'_>, Reje
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_configuration_is_asked_for_by_exactly_these_words() {
+        let parse = |line| parse(b"config", Tokens::new(line), false);
+        for line in [&b"get cluster"[..], b" get  cluster "] {
+            assert_eq!(parse(line), Some(Ok(Admin::ClusterConfiguration)));
+        }
+        for line in [
+            &b""[..],
+            b"get",
+            b"cluster",
+            b"get cluste",
+            b"get clusters",
+            b"get cluster noreply",
+            b"set cluster",
+            b"GET cluster",
+        ] {
+            assert_eq!(parse(line), None, "{line:?}");
+        }
+    }
 
     #[test]
     fn the_fabric_is_asked_for_by_version_and_networks() {

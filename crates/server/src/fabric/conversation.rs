@@ -4,9 +4,9 @@ use super::kept::{Kept, Tally};
 use super::life_line::{Bond, Reserved};
 use super::stalls::Taking;
 use super::{CREDITS, ServerPort};
-use crate::session::{HIGH_WATER_BYTES, Session};
 use farcache_base::time::Seconds;
 use farcache_fabric::Peer;
+use farcache_session::{HIGH_WATER_BYTES, Session};
 use farcache_store::Store;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// Messages that the network has not let go of, after which a session is not served further.
 const UNSENT_MESSAGES_MAX: usize = 64;
 
-/// Bytes of packets that the network has not let go of, after which a session is not served further.
+/// Bytes of packets that the network has not let go of, after which a session is not served
+/// further.
 const UNSENT_BYTES_MAX: usize = HIGH_WATER_BYTES;
 
 /// How far the client has come.
@@ -63,7 +64,7 @@ impl Conversation {
                 token: reserved.token,
                 at: now,
             },
-            session: Session::let_in(),
+            session: Session::authenticated(),
             bond: reserved.bond,
             waiting: VecDeque::new(),
             kept: Tally::default(),
@@ -114,8 +115,9 @@ impl Conversation {
         self.unsent_bytes += bytes;
     }
 
-    /// Whether a message that comes now may be answered before anything else is looked at: it overtakes nothing, there is
-    /// credit for it, and the client takes its replies, as far as that is known.
+    /// Whether a message that comes now may be answered before anything else is looked at: it
+    /// overtakes nothing, there is credit for it, and the client takes its replies, as far as that
+    /// is known.
     pub fn may_use_lane(&self) -> bool {
         self.waiting.is_empty()
             && !self.is_queued
@@ -124,13 +126,14 @@ impl Conversation {
             && self.unsent_bytes < UNSENT_BYTES_MAX
     }
 
-    /// A message has been answered on the lane at `now`.
+    /// A message has been answered on the solo path at `now`.
     pub fn note_lane(&mut self, now: Seconds) {
         self.take_credit(now);
         self.give_credit();
     }
 
-    /// Whether the client must take values that are on their way before it is sent more, because memory is short.
+    /// Whether the client must take values that are on their way before it is sent more, because
+    /// memory is short.
     pub fn must_take_first(&self, store: &Store) -> bool {
         self.taking.departing > 0 && store.is_lending_short()
     }

@@ -1,12 +1,13 @@
-//! Messages that wait for devices. Each message stands for itself, so one that waits holds up no other.
+//! Messages that wait for devices. Each message stands for itself, so one that waits holds up no
+//! other.
 
 use super::engine::{Arriving, Engine};
 use super::kept::Kept;
-use crate::session::Replies;
 use crate::worker::device::Place;
 use crate::worker::resources::Resources;
 use farcache_fabric::{Frame, Offer};
-use farcache_store::{DurableMark, ReadId, Reservation};
+use farcache_session::Replies;
+use farcache_store::{DurableMark, ReadId, Reservation, Suspended, Uncommitted};
 
 /// What waits.
 enum Work {
@@ -14,7 +15,8 @@ enum Work {
     Message(Kept),
     /// A large value in its place, to be committed.
     Value(Reservation, Arriving),
-    /// A large value that is still with its sender, and the message before it: there is no room yet.
+    /// A large value that is still with its sender, and the message before it: there is no room
+    /// yet.
     Offer(Frame, Vec<u8>, Offer),
 }
 
@@ -34,24 +36,31 @@ pub(super) struct Held {
 }
 
 impl Engine {
-    /// A message cannot go on before a device has been read.
-    pub(super) fn park_message(&mut self, number: u32, rest: &[u8], resources: &mut Resources) {
+    /// A message cannot go on yet.
+    pub(super) fn park_message(
+        &mut self,
+        number: u32,
+        rest: &[u8],
+        suspended: Suspended,
+        resources: &mut Resources,
+    ) {
         let work = Work::Message(self.kept(number, rest));
-        self.park(number, work, resources);
+        self.park(number, work, suspended, resources);
         if self.conversations[number as usize].is_some() {
             self.check_kept(number, resources);
         }
     }
 
-    /// A value that has arrived cannot be stored before a device has been read.
+    /// A value that has arrived cannot be stored yet.
     pub(super) fn park_value(
         &mut self,
         number: u32,
-        room: Reservation,
+        uncommitted: Uncommitted,
         arriving: Arriving,
         resources: &mut Resources,
     ) {
-        self.park(number, Work::Value(room, arriving), resources);
+        let work = Work::Value(uncommitted.reservation, arriving);
+        self.park(number, work, uncommitted.suspended, resources);
     }
 
     /// An offered value has no room before a device has taken what is in memory.
@@ -61,16 +70,17 @@ impl Engine {
         frame: &Frame,
         head: &[u8],
         offer: Offer,
+        suspended: Suspended,
         resources: &mut Resources,
     ) {
         let work = Work::Offer(*frame, head.to_vec(), offer);
-        self.park(number, work, resources);
+        self.park(number, work, suspended, resources);
     }
 
-    fn park(&mut self, number: u32, work: Work, resources: &mut Resources) {
+    fn park(&mut self, number: u32, work: Work, suspended: Suspended, resources: &mut Resources) {
         let key = self.conversation(number).key;
         let session = number;
-        match resources.start_reads(Place::Message) {
+        match resources.suspend(suspended, Place::Message) {
             Some(id) => {
                 self.parked.insert(id, Parked { session, key, work });
             }
@@ -107,8 +117,8 @@ impl Engine {
         self.flush();
     }
 
-    /// The messages whose answers are being gathered have changed something: the answers wait until that is
-    /// durable.
+    /// The messages whose answers are being gathered have changed something: the answers wait until
+    /// that is durable.
     pub(super) fn hold_replies(&mut self, resources: &Resources) {
         let mark = resources.store.durable_mark();
         if !resources.store.is_durable(mark) {

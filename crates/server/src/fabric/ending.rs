@@ -56,8 +56,8 @@ impl Engine {
         }
     }
 
-    /// The client has asked for the end of the session, or has broken a rule of the protocol inside of
-    /// its messages, and has been answered.
+    /// The client has asked for the end of the session, or has broken a rule of the protocol inside
+    /// of its messages, and has been answered.
     pub(super) fn end_after_replies(&mut self, number: u32, resources: &mut Resources) {
         self.flush();
         self.end_with(number, "the session was ended", resources);

@@ -8,8 +8,6 @@ use super::kept::Tally;
 use super::registry::{Place, Registry};
 use super::stalls::Departing;
 use super::{MESSAGE_BYTES_MAX, ServerPort};
-use crate::counters::Counters;
-use crate::session::{Expected, MESSAGE_COPY_BYTES_MAX, Replies};
 use crate::shared::Shared;
 use crate::worker::resources::Resources;
 use arrayvec::ArrayVec;
@@ -17,6 +15,8 @@ use farcache_base::time::Seconds;
 use farcache_fabric::frame::HEAD_BYTES_MAX;
 use farcache_fabric::{Arming, Event, Frame, Inbox, Kind, Limits, Peer};
 use farcache_proto::binary::Head;
+use farcache_session::counters::Counters;
+use farcache_session::{Expected, MESSAGE_COPY_BYTES_MAX, Replies};
 use farcache_store::{BATCH_MAX, DurableMark, PinnedValue, ReadId, Reservation};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
@@ -28,7 +28,8 @@ use std::time::Instant;
 /// what it has to.
 const LINGER_SECONDS: Seconds = 2;
 
-/// Looks at the network in a turn that finds nothing: the rest of a worker's turn costs as much as one of them.
+/// Looks at the network in a turn that finds nothing: the rest of a worker's turn costs as much as
+/// one of them.
 const LOOKS_PER_TURN: u32 = 4;
 
 /// A value on its way into the store.
@@ -80,8 +81,8 @@ pub struct Engine {
     /// How much is kept for all sessions.
     pub(super) kept: Tally,
     pub(super) inbox: Inbox<PinnedValue, Reservation>,
-    /// The last message came with no other: see [`super::lane`].
-    pub(super) came_alone: bool,
+    /// The last message came with no other: see [`super::solo`].
+    pub(super) came_solo: bool,
     /// When there was last a reason to move the port.
     used_at: Seconds,
     swept_at: Seconds,
@@ -112,7 +113,7 @@ impl Engine {
             departing_looked: None,
             kept: Tally::default(),
             inbox: Inbox::default(),
-            came_alone: false,
+            came_solo: false,
             used_at: 0,
             swept_at: 0,
             shared,
@@ -153,7 +154,7 @@ impl Engine {
         let has_happened = has_moved || !self.inbox.is_empty();
         let before = resources.before_messages();
         let mut inbox = std::mem::take(&mut self.inbox);
-        self.came_alone = inbox.events.len() == 1;
+        self.came_solo = inbox.events.len() == 1;
         prefetch(&inbox, resources);
         for event in inbox.events.drain(..) {
             self.handle(event, &inbox.bytes, resources);
@@ -173,9 +174,9 @@ impl Engine {
             true => LOOKS_PER_TURN,
             false => 1,
         };
-        let has_lane = self.has_lane(resources);
-        (0..looks).any(|_| match has_lane {
-            true => self.progress_with_lane(resources),
+        let may_go_solo = self.may_go_solo(resources);
+        (0..looks).any(|_| match may_go_solo {
+            true => self.progress_solo(resources),
             false => self.port.progress(&mut self.inbox),
         })
     }
@@ -328,15 +329,16 @@ fn prefetch(inbox: &Inbox<PinnedValue, Reservation>, resources: &Resources) {
 
 type Keys<'a> = ArrayVec<&'a [u8], BATCH_MAX>;
 
-/// Appends the keys of a message's requests that are not looked up together anyway, as far as there is room.
+/// Appends the keys of a message's requests that are not looked up together anyway, as far as there
+/// is room.
 fn gather_keys<'a>(mut message: &'a [u8], keys: &mut Keys<'a>) {
-    let mut is_alone = true;
+    let mut is_solo = true;
     while !keys.is_full()
         && let Ok(Some(head)) = Head::decode(message)
         && let Some(rest) = message.get(head.head_len() + head.value_len..)
     {
-        is_alone &= rest.is_empty();
-        if !is_alone && head.value_len == 0 {
+        is_solo &= rest.is_empty();
+        if !is_solo && head.value_len == 0 {
             return;
         }
         keys.push(head.key);

@@ -1,6 +1,6 @@
 //! What a worker counts of its part of the fabric. Only that worker writes; anyone may read.
 
-use crate::counters::Counter;
+use farcache_session::counters::Counter;
 
 /// Whether a figure only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ figures! {
     rendezvous_out: Level, "Large values on their way out, each pinned in its place";
     rendezvous_out_total: Count, "Large values sent";
     endpoints: Level, "Clients that the network holds a connection to";
-    gets_alone: Count, "Gets that came alone and were answered where their messages lay";
-    stores_alone: Count, "Sets, adds and replaces that came alone and were answered where their messages lay";
+    gets_solo: Count, "Gets that came alone and were answered where their messages lay";
+    stores_solo: Count, "Sets, adds and replaces that came alone and were answered where their messages lay";
     sessions_stalled: Count, "Sessions ended because their clients took no large values while the memory for these was short";
     sessions_blocked: Count, "Times a session waited for its client to take replies";
 }

@@ -10,7 +10,7 @@
 //! | `reserve` | a grant arrives at its worker; one that is never used expires |
 //! | `hello` | the client shows its token |
 //! | `packets` | requests arrive |
-//! | `lane` | the short way of a get that comes alone |
+//! | `solo` | the short way of a get that comes alone |
 //! | `kept` | memory for messages that must wait |
 //! | `offered` | a large value is offered, and has been received |
 //! | `reply` | answers go out |
@@ -26,7 +26,6 @@ pub mod engine;
 pub mod figures;
 mod hello;
 mod kept;
-mod lane;
 pub mod life_line;
 mod offered;
 pub mod open;
@@ -34,6 +33,7 @@ mod packets;
 pub mod registry;
 mod reply;
 mod reserve;
+mod solo;
 mod stalls;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! A large value is offered, and later has been received, straight into its place in the store.
 
 use super::engine::{Arriving, Engine};
-use crate::session::{self, Offered};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::{Error, Frame, Kind, Offer};
+use farcache_session::{self as session, Offered};
 use farcache_store::Reservation;
 
 impl Engine {
@@ -35,7 +35,9 @@ impl Engine {
         resources: &mut Resources,
     ) {
         match self.make_room(frame, number, head, offer.bytes, resources) {
-            Offered::MustWait => self.park_offer(number, frame, head, offer, resources),
+            Offered::Suspended(suspended) => {
+                self.park_offer(number, frame, head, offer, suspended, resources);
+            }
             Offered::Wanted(room, expected) => {
                 let key = frame.key;
                 let tag = self.arriving.insert(Arriving {
@@ -70,7 +72,9 @@ impl Engine {
     ) {
         let (head, value) = message.split_at(frame.head_bytes.into());
         match self.make_room(frame, number, head, value.len(), resources) {
-            Offered::MustWait => self.park_message(number, message, resources),
+            Offered::Suspended(suspended) => {
+                self.park_message(number, message, suspended, resources);
+            }
             Offered::Wanted(mut room, expected) => {
                 room.copy_from_slice(value);
                 let (session, key) = (number, frame.key);
@@ -100,7 +104,12 @@ impl Engine {
         let value_bytes = frame.body_bytes as usize;
         match self.make_room(frame, number, head, value_bytes, resources) {
             Offered::Refused => self.conversation_mut(number).give_credit(),
-            _ => self.cut_off(number, "a message that is too long", resources),
+            offered => {
+                if let Offered::Suspended(_) = offered {
+                    resources.store.forget_reads();
+                }
+                self.cut_off(number, "a message that is too long", resources);
+            }
         }
     }
 
@@ -160,8 +169,8 @@ impl Engine {
         self.replies.set_notes_changes(resources.holds_replies);
         let context = context!(resources, None);
         let received = session::received(room, &arriving.expected, &context, &mut self.replies);
-        if let Err(room) = received {
-            return self.park_value(number, room, arriving, resources);
+        if let Err(uncommitted) = received {
+            return self.park_value(number, uncommitted, arriving, resources);
         }
         self.conversation_mut(number).give_credit();
         if resources.holds_replies {

@@ -23,11 +23,12 @@ pub struct Opened {
 /// A network, or why there is none.
 pub type Found<T> = Result<T, String>;
 
-/// Finds the network that the operator's choice allows; the reason where there is to be none, or where there is none and need not
-/// be, which is logged.
+/// Finds the network that the operator's choice allows; the reason where there is to be none, or
+/// where there is none and need not be, which is logged.
 ///
-/// To be called before the process has further threads: UCX puts jumps into the C library's functions for memory (`mmap`, `munmap` and
-/// others) when it is opened, and a thread that calls one of them meanwhile may run into half of a jump.
+/// To be called before the process has further threads: UCX puts jumps into the C library's
+/// functions for memory (`mmap`, `munmap` and others) when it is opened, and a thread that calls
+/// one of them meanwhile may run into half of a jump.
 ///
 /// # Errors
 /// There is no network, and the operator requires one.
@@ -41,7 +42,8 @@ pub fn find(settings: &Settings) -> io::Result<Found<Arc<ucx::Network>>> {
     }
 }
 
-/// Opens a port of the network for each worker; the reason where that cannot be and need not be, which is logged.
+/// Opens a port of the network for each worker; the reason where that cannot be and need not be,
+/// which is logged.
 ///
 /// # Errors
 /// There are none, and the operator requires a network.
@@ -57,9 +59,9 @@ pub fn open(shared: &Shared, network: Found<Arc<ucx::Network>>) -> io::Result<Fo
     Ok(opened)
 }
 
-/// Clients of this host that run as the same user share memory with the server: UCX opens it by /proc, which the system
-/// refuses with a process that has changed its user (-u) and has not said this. It opens /proc for debuggers, too, so it is not
-/// said where there is no fabric.
+/// Clients of this host that run as the same user share memory with the server: UCX opens it by
+/// /proc, which the system refuses with a process that has changed its user (-u) and has not said
+/// this. It opens /proc for debuggers, too, so it is not said where there is no fabric.
 fn allow_shared_memory() {
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
 }
@@ -97,7 +99,8 @@ fn open_ports(shared: &Shared, network: &ucx::Network) -> Result<Opened, Error> 
     })
 }
 
-/// UCX's version, and what it may use here: shared memory, devices for RDMA, the operator's own choice.
+/// UCX's version, and what it may use here: shared memory, devices for RDMA, the operator's own
+/// choice.
 fn description(network: &ucx::Network) -> String {
     let (major, minor, release) = network.version();
     let mut ways = Vec::new();

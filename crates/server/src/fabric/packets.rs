@@ -3,10 +3,11 @@
 use super::MESSAGE_BYTES_MAX;
 use super::engine::Engine;
 use super::kept::{Kept, SESSION_BYTES_MAX, WORKER_BYTES_MAX};
-use crate::session::{COMPANY_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::Frame;
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
+use farcache_session::{BATCHED_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
+use farcache_store::Suspended;
 
 /// Bytes of replies after which those of further messages go into a message of their own.
 pub(super) const GATHER_BYTES_MAX: usize = 16 << 10;
@@ -17,8 +18,8 @@ enum Outcome {
     Done,
     /// So many bytes are done with; the rest comes after others had their turn.
     Again(usize),
-    /// So many bytes are done with; the rest waits for a device.
-    Wait(usize),
+    /// So many bytes are done with; the rest has to wait.
+    Wait(usize, Suspended),
     /// The session is over.
     Over,
     /// It was not what it seemed.
@@ -112,7 +113,9 @@ impl Engine {
                 self.enqueue(number);
                 self.has_ready = true;
             }
-            Outcome::Wait(bytes) => self.park_message(number, &message[bytes..], resources),
+            Outcome::Wait(bytes, suspended) => {
+                self.park_message(number, &message[bytes..], suspended, resources);
+            }
             Outcome::Over => self.end_after_replies(number, resources),
             Outcome::Malformed => self.cut_off(number, "a packet that makes no sense", resources),
         }
@@ -134,12 +137,12 @@ impl Engine {
             Status::NeedInput | Status::ValueWanted => Outcome::Malformed,
             Status::Yield if used == input.len() => Outcome::Done,
             Status::Yield => Outcome::Again(used),
-            Status::AwaitDevice => Outcome::Wait(used),
+            Status::Suspended(suspended) => Outcome::Wait(used, suspended),
             Status::Close => Outcome::Over,
         };
         let has_changed = conversation.session.take_changed();
         match outcome {
-            Outcome::Wait(_) => {}
+            Outcome::Wait(..) => {}
             Outcome::Again(_) => resources.counters.conn_yields.bump(),
             _ => conversation.give_credit(),
         }
@@ -192,14 +195,14 @@ impl Engine {
 fn copied_bytes_max(message: &[u8]) -> usize {
     match message.first_chunk::<HEADER_BYTES>().map(Header::decode) {
         Some(header) if message.len() > HEADER_BYTES + header.body_len as usize => {
-            COMPANY_COPY_BYTES_MAX
+            BATCHED_COPY_BYTES_MAX
         }
         _ => MESSAGE_COPY_BYTES_MAX,
     }
 }
 
-/// Whether a message is what its frame says: one packet with a value of its own, or packets that fill
-/// it exactly.
+/// Whether a message is what its frame says: one packet with a value of its own, or packets that
+/// fill it exactly.
 fn is_well_formed(frame: &Frame, message: &[u8]) -> bool {
     let has_head = frame.head_bytes > 0;
     let is_small = message.len() <= MESSAGE_BYTES_MAX;
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(copied_bytes_max(&get(b"a")), MESSAGE_COPY_BYTES_MAX);
         assert_eq!(copied_bytes_max(&[]), MESSAGE_COPY_BYTES_MAX);
         let together = [get(b"a"), get(b"b")].concat();
-        assert_eq!(copied_bytes_max(&together), COMPANY_COPY_BYTES_MAX);
+        assert_eq!(copied_bytes_max(&together), BATCHED_COPY_BYTES_MAX);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use farcache_fabric::{Kind, Payload, Peer, SHARED_BYTES_MIN};
 use farcache_proto::binary::whole_packets;
 use std::sync::Arc;
 
-/// Bytes of packets in one message: as many as the shared memory of a host takes in one piece (the fabric's
-/// `ucx/layout.rs`), with the frame.
+/// Bytes of packets in one message: as many as the shared memory of a host takes in one piece (the
+/// fabric's `ucx/layout.rs`), with the frame.
 const MESSAGE_BYTES_BEST: usize = 32 << 10;
 
 impl Engine {
@@ -98,8 +98,8 @@ impl Engine {
         *self.replies.buffer() = buffer;
     }
 
-    /// Sends packets, in as many messages as they need, from where they are. The buffer comes back unless the network holds
-    /// on to it.
+    /// Sends packets, in as many messages as they need, from where they are. The buffer comes back
+    /// unless the network holds on to it.
     fn send_shared(&mut self, peer: Peer, credits: u16, packets: Vec<u8>) -> Vec<u8> {
         let packets = Arc::new(packets);
         let mut from = 0;

@@ -1,8 +1,9 @@
 //! Large values on their way out, and clients that take none of them.
 //!
-//! The network has such a value until its client has taken it, and that may be never. While nobody needs the memory that it
-//! lies in, a client may take all the time it wants. Where that is short, nobody is sent a second value before the first has
-//! been taken; and whoever has taken nothing for a while loses its session.
+//! The network has such a value until its client has taken it, and that may be never. While nobody
+//! needs the memory that it lies in, a client may take all the time it wants. Where that is short,
+//! nobody is sent a second value before the first has been taken; and whoever has taken nothing for
+//! a while loses its session.
 
 use super::engine::Engine;
 use crate::worker::resources::Resources;
@@ -10,7 +11,8 @@ use farcache_fabric::Error;
 use farcache_store::PinnedValue;
 use std::time::{Duration, Instant};
 
-/// How long a client may take nothing while memory is short: as long as one at a socket may (`worker/stalls.rs`).
+/// How long a client may take nothing while memory is short: as long as one at a socket may
+/// (`worker/stalls.rs`).
 const STALL_TIME: Duration = Duration::from_secs(2);
 
 /// How often to look. At most one session is ended each time, so that no more than necessary are.
@@ -33,7 +35,8 @@ pub(super) struct Taking {
     in_read_memory: usize,
     /// Taken so far.
     taken: u64,
-    /// How many had been taken when that was looked at last, and since when it has been that many; none while none are on their way.
+    /// How many had been taken when that was looked at last, and since when it has been that many;
+    /// none while none are on their way.
     seen: Option<(u64, Instant)>,
 }
 
@@ -86,7 +89,8 @@ impl Engine {
         self.figures.rendezvous_out.set(departing);
     }
 
-    /// Where the memory is short that values on their way out lie in: ends the session of a client that takes none.
+    /// Where the memory is short that values on their way out lie in: ends the session of a client
+    /// that takes none.
     pub fn end_stalled(&mut self, resources: &Resources) {
         let now = resources.turn_began;
         let is_due = self

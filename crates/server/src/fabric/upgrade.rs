@@ -3,23 +3,12 @@
 use super::life_line::{Caller, Mail, Reserved};
 use super::registry::Registry;
 use super::{CREDITS, MESSAGE_BYTES_MAX};
-use crate::session::Context;
+use crate::shared::Shared;
 use farcache_fabric::frame::VERSION;
 use farcache_fabric::grant::{Grant, Network};
+use farcache_session::UpgradeRefusal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// What a client is told whose connection has a session already.
-pub const BOUND: &str = "this connection has a session on the fabric already";
-
-/// Why a client is not let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// There is no fabric for it: it is answered as any memcached would.
-    Off,
-    /// Its connection has a session already.
-    Bound,
-}
 
 /// The name of a network in the text protocol and in statistics.
 pub fn name_of(network: Network) -> &'static str {
@@ -39,21 +28,21 @@ pub fn network_named(name: &[u8]) -> Option<Network> {
 /// Grants a session to the client of this connection, at the worker with the fewest.
 ///
 /// # Errors
-/// [`Refusal`].
+/// [`UpgradeRefusal`].
 pub fn ask(
     version: u32,
     mut networks: impl Iterator<Item = Network>,
-    context: &Context<'_>,
-) -> Result<Grant, Refusal> {
-    let fabric = context.shared.fabric.get().ok_or(Refusal::Off)?;
+    shared: &Shared,
+    caller: Option<Caller<'_>>,
+) -> Result<Grant, UpgradeRefusal> {
+    let fabric = shared.fabric.get().ok_or(UpgradeRefusal::Off)?;
     let has_common = version == u32::from(VERSION) && networks.any(|one| one == fabric.network);
-    let caller = context.caller.filter(|_| has_common);
-    let granted = match caller {
-        None => Err(Refusal::Off),
-        Some(caller) if caller.is_bound() => Err(Refusal::Bound),
+    let granted = match caller.filter(|_| has_common) {
+        None => Err(UpgradeRefusal::Off),
+        Some(caller) if caller.is_bound() => Err(UpgradeRefusal::Bound),
         // Where there is TLS, nobody gets around it; and whoever has no room stays on sockets.
-        Some(caller) if context.shared.tls.is_some() && !caller.is_encrypted => Err(Refusal::Off),
-        Some(_) if fabric.is_full() => Err(Refusal::Off),
+        Some(caller) if shared.tls.is_some() && !caller.is_encrypted => Err(UpgradeRefusal::Off),
+        Some(_) if fabric.is_full() => Err(UpgradeRefusal::Off),
         Some(caller) => grant(fabric, &caller),
     };
     let count = if granted.is_ok() {
@@ -65,7 +54,7 @@ pub fn ask(
     granted
 }
 
-fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, Refusal> {
+fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, UpgradeRefusal> {
     let (token, key) = (secret()?, secret()?);
     let place = fabric.least_loaded();
     let session = place.take_number();
@@ -90,9 +79,9 @@ fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, Refusal> {
 
 /// A number that nobody can guess; none where the system has no randomness, and then nobody is let
 /// in.
-fn secret() -> Result<u64, Refusal> {
+fn secret() -> Result<u64, UpgradeRefusal> {
     getrandom::u64().map_err(|error| {
         tracing::error!(%error, "no randomness for a token");
-        Refusal::Off
+        UpgradeRefusal::Off
     })
 }

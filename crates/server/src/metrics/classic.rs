@@ -1,12 +1,15 @@
-//! The classic text format of Prometheus, for those who do not ask for OpenMetrics: `curl`, `promtool check metrics`.
+//! The classic text format of Prometheus, for those who do not ask for OpenMetrics: `curl`,
+//! `promtool check metrics`.
 //!
-//! It differs in this: a counter's name ends in `_total` where it is described, too; units have no lines of their own; there is no
-//! last line. Source: "Exposition formats" of Prometheus's documentation, version 0.0.4.
+//! It differs in this: a counter's name ends in `_total` where it is described, too; units have no
+//! lines of their own; there is no last line. Source: "Exposition formats" of Prometheus's
+//! documentation, version 0.0.4.
 
 /// Its name in HTTP.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The same page in the classic format; `page` is in OpenMetrics, with each metric's help right before its type.
+/// The same page in the classic format; `page` is in OpenMetrics, with each metric's help right
+/// before its type.
 pub(super) fn from_open_metrics(page: &str) -> String {
     let mut classic = String::with_capacity(page.len());
     let mut help = None;

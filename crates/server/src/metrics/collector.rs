@@ -4,8 +4,8 @@ use super::latency::{Command, Latencies};
 use super::tier::{Kind, SHOWN};
 use crate::fabric::figures::{Figures, Nature};
 use crate::fabric::registry::Registry;
-use crate::session::stats::tier;
 use crate::shared::Shared;
+use farcache_session::stats::tier;
 use farcache_store::{StoreStats, TierStats};
 use histogram::Histogram;
 use prometheus_client::collector::Collector;
@@ -21,7 +21,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Smallest and largest bound of a latency bucket: powers of two, in nanoseconds (1 us to 8.6 s).
 const BOUND_POWERS: std::ops::RangeInclusive<u32> = 10..=33;
 
-/// Counters of the server whose names here end in their units, or say the same as the others' do: memcached's name, and ours.
+/// Counters of the server whose names here end in their units, or say the same as the others' do:
+/// memcached's name, and ours.
 const RENAMED: [(&str, &str); 5] = [
     ("bytes_read", "read_bytes"),
     ("bytes_written", "written_bytes"),
@@ -47,7 +48,7 @@ impl Collector for ServerCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let shared = &self.0;
         let mut page = Page(encoder);
-        let mut totals = crate::counters::Totals::default();
+        let mut totals = farcache_session::counters::Totals::default();
         shared
             .workers
             .iter()

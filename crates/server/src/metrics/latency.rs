@@ -4,7 +4,7 @@
 //! have been handed to the socket; every key of the batch counts with that time. So a batch costs
 //! one reading of the clock, however long it is.
 
-use crate::counters::{Counter, Counters};
+use farcache_session::counters::{Counter, Counters};
 use histogram::{AtomicHistogram, Histogram};
 use std::time::Duration;
 

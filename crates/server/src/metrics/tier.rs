@@ -76,7 +76,7 @@ shown! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::stats::tier;
+    use farcache_session::stats::tier;
     use farcache_store::TierStats;
 
     #[test]

@@ -106,8 +106,8 @@ fn load(settings: &TlsSettings) -> io::Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
-/// Reads a key. Its form is told from its content, as OpenSSL does: files with PKCS#8 under the label
-/// of PKCS#1 are about.
+/// Reads a key. Its form is told from its content, as OpenSSL does: files with PKCS#8 under the
+/// label of PKCS#1 are about.
 fn private_key(file: &Path) -> io::Result<PrivateKeyDer<'static>> {
     let labelled = PrivateKeyDer::from_pem_file(file).map_err(|error| unusable(file, &error))?;
     let content = labelled.secret_der().to_vec();

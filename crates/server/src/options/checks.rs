@@ -5,7 +5,8 @@ use super::extended::Extended;
 use super::sizes::Port;
 use crate::descriptors::CONNECTIONS_DEFAULT;
 use crate::net::listen::Place;
-use crate::settings::{DeviceSettings, FabricMode, Protocol, Settings, TlsSettings};
+use crate::settings::{DeviceSettings, FabricMode, Settings, TlsSettings};
+use farcache_session::Protocol;
 use std::path::PathBuf;
 
 /// Smallest and largest item size that `-I` allows, in bytes.
@@ -190,13 +191,15 @@ impl Options {
             devices_to_format: self.ssd_format.clone(),
             allow_missing_devices: self.ssd_allow_missing,
             durability: self.durability.unwrap_or_default(),
+            cluster_file: self.cluster_file.clone(),
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
             ..Settings::default()
         }
     }
 
-    /// The devices of `--ssd`, then that of `-e`: large enough for what is in memory and for cleaning.
+    /// The devices of `--ssd`, then that of `-e`: large enough for what is in memory and for
+    /// cleaning.
     fn devices(&self) -> Vec<DeviceSettings> {
         let memory_file = self.memory_file.iter().map(|path| DeviceSettings {
             path: path.clone(),

@@ -32,8 +32,8 @@ pub(super) fn external_path(text: &str) -> Result<DeviceSettings, String> {
     }
 }
 
-/// Whether what follows a colon is meant as a size: then a mistake in it is told, and not taken for a part
-/// of the path.
+/// Whether what follows a colon is meant as a size: then a mistake in it is told, and not taken for
+/// a part of the path.
 fn looks_like_size(tail: &str) -> bool {
     let digits = tail.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let unit = &tail[digits.len()..];

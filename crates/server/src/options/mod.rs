@@ -180,7 +180,7 @@ pub struct Options {
     /// Protocol: ascii, binary, or auto [default: auto]
     #[arg(short = 'B', long = "protocol", value_name = "name")]
     #[arg(value_parser = sizes::protocol)]
-    pub protocol: Option<crate::settings::Protocol>,
+    pub protocol: Option<farcache_session::Protocol>,
 
     /// Largest item, in bytes or with a suffix k, m, g (1k to 1024m)
     #[arg(
@@ -226,36 +226,38 @@ pub struct Options {
 
     /// Extended options, separated by commas
     ///
-    /// Obeyed: ext_path=FILE:SIZE (as --ssd), maxconns_fast, no_maxconns_fast (connections above -c are told so and closed, or
-    /// wait), idle_timeout=SECONDS, track_sizes, watcher_logbuf_size=KILOBYTES, and for -Z
-    /// ssl_chain_cert=FILE, ssl_key=FILE, ssl_ca_cert=FILE, ssl_verify_mode=0..3,
-    /// ssl_min_version=tlsv1.2|tlsv1.3, ssl_keyformat=PEM, ssl_session_cache. Every other
-    /// sub-option of memcached 1.6 is accepted and reported as not applicable; unknown ones are
-    /// refused.
+    /// Obeyed: ext_path=FILE:SIZE (as --ssd), maxconns_fast, no_maxconns_fast (connections above -c
+    /// are told so and closed, or wait), idle_timeout=SECONDS, track_sizes,
+    /// watcher_logbuf_size=KILOBYTES, and for -Z ssl_chain_cert=FILE, ssl_key=FILE,
+    /// ssl_ca_cert=FILE, ssl_verify_mode=0..3, ssl_min_version=tlsv1.2|tlsv1.3, ssl_keyformat=PEM,
+    /// ssl_session_cache. Every other sub-option of memcached 1.6 is accepted and reported as not
+    /// applicable; unknown ones are refused.
     #[arg(short = 'o', long = "extended", value_name = "options", action = ArgAction::Append)]
     pub extended: Vec<String>,
 
     /// File, directory or block device for items that leave memory; several by repetition
     ///
-    /// SIZE has a unit: k, m, g or t. A file is made and its room taken at the start; without SIZE, a
-    /// block device is used whole, a file as large as it is, a new one four times as large as -m. In a
-    /// directory the file is called farcache.ssd. What is there from an earlier start is found again.
+    /// SIZE has a unit: k, m, g or t. A file is made and its room taken at the start; without SIZE,
+    /// a block device is used whole, a file as large as it is, a new one four times as large as -m.
+    /// In a directory the file is called farcache.ssd. What is there from an earlier start is found
+    /// again.
     #[arg(long = "ssd", value_name = "path[:size]", action = ArgAction::Append)]
     #[arg(value_parser = devices::device)]
     pub ssd: Vec<crate::settings::DeviceSettings>,
 
     /// An --ssd that may be formatted although it holds something; several by repetition
     ///
-    /// Without this the server does not start where a path holds a file system, a partition table, another
-    /// store or anything else that is not blank, and leaves a device aside that fell behind the others. What
-    /// belongs to the store and fell not behind is never formatted, so this need not be taken away later.
+    /// Without this the server does not start where a path holds a file system, a partition table,
+    /// another store or anything else that is not blank, and leaves a device aside that fell behind
+    /// the others. What belongs to the store and fell not behind is never formatted, so this need
+    /// not be taken away later.
     #[arg(long = "ssd-format", value_name = "path", action = ArgAction::Append)]
     pub ssd_format: Vec<PathBuf>,
 
     /// Start although devices are missing that were used together with those of --ssd
     ///
-    /// What lies on them is lost for good, and older versions of other items may come back. Where they are
-    /// given again later they are left aside.
+    /// What lies on them is lost for good, and older versions of other items may come back. Where
+    /// they are given again later they are left aside.
     #[arg(long = "ssd-allow-missing")]
     pub ssd_allow_missing: bool,
 
@@ -266,10 +268,12 @@ pub struct Options {
     #[arg(long = "durability", value_name = "name", value_parser = sizes::durability)]
     pub durability: Option<farcache_store::Durability>,
 
-    /// Check what lies on these files, directories or block devices, tell of it, and do nothing else
+    /// Check what lies on these files, directories or block devices, tell of it, and do nothing
+    /// else
     ///
-    /// All devices of the store must be named, as with --ssd, and no server may be using them. Nothing is written. Exit
-    /// status: 0 if nothing is damaged, 1 if something is, 2 if they cannot be checked.
+    /// All devices of the store must be named, as with --ssd, and no server may be using them.
+    /// Nothing is written. Exit status: 0 if nothing is damaged, 1 if something is, 2 if they
+    /// cannot be checked.
     #[arg(long = "check-ssd", value_name = "path", num_args = 1..)]
     #[arg(value_parser = devices::device)]
     pub check_ssd: Vec<crate::settings::DeviceSettings>,
@@ -306,6 +310,13 @@ pub struct Options {
     /// trusted
     #[arg(long = "fabric-with-tls")]
     pub fabric_with_tls: bool,
+
+    /// File with the map of the cluster that the server is in: clients are told of its servers
+    ///
+    /// The file is read at the start and whenever it changes. Clients that know ElastiCache's auto
+    /// discovery find the servers by it (`config get cluster`).
+    #[arg(long = "cluster-file", value_name = "file")]
+    pub cluster_file: Option<PathBuf>,
 
     /// Write the TCP port that was chosen to this file, once clients may connect
     #[arg(long = "port-file", value_name = "file")]

@@ -1,6 +1,6 @@
 //! Values of options: numbers with suffixes, ports, masks.
 
-use crate::settings::Protocol;
+use farcache_session::Protocol;
 use farcache_store::Durability;
 use std::net::SocketAddr;
 

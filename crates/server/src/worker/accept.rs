@@ -6,8 +6,8 @@ use super::mailbox::Arrival;
 use crate::connections::{Address, ConnectionInfo, State};
 use crate::net::tls::Tls;
 use crate::net::transport::Transport;
-use crate::session::Session;
-use crate::watch::Kind;
+use farcache_session::Session;
+use farcache_session::watch::EventKind;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -84,7 +84,7 @@ impl Worker {
     /// Shows `watch connevents` what became of a connection.
     fn publish(&self, event: &str, info: &ConnectionInfo, reason: &str) {
         let watch = &self.resources.shared.watch;
-        if !watch.wants(Kind::ConnEvents) {
+        if !watch.watched().wants(EventKind::ConnEvents) {
             return;
         }
         let (ip, port, transport) = match &info.peer {
@@ -94,7 +94,7 @@ impl Worker {
         };
         let fd = info.fd;
         watch.publish(
-            Kind::ConnEvents,
+            EventKind::ConnEvents,
             format_args!(
                 "type={event} rip={ip} rport={port} transport={transport}{reason} cfd={fd}"
             ),

@@ -1,12 +1,12 @@
 //! One client's connection, as its worker keeps it.
 
+use super::deferred::Record;
 use super::device::Reads;
-use super::precedence::Record;
 use crate::connections::{ConnectionInfo, State};
 use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
-use crate::session::{Session, Unsent};
 use crate::watch::Watcher;
+use farcache_session::{Session, Unsent};
 use std::cell::RefCell;
 use std::sync::Arc;
 

@@ -7,8 +7,8 @@
 use super::Worker;
 use super::device::Place;
 use super::resources::{Resources, context};
-use crate::session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status};
-use farcache_store::ReadId;
+use farcache_session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status};
+use farcache_store::{ReadId, Suspended};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use socket2::Socket;
 use std::io::IoSlice;
@@ -51,11 +51,11 @@ pub(super) struct Waiting {
 enum Progress {
     /// All have been handled.
     Done,
-    /// Answer this instead of all replies, where they are more than one value and what a connection would get at
-    /// once: the client's address may be another's, who asked for none of it.
+    /// Answer this instead of all replies, where they are more than one value and what a connection
+    /// would get at once: the client's address may be another's, who asked for none of it.
     Refused(&'static [u8]),
-    /// A device is needed; so many bytes are done with.
-    Waits(usize),
+    /// Something must be waited for; so many bytes are done with.
+    Waits(usize, Suspended),
 }
 
 impl Worker {
@@ -102,16 +102,16 @@ impl Worker {
     fn finish_datagram(&mut self, mut datagram: Waiting, input: &[u8], progress: Progress) {
         let resources = &mut self.resources;
         match progress {
-            Progress::Waits(used) if self.datagrams.len() < WAITING_MAX => {
+            Progress::Waits(used, suspended) if self.datagrams.len() < WAITING_MAX => {
                 datagram.input = input[used..].to_vec();
                 datagram.replies = std::mem::take(&mut resources.replies);
-                if let Some(id) = resources.start_reads(Place::Datagram) {
+                if let Some(id) = resources.suspend(suspended, Place::Datagram) {
                     self.datagrams.insert(id, datagram);
                 }
                 return;
             }
             // Lost, as datagrams are.
-            Progress::Waits(_) => {
+            Progress::Waits(..) => {
                 resources.store.forget_reads();
                 return resources.replies.clear();
             }
@@ -157,7 +157,7 @@ fn execute(session: &mut Session, input: &[u8], resources: &mut Resources) -> Pr
         done += used;
         let bytes = resources.replies.len();
         match status {
-            Status::AwaitDevice => return Progress::Waits(done),
+            Status::Suspended(suspended) => return Progress::Waits(done, suspended),
             Status::Yield if used > 0 && bytes < HIGH_WATER_BYTES => {}
             // The replies are full, or this is a dump of the store, which goes on without input.
             Status::Yield => return Progress::Refused(REPLY_TOO_LARGE),

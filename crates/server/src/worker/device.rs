@@ -1,16 +1,16 @@
-//! Waiting for devices: whose request waits for which reads, and whose replies until what was stored is
-//! durable.
+//! Waiting for devices: whose request waits for which reads, and whose replies until what was
+//! stored is durable.
 //!
-//! A connection that waits keeps its input, and nothing more is read from it, so its order is kept; the
-//! others go on.
+//! A connection that waits keeps its input, and nothing more is read from it, so its order is kept;
+//! the others go on.
 
 use super::Worker;
 use super::connection::Connection;
-use super::precedence::{Piece, Precedence};
+use super::deferred::{DeferredQueue, Piece};
 use super::read;
 use super::reply;
 use super::resources::Resources;
-use farcache_store::{Durability, DurableMark, ReadId, StoreHandle};
+use farcache_store::{Durability, DurableMark, ReadId, StoreHandle, Suspended};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -23,13 +23,14 @@ pub(super) const READS: u64 = u64::MAX - 2;
 /// Names the descriptor that tells of what is durable.
 pub(super) const DURABLE: u64 = u64::MAX - 3;
 
-/// How much longer than for requests a worker polls while reads are under way: an SSD answers within a tenth of
-/// a millisecond or two, and being woken costs a good part of that.
+/// How much longer than for requests a worker polls while reads are under way: an SSD answers
+/// within a tenth of a millisecond or two, and being woken costs a good part of that.
 pub(super) const POLL_FACTOR: u32 = 4;
 
-/// Requests that go on together when their reads have ended, before the sockets and the reads of new requests get
-/// their turn. Devices report many reads at once; answering all of them before the next ones are started would leave
-/// the device idle meanwhile, and who asks for what lies in memory would wait as long.
+/// Requests that go on together when their reads have ended, before the sockets and the reads of
+/// new requests get their turn. Devices report many reads at once; answering all of them before the
+/// next ones are started would leave the device idle meanwhile, and who asks for what lies in
+/// memory would wait as long.
 const ENDED_PER_TURN: usize = 4;
 
 /// How long to sleep at most while reads wait for memory.
@@ -60,7 +61,7 @@ pub(super) enum After {
 pub struct Waits {
     places: HashMap<ReadId, Place>,
     /// What is to be done for them, and who goes first.
-    pub(super) precedence: Precedence,
+    pub(super) deferred: DeferredQueue,
     /// Where the store tells of them; kept for its memory.
     done: Vec<ReadId>,
     /// Connections whose replies are held back, in the order of their marks.
@@ -106,8 +107,15 @@ pub(super) fn holds_replies(durability: Durability, has_tier: bool) -> bool {
 }
 
 impl Resources {
-    /// Starts the reads that the last request needs; none if the system refuses them, which is logged.
-    pub fn start_reads(&mut self, place: Place) -> Option<ReadId> {
+    /// Begins the wait for what has suspended the last request; none if that cannot be waited for,
+    /// which is logged.
+    pub fn suspend(&mut self, suspended: Suspended, place: Place) -> Option<ReadId> {
+        match suspended {
+            Suspended::OnDevice => self.start_reads(place),
+        }
+    }
+
+    fn start_reads(&mut self, place: Place) -> Option<ReadId> {
         self.counters.device_waits.bump();
         match self.store.start_reads() {
             Ok(id) => {
@@ -145,9 +153,13 @@ pub(super) fn stage(connection: &mut Connection, resources: &Resources) -> bool 
     true
 }
 
-/// The next request of a connection needs a device.
-pub(super) fn await_reads(connection: &mut Connection, resources: &mut Resources) {
-    match resources.start_reads(Place::Connection(connection.slot)) {
+/// The next request of a connection has to wait.
+pub(super) fn suspend(
+    connection: &mut Connection,
+    suspended: Suspended,
+    resources: &mut Resources,
+) {
+    match resources.suspend(suspended, Place::Connection(connection.slot)) {
         Some(id) => {
             connection.reads = Reads::UnderWay(id);
             connection.record.note_device();
@@ -156,8 +168,8 @@ pub(super) fn await_reads(connection: &mut Connection, resources: &mut Resources
     }
 }
 
-/// Keeps the replies until what they tell of is durable, or never will be; false if it is already. Where no reply is wanted but
-/// to tell of a failure, that is waited for as well.
+/// Keeps the replies until what they tell of is durable, or never will be; false if it is already.
+/// Where no reply is wanted but to tell of a failure, that is waited for as well.
 pub(super) fn hold(connection: &mut Connection, resources: &mut Resources) -> bool {
     let mark = resources.store.durable_mark();
     let has_nothing_to_tell = resources.replies.is_empty() && !resources.replies.has_changes();
@@ -187,8 +199,8 @@ impl Worker {
         let waits = &mut self.resources.waits;
         self.resources.store.poll_reads(&mut waits.done);
         let ended = waits.done.drain(..).map(Piece::Ended);
-        waits.precedence.pieces.extend(ended);
-        self.do_pieces(match (self.has_precedence(), after) {
+        waits.deferred.pieces.extend(ended);
+        self.do_pieces(match (self.must_defer(), after) {
             (false, _) => ENDED_PER_TURN,
             (true, After::Sockets) => 1,
             (true, After::Turn) => 0,

@@ -1,14 +1,15 @@
 //! Executing: lets a session handle input, and sends what it replies.
 
 use super::connection::{Connection, Outcome};
+use super::deferred;
 use super::device;
-use super::precedence;
 use super::reply;
 use super::resources::{Resources, context};
 use crate::fabric::life_line::Caller;
-use crate::session::Status;
+use farcache_session::Status;
 
-/// Handles requests at the start of `input`, and sends the replies; returns how many bytes are done with.
+/// Handles requests at the start of `input`, and sends the replies; returns how many bytes are done
+/// with.
 pub(super) fn execute(
     connection: &mut Connection,
     resources: &mut Resources,
@@ -50,10 +51,10 @@ pub(super) fn run(
         // It was for requests that have been answered: the next one must not keep it.
         resources.store.unstage();
     }
-    if status == Status::AwaitDevice {
-        device::await_reads(connection, resources);
+    if let Status::Suspended(suspended) = status {
+        device::suspend(connection, suspended, resources);
     } else if !is_staged {
-        precedence::note_memory(connection, resources);
+        deferred::note_memory(connection, resources);
     }
     if is_staged {
         resources.store.unstage();

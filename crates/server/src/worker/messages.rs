@@ -1,9 +1,9 @@
 //! The fabric's part in a worker's turn.
 //!
 //! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
-//! there are sessions on the fabric the worker looks every few turns only, and more rarely the longer
-//! the sockets have been silent. Before it sleeps it arms the port, whose descriptor is then in its
-//! epoll set, once.
+//! there are sessions on the fabric the worker looks every few turns only, and more rarely the
+//! longer the sockets have been silent. Before it sleeps it arms the port, whose descriptor is then
+//! in its epoll set, once.
 
 use super::device::After;
 use super::{PORT, Worker};
@@ -13,20 +13,22 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::time::Duration;
 
-/// Turns for the fabric after a look at the sockets that has found something; twice as many after each
-/// that has not.
+/// Turns for the fabric after a look at the sockets that has found something; twice as many after
+/// each that has not.
 const TURNS_PER_LOOK_MIN: u32 = 2;
 
-/// Most turns between two looks: a turn in which nothing happens takes about 0.2 us, so that a request
-/// over a silent socket waits about as long as a sleeping worker would take to wake up.
+/// Most turns between two looks: a turn in which nothing happens takes about 0.2 us, so that a
+/// request over a silent socket waits about as long as a sleeping worker would take to wake up.
 const TURNS_PER_LOOK_MAX: u32 = 64;
 
-/// How much longer than for sockets a worker polls while there are sessions on the fabric. Its clients may compute while a
-/// large value travels, and on the same host a sleeping processor takes a quarter of such a value's time to wake up: 300 us
-/// make that a tenth of the time in between (docs/journal/2026-11-22-libmemcached.md).
+/// How much longer than for sockets a worker polls while there are sessions on the fabric. Its
+/// clients may compute while a large value travels, and on the same host a sleeping processor takes
+/// a quarter of such a value's time to wake up: 300 us make that a tenth of the time in between
+/// (docs/journal/2026-11-22-libmemcached.md).
 pub(super) const POLL_FACTOR: u32 = 6;
 
-/// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the network.
+/// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the
+/// network.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// Attempts to arm the port in a row after which more of them at once are in vain.
@@ -123,7 +125,8 @@ impl Worker {
         std::mem::take(&mut messages.has_moved)
     }
 
-    /// Prepares the fabric for sleep: how long that may be at most; none if there is something to do.
+    /// Prepares the fabric for sleep: how long that may be at most; none if there is something to
+    /// do.
     pub(super) fn arm_messages(&mut self) -> Option<Option<Duration>> {
         let Some(messages) = &mut self.messages else {
             return Some(None);

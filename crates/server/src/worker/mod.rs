@@ -2,8 +2,10 @@
 //! each: accept, read, execute, reply.
 
 mod accept;
+mod batched;
 mod connection;
 mod datagram;
+mod deferred;
 pub mod device;
 mod drain;
 mod execute;
@@ -11,18 +13,17 @@ mod idle;
 pub mod mailbox;
 mod messages;
 mod polling;
-mod precedence;
 mod read;
 mod reply;
 pub mod resources;
 mod stalls;
-mod together;
 mod watched;
 
 use crate::admission::Admission;
 use crate::fabric::ServerPort;
 use crate::fabric::engine::Engine;
 use crate::shared::Shared;
+use batched::BatchedIo;
 use connection::{Connection, Outcome};
 use device::After;
 use farcache_store::ReadId;
@@ -39,7 +40,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use together::Together;
 
 /// Events taken from epoll at once.
 const EVENTS_MAX: usize = 256;
@@ -80,8 +80,8 @@ pub struct Worker {
     datagrams: HashMap<ReadId, datagram::Waiting>,
     /// Its part of the fabric, where there is one.
     messages: Option<Messages>,
-    /// Serves connections together, where it may.
-    together: Option<Box<Together>>,
+    /// Serves several connections with one system call, where it may.
+    batched: Option<Box<BatchedIo>>,
 }
 
 impl Worker {
@@ -121,7 +121,7 @@ impl Worker {
         device::register(&resources.store, &epoll)?;
         let poll = Duration::from_micros(shared.settings.poll_us.into());
         Ok(Worker {
-            together: Together::new(shared.settings.io_uring),
+            batched: BatchedIo::new(shared.settings.io_uring),
             messages,
             epoll,
             admission,

@@ -72,9 +72,9 @@ fn read_requests(connection: &mut Connection, resources: &mut Resources) -> Outc
     outcome
 }
 
-/// A receive, made together with those of other connections, has ended so; what came lies at the start
-/// of `room`. Leaves short replies with the worker, to be sent together too: then there is no outcome
-/// yet.
+/// A receive, made together with those of other connections, has ended so; what came lies at the
+/// start of `room`. Leaves short replies with the worker, to be sent together too: then there is no
+/// outcome yet.
 pub(super) fn on_received(
     connection: &mut Connection,
     resources: &mut Resources,
@@ -82,7 +82,7 @@ pub(super) fn on_received(
     room: &[u8],
 ) -> Option<Outcome> {
     resources.counters.wakeups.bump();
-    resources.counters.reads_together.bump();
+    resources.counters.reads_batched.bump();
     let count = match result {
         Ok(0) => return Some(Outcome::Closed),
         Ok(count) => count,

@@ -2,9 +2,9 @@
 
 use super::connection::{Connection, Outcome};
 use super::resources::Resources;
-use crate::counters::Counters;
 use crate::net::transport::Transport;
-use crate::session::{Replies, SLICES_MAX, Unsent};
+use farcache_session::counters::Counters;
+use farcache_session::{Replies, SLICES_MAX, Unsent};
 use std::io::{self, IoSlice};
 
 /// Sends the worker's gathered replies to `connection`.

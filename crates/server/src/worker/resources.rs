@@ -2,11 +2,11 @@
 
 use super::device::{self, Waits};
 use super::mailbox::Mailbox;
-use crate::counters::Counters;
 use crate::metrics::latency::{Counted, Latencies};
-use crate::session::Replies;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
+use farcache_session::Replies;
+use farcache_session::counters::Counters;
 use farcache_store::StoreHandle;
 use std::sync::Arc;
 use std::time::Instant;
@@ -101,12 +101,15 @@ impl Resources {
 /// What a session is given; borrows from single fields, so that the others stay usable.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
-        $crate::session::Context {
+        farcache_session::Context {
             store: &$resources.store,
-            shared: &$resources.shared,
+            service: &$resources.shared.service,
+            host: &$crate::host::ServerHost {
+                shared: &$resources.shared,
+                caller: $caller,
+            },
             counters: &$resources.counters,
             clock: $resources.clock,
-            caller: $caller,
         }
     };
 }

@@ -1,12 +1,14 @@
-//! Clients that take nothing of what waits for them. While nobody needs the memory that their replies keep, they may take all
-//! the time they want.
+//! Clients that take nothing of what waits for them. While nobody needs the memory that their
+//! replies keep, they may take all the time they want.
 //!
-//! What was read from the SSD for them takes memory that all reads have together. While others' reads wait for some of it, what
-//! was read ahead for such clients is let go of, to be read again once they go on; where that does not do, the one that has
-//! been taking nothing for the longest is closed.
+//! What was read from the SSD for them takes memory that all reads have together. While others'
+//! reads wait for some of it, what was read ahead for such clients is let go of, to be read again
+//! once they go on; where that does not do, the one that has been taking nothing for the longest is
+//! closed.
 //!
-//! What lies in memory keeps its segments. When those are needed the store copies it elsewhere, or gives it up for the clients
-//! that have been taking nothing for the longest (`farcache_store::StalledValues`): these are closed as well.
+//! What lies in memory keeps its segments. When those are needed the store copies it elsewhere, or
+//! gives it up for the clients that have been taking nothing for the longest
+//! (`farcache_store::StalledValues`): these are closed as well.
 
 use super::Worker;
 use super::connection::Connection;
@@ -16,14 +18,15 @@ use crate::connections::ConnectionInfo;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long a client may take nothing while others wait for the memory that its replies keep: as long as TCP needs to
-/// repair the loss of a few packets in a row.
+/// How long a client may take nothing while others wait for the memory that its replies keep: as
+/// long as TCP needs to repair the loss of a few packets in a row.
 const STALL_TIME: Duration = Duration::from_secs(2);
 
 /// Less than this in [`STALL_TIME`] is nothing, in bytes.
 const PROGRESS_BYTES_MIN: usize = 64 << 10;
 
-/// How often to look, and how long who takes nothing keeps what was read ahead while others wait. At most one connection is closed each time, so that no more than necessary are.
+/// How often to look, and how long who takes nothing keeps what was read ahead while others wait.
+/// At most one connection is closed each time, so that no more than necessary are.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How far a client had come when it last took something.
@@ -96,7 +99,8 @@ impl Stalls {
         }
     }
 
-    /// The slot that has been taking nothing for the longest, and too long, of those that keep memory.
+    /// The slot that has been taking nothing for the longest, and too long, of those that keep
+    /// memory.
     fn longest(&self, now: Instant, keeps_memory: impl Fn(usize) -> bool) -> Option<usize> {
         let since = |slot: &usize| self.blocked[slot].since;
         self.stalled(now, STALL_TIME)
@@ -125,7 +129,8 @@ fn holds_read_memory(connection: &Connection) -> bool {
 }
 
 impl Worker {
-    /// Where others wait for memory: takes back what was read ahead for clients that take nothing, or closes one of them.
+    /// Where others wait for memory: takes back what was read ahead for clients that take nothing,
+    /// or closes one of them.
     pub(super) fn close_stalled(&mut self) {
         if let Some(messages) = &mut self.messages {
             messages.engine.end_stalled(&self.resources);
@@ -167,8 +172,8 @@ impl Worker {
         }
     }
 
-    /// Gives up the reads for the next requests of those who take nothing; false if there are none. They are made again when the
-    /// replies before them have been taken.
+    /// Gives up the reads for the next requests of those who take nothing; false if there are none.
+    /// They are made again when the replies before them have been taken.
     fn take_back_reads(&mut self, now: Instant) -> bool {
         let mut has_given_up = false;
         for slot in self.stalls.stalled(now, LOOK_INTERVAL) {
@@ -196,7 +201,8 @@ impl Worker {
 }
 
 impl Resources {
-    /// A client has lost what waited for it, and is closed. The first at this worker is logged; all are counted.
+    /// A client has lost what waited for it, and is closed. The first at this worker is logged; all
+    /// are counted.
     pub(super) fn note_given_up(&self, info: &ConnectionInfo) {
         if self.counters.stalled_kicks.get() == 0 {
             let peer = &info.peer;

@@ -2,10 +2,12 @@
 
 use farcache_base::time::Clock;
 use farcache_proto::binary::{Header, MAGIC_REQUEST, Opcode, Packet, SetExtras};
-use farcache_server::counters::Totals;
-use farcache_server::session::{Context, Replies, SLICES_MAX, Session, Status};
-use farcache_server::settings::{Protocol, Settings};
+use farcache_server::host::ServerHost;
+use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
+use farcache_session::Protocol;
+use farcache_session::counters::Totals;
+use farcache_session::{Context, Replies, SLICES_MAX, Session, Status};
 use farcache_store::{Store, StoreConfig, StoreHandle};
 use std::io::IoSlice;
 
@@ -102,10 +104,13 @@ impl Client {
         let mut replies = Replies::default();
         let context = Context {
             store: &server.handle,
-            shared: &server.shared,
+            service: &server.shared.service,
+            host: &ServerHost {
+                shared: &server.shared,
+                caller: None,
+            },
             counters: &server.shared.workers[0],
             clock: server.clock,
-            caller: None,
         };
         let (used, status) = self.session.advance(&self.input, &context, &mut replies);
         self.input.drain(..used);

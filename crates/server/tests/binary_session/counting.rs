@@ -2,8 +2,8 @@
 
 use crate::client::{Client, Server, bare, keyed, packet, set};
 use farcache_proto::binary::{ArithmeticExtras, NO_CREATE, Opcode};
-use farcache_server::counters::Totals;
 use farcache_server::settings::Settings;
+use farcache_session::counters::Totals;
 
 #[test]
 fn every_command_is_counted() {

@@ -2,15 +2,16 @@
 
 use std::io;
 
-/// So much is looked at in full at the beginning and at the end, in bytes: whatever lays out disks (file systems, RAID, volume managers,
-/// partition tables) leaves its marks there.
+/// So much is looked at in full at the beginning and at the end, in bytes: whatever lays out disks
+/// (file systems, RAID, volume managers, partition tables) leaves its marks there.
 pub(crate) const EDGE_BYTES: u64 = 1 << 20;
 /// Between the edges so many samples are looked at, of the size of a block of the file systems.
 const SAMPLES: u64 = 1024;
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Whether a device of so many bytes seems to hold nothing: zeros at both ends, and wherever a sample is taken. `read` fills a part of
-/// `buffer`, whose size is a multiple of 4096, from an offset that is a multiple of 4096.
+/// Whether a device of so many bytes seems to hold nothing: zeros at both ends, and wherever a
+/// sample is taken. `read` fills a part of `buffer`, whose size is a multiple of 4096, from an
+/// offset that is a multiple of 4096.
 ///
 /// # Errors
 /// Those of `read`.

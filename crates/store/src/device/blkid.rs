@@ -1,7 +1,9 @@
-//! What libblkid knows a device to hold: the library by which `mkfs` finds out what it is about to overwrite. It knows some
-//! hundred file systems, RAID and volume managers and partition tables, wherever on the device they leave their marks.
+//! What libblkid knows a device to hold: the library by which `mkfs` finds out what it is about to
+//! overwrite. It knows some hundred file systems, RAID and volume managers and partition tables,
+//! wherever on the device they leave their marks.
 //!
-//! It is loaded at run time. Where it is missing nothing is known; whoever asks must refuse what is not blank anyway.
+//! It is loaded at run time. Where it is missing nothing is known; whoever asks must refuse what is
+//! not blank anyway.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -38,8 +40,8 @@ struct Functions {
 
 impl Functions {
     fn find(code: &Library) -> Result<Functions, libloading::Error> {
-        // SAFETY: under these names the library has had functions of these types since util-linux 2.17; `loff_t` is
-        // 64 bits wide on every Linux.
+        // SAFETY: under these names the library has had functions of these types since util-linux
+        // 2.17; `loff_t` is 64 bits wide on every Linux.
         unsafe {
             Ok(Functions {
                 new_probe: *code.get("blkid_new_probe")?,
@@ -58,7 +60,8 @@ impl Functions {
 
 /// What a file or block device holds, as far as the library is there and knows it.
 pub(super) fn content_of(file: &File) -> Option<String> {
-    // SAFETY: the library's initialisers depend on nothing of ours; it stays loaded while it is used.
+    // SAFETY: the library's initialisers depend on nothing of ours; it stays loaded while it is
+    // used.
     let code = unsafe { Library::open(Some(LIBRARY_FILE), RTLD_NOW | RTLD_LOCAL) }.ok()?;
     let functions = Functions::find(&code).ok()?;
     // SAFETY: it takes nothing, and gives a probe or null.
@@ -92,8 +95,8 @@ struct Probing<'f> {
 impl Probing<'_> {
     fn content_of(&self, file: &File) -> Option<String> {
         let Probing { functions, probe } = *self;
-        // SAFETY: the probe is the library's; the descriptor stays open while it is used, and reading moves nothing but its
-        // offset, which nobody goes by.
+        // SAFETY: the probe is the library's; the descriptor stays open while it is used, and
+        // reading moves nothing but its offset, which nobody goes by.
         let found = unsafe {
             (functions.enable_superblocks)(probe, 1);
             let flags = SUBLKS_TYPE | SUBLKS_USAGE | SUBLKS_BADCSUM;
@@ -117,7 +120,8 @@ impl Probing<'_> {
 
     fn value(&self, name: &CStr) -> Option<String> {
         let (mut data, mut bytes) = (null(), 0);
-        // SAFETY: the probe is the library's, the name ends in zero, and both places may be written.
+        // SAFETY: the probe is the library's, the name ends in zero, and both places may be
+        // written.
         let status = unsafe {
             (self.functions.lookup_value)(self.probe, name.as_ptr(), &mut data, &mut bytes)
         };

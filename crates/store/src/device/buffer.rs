@@ -133,8 +133,8 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Reserves the region. With `huge_pages` the kernel is asked for such: a device is then given one range for what
-    /// would be several, which virtual ones take a good part of their time for.
+    /// Reserves the region. With `huge_pages` the kernel is asked for such: a device is then given
+    /// one range for what would be several, which virtual ones take a good part of their time for.
     ///
     /// # Errors
     /// The kernel's, where it refuses the mapping.

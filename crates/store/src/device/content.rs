@@ -15,7 +15,8 @@ pub(crate) const DEVICE_MAGIC_PLACES: [u64; 2] = [0, 4096];
 /// Size of the pieces in which it is looked at, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a file or block device of so many bytes holds that is not a store's; none where it is a store's, or blank.
+/// What a file or block device of so many bytes holds that is not a store's; none where it is a
+/// store's, or blank.
 ///
 /// # Errors
 /// The system's, where it cannot be read: it may hold anything then.

@@ -70,11 +70,12 @@ pub(crate) enum Uring {
 }
 
 impl Engine {
-    /// An engine for these devices with at most `depth` transfers at the device at once; more wait in the
-    /// engine.
+    /// An engine for these devices with at most `depth` transfers at the device at once; more wait
+    /// in the engine.
     ///
     /// # Errors
-    /// The system's, where it has no descriptors or threads left or io_uring is required and missing.
+    /// The system's, where it has no descriptors or threads left or io_uring is required and
+    /// missing.
     pub fn new(devices: &Devices, depth: u32, uring: Uring) -> io::Result<Engine> {
         let is_possible = devices.iter().all(|device| device.descriptor().is_some());
         if uring != Uring::Never && is_possible {
@@ -112,8 +113,8 @@ impl Engine {
         }
     }
 
-    /// Waits until a transfer has ended that [`Engine::poll`] has not told yet; returns at once if there is
-    /// none under way.
+    /// Waits until a transfer has ended that [`Engine::poll`] has not told yet; returns at once if
+    /// there is none under way.
     pub fn wait(&mut self) {
         match self {
             Engine::Uring(engine) => engine.wait(),

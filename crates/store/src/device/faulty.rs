@@ -44,7 +44,8 @@ struct State {
 
 /// A device in memory with faults to order.
 ///
-/// Writes are counted from 0. A power loss undoes, in blocks, any part of what was written since the last sync.
+/// Writes are counted from 0. A power loss undoes, in blocks, any part of what was written since
+/// the last sync.
 pub struct FaultyDevice {
     state: Mutex<State>,
     bytes: u64,
@@ -135,8 +136,8 @@ impl FaultyDevice {
         self.state().bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
     }
 
-    /// What is on the device after a power loss: of each block written since the last sync, `survives` says whether
-    /// it arrived. It is asked from the newest to the oldest write.
+    /// What is on the device after a power loss: of each block written since the last sync,
+    /// `survives` says whether it arrived. It is asked from the newest to the oldest write.
     pub fn contents_after_power_loss(&self, mut survives: impl FnMut() -> bool) -> Vec<u8> {
         let state = self.state();
         let mut bytes = state.bytes.clone();

@@ -20,8 +20,8 @@ const STAT_BLOCK_BYTES: u64 = 512;
 /// Room for a file is taken in pieces of so many bytes where it cannot be had at once.
 const ROOM_PIECE_BYTES: u64 = 16 << 20;
 
-/// A file, or a raw block device, that this process has for itself. The page cache is passed by where the
-/// file system allows it.
+/// A file, or a raw block device, that this process has for itself. The page cache is passed by
+/// where the file system allows it.
 pub struct FileDevice {
     file: File,
     path: PathBuf,
@@ -32,17 +32,20 @@ pub struct FileDevice {
 }
 
 impl FileDevice {
-    /// Opens a file or block device. A file is made, and room for it taken, as `bytes` says; without `bytes` it
-    /// must exist. A file that is larger stays as large; `bytes` above the size of a block device is an error.
+    /// Opens a file or block device. A file is made, and room for it taken, as `bytes` says;
+    /// without `bytes` it must exist. A file that is larger stays as large; `bytes` above the size
+    /// of a block device is an error.
     ///
     /// # Errors
-    /// The system's; `ResourceBusy` where another process uses it, or the system does (a block device that is mounted, say);
-    /// `AlreadyExists` where it holds something that is not a store's; `InvalidInput` for a size that cannot be.
+    /// The system's; `ResourceBusy` where another process uses it, or the system does (a block
+    /// device that is mounted, say); `AlreadyExists` where it holds something that is not a
+    /// store's; `InvalidInput` for a size that cannot be.
     pub fn open(path: impl AsRef<Path>, bytes: Option<u64>) -> io::Result<FileDevice> {
         FileDevice::open_as(path.as_ref(), bytes, false)
     }
 
-    /// As [`FileDevice::open`], also for what holds something that is not a store's; [`Device::known_content`] tells what.
+    /// As [`FileDevice::open`], also for what holds something that is not a store's;
+    /// [`Device::known_content`] tells what.
     ///
     /// # Errors
     /// As [`FileDevice::open`].
@@ -103,7 +106,8 @@ impl FileDevice {
     }
 }
 
-/// Opens what nobody else uses: a block device also keeps the system from using it, and is refused if that does already.
+/// Opens what nobody else uses: a block device also keeps the system from using it, and is refused
+/// if that does already.
 fn open_exclusively(path: &Path, is_made: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).truncate(false);
@@ -150,7 +154,8 @@ fn size_of_block_device(mut file: &File, wanted: Option<u64>) -> io::Result<u64>
     }
 }
 
-/// The size of a file, after room for `wanted` bytes was taken: a full file system shows now, not later.
+/// The size of a file, after room for `wanted` bytes was taken: a full file system shows now, not
+/// later.
 fn size_of_file(file: &File, wanted: Option<u64>) -> io::Result<u64> {
     let bytes = file.metadata()?.len();
     let Some(wanted) = wanted else {
@@ -288,8 +293,8 @@ mod tests {
         assert!(reader.write_at(&buffer, 0).is_err());
     }
 
-    /// Marks by which something is known: where they stand (below 0 from the end), and what libblkid, where it is installed, takes them for
-    /// although the rest is missing.
+    /// Marks by which something is known: where they stand (below 0 from the end), and what
+    /// libblkid, where it is installed, takes them for although the rest is missing.
     const MARKS: [(&str, i64, &[u8], &str); 9] = [
         ("btrfs", 0x10040, b"_BHRfS_M", "btrfs"),
         ("XFS", 0, b"XFSB\0\0\x10\0", ""),
@@ -347,8 +352,8 @@ mod tests {
         }
     }
 
-    /// Free bytes of a file system that wants as many for a request as it names, as XFS does, and the
-    /// bytes of a file, in pieces.
+    /// Free bytes of a file system that wants as many for a request as it names, as XFS does, and
+    /// the bytes of a file, in pieces.
     struct Room {
         free: u64,
         taken: Vec<bool>,

@@ -54,8 +54,8 @@ pub trait Device: Send + Sync {
     /// The device's.
     fn sync(&self) -> io::Result<()>;
 
-    /// What lies on it, for those who may not overwrite that: a file system, a part of a RAID, a partition table. None for what is not
-    /// known, which may be anything.
+    /// What lies on it, for those who may not overwrite that: a file system, a part of a RAID, a
+    /// partition table. None for what is not known, which may be anything.
     fn known_content(&self) -> Option<String> {
         None
     }

@@ -9,8 +9,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 /// Most bytes that the kernel moves in one transfer.
 const TRANSFER_BYTES_MAX: usize = 1 << 30;
 
-/// A ring whose completions wait for its thread's next system call, where the kernel can do that (Linux 5.19): being
-/// interrupted for each of them takes a virtual machine a sixth of a read's time (docs/journal/2026-11-22-tier-reads.md).
+/// A ring whose completions wait for its thread's next system call, where the kernel can do that
+/// (Linux 5.19): being interrupted for each of them takes a virtual machine a sixth of a read's
+/// time (docs/journal/2026-11-22-tier-reads.md).
 fn new_ring(depth: u32) -> io::Result<IoUring> {
     let cooperative = IoUring::builder()
         .setup_coop_taskrun()
@@ -43,7 +44,8 @@ impl UringEngine {
     /// Sets up a ring.
     ///
     /// # Errors
-    /// The kernel's, where it has none to give, and `Unsupported` for a device without a descriptor.
+    /// The kernel's, where it has none to give, and `Unsupported` for a device without a
+    /// descriptor.
     pub fn new(devices: &Devices, depth: u32) -> io::Result<UringEngine> {
         let descriptors = devices
             .iter()

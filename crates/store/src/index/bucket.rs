@@ -13,8 +13,8 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Slots in a bucket.
-pub(crate) const SLOTS: usize = 7;
+/// Slots in a bucket; few in a model, so that short chains have overflow buckets there.
+pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
 /// Bits of a hash kept in a slot.
 pub(super) const TAG_BITS: u32 = 20;
 const TAG_SHIFT: u32 = 44;

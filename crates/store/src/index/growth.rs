@@ -32,8 +32,8 @@ impl Index {
         count.is_multiple_of(POPULATE_BUCKETS)
     }
 
-    /// Makes the table as large as growth would make it for this many entries, at once: for an empty index that
-    /// nobody else uses yet.
+    /// Makes the table as large as growth would make it for this many entries, at once: for an
+    /// empty index that nobody else uses yet.
     pub fn grow_while_empty(&self, entries: u64) {
         let _growing = crate::sync::lock(&self.growing);
         let wanted = entries.div_ceil(LOAD_TARGET).min(self.table.capacity());

@@ -215,8 +215,8 @@ impl Index {
         }
     }
 
-    /// Removes the entries of a class (as in [`Index::visit_class`]) that the caller gives up. It is shown each of them with
-    /// all that were in its chain.
+    /// Removes the entries of a class (as in [`Index::visit_class`]) that the caller gives up. It
+    /// is shown each of them with all that were in its chain.
     pub fn remove_class(
         &self,
         class: u64,
@@ -318,8 +318,8 @@ impl<'i> LockedChain<'i> {
         }
     }
 
-    /// Removes an entry of an item that has another one. A reader may have looked for the other before it was there, and
-    /// for this one after it has gone: it looks again.
+    /// Removes an entry of an item that has another one. A reader may have looked for the other
+    /// before it was there, and for this one after it has gone: it looks again.
     pub fn remove_one_of_two(&self, place: SlotPlace<'i>) {
         self.head.bump_version();
         self.head.bump_version();

@@ -1,8 +1,8 @@
 //! Overflow buckets: what does not fit a chain's first bucket goes here.
 //!
-//! They are type-stable: a freed one is only ever used as an overflow bucket again, so a reader that
-//! strays through it sees entries of another chain, rejects them by their keys, and notices by the
-//! version of its own chain that it must look again.
+//! They are type-stable: a freed one is only ever used as an overflow bucket again, so a reader
+//! that strays through it sees entries of another chain, rejects them by their keys, and notices by
+//! the version of its own chain that it must look again.
 
 use super::bucket::{Bucket, SLOTS, Slot};
 use super::table::Table;

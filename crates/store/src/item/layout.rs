@@ -62,7 +62,8 @@ impl Layout {
         }
     }
 
-    /// Shape of the item that these bytes are, from its first to its last; none if they cannot be one.
+    /// Shape of the item that these bytes are, from its first to its last; none if they cannot be
+    /// one.
     pub fn of_bytes(bytes: &[u8]) -> Option<Layout> {
         Layout::of_front(bytes, bytes.len())
     }

@@ -255,8 +255,8 @@ impl RawItem {
         has_field || expiry == NEVER
     }
 
-    /// Tells its times in another process's seconds: the expiry is given, the rest is shifted. Only before
-    /// the item can be found.
+    /// Tells its times in another process's seconds: the expiry is given, the rest is shifted. Only
+    /// before the item can be found.
     pub fn rebase(&self, expiry: Seconds, shift: i64) {
         _ = self.set_expiry(expiry);
         let state = self.state();

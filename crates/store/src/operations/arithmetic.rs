@@ -4,23 +4,21 @@ use super::rewrite::{Part, Rewrite, RewriteEnd};
 use crate::found::Item;
 use crate::handle::StoreHandle;
 use crate::options::{
-    Access, ArithmeticOptions, ArithmeticOutcome, SetMode, SetOptions, SetOutcome, StoreError,
+    Access, ArithmeticOptions, ArithmeticOutcome, SetMode, SetOptions, SetOutcome,
 };
+use crate::suspended::Interrupt;
 use farcache_base::time::Seconds;
 
 impl StoreHandle {
     /// Adds to or subtracts from a value that is a decimal number of at most 64 bits.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has changed then.
+    /// [`Interrupt`]; nothing has changed then.
     pub fn arithmetic(
         &self,
         key: &[u8],
         options: &ArithmeticOptions,
-    ) -> Result<ArithmeticOutcome, StoreError> {
-        if self.needs_reads() {
-            return Ok(ArithmeticOutcome::NotFound);
-        }
+    ) -> Result<ArithmeticOutcome, Interrupt> {
         self.enter();
         let hash = self.core.hash(key);
         loop {
@@ -50,7 +48,6 @@ impl StoreHandle {
                     })
                 }
                 (RewriteEnd::Refused(outcome), _) => Ok(outcome),
-                (RewriteEnd::Absent, _) if self.needs_reads() => Ok(ArithmeticOutcome::NotFound),
                 (RewriteEnd::Absent, None) => Ok(ArithmeticOutcome::NotFound),
                 (RewriteEnd::Absent, Some((value, expiry))) => {
                     match self.create_number(key, value, expiry, options)? {
@@ -74,7 +71,7 @@ impl StoreHandle {
         value: u64,
         expiry: Seconds,
         options: &ArithmeticOptions,
-    ) -> Result<SetOutcome, StoreError> {
+    ) -> Result<SetOutcome, Interrupt> {
         let created = SetOptions {
             mode: SetMode::Add,
             expiry,

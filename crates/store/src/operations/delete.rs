@@ -1,45 +1,66 @@
 //! Removing, invalidating and clearing items.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
+use crate::core::Entry;
 use crate::found::Item;
 use crate::handle::StoreHandle;
+use crate::index::LockedChain;
 use crate::options::{Access, DeleteOptions, DeleteOutcome};
+use crate::suspended::{Suspended, settled};
 use farcache_base::time::NEVER;
 
 impl StoreHandle {
     /// Removes an item, or invalidates or clears it. Where there is no memory to write down that an
     /// item is stale, it is removed: no reader may take it for fresh.
-    pub fn delete(&self, key: &[u8], options: &DeleteOptions) -> DeleteOutcome {
-        if self.needs_reads() {
-            return DeleteOutcome::NotFound;
-        }
+    ///
+    /// # Errors
+    /// [`Suspended`], where the item must be read from a device first, or what takes its place has
+    /// to wait for room; nothing has changed then.
+    pub fn delete(&self, key: &[u8], options: &DeleteOptions) -> Result<DeleteOutcome, Suspended> {
         self.enter();
         let hash = self.core.hash(key);
         if !options.invalidate && !options.clear_value {
             return self.remove(hash, key, options.compare_cas);
         }
         let end = self.rewrite(hash, key, Access::Peek, |item| kept_item(item, options));
-        match end {
-            Ok(RewriteEnd::Done(_)) => DeleteOutcome::Deleted,
-            Ok(RewriteEnd::Refused(outcome)) => outcome,
-            Ok(RewriteEnd::Absent) => DeleteOutcome::NotFound,
+        match settled(end)? {
+            Ok(RewriteEnd::Done(_)) => Ok(DeleteOutcome::Deleted),
+            Ok(RewriteEnd::Refused(outcome)) => Ok(outcome),
+            Ok(RewriteEnd::Absent) => Ok(DeleteOutcome::NotFound),
             Err(_) => self.remove(hash, key, options.compare_cas),
         }
     }
 
-    fn remove(&self, hash: u64, key: &[u8], compare_cas: Option<u64>) -> DeleteOutcome {
+    /// Removes an item, whatever it is and wherever it lies: nothing has to be waited for.
+    pub fn discard(&self, key: &[u8]) {
+        self.enter();
+        let chain = self.core.index.lock(self.core.hash(key));
+        if let Some(entry) = self.entry(&chain, key) {
+            self.unlink(chain, &entry);
+        }
+    }
+
+    fn remove(
+        &self,
+        hash: u64,
+        key: &[u8],
+        compare_cas: Option<u64>,
+    ) -> Result<DeleteOutcome, Suspended> {
         let chain = self.core.index.lock(hash);
         let Some(entry) = self.entry(&chain, key) else {
-            return DeleteOutcome::NotFound;
+            return Ok(DeleteOutcome::NotFound);
         };
-        if let Some(wanted) = compare_cas.filter(|_| entry.is_visible) {
-            match self.cas_of_entry(hash, &entry) {
-                Some(cas) if cas == wanted => {}
-                Some(_) => return DeleteOutcome::Exists,
-                None => return DeleteOutcome::NotFound,
-            }
+        if let Some(wanted) = compare_cas.filter(|_| entry.is_visible)
+            && wanted != self.cas_of_entry(hash, &entry)?
+        {
+            return Ok(DeleteOutcome::Exists);
         }
-        let entries = self.core.unlink(&chain, &entry);
+        Ok(self.unlink(chain, &entry))
+    }
+
+    /// Takes an entry out of its chain, and unlocks that.
+    fn unlink(&self, chain: LockedChain<'_>, entry: &Entry<'_>) -> DeleteOutcome {
+        let entries = self.core.unlink(&chain, entry);
         drop(chain);
         self.events().removed.add(1);
         self.note_entries(-entries);

@@ -7,4 +7,4 @@ mod rewrite;
 mod set;
 mod touch;
 
-pub use reservation::Reservation;
+pub use reservation::{Reservation, Uncommitted};

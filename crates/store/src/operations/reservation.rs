@@ -10,6 +10,7 @@ use crate::handle::StoreHandle;
 use crate::item::{Layout, RawItem};
 use crate::options::{SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
+use crate::suspended::{Interrupt, Suspended, settled};
 use stable_deref_trait::StableDeref;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -95,21 +96,27 @@ impl Drop for Reservation {
     }
 }
 
+/// A value that has arrived and cannot be stored yet.
+#[derive(Debug)]
+pub struct Uncommitted {
+    /// What has to be waited for.
+    pub suspended: Suspended,
+    /// Its room, to be committed again then.
+    pub reservation: Reservation,
+}
+
 impl StoreHandle {
     /// Makes room for a value that will arrive in pieces.
     ///
     /// # Errors
-    /// [`StoreError`]; it means nothing where the request is to wait ([`StoreHandle::needs_reads`]).
+    /// [`Interrupt`]; nothing has changed then.
     pub fn reserve(
         &self,
         key: &[u8],
         value_len: usize,
         options: &SetOptions,
-    ) -> Result<Reservation, StoreError> {
+    ) -> Result<Reservation, Interrupt> {
         self.check_size(key, value_len, options.flags)?;
-        if self.needs_reads() {
-            return Err(StoreError::OutOfMemory);
-        }
         self.enter();
         let fields = self.fields_of(options);
         let layout = fields.layout(key.len(), value_len);
@@ -138,10 +145,10 @@ impl StoreHandle {
     }
 
     /// Stores a value that has arrived whole. `options` are those given to
-    /// [`StoreHandle::reserve`] of the same store.
+    /// [`StoreHandle::reserve`] of the same store. A [`StoreError`] means that nothing has changed.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has changed then.
+    /// [`Uncommitted`], with the reservation, where a device must be read first.
     ///
     /// # Panics
     /// With a reservation of another store.
@@ -149,46 +156,22 @@ impl StoreHandle {
         &self,
         reservation: Reservation,
         options: &SetOptions,
-    ) -> Result<SetOutcome, StoreError> {
+    ) -> Result<Result<SetOutcome, StoreError>, Uncommitted> {
         assert!(
             Arc::ptr_eq(&reservation.core, &self.core),
             "a reservation of this store"
         );
-        self.commit_kept(&reservation, options)
-    }
-
-    /// Stores a value that has arrived whole, as [`StoreHandle::commit`] does, or gives the reservation back
-    /// where a device must be read first ([`StoreHandle::needs_reads`]).
-    ///
-    /// # Errors
-    /// The reservation, which is to be committed again when the reads are done.
-    ///
-    /// # Panics
-    /// With a reservation of another store.
-    pub fn try_commit(
-        &self,
-        reservation: Reservation,
-        options: &SetOptions,
-    ) -> Result<Result<SetOutcome, StoreError>, Reservation> {
-        assert!(
-            Arc::ptr_eq(&reservation.core, &self.core),
-            "a reservation of this store"
-        );
-        let outcome = self.commit_kept(&reservation, options);
-        if self.needs_reads() {
-            return Err(reservation);
-        }
-        Ok(outcome)
+        settled(self.commit_kept(&reservation, options)).map_err(|suspended| Uncommitted {
+            suspended,
+            reservation,
+        })
     }
 
     fn commit_kept(
         &self,
         reservation: &Reservation,
         options: &SetOptions,
-    ) -> Result<SetOutcome, StoreError> {
-        if self.needs_reads() {
-            return Ok(SetOutcome::NotStored);
-        }
+    ) -> Result<SetOutcome, Interrupt> {
         let InSegment { placed, item, .. } = match &reservation.room {
             Room::InSegment(room) => room,
             Room::Apart { key, value } => return self.set(key, value, options),
@@ -202,7 +185,7 @@ impl StoreHandle {
         }
         self.enter();
         let hash = self.core.hash(item.key());
-        match self.commit_placed(hash, item.key(), placed, *item, options) {
+        match self.commit_placed(hash, item.key(), placed, *item, options)? {
             Commit::Ended(outcome) => Ok(outcome),
             Commit::MustBeStale => self.set_stale(item.key(), item.value(), options),
             Commit::Void => self.set(item.key(), item.value(), options),

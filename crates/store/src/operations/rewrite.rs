@@ -7,7 +7,8 @@
 use crate::found::Item;
 use crate::handle::StoreHandle;
 use crate::item::{Fields, Layout};
-use crate::options::{Access, StoreError};
+use crate::options::Access;
+use crate::suspended::Interrupt;
 
 /// A piece of the successor's value.
 #[derive(Clone, Copy)]
@@ -73,9 +74,9 @@ impl StoreHandle {
         key: &[u8],
         access: Access,
         mut plan: impl FnMut(&Item<'_>) -> Result<Rewrite<'a>, R>,
-    ) -> Result<RewriteEnd<'_, R>, StoreError> {
+    ) -> Result<RewriteEnd<'_, R>, Interrupt> {
         loop {
-            let Some(item) = self.get_hashed(hash, key, access) else {
+            let Some(item) = self.get_hashed(hash, key, access)? else {
                 return Ok(RewriteEnd::Absent);
             };
             let rewrite = match plan(&item) {

@@ -7,6 +7,7 @@ use crate::index::LockedChain;
 use crate::item::{Fields, Layout, RawItem, memcached_item_bytes};
 use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
+use crate::suspended::{Interrupt, Suspended};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// How putting a written item under its key ended.
@@ -47,17 +48,14 @@ impl StoreHandle {
     /// Stores a value that is at hand.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing has changed then.
+    /// [`Interrupt`]; nothing has changed then.
     pub fn set(
         &self,
         key: &[u8],
         value: &[u8],
         options: &SetOptions,
-    ) -> Result<SetOutcome, StoreError> {
+    ) -> Result<SetOutcome, Interrupt> {
         self.check_size(key, value.len(), options.flags)?;
-        if self.needs_reads() {
-            return Ok(SetOutcome::NotStored);
-        }
         self.enter();
         let hash = self.core.hash(key);
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
@@ -70,11 +68,11 @@ impl StoreHandle {
             // SAFETY: the room was just placed for this thread alone, with this layout's size.
             let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
             let commit = self.commit_placed(hash, key, &placed, item, options);
-            if !matches!(commit, Commit::Ended(SetOutcome::Stored { .. })) {
+            if !matches!(commit, Ok(Commit::Ended(SetOutcome::Stored { .. }))) {
                 let mut writer = self.writer.borrow_mut();
                 writer.unplace(&self.core.arena, &placed);
             }
-            match commit {
+            match commit? {
                 Commit::Ended(outcome) => return Ok(outcome),
                 Commit::MustBeStale => return self.set_stale(key, value, options),
                 Commit::Void => {}
@@ -118,12 +116,12 @@ impl StoreHandle {
         &self,
         layout: &Layout,
         expiry: u32,
-    ) -> Result<Placed, StoreError> {
+    ) -> Result<Placed, Interrupt> {
         if let Some(placed) = self.place(layout, expiry) {
             return Ok(placed);
         }
         self.ensure_room(layout, expiry)?;
-        self.place(layout, expiry).ok_or(StoreError::OutOfMemory)
+        Ok(self.place(layout, expiry).ok_or(StoreError::OutOfMemory)?)
     }
 
     /// Writes an item whose value is the parts in a row.
@@ -178,44 +176,46 @@ impl StoreHandle {
         placed: &Placed,
         item: RawItem,
         options: &SetOptions,
-    ) -> Commit {
+    ) -> Result<Commit, Suspended> {
         let chain = self.core.index.lock(hash);
         if self.core.is_void(placed.head) {
-            return Commit::Void;
+            return Ok(Commit::Void);
         }
         let entry = self.entry(&chain, key);
         let present = entry.as_ref().filter(|entry| entry.is_visible);
-        match self.judge(hash, options, present) {
+        match self.judge(hash, options, present)? {
             Verdict::Store => {}
-            Verdict::Refuse(outcome) => return Commit::Ended(outcome),
-            Verdict::StoreStale => return Commit::MustBeStale,
+            Verdict::Refuse(outcome) => return Ok(Commit::Ended(outcome)),
+            Verdict::StoreStale => return Ok(Commit::MustBeStale),
         }
         if !self.publish(hash, chain, entry.as_ref(), placed, item) {
-            return Commit::Ended(SetOutcome::NotStored);
+            return Ok(Commit::Ended(SetOutcome::NotStored));
         }
         let cas = self.cas_told_of(placed, item);
-        Commit::Ended(SetOutcome::Stored { cas })
+        Ok(Commit::Ended(SetOutcome::Stored { cas }))
     }
 
     /// Whether an item may take the place of the present one.
-    fn judge(&self, hash: u64, options: &SetOptions, present: Option<&Entry<'_>>) -> Verdict {
+    fn judge(
+        &self,
+        hash: u64,
+        options: &SetOptions,
+        present: Option<&Entry<'_>>,
+    ) -> Result<Verdict, Suspended> {
         let refused = match (options.mode, options.compare_cas, present) {
             (SetMode::Add, _, Some(_)) => SetOutcome::NotStored,
             (_, Some(_), None) => SetOutcome::NotFound,
             (SetMode::Replace, _, None) => SetOutcome::NotStored,
             (_, Some(wanted), Some(present)) => {
-                let Some(cas) = self.cas_of_entry(hash, present) else {
-                    return Verdict::Refuse(SetOutcome::NotStored);
-                };
-                match compare(options, wanted, cas) {
-                    Comparison::Same => return Verdict::Store,
-                    Comparison::Outdated => return Verdict::StoreStale,
+                match compare(options, wanted, self.cas_of_entry(hash, present)?) {
+                    Comparison::Same => return Ok(Verdict::Store),
+                    Comparison::Outdated => return Ok(Verdict::StoreStale),
                     Comparison::Different => SetOutcome::Exists,
                 }
             }
-            _ => return Verdict::Store,
+            _ => return Ok(Verdict::Store),
         };
-        Verdict::Refuse(refused)
+        Ok(Verdict::Refuse(refused))
     }
 
     /// Stores a value that is outdated already: it is stale from the start, and what the present
@@ -225,7 +225,7 @@ impl StoreHandle {
         key: &[u8],
         value: &[u8],
         options: &SetOptions,
-    ) -> Result<SetOutcome, StoreError> {
+    ) -> Result<SetOutcome, Interrupt> {
         let hash = self.core.hash(key);
         let wanted = options.compare_cas.unwrap_or_default();
         let end = self.rewrite(hash, key, Access::Peek, |item| {
@@ -294,13 +294,17 @@ impl StoreHandle {
         true
     }
 
-    /// The token of an item found with its chain locked; none where a device must be read for it first.
-    pub(super) fn cas_of_entry(&self, hash: u64, entry: &Entry<'_>) -> Option<u64> {
+    /// The token of an item found with its chain locked.
+    ///
+    /// # Errors
+    /// [`Suspended`], where a device must be read for it first.
+    pub(super) fn cas_of_entry(&self, hash: u64, entry: &Entry<'_>) -> Result<u64, Suspended> {
         let Some(item) = entry.item else {
-            self.want(hash, entry.location);
-            return None;
+            self.want(hash, entry.location)?;
+            // Its segment has gone in this moment: replayed, the request finds it elsewhere.
+            return Err(Suspended::OnDevice);
         };
-        Some(self.core.cas_of(entry.location, item))
+        Ok(self.core.cas_of(entry.location, item))
     }
 
     /// The token of an item just stored, as the client is told it.
@@ -319,7 +323,7 @@ impl StoreHandle {
         key: &[u8],
         value: &[u8],
         options: &SetOptions,
-    ) -> Result<SetOutcome, StoreError> {
+    ) -> Result<SetOutcome, Interrupt> {
         loop {
             let end = self.rewrite(hash, key, Access::Peek, |item| {
                 if options
@@ -353,7 +357,6 @@ impl StoreHandle {
                     cas: item.told_cas(),
                 }),
                 RewriteEnd::Refused(outcome) => Ok(outcome),
-                RewriteEnd::Absent if self.needs_reads() => Ok(SetOutcome::NotStored),
                 RewriteEnd::Absent if options.compare_cas.is_some() => Ok(SetOutcome::NotFound),
                 RewriteEnd::Absent if options.vivify.is_none() => Ok(SetOutcome::NotStored),
                 RewriteEnd::Absent => match self.set(key, value, &created)? {
@@ -393,10 +396,10 @@ mod tests {
         let item = unsafe { handle.write(&placed, layout, &fields, key, [value, &[], &[]]) };
         handle.flush_all(None);
         let commit = handle.commit_placed(hash, key, &placed, item, &options);
-        assert!(matches!(commit, Commit::Void));
-        assert!(handle.get(key, Access::Peek).is_none());
+        assert!(matches!(commit, Ok(Commit::Void)));
+        assert!(handle.get(key, Access::Peek).unwrap().is_none());
         // The whole operation puts it elsewhere.
         assert!(handle.set(key, value, &options).is_ok());
-        assert!(handle.get(key, Access::Peek).is_some());
+        assert!(handle.get(key, Access::Peek).unwrap().is_some());
     }
 }

@@ -3,7 +3,8 @@
 use super::rewrite::{Part, Rewrite, RewriteEnd};
 use crate::found::Item;
 use crate::handle::StoreHandle;
-use crate::options::{Access, StoreError};
+use crate::options::Access;
+use crate::suspended::Interrupt;
 use farcache_base::time::Seconds;
 use std::convert::Infallible;
 
@@ -11,16 +12,14 @@ impl StoreHandle {
     /// Gives an item a new expiry and returns it; its CAS token stays.
     ///
     /// # Errors
-    /// [`StoreError::OutOfMemory`]: an item that had no expiry must be rewritten to get one.
+    /// [`Interrupt`]: an item that had no expiry, or lies on a device, must be rewritten to get
+    /// one.
     pub fn touch(
         &self,
         key: &[u8],
         expiry: Seconds,
         access: Access,
-    ) -> Result<Option<Item<'_>>, StoreError> {
-        if self.needs_reads() {
-            return Ok(None);
-        }
+    ) -> Result<Option<Item<'_>>, Interrupt> {
         self.enter();
         let hash = self.core.hash(key);
         match self.touch_in_place(hash, key, expiry, access) {

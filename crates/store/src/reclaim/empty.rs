@@ -8,13 +8,9 @@ use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
 use crate::schedule::Instant;
 use crate::segment::{Placed, Queue, Writer};
 use crate::tier::{PROGRESS_WAIT, Spilled};
-use std::time::Duration;
 
 /// Items whose index buckets are fetched together.
 const BATCH: usize = 16;
-
-/// How long emptying a segment waits for a device before it gives up.
-const DEVICE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// One item of the segment being emptied.
 #[derive(Clone, Copy)]
@@ -108,8 +104,8 @@ impl Core {
         }
     }
 
-    /// An item that memory has no room for: it goes to a device, if it is not there already. False if it
-    /// must stay and there is no room for it anywhere.
+    /// An item that memory has no room for: it goes to a device, if it is not there already. False
+    /// if it must stay and there is no room for it anywhere.
     fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem) -> bool {
         if self.tier.is_none() {
             self.drop_item(candidate, item, false);
@@ -118,15 +114,17 @@ impl Core {
         if self.leave_to_shadow(candidate, item) {
             return true;
         }
-        let mut deadline = None;
         loop {
             match self.spill(candidate.hash, candidate.location, item) {
-                Spilled::Done => return true,
+                Spilled::Done => {
+                    state.patience.renew();
+                    return true;
+                }
                 Spilled::Changed => {
                     let home = self.arena.meta_of(candidate.location).queue();
                     return self.move_or_drop(state, candidate, Fate::Drop, home);
                 }
-                Spilled::Busy if !self.has_waited_enough(&mut deadline) => self.wait_for_device(),
+                Spilled::Busy if self.may_wait_for_device(state) => self.wait_for_device(),
                 Spilled::Busy | Spilled::Refused => break,
             }
         }
@@ -136,15 +134,9 @@ impl Core {
         self.config.evict
     }
 
-    /// Whether an item has waited for a device as long as it may; its deadline is set the first time.
-    fn has_waited_enough(&self, deadline: &mut Option<Instant>) -> bool {
-        let now = Instant::now();
-        let deadline = deadline.get_or_insert_with(|| {
-            let latest = now + DEVICE_WAIT_MAX;
-            let end = self.reclaimer.write_out_until();
-            end.map_or(latest, |end| latest.min(end))
-        });
-        now >= *deadline
+    fn may_wait_for_device(&self, state: &mut State) -> bool {
+        let end = self.reclaimer.write_out_until();
+        !state.patience.ends(Instant::now(), end)
     }
 
     /// Takes an item out of memory that has a copy on a device; false if it has none.
@@ -252,7 +244,8 @@ impl Core {
             self.arena
                 .meta(copy.placed.head)
                 .add_live(self.arena.item(copy.placed.location()).layout().size());
-            // Before the move, so that whoever looks for it at its old place afterwards finds the note.
+            // Before the move, so that whoever looks for it at its old place afterwards finds the
+            // note.
             self.note_dirty(candidate.hash, copy.placed.location());
             chain.replace(slot, copy.placed.location());
             drop(chain);

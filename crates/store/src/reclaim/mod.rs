@@ -4,6 +4,7 @@
 //! demand, or a writer that found none.
 
 mod empty;
+mod patience;
 mod policy;
 mod room;
 mod run;
@@ -14,13 +15,15 @@ use crate::core::Core;
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
 use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
+use patience::Patience;
 use policy::Fate;
 pub(crate) use room::Prospect;
 use std::time::Duration;
 pub(crate) use thread::ReclaimThread;
 
-/// How long a writer waits for threads that may be looking at retired segments before it gives up. One of them may be kept
-/// from running by others on a busy machine, for seconds; nothing is refused for that, nor anything more evicted.
+/// How long a writer waits for threads that may be looking at retired segments before it gives up.
+/// One of them may be kept from running by others on a busy machine, for seconds; nothing is
+/// refused for that, nor anything more evicted.
 const GRACE_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long a writer waits where everything is in use by replies that are just being sent.
 const SENDING_WAIT_MAX: Duration = Duration::from_millis(100);
@@ -30,12 +33,14 @@ const GRACE_POLL: Duration = Duration::from_micros(20);
 const STOCK_PART: u32 = 128;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 32;
-/// The same with a tier: emptying takes as long as the device does, so there is more in stock for a burst.
+/// The same with a tier: emptying takes as long as the device does, so there is more in stock for a
+/// burst.
 const TIER_STOCK_PART: u32 = 16;
 const TIER_STOCK_MAX: u32 = 512;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
-/// How long a writer goes on emptying segments where that frees none, because all their items only move.
+/// How long a writer goes on emptying segments where that frees none, because all their items only
+/// move.
 const IN_VAIN_MAX: Duration = Duration::from_secs(2);
 /// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
 const RUN_TRIES: u32 = 4;
@@ -51,9 +56,12 @@ struct State {
     position: u32,
     /// Where the next look for a stretch begins, in windows.
     run_window: u32,
-    /// Segments emptied since that last gained something. Kept from call to call: with hardly anything free each
-    /// call ends after one segment, and demands that never rise would have items that are in use go round for ever.
+    /// Segments emptied since that last gained something. Kept from call to call: with hardly
+    /// anything free each call ends after one segment, and demands that never rise would have items
+    /// that are in use go round for ever.
     in_vain: u32,
+    /// With devices that take nothing.
+    patience: Patience,
 }
 
 /// What a writer in need got.
@@ -92,6 +100,7 @@ impl Default for Reclaimer {
             position: 0,
             run_window: 0,
             in_vain: 0,
+            patience: Patience::default(),
         };
         Reclaimer {
             state: Mutex::new(state),
@@ -176,7 +185,8 @@ impl Core {
         }
     }
 
-    /// Frees the retired segments that nobody can be looking at any longer; stalled readers are made to let go of them.
+    /// Frees the retired segments that nobody can be looking at any longer; stalled readers are
+    /// made to let go of them.
     fn collect(&self) {
         self.arena.collect(&self.epochs);
         let is_retired = |head| self.arena.meta(head).state() == SegmentState::Limbo;
@@ -185,8 +195,8 @@ impl Core {
         }
     }
 
-    /// Frees segments for a writer that needs `run` of them in a row and found none. The caller holds
-    /// no reference into the store (it is offline).
+    /// Frees segments for a writer that needs `run` of them in a row and found none. The caller
+    /// holds no reference into the store (it is offline).
     pub fn make_room(&self, run: u32) -> Room {
         let mut state = self.reclaimer.state();
         let wanted = run + RECLAIMER_SEGMENTS;
@@ -247,8 +257,8 @@ impl Core {
         may_evict && heads.any(|head| self.arena.meta(head).is_pinned())
     }
 
-    /// Moves everything in sealed segments to the tier's devices, the oldest first; false if something had
-    /// to stay.
+    /// Moves everything in sealed segments to the tier's devices, the oldest first; false if
+    /// something had to stay.
     pub fn write_out(&self, deadline: Instant) -> bool {
         // Seen by the reclaiming thread, which gives way.
         self.reclaimer.set_write_out_until(Some(deadline));
@@ -333,7 +343,8 @@ impl Core {
         self.tier.as_ref().is_some_and(Tier::takes_items)
     }
 
-    /// A segment in the next window with little or nothing alive in it, after so many emptied in vain.
+    /// A segment in the next window with little or nothing alive in it, after so many emptied in
+    /// vain.
     fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<u32> {
         // Without those that only a higher limit would bring into use: most windows would be empty.
         let segments = self.arena.segments_end();
@@ -364,7 +375,8 @@ impl Core {
             .then_some(head)
     }
 
-    /// Takes a segment out of service for emptying whose turn has come: stalled readers do not keep it.
+    /// Takes a segment out of service for emptying whose turn has come: stalled readers do not keep
+    /// it.
     fn begin_emptying(&self, head: u32) -> bool {
         let is_pinned = self.arena.meta(head).is_pinned();
         if is_pinned {
@@ -391,7 +403,8 @@ impl Core {
     /// The oldest segment of the queue whose turn it is, else of the other, out of service for
     /// emptying.
     fn oldest(&self) -> Option<(u32, Queue)> {
-        let (first, other) = policy::queues_in_turn(&self.arena.queues());
+        let blocked = self.arena.segments_arriving();
+        let (first, other) = policy::queues_in_turn(&self.arena.queues(), blocked);
         [first, other]
             .into_iter()
             .find_map(|queue| Some((self.oldest_of(queue)?, queue)))

@@ -50,7 +50,8 @@ impl Core {
         }
     }
 
-    /// Whether a request that waits for free segments should try again; if not, it is told when to ask again.
+    /// Whether a request that waits for free segments should try again; if not, it is told when to
+    /// ask again.
     pub fn await_room(&self, run: u32) -> Prospect {
         // Before the look, so that what is freed after it is told.
         let before = self.reclaimer.awaited.segments.fetch_max(run, SeqCst);

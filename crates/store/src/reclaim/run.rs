@@ -14,8 +14,8 @@ const WINDOW_SEGMENTS_MIN: u32 = 4096;
 
 impl Core {
     /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
-    /// now. As many segments and some more are free elsewhere, so what lies in the stretch moves there: the
-    /// cheapest stretch is often the one that was written last.
+    /// now. As many segments and some more are free elsewhere, so what lies in the stretch moves
+    /// there: the cheapest stretch is often the one that was written last.
     pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
         let first = self.stretch(state, run)?;
         let stretch = first..first + run;
@@ -33,8 +33,8 @@ impl Core {
         self.arena.open_claimed(Queue::Probation)
     }
 
-    /// Waits until no reader can be in these segments any longer, but not for ever, and for what replies or networks keep not for
-    /// long; the caller is offline.
+    /// Waits until no reader can be in these segments any longer, but not for ever, and for what
+    /// replies or networks keep not for long; the caller is offline.
     fn wait_for_grace(&self, mut segments: Range<u32>) {
         let begin = Instant::now();
         loop {
@@ -62,8 +62,8 @@ impl Core {
         self.arena.meta(head).state() == SegmentState::Limbo
     }
 
-    /// First segment of a stretch of `run` segments that may be emptied, if need be once the reclaimer's own open segments are
-    /// sealed and stalled readers have let go of theirs.
+    /// First segment of a stretch of `run` segments that may be emptied, if need be once the
+    /// reclaimer's own open segments are sealed and stalled readers have let go of theirs.
     fn stretch(&self, state: &mut State, run: u32) -> Option<u32> {
         self.cheapest_stretch(state, run)
             .or_else(|| {

@@ -71,7 +71,8 @@ impl Core {
             if meta.live_items() > 0 && !meta.is_expired(now) {
                 continue;
             }
-            // Before the segment is taken: whoever writes memory out meanwhile must find it as it was.
+            // Before the segment is taken: whoever writes memory out meanwhile must find it as it
+            // was.
             let state: &mut State = &mut self.reclaimer.state();
             if self.arena.begin_emptying(head) {
                 self.empty(state, head, Fate::Keep);

@@ -1,5 +1,5 @@
-//! What shuttle schedules: one thread runs at a time, and each access to an atomic, each lock and each
-//! wait is a point at which another may go on.
+//! What shuttle schedules: one thread runs at a time, and each access to an atomic, each lock and
+//! each wait is a point at which another may go on.
 //!
 //! Memory is sequentially consistent here. What weaker orders allow is the loom models' subject.
 
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LockResult, TryLockError, TryLockResult};
 use std::time::Duration;
 
-/// How far the clock moves where a thread waits with a time limit: less than any limit after which the
-/// store gives something up, so that it takes many waits in vain to reach one.
+/// How far the clock moves where a thread waits with a time limit: less than any limit after which
+/// the store gives something up, so that it takes many waits in vain to reach one.
 const STEP_MAX: Duration = Duration::from_millis(5);
 
 /// Nanoseconds since the program began, as the waits have it.
@@ -184,8 +184,8 @@ impl Condvar {
     }
 }
 
-/// Atomics as the standard library's, of the same size and with the same methods; each access is a point
-/// at which another thread may go on.
+/// Atomics as the standard library's, of the same size and with the same methods; each access is a
+/// point at which another thread may go on.
 pub(crate) mod atomic {
     use super::switch;
     pub(crate) use std::sync::atomic::Ordering;

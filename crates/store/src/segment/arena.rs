@@ -202,7 +202,12 @@ impl Arena {
     /// all.
     pub fn has_room_for_arriving(&self) -> bool {
         let allowed = self.pool().allowed;
-        self.arriving.load(Relaxed) < allowed / ARRIVING_PART
+        self.segments_arriving() < allowed / ARRIVING_PART
+    }
+
+    /// Segments in which values are arriving, counted with all of their runs.
+    pub fn segments_arriving(&self) -> u32 {
+        self.arriving.load(Relaxed)
     }
 
     /// Segments that will be free as soon as readers have moved on.
@@ -295,8 +300,8 @@ impl Arena {
         Some(head)
     }
 
-    /// Opens segments just taken out of those free. Before the pool is unlocked: segments that are not among the free ones, and
-    /// look free, are the claimed stretch's.
+    /// Opens segments just taken out of those free. Before the pool is unlocked: segments that are
+    /// not among the free ones, and look free, are the claimed stretch's.
     fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: super::Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
@@ -306,8 +311,9 @@ impl Arena {
         self.meta(head).open(sequence, run, queue);
     }
 
-    /// Writes a filler of so many bytes, from [`FILLER_BYTES_MIN`] on: an item that is dead from its beginning, as it is never
-    /// in the index. The place belongs to the caller, who is about to put an item behind it.
+    /// Writes a filler of so many bytes, from [`FILLER_BYTES_MIN`] on: an item that is dead from
+    /// its beginning, as it is never in the index. The place belongs to the caller, who is about to
+    /// put an item behind it.
     pub fn write_filler(&self, place: Place, bytes: usize) {
         let fields = Fields {
             expiry: NEVER,
@@ -317,8 +323,8 @@ impl Arena {
         let header_bytes = fields.layout(key.len(), 0).value_offset();
         let layout = fields.layout(key.len(), bytes - header_bytes);
         assert_eq!(layout.size(), bytes);
-        // SAFETY: the bytes are the caller's alone, who has them of the open segment that it fills, and are as many as the
-        // layout has. The value is never read.
+        // SAFETY: the bytes are the caller's alone, who has them of the open segment that it fills,
+        // and are as many as the layout has. The value is never read.
         unsafe { RawItem::write_header(self.address(place), layout, &fields, &key, 0) };
     }
 

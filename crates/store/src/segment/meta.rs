@@ -1,5 +1,6 @@
 //! What is known of one segment, shared by all threads.
 
+use super::pins::Pins;
 use crate::schedule::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::{NEVER, Seconds};
 
@@ -55,7 +56,7 @@ pub(crate) struct SegmentMeta {
     /// When all in it will have expired; [`Seconds::MAX`] where something never does.
     expiry_max: AtomicU32,
     /// Values that replies in flight keep in place.
-    pins: AtomicU32,
+    pins: Pins,
     /// Those of them that a network has.
     lent: AtomicU32,
     /// Values still arriving.
@@ -68,6 +69,7 @@ pub(crate) struct SegmentMeta {
     queue: AtomicU8,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<SegmentMeta>() == 64);
 
 impl SegmentMeta {
@@ -78,7 +80,7 @@ impl SegmentMeta {
             live_items: AtomicU32::new(0),
             written: AtomicU32::new(0),
             expiry_max: AtomicU32::new(NEVER),
-            pins: AtomicU32::new(0),
+            pins: Pins::none(),
             lent: AtomicU32::new(0),
             arriving: AtomicU32::new(0),
             run: AtomicU32::new(1),
@@ -184,11 +186,11 @@ impl SegmentMeta {
     }
 
     pub fn pin(&self) {
-        self.pins.fetch_add(1, Relaxed);
+        self.pins.add();
     }
 
     pub fn unpin(&self) {
-        self.pins.fetch_sub(1, Release);
+        self.pins.remove();
     }
 
     pub fn is_lent(&self) -> bool {
@@ -206,11 +208,11 @@ impl SegmentMeta {
     }
 
     pub fn pins(&self) -> u32 {
-        self.pins.load(Relaxed)
+        self.pins.count()
     }
 
     pub fn is_pinned(&self) -> bool {
-        self.pins.load(Acquire) != 0
+        self.pins.are_there()
     }
 
     /// A value will arrive in it; true if it is the only one.

@@ -1,4 +1,5 @@
-//! Appending items to open segments. Each thread has a writer of its own, so appending takes no lock.
+//! Appending items to open segments. Each thread has a writer of its own, so appending takes no
+//! lock.
 
 use super::arena::{Arena, FILLER_BYTES_MIN, Place};
 use super::meta::Queue;
@@ -19,12 +20,13 @@ const ROOMY_RUN_MAX: usize = 16;
 /// Stores with fewer segments keep only two lifetimes apart: mortal and immortal.
 const SEGMENTS_FOR_LIFETIMES: u32 = 128;
 
-/// Where in a line of the cache the values of large items begin: where the large buffers of programs do, 16 bytes into a page,
-/// as malloc makes them.
+/// Where in a line of the cache the values of large items begin: where the large buffers of
+/// programs do, 16 bytes into a page, as malloc makes them.
 ///
-/// The copy from one process's memory to another's is made page by page. Where source and destination differ within the
-/// line it takes 1.4 times as long as where they do not, and four times as long where the destination lies less than 16 bytes
-/// behind the source (AMD Zen 4; measured: `docs/journal/2026-11-22-fabric-speed.md`).
+/// The copy from one process's memory to another's is made page by page. Where source and
+/// destination differ within the line it takes 1.4 times as long as where they do not, and four
+/// times as long where the destination lies less than 16 bytes behind the source (AMD Zen 4;
+/// measured: `docs/journal/2026-11-22-fabric-speed.md`).
 const VALUE_START_IN_LINE: u64 = 16;
 const LINE_BYTES: u64 = 64;
 /// Size of the smallest items for which that is done: smaller ones travel within messages.
@@ -48,7 +50,8 @@ impl Open {
         Place(arena.start(self.head).0 + self.used as u64)
     }
 
-    /// Writes a filler, so that the value of the next item begins where it should, unless fewer such items would fit then.
+    /// Writes a filler, so that the value of the next item begins where it should, unless fewer
+    /// such items would fit then.
     fn align(&mut self, arena: &Arena, layout: &Layout) {
         let bytes = filler_bytes(self.end(arena), layout.value_offset());
         let (left, size) = (self.capacity - self.used, layout.size());
@@ -216,8 +219,9 @@ fn class_of(arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> usize 
     usize::from(is_large) * LIFETIMES + lifetime
 }
 
-/// Length of the filler before an item that would lie here, so that its value begins where it should. Items begin at multiples of
-/// [`ITEM_ALIGNMENT`]; where the key's length does not suit that, the value begins as little behind that as can be.
+/// Length of the filler before an item that would lie here, so that its value begins where it
+/// should. Items begin at multiples of [`ITEM_ALIGNMENT`]; where the key's length does not suit
+/// that, the value begins as little behind that as can be.
 fn filler_bytes(place: Place, value_offset: usize) -> usize {
     let start = place.0 + value_offset as u64;
     let wanted = VALUE_START_IN_LINE + start % ITEM_ALIGNMENT as u64;

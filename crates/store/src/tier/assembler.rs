@@ -1,4 +1,4 @@
-//! The segment that is written next: items and deaths are gathered in its buffer.
+//! The segment that is written next: items and tombstones are gathered in its buffer.
 
 use super::Tier;
 use super::flusher::Job;
@@ -15,21 +15,23 @@ use std::sync::Arc;
 
 /// Least size of a record: header, an item with a token and a key of one byte.
 const RECORD_BYTES_MIN: usize = RECORD_HEADER_BYTES + 20;
-/// Items that a table has room for at first, at least. Room for all that could be would be as large as the segment itself where records
-/// are small, and clearing it takes longer than filling the segment.
+/// Items that a table has room for at first, at least. Room for all that could be would be as large
+/// as the segment itself where records are small, and clearing it takes longer than filling the
+/// segment.
 const ITEM_ROOM_MIN: usize = 64;
-/// Room is kept for waiting deaths up to one part in this many of a segment.
-const DEATH_PART_MAX: usize = 4;
-/// Slots that only cleaning may take: it needs somewhere to move items to before it can free what they leave.
+/// Room is kept for waiting tombstones up to one part in this many of a segment.
+const TOMBSTONE_PART_MAX: usize = 4;
+/// Slots that only cleaning may take: it needs somewhere to move items to before it can free what
+/// they leave.
 pub(crate) const CLEANER_SLOTS: u32 = 3;
-/// Those of them that are only for deaths, whose writing frees slots.
-pub(crate) const DEATH_SLOTS: u32 = 1;
-/// Those of them that are not for deaths whose writing frees none: what tells of them may be needed
-/// for long, and cleaning must still be possible.
+/// Those of them that are only for tombstones, whose writing frees slots.
+pub(crate) const TOMBSTONE_SLOTS: u32 = 1;
+/// Those of them that are not for tombstones whose writing frees none: what tells of them may be
+/// needed for long, and cleaning must still be possible.
 const UNGAINFUL_SLOTS: u32 = 2;
-/// Part of all slots that is kept for deaths where nothing may be evicted.
+/// Part of all slots that is kept for tombstones where nothing may be evicted.
 const RESERVE_PART: u32 = 128;
-/// Room, in deaths, that what is cleaned leaves for the end of a cleaned segment.
+/// Room, in tombstones, that what is cleaned leaves for the end of a cleaned segment.
 const ROOM_FOR_ENDS: usize = 1;
 
 /// An item on its way to the device.
@@ -47,11 +49,11 @@ pub(crate) struct Incoming<'a> {
 pub(crate) enum Source {
     Memory,
     Cleaner,
-    /// No item: only deaths, of segments whose slots are free when these are durable.
-    Deaths,
-    /// No item: only deaths, without which no slot comes free.
+    /// No item: only tombstones, of segments whose slots are free when these are durable.
+    Tombstones,
+    /// No item: only tombstones, without which no slot comes free.
     Gap,
-    /// No item: only deaths, whoever waits for them.
+    /// No item: only tombstones, whoever waits for them.
     Told,
 }
 
@@ -83,22 +85,24 @@ struct Open {
     items_max: usize,
     /// It holds something that came from memory.
     has_new: bool,
-    /// It took a slot that is kept for deaths: what leaves memory must not fill it before they have been told.
+    /// It took a slot that is kept for tombstones: what leaves memory must not fill it before they
+    /// have been told.
     is_reserved: bool,
 }
 
 impl Open {
-    /// Whether a record fits beside the table and these deaths.
-    fn fits(&self, bytes: usize, deaths: usize) -> bool {
-        let table = (self.items.len() + 1) * ENTRY_BYTES + death_bytes(deaths, self.capacity);
+    /// Whether a record fits beside the table and these tombstones.
+    fn fits(&self, bytes: usize, tombstones: usize) -> bool {
+        let table =
+            (self.items.len() + 1) * ENTRY_BYTES + tombstone_bytes(tombstones, self.capacity);
         self.items.len() < self.items_max && self.used + bytes + table <= self.capacity
     }
 
     /// Copies bytes to a place in the buffer that no reader looks at.
     fn put(&self, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.capacity);
-        // SAFETY: in bounds; only the holder of the assembler writes to the buffer, and readers look
-        // only at records whose places have been published, which is never written again.
+        // SAFETY: in bounds; only the holder of the assembler writes to the buffer, and readers
+        // look only at records whose places have been published, which is never written again.
         unsafe {
             let place = self.buffer.address().add(offset);
             place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -128,12 +132,13 @@ impl Open {
     }
 }
 
-/// Room for deaths in a segment of this size. Many at once go with several segments.
-fn death_bytes(deaths: usize, capacity: usize) -> usize {
-    (deaths * DEATH_BYTES).min(capacity / DEATH_PART_MAX)
+/// Room for tombstones in a segment of this size. Many at once go with several segments.
+fn tombstone_bytes(tombstones: usize, capacity: usize) -> usize {
+    (tombstones * TOMBSTONE_BYTES).min(capacity / TOMBSTONE_PART_MAX)
 }
 
-/// Items that a table gets room for where the last segment had so many: most have about as many as the one before.
+/// Items that a table gets room for where the last segment had so many: most have about as many as
+/// the one before.
 fn room_for_items(items_last: usize) -> usize {
     (items_last + items_last / 4).max(ITEM_ROOM_MIN)
 }
@@ -144,8 +149,8 @@ pub(crate) struct Assembler {
     next_write_number: u64,
     /// Items of the last segment: what the next one will probably hold.
     items_last: usize,
-    /// Deaths that were told of once so far.
-    told_last: Vec<Death>,
+    /// Tombstones that were told of once so far.
+    told_last: Vec<Tombstone>,
 }
 
 impl Assembler {
@@ -165,8 +170,8 @@ impl Assembler {
 }
 
 impl Tier {
-    /// Appends an item to the segment being assembled. `publish` is told its place and says whether the item is
-    /// still wanted; if so it has made the index point there.
+    /// Appends an item to the segment being assembled. `publish` is told its place and says whether
+    /// the item is still wanted; if so it has made the index point there.
     pub fn append(
         &self,
         core: &Core,
@@ -239,7 +244,7 @@ impl Tier {
                 &self.counters.items_written,
                 &self.counters.bytes_from_memory,
             ),
-            Source::Cleaner | Source::Deaths | Source::Gap | Source::Told => {
+            Source::Cleaner | Source::Tombstones | Source::Gap | Source::Told => {
                 (&self.counters.items_moved, &self.counters.bytes_moved)
             }
         };
@@ -250,7 +255,7 @@ impl Tier {
     fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
         let is_young = |open: &&Open| open.sequence > core.flush.floor();
         let open = assembler.open.as_ref().filter(is_young);
-        open.is_some_and(|open| open.fits(bytes, self.deaths_to_tell(assembler)))
+        open.is_some_and(|open| open.fits(bytes, self.tombstones_to_tell(assembler)))
     }
 
     /// Opens a segment in which a record of this size fits.
@@ -269,11 +274,11 @@ impl Tier {
         let run = needed.div_ceil(segment_bytes) as u32;
         let reach = match source {
             Source::Memory => Reach::Leaving(self.reserve()),
-            Source::Cleaner => Reach::Leaving(DEATH_SLOTS),
+            Source::Cleaner => Reach::Leaving(TOMBSTONE_SLOTS),
             Source::Told => Reach::Leaving(UNGAINFUL_SLOTS),
             // One after the other: they give back what they take only once they are durable.
-            Source::Deaths if self.has_lent() => Reach::Leaving(0),
-            Source::Deaths | Source::Gap => Reach::All,
+            Source::Tombstones if self.has_lent() => Reach::Leaving(0),
+            Source::Tombstones | Source::Gap => Reach::All,
         };
         let is_lent = reach == Reach::All && !self.slots.has_room(run, Reach::Leaving(0));
         // Looked at before anything is prepared; others may still be quicker.
@@ -317,63 +322,64 @@ impl Tier {
             item_room,
             items_max,
             has_new: false,
-            is_reserved: matches!(source, Source::Deaths | Source::Gap),
+            is_reserved: matches!(source, Source::Tombstones | Source::Gap),
         });
         Ok(())
     }
 
-    /// Whether deaths have just taken one of the slots that devices keep.
+    /// Whether tombstones have just taken one of the slots that devices keep.
     pub fn has_lent(&self) -> bool {
         self.lent_to.load(Acquire) > self.durable_through.load(Acquire)
     }
 
-    /// Opens a segment for deaths alone, unless one is open. False where there is no room.
-    pub fn open_for_deaths(&self, core: &Core, source: Source) -> bool {
+    /// Opens a segment for tombstones alone, unless one is open. False where there is no room.
+    pub fn open_for_tombstones(&self, core: &Core, source: Source) -> bool {
         let mut assembler = self.assembler();
         let is_open = assembler.open.is_some();
         is_open || self.open(&mut assembler, core, 0, source).is_ok()
     }
 
-    /// Opens a segment, unless one is open, if the last one told of deaths.
+    /// Opens a segment, unless one is open, if the last one told of tombstones.
     pub fn open_for_echoes(&self, core: &Core) {
         let mut assembler = self.assembler();
         if assembler.open.is_none() && !assembler.told_last.is_empty() {
-            // Without room for it the deaths stand in one place only.
+            // Without room for it the tombstones stand in one place only.
             let _ = self.open(&mut assembler, core, 0, Source::Told);
         }
     }
 
-    /// Bytes that the deaths take for which there must be room beside what is cleaned.
-    pub fn death_bytes(&self) -> u64 {
-        (self.deaths_to_tell(&self.assembler()) * DEATH_BYTES) as u64
+    /// Bytes that the tombstones take for which there must be room beside what is cleaned.
+    pub fn tombstone_bytes(&self) -> u64 {
+        (self.tombstones_to_tell(&self.assembler()) * TOMBSTONE_BYTES) as u64
     }
 
     /// Free slots that are not for what leaves memory. Where nothing may be evicted, the more
-    /// deaths wait the more of them there must be.
+    /// tombstones wait the more of them there must be.
     pub fn reserve(&self) -> u32 {
         match self.evicts {
             true => CLEANER_SLOTS,
-            false => CLEANER_SLOTS + self.slots.count() / RESERVE_PART + self.death_slots(),
+            false => CLEANER_SLOTS + self.slots.count() / RESERVE_PART + self.tombstone_slots(),
         }
     }
 
-    /// Segments that the deaths fill which wait.
-    fn death_slots(&self) -> u32 {
-        (self.deaths.pending() / self.death_room()) as u32
+    /// Segments that the tombstones fill which wait.
+    fn tombstone_slots(&self) -> u32 {
+        (self.tombstones.pending() / self.tombstone_room()) as u32
     }
 
-    /// Deaths that a segment has room for which tells of nothing else.
-    pub fn death_room(&self) -> usize {
-        (self.slots.segment_bytes() as usize - HEADER_BYTES) / (DEATH_COPIES * DEATH_BYTES)
+    /// Tombstones that a segment has room for which tells of nothing else.
+    pub fn tombstone_room(&self) -> usize {
+        (self.slots.segment_bytes() as usize - HEADER_BYTES) / (TOMBSTONE_COPIES * TOMBSTONE_BYTES)
     }
 
-    /// Deaths for which the next segment has a place, those that are told for the second time among them.
-    fn deaths_to_tell(&self, assembler: &Assembler) -> usize {
-        if self.is_short_of_death_slots() {
+    /// Tombstones for which the next segment has a place, those that are told for the second time
+    /// among them.
+    fn tombstones_to_tell(&self, assembler: &Assembler) -> usize {
+        if self.is_short_of_tombstone_slots() {
             // Before all others can be told, cleaning must give slots back.
-            return DEATH_COPIES * (self.deaths.urgent() + ROOM_FOR_ENDS);
+            return TOMBSTONE_COPIES * (self.tombstones.urgent() + ROOM_FOR_ENDS);
         }
-        DEATH_COPIES * self.deaths.pending() + assembler.told_last.len()
+        TOMBSTONE_COPIES * self.tombstones.pending() + assembler.told_last.len()
     }
 
     /// Room in the segment being assembled, in 1024ths of its size; none where there is none.
@@ -384,8 +390,8 @@ impl Tier {
         Some((open.capacity.saturating_sub(used) * 1024 / open.capacity) as u64)
     }
 
-    /// Finishes the segment being assembled, if there is one, and hands it to the flusher. Returns the write number of
-    /// the last segment handed over.
+    /// Finishes the segment being assembled, if there is one, and hands it to the flusher. Returns
+    /// the write number of the last segment handed over.
     pub fn seal_open(&self) -> u64 {
         let mut assembler = self.assembler();
         self.seal(&mut assembler, true);
@@ -399,18 +405,18 @@ impl Tier {
         };
         assembler.items_last = open.items.len();
         if open.has_new {
-            let noted = self.deaths.noted().single;
-            self.slots.slot(open.slot).raise_deaths_before(noted);
+            let noted = self.tombstones.noted().single;
+            self.slots.slot(open.slot).raise_tombstones_before(noted);
         }
         let table_bytes = open.items.len() * ENTRY_BYTES;
-        let death_room = (open.capacity - open.used - table_bytes) / DEATH_BYTES;
-        let (deaths, deaths_told) = self.deaths.take(death_room / DEATH_COPIES);
+        let tombstone_room = (open.capacity - open.used - table_bytes) / TOMBSTONE_BYTES;
+        let (tombstones, tombstones_told) = self.tombstones.take(tombstone_room / TOMBSTONE_COPIES);
         let mut echoes = std::mem::take(&mut assembler.told_last);
-        let echo_room = death_room - DEATH_COPIES * deaths.len();
+        let echo_room = tombstone_room - TOMBSTONE_COPIES * tombstones.len();
         // What there is no room for has its turn with the next one.
         assembler.told_last = echoes.split_off(echoes.len().min(echo_room));
-        assembler.told_last.extend_from_slice(&deaths);
-        let (tail, checksums) = encode_tail(&open.items, &deaths, &echoes);
+        assembler.told_last.extend_from_slice(&tombstones);
+        let (tail, checksums) = encode_tail(&open.items, &tombstones, &echoes);
         open.put(open.used, &tail);
         let header = SegmentHeader {
             slots: open.run,
@@ -421,7 +427,7 @@ impl Tier {
             watermark: 0,
             epoch_unix: self.config.epoch_unix,
             items: open.items.len() as u32,
-            deaths: deaths.len() as u32,
+            tombstones: tombstones.len() as u32,
             table_offset: open.used as u64,
             echoes: echoes.len() as u32,
             tail: checksums,
@@ -431,8 +437,8 @@ impl Tier {
             slot: open.slot,
             run: open.run,
             header,
-            deaths,
-            deaths_told,
+            tombstones,
+            tombstones_told,
             bytes,
             buffer: open.buffer,
             failures: 0,
@@ -447,8 +453,8 @@ pub(crate) fn put_header(buffer: &Buffer, header: &SegmentHeader) {
     let mut bytes = [0; HEADER_BYTES];
     header.encode(&mut bytes);
     assert!(buffer.len() >= HEADER_BYTES);
-    // SAFETY: in bounds; the header's place belongs to the flusher from the sealing on, and readers look
-    // only at records.
+    // SAFETY: in bounds; the header's place belongs to the flusher from the sealing on, and readers
+    // look only at records.
     unsafe {
         buffer
             .address()

@@ -1,8 +1,8 @@
 //! Getting slots back: from segments in which nothing is alive, by cleaning, by eviction.
 
-use super::assembler::{CLEANER_SLOTS, DEATH_SLOTS, Source};
+use super::assembler::{CLEANER_SLOTS, Source, TOMBSTONE_SLOTS};
 use super::flusher::Flusher;
-use super::format::{DEATH_BYTES, DEATH_COPIES, ENTRY_BYTES, HEADER_BYTES};
+use super::format::{ENTRY_BYTES, HEADER_BYTES, TOMBSTONE_BYTES, TOMBSTONE_COPIES};
 use super::mover::Fate;
 use super::slots::SlotState;
 
@@ -10,27 +10,28 @@ use super::slots::SlotState;
 const STOCK_PART: u32 = 32;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 64;
-/// A segment with a larger live part, in 1024ths, is not worth cleaning: each byte gained would cost more than three
-/// written. A cache does better to give up the oldest.
+/// A segment with a larger live part, in 1024ths, is not worth cleaning: each byte gained would
+/// cost more than three written. A cache does better to give up the oldest.
 const CLEANING_LIVE_PART_MAX: u64 = 768;
 /// The same where nothing may be evicted and somebody waits for room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
-/// The same where deaths wait for slots: then whatever is dead is made use of. Header and ends take
-/// the rest.
-const DEATHS_LIVE_PART_MAX: u64 = 1016;
-/// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them frees one: the eighth
-/// is what tables and deaths may take.
+/// The same where tombstones wait for slots: then whatever is dead is made use of. Header and ends
+/// take the rest.
+const TOMBSTONES_LIVE_PART_MAX: u64 = 1016;
+/// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them
+/// frees one: the eighth is what tables and tombstones may take.
 const CLEANING_GAIN_MIN: u64 = 1024 + 128;
 /// Segments cleaned before the flusher looks after its writes again.
 const CLEANED_PER_TURN: u32 = 4;
-/// Live parts that are put together in the last free slot, in 1024ths of a segment: what cannot go wrong, because there is no
-/// other place for what does not fit.
+/// Live parts that are put together in the last free slot, in 1024ths of a segment: what cannot go
+/// wrong, because there is no other place for what does not fit.
 const LAST_SLOT_LIVE_MAX: u64 = 1024 - 128;
-/// Deaths that are told beside what is moved, at least, as a part of those that fill a segment.
+/// Tombstones that are told beside what is moved, at least, as a part of those that fill a segment.
 const BESIDE_PART: usize = 8;
 /// Segments looked at, the emptiest first, for what fits the last free slot.
 const LAST_SLOT_CANDIDATES: usize = 64;
-/// Slots that must wait for deaths before these are written ahead of time: the segment that tells of them takes one.
+/// Slots that must wait for tombstones before these are written ahead of time: the segment that
+/// tells of them takes one.
 const UNTOLD_MIN: u32 = 2;
 
 impl super::Tier {
@@ -47,25 +48,26 @@ impl super::Tier {
 }
 
 impl Flusher {
-    /// Retires the segments in which nothing is alive any longer and that tell of no death that matters.
+    /// Retires the segments in which nothing is alive any longer and that tell of no tombstone that
+    /// matters.
     pub(super) fn retire_dead_slots(&mut self) {
         for slot in 0..self.tier().slots.count() {
             let state = self.tier().slots.slot(slot);
             let is_dead = state.state() == SlotState::Written && state.live_items() == 0;
-            if is_dead && self.is_settled(slot) && self.deaths_needed(slot) == 0 {
+            if is_dead && self.is_settled(slot) && self.tombstones_needed(slot) == 0 {
                 self.retire_slot(slot);
             }
         }
     }
 
-    /// Deaths that a segment tells of and that must go on being told when it is no more.
-    fn deaths_needed(&self, slot: u32) -> u64 {
+    /// Tombstones that a segment tells of and that must go on being told when it is no more.
+    fn tombstones_needed(&self, slot: u32) -> u64 {
         let table = self.tier().slots.table(slot);
-        table.map_or(0, |table| self.deaths_to_carry(table).count() as u64)
+        table.map_or(0, |table| self.tombstones_to_carry(table).count() as u64)
     }
 
-    /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its death must also tell
-    /// that the log has no gap where it was.
+    /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its
+    /// tombstone must also tell that the log has no gap where it was.
     pub(super) fn is_settled(&self, slot: u32) -> bool {
         let table = self.tier().slots.table(slot);
         table.is_some_and(|table| self.is_durable(table.write_number))
@@ -73,9 +75,9 @@ impl Flusher {
 
     /// Cleans, or evicts, until enough slots are free or will be.
     ///
-    /// A slot comes free once the death of its segment is durable. That is written when the
-    /// segment that takes the items is full, so that sparse segments are put together instead of each
-    /// moving alone.
+    /// A slot comes free once the tombstone of its segment is durable. That is written when the
+    /// segment that takes the items is full, so that sparse segments are put together instead of
+    /// each moving alone.
     pub(super) fn keep_slots_free(&mut self) {
         if self.tier().slots.devices_in_service() == 0 {
             return;
@@ -83,7 +85,7 @@ impl Flusher {
         if !self.has_enough_slots() {
             self.retire_dead_slots();
         }
-        self.note_death_slots();
+        self.note_tombstone_slots();
         // Only then have even dense segments been put together.
         let is_thorough = self.core.config.evict || self.tier().is_room_wanted();
         let mut cleaned = 0;
@@ -92,9 +94,9 @@ impl Flusher {
         }
         let is_urgent = self.tier().is_room_wanted() || self.is_scarce();
         if is_urgent || (cleaned == 0 && self.core.config.evict) {
-            self.write_deaths_for_slots();
+            self.write_tombstones_for_slots();
         }
-        let is_short = self.tier().is_short_of_death_slots();
+        let is_short = self.tier().is_short_of_tombstone_slots();
         self.cleaned_in_vain = cleaned == 0 && is_short && !self.has_prospects();
         if cleaned == CLEANED_PER_TURN {
             // There may be more: the writes come first.
@@ -107,27 +109,30 @@ impl Flusher {
         }
     }
 
-    /// Whether enough slots are free or will be; one of them has to take the deaths of the others.
+    /// Whether enough slots are free or will be; one of them has to take the tombstones of the
+    /// others.
     fn has_enough_slots(&self) -> bool {
         let (free, _) = self.tier().slots.counts();
         let untold = self.slots_tellable().saturating_sub(1);
         free + self.slots_told_of() + untold >= self.tier().slots_wanted()
     }
 
-    /// Whether hardly anything but what cleaning and deaths need is free.
+    /// Whether hardly anything but what cleaning and tombstones need is free.
     fn is_scarce(&self) -> bool {
         self.tier().slots.counts().0 <= self.tier().reserve()
     }
 
-    /// Deaths that waited for slots do so no longer once all are told, or there are slots again.
-    fn note_death_slots(&self) {
+    /// Tombstones that waited for slots do so no longer once all are told, or there are slots
+    /// again.
+    fn note_tombstone_slots(&self) {
         let tier = self.tier();
-        if tier.deaths.pending() == 0 || tier.slots.counts().0 > CLEANER_SLOTS {
-            tier.set_short_of_death_slots(false);
+        if tier.tombstones.pending() == 0 || tier.slots.counts().0 > CLEANER_SLOTS {
+            tier.set_short_of_tombstone_slots(false);
         }
     }
 
-    /// The device is full when nothing was gained and nothing is on its way that may be gained from.
+    /// The device is full when nothing was gained and nothing is on its way that may be gained
+    /// from.
     fn note_fullness(&self, has_found_nothing: bool) {
         let nothing_comes = has_found_nothing && !self.has_prospects();
         self.tier().set_full(self.is_scarce() && nothing_comes);
@@ -137,7 +142,7 @@ impl Flusher {
         }
     }
 
-    /// Whether slots will come free by what is being written, or by writing deaths.
+    /// Whether slots will come free by what is being written, or by writing tombstones.
     pub(super) fn has_prospects(&self) -> bool {
         self.awaits_slots() || self.slots_tellable() >= UNTOLD_MIN
     }
@@ -147,14 +152,14 @@ impl Flusher {
         !self.is_idle() || self.is_behind() || self.slots_told_of() > 0
     }
 
-    /// Writes deaths if more slots become free by that than it takes.
-    pub(super) fn write_deaths_for_slots(&mut self) {
+    /// Writes tombstones if more slots become free by that than it takes.
+    pub(super) fn write_tombstones_for_slots(&mut self) {
         let (free, _) = self.tier().slots.counts();
         let is_short = free + self.slots_told_of() < self.tier().slots_wanted();
         let is_gain = self.slots_tellable() >= UNTOLD_MIN;
         let tier = self.tier();
         if is_short && is_gain && tier.flusher.queued() == 0 {
-            tier.open_for_deaths(&self.core, Source::Deaths);
+            tier.open_for_tombstones(&self.core, Source::Tombstones);
             tier.seal_open();
         }
     }
@@ -176,7 +181,8 @@ impl Flusher {
 
     /// Drops the oldest segment, if that may be.
     fn evict_one(&mut self, fate: Fate) -> bool {
-        // Before anything live is dropped, what is dead already is made use of. What is not durable yet could not be looked at.
+        // Before anything live is dropped, what is dead already is made use of. What is not durable
+        // yet could not be looked at.
         if !self.core.config.evict || self.awaits_slots() || self.is_at_rest() {
             return false;
         }
@@ -189,24 +195,25 @@ impl Flusher {
         was_evicted
     }
 
-    /// Whether nobody needs room: memory has been written out, and whoever waits for that is served.
+    /// Whether nobody needs room: memory has been written out, and whoever waits for that is
+    /// served.
     fn is_at_rest(&self) -> bool {
         self.tier().is_at_rest() && !self.hands_over_for_drains()
     }
 
-    /// Whether what is moved has no place but the slot that is kept for deaths.
+    /// Whether what is moved has no place but the slot that is kept for tombstones.
     fn has_only_last_slot(&self) -> bool {
-        self.tier().slots.counts().0 <= DEATH_SLOTS && self.tier().room_in_open().is_none()
+        self.tier().slots.counts().0 <= TOMBSTONE_SLOTS && self.tier().room_in_open().is_none()
     }
 
-    /// Moves what is alive in several segments to the slot that is kept for deaths, if that has
-    /// room for all: with their deaths written there, too, more slots come free than it takes.
-    /// Where deaths wait for slots it suffices that there are fewer of them afterwards. False if it
-    /// has not.
+    /// Moves what is alive in several segments to the slot that is kept for tombstones, if that has
+    /// room for all: with their tombstones written there, too, more slots come free than it takes.
+    /// Where tombstones wait for slots it suffices that there are fewer of them afterwards. False
+    /// if it has not.
     fn clean_into_last_slot(&mut self) -> bool {
         let chosen = self.chosen_for_last_slot();
         let tier = self.tier();
-        if chosen.is_empty() || !tier.open_for_deaths(&self.core, Source::Deaths) {
+        if chosen.is_empty() || !tier.open_for_tombstones(&self.core, Source::Tombstones) {
             return false;
         }
         for slot in chosen {
@@ -220,10 +227,10 @@ impl Flusher {
     /// The segments to be moved to the last free slot; none where that gains nothing.
     fn chosen_for_last_slot(&self) -> Vec<u32> {
         let tier = self.tier();
-        let deaths = self.parts_of(tier.death_bytes());
+        let tombstones = self.parts_of(tier.tombstone_bytes());
         let has_died = |slot: &u32| self.has_died(*slot);
-        let is_short = tier.is_short_of_death_slots();
-        let room = LAST_SLOT_LIVE_MAX.saturating_sub(deaths);
+        let is_short = tier.is_short_of_tombstone_slots();
+        let room = LAST_SLOT_LIVE_MAX.saturating_sub(tombstones);
         let chosen = self.fitting(room);
         let gains_slots = chosen.len() as u32 + self.slots_tellable() >= UNTOLD_MIN;
         if gains_slots || (is_short && chosen.iter().any(has_died)) {
@@ -236,17 +243,18 @@ impl Flusher {
     }
 
     /// A segment in which something has died and that fits the last free slot, with its end and
-    /// what it tells of. One in which an item died whose death waits does: the item took more room
-    /// than the end takes. Its slot takes the place of the last one, and the deaths in it need not
-    /// be told.
+    /// what it tells of. One in which an item died whose tombstone waits does: the item took more
+    /// room than the end takes. Its slot takes the place of the last one, and the tombstones in it
+    /// need not be told.
     fn alone_in_last_slot(&self) -> Option<u32> {
         let tier = self.tier();
         let fits = |slot: &u32| {
             let state = tier.slots.slot(*slot);
             let table = u64::from(state.live_items()) * ENTRY_BYTES as u64;
-            let carried = self.deaths_needed(*slot) * (DEATH_COPIES * DEATH_BYTES) as u64;
+            let carried =
+                self.tombstones_needed(*slot) * (TOMBSTONE_COPIES * TOMBSTONE_BYTES) as u64;
             let bytes = HEADER_BYTES as u64 + state.live_bytes() + table + carried;
-            state.run() == 1 && bytes + tier.death_bytes() <= tier.slots.segment_bytes()
+            state.run() == 1 && bytes + tier.tombstone_bytes() <= tier.slots.segment_bytes()
         };
         let mut segments = self.shrinkable(1024);
         segments.retain(|&(live, slot)| live > 0 && self.has_died(slot));
@@ -276,16 +284,18 @@ impl Flusher {
         (bytes * 1024).div_ceil(self.tier().slots.segment_bytes())
     }
 
-    /// What the deaths take, in 1024ths of a segment, that must be told again when a segment is
+    /// What the tombstones take, in 1024ths of a segment, that must be told again when a segment is
     /// moved in which something is alive. Of others they are the live part.
     fn carried_part(&self, slot: u32) -> u64 {
         match self.tier().slots.slot(slot).live_items() {
             0 => 0,
-            _ => self.parts_of(self.deaths_needed(slot) * (DEATH_COPIES * DEATH_BYTES) as u64),
+            _ => self.parts_of(
+                self.tombstones_needed(slot) * (TOMBSTONE_COPIES * TOMBSTONE_BYTES) as u64,
+            ),
         }
     }
 
-    /// Retires a segment in which nothing is alive though it tells of deaths that must be told
+    /// Retires a segment in which nothing is alive though it tells of tombstones that must be told
     /// again: these and others that wait can be told in the slot that is left, and its slot takes
     /// the place of that one. False if there is none, or too little room for others.
     fn retire_one_dead(&mut self) -> bool {
@@ -295,12 +305,12 @@ impl Flusher {
         let tier = self.tier();
         let dead = self.settled_slots();
         let dead = dead.filter(|&slot| tier.slots.slot(slot).live_items() == 0);
-        let counted = dead.map(|slot| (self.deaths_needed(slot), slot));
-        let Some((deaths, slot)) = counted.min() else {
+        let counted = dead.map(|slot| (self.tombstones_needed(slot), slot));
+        let Some((tombstones, slot)) = counted.min() else {
             return false;
         };
-        let taken = self.parts_of((deaths * DEATH_COPIES as u64) * DEATH_BYTES as u64);
-        if self.parts_of(tier.death_bytes()) + taken > LAST_SLOT_LIVE_MAX {
+        let taken = self.parts_of((tombstones * TOMBSTONE_COPIES as u64) * TOMBSTONE_BYTES as u64);
+        if self.parts_of(tier.tombstone_bytes()) + taken > LAST_SLOT_LIVE_MAX {
             return false;
         }
         self.retire_slot(slot);
@@ -319,11 +329,11 @@ impl Flusher {
     /// The segment to be cleaned next; none where cleaning gains nothing.
     fn sparsest(&self) -> Option<u32> {
         let (tier, evicts) = (self.tier(), self.core.config.evict);
-        // Not once a slot comes back for the one that the deaths take.
-        let needs_slots = tier.is_short_of_death_slots() && self.slots_told_by_next() == 0;
+        // Not once a slot comes back for the one that the tombstones take.
+        let needs_slots = tier.is_short_of_tombstone_slots() && self.slots_told_by_next() == 0;
         let most = match () {
             () if evicts => CLEANING_LIVE_PART_MAX,
-            () if needs_slots => DEATHS_LIVE_PART_MAX,
+            () if needs_slots => TOMBSTONES_LIVE_PART_MAX,
             () if tier.is_room_wanted() => COMPACTING_LIVE_PART_MAX,
             () => CLEANING_LIVE_PART_MAX,
         };
@@ -333,13 +343,15 @@ impl Flusher {
         (live == 0 || dead + self.room_at_hand() >= CLEANING_GAIN_MIN).then_some(slot)
     }
 
-    /// The segments that cleaning may gain from, each with its live part, which is less than `most`.
+    /// The segments that cleaning may gain from, each with its live part, which is less than
+    /// `most`.
     fn shrinkable(&self, most: u64) -> Vec<(u64, u32)> {
         let tier = self.tier();
-        let is_short = tier.is_short_of_death_slots();
-        // Where deaths wait for slots, only what gives its slot back with what is told next.
-        let room = tier.death_room() / BESIDE_PART;
-        let are_told = |slot| (tier.deaths).would_tell(&self.deaths_of_older_copies(slot), room);
+        let is_short = tier.is_short_of_tombstone_slots();
+        // Where tombstones wait for slots, only what gives its slot back with what is told next.
+        let room = tier.tombstone_room() / BESIDE_PART;
+        let are_told =
+            |slot| (tier.tombstones).would_tell(&self.tombstones_of_older_copies(slot), room);
         let gives_back = |slot: &u32| !is_short || are_told(*slot);
         self.settled_slots()
             .filter(|&slot| self.can_shrink(slot))
@@ -353,15 +365,16 @@ impl Flusher {
     fn room_at_hand(&self) -> u64 {
         match self.tier().room_in_open() {
             Some(room) => room,
-            // A segment has to be written for deaths anyway.
-            None if self.slots_untold() > 0 || self.tier().is_short_of_death_slots() => 1024,
+            // A segment has to be written for tombstones anyway.
+            None if self.slots_untold() > 0 || self.tier().is_short_of_tombstone_slots() => 1024,
             None => 0,
         }
     }
 
-    /// Whether moving what is alive in a segment can leave anything behind. Where nothing has died since it was filled
-    /// there is nothing to be gained, however much room it may have left: it was too little for the next item.
-    /// So everything that is moved without gain is moved once, and cleaning comes to an end.
+    /// Whether moving what is alive in a segment can leave anything behind. Where nothing has died
+    /// since it was filled there is nothing to be gained, however much room it may have left: it
+    /// was too little for the next item. So everything that is moved without gain is moved once,
+    /// and cleaning comes to an end.
     fn can_shrink(&self, slot: u32) -> bool {
         let tier = self.tier();
         let state = tier.slots.slot(slot);
@@ -369,7 +382,8 @@ impl Flusher {
             return false;
         };
         if state.live_items() == 0 {
-            // What only tells of deaths costs little to be told again, and others of the kind may tell of deaths in it.
+            // What only tells of tombstones costs little to be told again, and others of the kind
+            // may tell of tombstones in it.
             return true;
         }
         let has_room = table.is_partial && state.run() == 1;
@@ -384,7 +398,8 @@ impl Flusher {
         state.live_bytes() < records || state.is_expired(self.core.now())
     }
 
-    /// What is alive of a segment, with its part of the item table, in 1024ths of its size; 0 if all has expired.
+    /// What is alive of a segment, with its part of the item table, in 1024ths of its size; 0 if
+    /// all has expired.
     fn live_part(&self, slot: u32) -> u64 {
         let tier = self.tier();
         let state = tier.slots.slot(slot);
@@ -397,10 +412,10 @@ impl Flusher {
             return 1024;
         }
         let bytes = match items {
-            0 => self.deaths_needed(slot) * (DEATH_COPIES * DEATH_BYTES) as u64,
+            0 => self.tombstones_needed(slot) * (TOMBSTONE_COPIES * TOMBSTONE_BYTES) as u64,
             _ => state.live_bytes() + items * ENTRY_BYTES as u64,
         };
-        // Even what only tells of few deaths needs a place for them.
+        // Even what only tells of few tombstones needs a place for them.
         (bytes * 1024 / tier.slots.segment_bytes()).max(1)
     }
 

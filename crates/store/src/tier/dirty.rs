@@ -4,8 +4,8 @@ use crate::index::Location;
 use crate::schedule::Mutex;
 use crate::schedule::atomic::{AtomicU64, Ordering::*};
 
-/// A point in the life of the store; everything done before it is durable once [`crate::StoreHandle::is_durable`]
-/// says so.
+/// A point in the life of the store; everything done before it is durable once
+/// [`crate::StoreHandle::is_durable`] says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DurableMark(pub(crate) u64);
 
@@ -46,7 +46,8 @@ impl Dirty {
         (std::mem::take(&mut state.items), state.marked)
     }
 
-    /// Gives back, of what was taken, that for which nothing could be done yet: the next one to take gets it first.
+    /// Gives back, of what was taken, that for which nothing could be done yet: the next one to
+    /// take gets it first.
     pub fn give_back(&self, mut items: Vec<(u64, Location)>) {
         let mut state = self.state.lock().expect("no holder panics");
         items.append(&mut state.items);

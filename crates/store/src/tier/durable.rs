@@ -6,9 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 impl StoreHandle {
-    /// A mark behind everything that this handle has done so far. With
-    /// [`crate::Durability::Sync`] it becomes durable soon; with the others, once the mark's memory has been written
-    /// out or the store has been shut down, which nobody is told of.
+    /// A mark behind everything that this handle has done so far. With [`crate::Durability::Sync`]
+    /// it becomes durable soon; with the others, once the mark's memory has been written out or the
+    /// store has been shut down, which nobody is told of.
     pub fn durable_mark(&self) -> DurableMark {
         match &self.core.tier {
             Some(tier) if tier.is_sync() => {
@@ -28,17 +28,18 @@ impl StoreHandle {
             .is_none_or(|tier| mark.0 <= tier.dirty.durable())
     }
 
-    /// Whether what was done right before a mark never becomes durable, because no device is in service any more. With
-    /// [`crate::Durability::Sync`] it has been dropped then: the keys that it changed have no item, but where they have been
-    /// stored anew since.
+    /// Whether what was done right before a mark never becomes durable, because no device is in
+    /// service any more. With [`crate::Durability::Sync`] it has been dropped then: the keys that
+    /// it changed have no item, but where they have been stored anew since.
     pub fn is_lost(&self, mark: DurableMark) -> bool {
         let tier = self.core.tier.as_ref();
         tier.is_some_and(|tier| mark.0 <= tier.dirty.lost()) && !self.is_durable(mark)
     }
 
-    /// Shows the descriptor that becomes readable when something has become durable or never will, or when there may be room for a
-    /// request that waits for it ([`StoreHandle::poll_reads`] tells); read 8 bytes from it before
-    /// looking with [`StoreHandle::is_durable`] and [`StoreHandle::is_lost`]. None without a tier.
+    /// Shows the descriptor that becomes readable when something has become durable or never will,
+    /// or when there may be room for a request that waits for it ([`StoreHandle::poll_reads`]
+    /// tells); read 8 bytes from it before looking with [`StoreHandle::is_durable`] and
+    /// [`StoreHandle::is_lost`]. None without a tier.
     ///
     /// # Errors
     /// The system's, where it has no descriptors left.

@@ -3,7 +3,8 @@
 use super::format::MEMBERS_MAX;
 use std::hash::{BuildHasher, RandomState};
 
-/// Names a device for as long as it belongs to a store; formatted again it gets another one. All segments on it bear it.
+/// Names a device for as long as it belongs to a store; formatted again it gets another one. All
+/// segments on it bear it.
 pub(crate) type DeviceId = [u8; 16];
 
 /// 16 bytes that are nobody else's.
@@ -56,7 +57,8 @@ impl Members {
         self.0.iter().find(is_it).map(|member| member.left)
     }
 
-    /// A device joins. Of those that have left the first are forgotten where there is no room for all.
+    /// A device joins. Of those that have left the first are forgotten where there is no room for
+    /// all.
     pub fn join(&mut self, device_id: DeviceId) {
         self.0.push(Member { device_id, left: 0 });
         while self.0.len() > MEMBERS_MAX {

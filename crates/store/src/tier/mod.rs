@@ -7,7 +7,6 @@ mod bell;
 mod check;
 mod cleaner;
 mod counters;
-mod deaths;
 mod dirty;
 mod durable;
 mod flusher;
@@ -28,6 +27,7 @@ mod spill;
 mod stats;
 mod superblocks;
 mod table;
+mod tombstones;
 
 pub use check::{CheckFinding, CheckKind, CheckReport, check_devices};
 pub use dirty::DurableMark;
@@ -50,24 +50,24 @@ use crate::schedule::{Mutex, MutexGuard};
 use assembler::{Appended, Assembler};
 use bell::Bell;
 use counters::{Counters, EventList};
-use deaths::Deaths;
 use dirty::Dirty;
 use farcache_base::time::{Seconds, is_expired};
 use flusher::FlusherDoor;
-use format::Death;
+use format::Tombstone;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use runs::RunsWanted;
 use slots::Slots;
 use std::io;
 use std::sync::Arc;
 use superblocks::Superblocks;
+use tombstones::Tombstones;
 
 /// The tier of one store.
 pub(crate) struct Tier {
     pub config: TierConfig,
     pub devices: Devices,
     pub slots: Slots,
-    pub deaths: Deaths,
+    pub tombstones: Tombstones,
     pub dirty: Dirty,
     pub bell: Bell,
     pub flusher: FlusherDoor,
@@ -91,8 +91,8 @@ pub(crate) struct Tier {
     /// The last segment that took one of the slots that devices keep.
     lent_to: AtomicU64,
     is_full: AtomicBool,
-    /// Deaths wait to be told, and no slot can be spared for them.
-    is_short_of_death_slots: AtomicBool,
+    /// Tombstones wait to be told, and no slot can be spared for them.
+    is_short_of_tombstone_slots: AtomicBool,
     /// Somebody found no slot to write to.
     is_room_wanted: AtomicBool,
     /// Slots in a row that somebody found no place for.
@@ -103,7 +103,8 @@ pub(crate) struct Tier {
     evicts: bool,
     /// Bytes read from the devices in one window.
     window_bytes: u64,
-    /// Memory that values being read, and values read that clients have yet to take, may have, in bytes.
+    /// Memory that values being read, and values read that clients have yet to take, may have, in
+    /// bytes.
     read_bytes_max: u64,
     /// Reads that failed since the last that did not, by device.
     read_failures: Box<[AtomicU32]>,
@@ -112,8 +113,8 @@ pub(crate) struct Tier {
 /// Reads that fail one after the other before a device is taken out of service.
 const READ_FAILURES_MAX: u32 = 16;
 
-/// What the reads of one request may bring before it should go on with less, as a part of the memory for all: one in so
-/// many bytes.
+/// What the reads of one request may bring before it should go on with less, as a part of the
+/// memory for all: one in so many bytes.
 const REQUEST_READ_SHARE: u64 = 8;
 
 /// Values read may take so much of the store's memory limit, on top of it, where that is more than
@@ -143,7 +144,7 @@ impl Tier {
         let write_bytes = segment_bytes * (u64::from(config.write_buffers) + 4);
         Ok(Tier {
             slots: Slots::new(&devices, segment_bytes),
-            deaths: Deaths::default(),
+            tombstones: Tombstones::default(),
             dirty: Dirty::default(),
             bell: Bell::default(),
             flusher: FlusherDoor::default(),
@@ -161,7 +162,7 @@ impl Tier {
             durable_through: AtomicU64::new(0),
             lent_to: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
-            is_short_of_death_slots: AtomicBool::new(false),
+            is_short_of_tombstone_slots: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),
             runs: RunsWanted::default(),
             is_at_rest: AtomicBool::new(false),
@@ -192,7 +193,8 @@ impl Tier {
         rapidhash_v3_seeded(key, &self.secrets)
     }
 
-    /// Whether the segment of a location has not been emptied since the location was taken from the index.
+    /// Whether the segment of a location has not been emptied since the location was taken from the
+    /// index.
     pub fn has_segment_of(&self, location: Location) -> bool {
         self.slots.table(location.slot()).is_some()
     }
@@ -203,13 +205,14 @@ impl Tier {
         Some(table.fingerprint(location.item()))
     }
 
-    /// Whether a location holds, for all that is known without reading it, the key of this fingerprint.
+    /// Whether a location holds, for all that is known without reading it, the key of this
+    /// fingerprint.
     pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
         self.fingerprint_at(location) == Some(fingerprint)
     }
 
-    /// What the reads of one request may bring before it should go on with less, in bytes: nobody knows when its client will
-    /// take that.
+    /// What the reads of one request may bring before it should go on with less, in bytes: nobody
+    /// knows when its client will take that.
     fn request_bytes_max(&self) -> u64 {
         self.read_bytes_max / REQUEST_READ_SHARE
     }
@@ -246,8 +249,8 @@ impl Tier {
     pub fn in_buffer(&self, location: Location) -> Option<RawItem> {
         let table = self.slots.table(location.slot())?;
         let address = table.address_in_buffer(location.item())?;
-        // SAFETY: the record was complete before its location was published, is never changed, and stays
-        // as long as the table, which stays until the caller's next quiescent point.
+        // SAFETY: the record was complete before its location was published, is never changed, and
+        // stays as long as the table, which stays until the caller's next quiescent point.
         Some(unsafe { RawItem::at(address) })
     }
 
@@ -286,17 +289,18 @@ impl Tier {
         }
     }
 
-    /// The copy at a location was overwritten or deleted: it must never be found again. With its chain locked.
+    /// The copy at a location was overwritten or deleted: it must never be found again. With its
+    /// chain locked.
     pub fn kill(&self, location: Location) {
         let Some(table) = self.slots.table(location.slot()) else {
             return;
         };
-        let death = Death {
+        let tombstone = Tombstone {
             write_number: table.write_number,
             item: location.item(),
         };
         self.remove_live(location);
-        self.deaths.note(death);
+        self.tombstones.note(tombstone);
     }
 
     /// Whether anything can be written at all.
@@ -330,17 +334,18 @@ impl Tier {
         self.is_at_rest.load(Acquire)
     }
 
-    /// Told that memory has been written out: until something leaves it again nothing is evicted to keep slots free.
+    /// Told that memory has been written out: until something leaves it again nothing is evicted to
+    /// keep slots free.
     pub fn set_at_rest(&self, is_at_rest: bool) {
         self.is_at_rest.store(is_at_rest, Release);
     }
 
-    fn is_short_of_death_slots(&self) -> bool {
-        self.is_short_of_death_slots.load(Acquire)
+    fn is_short_of_tombstone_slots(&self) -> bool {
+        self.is_short_of_tombstone_slots.load(Acquire)
     }
 
-    fn set_short_of_death_slots(&self, is_short: bool) {
-        self.is_short_of_death_slots.store(is_short, Release);
+    fn set_short_of_tombstone_slots(&self, is_short: bool) {
+        self.is_short_of_tombstone_slots.store(is_short, Release);
     }
 
     fn set_full(&self, is_full: bool) {

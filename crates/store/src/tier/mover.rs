@@ -2,7 +2,7 @@
 
 use super::assembler::{Appended, Incoming, Source};
 use super::flusher::Flusher;
-use super::format::{Death, record_item};
+use super::format::{Tombstone, record_item};
 use super::options::TierEventKind;
 use super::reads::Removed;
 use crate::core::Core;
@@ -17,8 +17,8 @@ use std::time::Duration;
 /// How long moving waits for the device before it gives up.
 const BUSY_MAX: Duration = Duration::from_secs(10);
 
-/// Pauses before a segment that cannot be read, or whose records do not bear their checksums, is read again. What it holds is
-/// lost if that is in vain, so a device gets time to recover.
+/// Pauses before a segment that cannot be read, or whose records do not bear their checksums, is
+/// read again. What it holds is lost if that is in vain, so a device gets time to recover.
 const READ_PAUSES: [Duration; 3] = [
     Duration::from_millis(1),
     Duration::from_millis(10),
@@ -30,8 +30,8 @@ const READ_PAUSES: [Duration; 3] = [
 pub(super) enum Fate {
     /// All move to another segment.
     Keep,
-    /// Those read of late move, up to half a segment of them; the others are dropped. So each slot gained costs at most
-    /// one written, also where everything has been read of late.
+    /// Those read of late move, up to half a segment of them; the others are dropped. So each slot
+    /// gained costs at most one written, also where everything has been read of late.
     KeepRead,
     /// All are dropped.
     Drop,
@@ -69,7 +69,7 @@ pub(super) struct Leaving {
     fate: Fate,
     /// Bytes that may still move.
     budget: u64,
-    /// Items that have left it, of which no death tells yet.
+    /// Items that have left it, of which no tombstone tells yet.
     items: Vec<u32>,
 }
 
@@ -100,9 +100,9 @@ impl Core {
         if tier.is_win_sent(from) {
             tier.claim_win(to);
         }
-        let older_copies = tier.slots.slot(from.slot()).deaths_before();
+        let older_copies = tier.slots.slot(from.slot()).tombstones_before();
         let segment = tier.slots.slot(to.slot());
-        segment.raise_deaths_before(older_copies);
+        segment.raise_tombstones_before(older_copies);
         chain.replace(slot, to);
         tier.remove_live(from);
         true
@@ -110,7 +110,8 @@ impl Core {
 }
 
 impl Flusher {
-    /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere to go.
+    /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere
+    /// to go.
     pub(super) fn clean(&mut self, slot: u32, fate: Fate) -> bool {
         let tier = self.tier();
         let Some(table) = tier.slots.table(slot) else {
@@ -159,8 +160,9 @@ impl Flusher {
             .tell_error(TierEventKind::ReadFailed, &name, error);
     }
 
-    /// Moves (or drops) each item of a segment to which the index points; `buffer` holds the segment. False if
-    /// items have nowhere to go. What has left a segment that is retired afterwards needs no death of its own.
+    /// Moves (or drops) each item of a segment to which the index points; `buffer` holds the
+    /// segment. False if items have nowhere to go. What has left a segment that is retired
+    /// afterwards needs no tombstone of its own.
     pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, leaving: &mut Leaving) -> bool {
         let started = Instant::now();
         let table = self.tier().slots.table(slot);
@@ -179,7 +181,8 @@ impl Flusher {
                         return self.give_up(slot, leaving);
                     }
                     Moved::Busy => {
-                        // What clients do meanwhile may become durable before the segment's death does.
+                        // What clients do meanwhile may become durable before the segment's
+                        // tombstone does.
                         self.tell_left(slot, leaving);
                         self.pump_one();
                     }
@@ -195,12 +198,14 @@ impl Flusher {
         false
     }
 
-    /// Notes the deaths of items that have left a segment.
+    /// Notes the tombstones of items that have left a segment.
     fn tell_left(&self, slot: u32, leaving: &mut Leaving) {
         if let Some(table) = self.tier().slots.table(slot) {
             let write_number = table.write_number;
             for item in leaving.items.drain(..) {
-                self.tier().deaths.carry(Death { write_number, item });
+                self.tier()
+                    .tombstones
+                    .carry(Tombstone { write_number, item });
             }
         }
     }
@@ -216,8 +221,8 @@ impl Flusher {
         let Some(item) = record_item(part, table.write_number, location.item()) else {
             return Moved::NotFound;
         };
-        // SAFETY: the record is whole, so an item lies there as it was written; the buffer outlives the
-        // use, and records are aligned to 4.
+        // SAFETY: the record is whole, so an item lies there as it was written; the buffer outlives
+        // the use, and records are aligned to 4.
         let raw = unsafe { RawItem::at(item.as_ptr()) };
         let hash = self.core.hash(raw.key());
         if !self.core.index.has(hash, location) {

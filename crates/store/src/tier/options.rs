@@ -32,11 +32,11 @@ pub enum EngineChoice {
 pub struct TierConfig {
     /// At least one; blank ones are formatted.
     pub devices: Vec<Arc<dyn Device>>,
-    /// Of those, by number, the devices that may be formatted although they hold something. What belongs to the store, and has missed
-    /// nothing, is never formatted.
+    /// Of those, by number, the devices that may be formatted although they hold something. What
+    /// belongs to the store, and has missed nothing, is never formatted.
     pub may_format: Vec<usize>,
-    /// Whether the store may go on without devices that belong to it and are not given: their items are lost, and what they alone told
-    /// of may come back.
+    /// Whether the store may go on without devices that belong to it and are not given: their items
+    /// are lost, and what they alone told of may come back.
     pub allow_missing: bool,
     /// When a store operation may be answered.
     pub durability: Durability,
@@ -44,8 +44,9 @@ pub struct TierConfig {
     pub segment_bytes: u32,
     /// Segments that may wait for the device.
     pub write_buffers: u32,
-    /// Memory for values being read, in bytes; larger reads get memory of their own. More reads than this, or a quarter of the
-    /// store's memory where that is more, has room for wait until clients have taken what was read for them.
+    /// Memory for values being read, in bytes; larger reads get memory of their own. More reads
+    /// than this, or a quarter of the store's memory where that is more, has room for wait until
+    /// clients have taken what was read for them.
     pub read_buffer_bytes: usize,
     /// Reads in flight per handle.
     pub reads_max: u32,
@@ -160,7 +161,8 @@ pub struct TierStats {
     pub checksum_errors: u64,
     /// Writes that failed.
     pub write_errors: u64,
-    /// Devices out of service, those that the store was opened without because they fell behind included.
+    /// Devices out of service, those that the store was opened without because they fell behind
+    /// included.
     pub devices_failed: u64,
     /// Times that a writer waited for the device.
     pub waits: u64,
@@ -170,8 +172,8 @@ pub struct TierStats {
     pub table_bytes: u64,
     /// Memory of write and read buffers, in bytes.
     pub buffer_bytes: u64,
-    /// Memory of values that are being read, or have been read and not been let go of: of replies that clients have yet to
-    /// take above all. In bytes.
+    /// Memory of values that are being read, or have been read and not been let go of: of replies
+    /// that clients have yet to take above all. In bytes.
     pub read_bytes_held: u64,
     /// Items found on the devices when the store was opened.
     pub items_recovered: u64,

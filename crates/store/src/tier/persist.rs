@@ -35,7 +35,7 @@ impl Flusher {
                 Copied::Gone => return Persisted::Gone,
                 Copied::Changed => {}
                 Copied::NoRoom => {
-                    self.write_many_deaths();
+                    self.write_many_tombstones();
                     self.keep_slots_free();
                     self.pump_one();
                 }
@@ -44,7 +44,8 @@ impl Flusher {
         Persisted::Impossible
     }
 
-    /// Makes what was stored since the last call durable, with [`Durability::Sync`]; where no device is left, drops it.
+    /// Makes what was stored since the last call durable, with [`Durability::Sync`]; where no
+    /// device is left, drops it.
     pub(super) fn persist_dirty(&mut self) {
         if self.tier().config.durability != Durability::Sync {
             return;
@@ -70,7 +71,7 @@ impl Flusher {
         if through == self.tier().dirty.durable() {
             return;
         }
-        let deaths = self.tier().deaths.noted();
+        let tombstones = self.tier().tombstones.noted();
         // What has moved within memory meanwhile was noted anew before it moved.
         while !dirty.is_empty() {
             let mut has_moved = false;
@@ -92,7 +93,7 @@ impl Flusher {
                 dirty = self.take_dirty().0;
             }
         }
-        while !self.has_told(&deaths) {
+        while !self.has_told(&tombstones) {
             if !self.open_to_tell() {
                 // The next turn, which comes after slots have been freed, goes on from here.
                 return self.settle();
@@ -115,8 +116,8 @@ impl Flusher {
         }
     }
 
-    /// Takes out of memory what was stored and will never be durable, so that nobody is shown what was not acknowledged, and
-    /// tells those who wait for it.
+    /// Takes out of memory what was stored and will never be durable, so that nobody is shown what
+    /// was not acknowledged, and tells those who wait for it.
     fn drop_undurable(&mut self) {
         let (_, through) = self.take_dirty();
         let dirty = &self.tier().dirty;

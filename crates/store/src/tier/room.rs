@@ -1,14 +1,15 @@
-//! Requests that need room in memory which only the devices can make: they wait as those that need reads do,
-//! instead of holding up their thread.
+//! Requests that need room in memory which only the devices can make: they wait as those that need
+//! reads do, instead of holding up their thread.
 
 use super::PROGRESS_WAIT;
 use crate::handle::StoreHandle;
+use crate::suspended::Suspended;
 use std::cell::Cell;
 
 /// What a handle knows of the room that its requests wait for.
 #[derive(Default)]
 pub(crate) struct RoomNeeds {
-    /// Its user asks after each request whether it must wait.
+    /// Its user can suspend requests.
     is_allowed: Cell<bool>,
     /// Segments in a row that the last request needs; 0 where it needs none.
     wanted: Cell<u32>,
@@ -29,9 +30,9 @@ impl RoomNeeds {
 }
 
 impl StoreHandle {
-    /// From now on a request that finds no room in memory, because the devices have yet to take what lies there, ends
-    /// as one that needs reads does ([`StoreHandle::needs_reads`]); its reads are complete when there is room. Without
-    /// this call it waits within the operation.
+    /// From now on a request that finds no room in memory, because the devices have yet to take
+    /// what lies there, is [`Suspended`] as one that needs reads is; its reads are complete when
+    /// there is room. Without this call it waits within the operation.
     ///
     /// Values larger than a segment may still wait within, for segments in a row.
     pub fn let_requests_await_room(&self) {
@@ -46,18 +47,21 @@ impl StoreHandle {
         }
     }
 
-    /// Whether the request is to wait outside for `run` free segments; noted then.
-    pub(crate) fn awaits_room(&self, run: u32) -> bool {
+    /// Notes that the request is to wait for `run` free segments in a row, where it can.
+    ///
+    /// # Errors
+    /// [`Suspended`] then.
+    pub(crate) fn suspend_for_room(&self, run: u32) -> Result<(), Suspended> {
         let needs = &self.reads.room;
         let awaits =
             needs.is_allowed.get() && !needs.is_in_vain.get() && self.core.can_await_room(run);
-        if awaits {
-            needs.wanted.set(run.max(needs.wanted.get()));
-            self.reads.set_needs();
-            if let Some(tier) = &self.core.tier {
-                tier.counters.waits.add(1);
-            }
+        if !awaits {
+            return Ok(());
         }
-        awaits
+        needs.wanted.set(run.max(needs.wanted.get()));
+        if let Some(tier) = &self.core.tier {
+            tier.counters.waits.add(1);
+        }
+        Err(Suspended::OnDevice)
     }
 }

@@ -1,5 +1,6 @@
-//! Slots in a row, for values larger than a segment: cleaning leaves free slots wherever the sparsest segments lay, so where no row
-//! of them is long enough, what lies in the way moves elsewhere.
+//! Slots in a row, for values larger than a segment: cleaning leaves free slots wherever the
+//! sparsest segments lay, so where no row of them is long enough, what lies in the way moves
+//! elsewhere.
 
 use super::Tier;
 use super::assembler::Appended;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 /// Segments moved out of the way before a pass ends: the writes come first.
 const MOVED_PER_TURN: usize = 4;
-/// Passes for one run, beside one for each of its slots, before it counts as impossible: what moves may take slots in the way of it.
+/// Passes for one run, beside one for each of its slots, before it counts as impossible: what moves
+/// may take slots in the way of it.
 const PASSES_MIN: u32 = 16;
 
 /// How long nothing is moved for a run after that was in vain.
@@ -56,7 +58,8 @@ impl RunsWanted {
 }
 
 impl RunsWanted {
-    /// Whether making room was in vain just now: moving the same items again would only wear the device.
+    /// Whether making room was in vain just now: moving the same items again would only wear the
+    /// device.
     fn was_in_vain_of_late(&self) -> bool {
         let ended = self.ended_in_vain.lock().expect("no holder panics");
         ended.is_some_and(|ended| ended.elapsed() < PAUSE)
@@ -100,10 +103,11 @@ impl Flusher {
         }
         let passes = tier.runs.passes.fetch_add(1, Relaxed);
         let is_over = passes > run.saturating_add(PASSES_MIN);
-        // The segment that tells of deaths takes a slot, too: where slots are too few, one alone gains nothing.
+        // The segment that tells of tombstones takes a slot, too: where slots are too few, one
+        // alone gains nothing.
         let is_count_short = tier.slots.counts().0 < run.saturating_add(tier.reserve());
         if !is_over && self.slots_untold() > u32::from(is_count_short) {
-            return self.write_deaths();
+            return self.write_tombstones();
         }
         // With those that the device keeps.
         let stretch = self.cheapest_stretch(run.saturating_add(tier.slots.kept()));
@@ -123,8 +127,8 @@ impl Flusher {
         self.tier().flusher.wake();
     }
 
-    /// The stretch of `length` slots that is the cheapest to empty, of several the last; empty where
-    /// there is none.
+    /// The stretch of `length` slots that is the cheapest to empty, of several the last; empty
+    /// where there is none.
     fn cheapest_stretch(&self, length: u32) -> Range<u32> {
         let slots = &self.tier().slots;
         let devices = 0..self.tier().devices.len();
@@ -155,7 +159,7 @@ impl Flusher {
         match state.state() {
             SlotState::Free | SlotState::Waiting => Some(0),
             SlotState::Written if state.run() == 1 && self.is_settled(slot) => {
-                // Even an empty one has deaths to be told again.
+                // Even an empty one has tombstones to be told again.
                 Some(state.live_bytes() + slots.segment_bytes() / 16)
             }
             _ => None,

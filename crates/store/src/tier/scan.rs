@@ -98,8 +98,8 @@ impl Reading {
     }
 }
 
-/// Reads many parts, and shows each in their order; a part that cannot be read is shown as none. Between two that are
-/// shown further ones are asked for, so that the device has work meanwhile.
+/// Reads many parts, and shows each in their order; a part that cannot be read is shown as none.
+/// Between two that are shown further ones are asked for, so that the device has work meanwhile.
 fn read_in_order(
     tier: &Tier,
     parts: impl Iterator<Item = Part>,

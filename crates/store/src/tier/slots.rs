@@ -39,9 +39,9 @@ impl SlotState {
 pub(crate) struct Slot {
     table: AtomicPtr<Table>,
     sequence: AtomicU64,
-    /// Deaths of single copies noted when something from memory was last put into its segment:
+    /// Tombstones of single copies noted when something from memory was last put into its segment:
     /// those of all older copies of that are among them.
-    deaths_before: AtomicU64,
+    tombstones_before: AtomicU64,
     live_bytes: AtomicU64,
     live_items: AtomicU32,
     expiry_max: AtomicU32,
@@ -54,7 +54,7 @@ impl Slot {
         Slot {
             table: AtomicPtr::new(null_mut()),
             sequence: AtomicU64::new(0),
-            deaths_before: AtomicU64::new(0),
+            tombstones_before: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             live_items: AtomicU32::new(0),
             expiry_max: AtomicU32::new(NEVER),
@@ -79,12 +79,12 @@ impl Slot {
         self.run.load(Acquire)
     }
 
-    pub fn deaths_before(&self) -> u64 {
-        self.deaths_before.load(Acquire)
+    pub fn tombstones_before(&self) -> u64 {
+        self.tombstones_before.load(Acquire)
     }
 
-    pub fn raise_deaths_before(&self, single_deaths: u64) {
-        self.deaths_before.fetch_max(single_deaths, AcqRel);
+    pub fn raise_tombstones_before(&self, single_tombstones: u64) {
+        self.tombstones_before.fetch_max(single_tombstones, AcqRel);
     }
 
     pub fn live_bytes(&self) -> u64 {
@@ -133,7 +133,7 @@ struct Free {
 
 /// Slots that each of several devices keeps free, for when the others are gone: one to note in
 /// what is missing then, without which no slot comes free again; one to clean with afterwards; and
-/// one that may just be lent for deaths.
+/// one that may just be lent for tombstones.
 const KEPT_PER_DEVICE: u32 = 3;
 
 /// What of the free slots somebody may take.
@@ -242,7 +242,8 @@ impl Slots {
         !self.failed[self.device_of(slot)].load(Acquire)
     }
 
-    /// Takes a device out of service: nothing of it is read or written any more. True for the first call.
+    /// Takes a device out of service: nothing of it is read or written any more. True for the first
+    /// call.
     pub fn fail_device(&self, device: usize) -> bool {
         let is_first = !self.failed[device].swap(true, AcqRel);
         let mut free = self.free();
@@ -271,7 +272,8 @@ impl Slots {
         self.free().map.free()
     }
 
-    /// Slots that each device keeps free. A single one has no other whose place it could have to take.
+    /// Slots that each device keeps free. A single one has no other whose place it could have to
+    /// take.
     pub fn kept(&self) -> u32 {
         match self.devices_in_service() {
             0 | 1 => 0,
@@ -334,8 +336,8 @@ impl Slots {
         is_taken
     }
 
-    /// A free slot of the device whose turn it is, so that all devices are written at once; of the next one that has any
-    /// otherwise.
+    /// A free slot of the device whose turn it is, so that all devices are written at once; of the
+    /// next one that has any otherwise.
     fn take_in_turn(&self, free: &mut Free, kept: u32) -> Option<u32> {
         let devices = self.spans.len();
         let spared = free.spared.clone();
@@ -387,7 +389,7 @@ impl Slots {
             self.slot(tail).set_state(SlotState::Tail);
         }
         let slot = self.slot(head);
-        slot.deaths_before.store(0, Relaxed);
+        slot.tombstones_before.store(0, Relaxed);
         slot.live_bytes.store(0, Relaxed);
         slot.live_items.store(0, Relaxed);
         slot.expiry_max.store(NEVER, Relaxed);
@@ -401,14 +403,15 @@ impl Slots {
 
     /// The table of a slot.
     ///
-    /// The caller either took a location in this slot from the index after its last quiescent point, holds the lock
-    /// of a chain that has one while it is a participant, or is the one that retires tables.
+    /// The caller either took a location in this slot from the index after its last quiescent
+    /// point, holds the lock of a chain that has one while it is a participant, or is the one that
+    /// retires tables.
     #[inline]
     pub fn table(&self, slot: u32) -> Option<&Table> {
         let table = self.slots[slot as usize].table.load(Acquire);
-        // SAFETY: a table stays in place until every participant has passed a quiescent point since it
-        // was taken out of its slot, and by this function's contract the caller is one, or is the
-        // thread that frees tables.
+        // SAFETY: a table stays in place until every participant has passed a quiescent point since
+        // it was taken out of its slot, and by this function's contract the caller is one, or is
+        // the thread that frees tables.
         unsafe { table.as_ref() }
     }
 
@@ -425,8 +428,8 @@ impl Slots {
         if old.is_null() {
             return;
         }
-        // SAFETY: the pointer came from `Box::into_raw`, and the swap made it this thread's alone, but
-        // for readers, for whom it is kept until the epoch has passed.
+        // SAFETY: the pointer came from `Box::into_raw`, and the swap made it this thread's alone,
+        // but for readers, for whom it is kept until the epoch has passed.
         let old = unsafe { Box::from_raw(old) };
         self.table_bytes
             .fetch_sub(old.memory_bytes() as u64, Relaxed);

@@ -90,7 +90,8 @@ impl Core {
         }
     }
 
-    /// Whether items are dropped where the device is slow: in a pure cache, but not when it is being closed.
+    /// Whether items are dropped where the device is slow: in a pure cache, but not when it is
+    /// being closed.
     fn evicts_instead_of_waiting(&self, tier: &Tier) -> bool {
         let is_cache = tier.config.durability == Durability::Cache;
         is_cache && self.reclaimer.write_out_until().is_none()
@@ -99,8 +100,8 @@ impl Core {
     /// Makes a copy of an item in memory on the device, its shadow; the item stays.
     pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
         let tier = self.tier.as_ref().expect("a store with a tier");
-        // Looked up under the lock: of an item that is just being moved within memory the new place has been noted, but
-        // is not in the index yet.
+        // Looked up under the lock: of an item that is just being moved within memory the new place
+        // has been noted, but is not in the index yet.
         if self.index.lock(hash).place_of(location).is_none() {
             return Copied::Gone;
         }

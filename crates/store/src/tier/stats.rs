@@ -67,8 +67,8 @@ impl Tier {
 }
 
 impl Store {
-    /// Figures of the tier now; none where the store has none. Walks the table of slots: meant for `stats`, not for
-    /// every request.
+    /// Figures of the tier now; none where the store has none. Walks the table of slots: meant for
+    /// `stats`, not for every request.
     pub fn tier_stats(&self) -> Option<TierStats> {
         self.core.tier.as_ref().map(Tier::stats)
     }
@@ -79,9 +79,9 @@ impl Store {
         tier.map(|tier| tier.events.take()).unwrap_or_default()
     }
 
-    /// The memory into which values are read from the devices: first byte and size. It stays where it is as long as
-    /// the store, so it can be registered with a network. Values larger than 4 MiB, and those for which it has no
-    /// room, are read elsewhere.
+    /// The memory into which values are read from the devices: first byte and size. It stays where
+    /// it is as long as the store, so it can be registered with a network. Values larger than 4
+    /// MiB, and those for which it has no room, are read elsewhere.
     pub fn read_region(&self) -> Option<(*const u8, usize)> {
         self.core.tier.as_ref().map(|tier| tier.read_pool.region())
     }

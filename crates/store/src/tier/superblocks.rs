@@ -1,8 +1,9 @@
-//! The superblocks of the devices in use: what stands in them, and changing that so that a crash at any moment leaves either
-//! what was there before or what was to be there.
+//! The superblocks of the devices in use: what stands in them, and changing that so that a crash at
+//! any moment leaves either what was there before or what was to be there.
 //!
-//! Devices belong to the store by the table of members with the highest epoch that is found on any of them. So a change of the members
-//! is done with the first copy that is written whole, and a device that still has the table before it has missed nothing.
+//! Devices belong to the store by the table of members with the highest epoch that is found on any
+//! of them. So a change of the members is done with the first copy that is written whole, and a
+//! device that still has the table before it has missed nothing.
 
 use super::format::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use super::members::DeviceId;
@@ -30,7 +31,8 @@ pub(crate) struct Superblocks {
     state: Mutex<State>,
 }
 
-/// What became of a superblock that was written: the error of the copy that could not be, where the other could.
+/// What became of a superblock that was written: the error of the copy that could not be, where the
+/// other could.
 pub(crate) type Written = Result<Option<io::Error>, Failure>;
 
 /// A superblock that could not be written.
@@ -128,8 +130,8 @@ impl Superblocks {
         state.write(number, device, &superblock)
     }
 
-    /// Notes what the next superblocks say: only these devices belong to the store any more, and of the segments up to the
-    /// watermark nothing is missing that was not told elsewhere.
+    /// Notes what the next superblocks say: only these devices belong to the store any more, and of
+    /// the segments up to the watermark nothing is missing that was not told elsewhere.
     pub fn note(&self, in_service: &[usize], flush_floor: u64, watermark: u64) {
         let state = &mut *self.state();
         let common = &mut state.common;
@@ -148,7 +150,8 @@ impl Superblocks {
             .for_each(|id| common.members.leave(id, common.epoch));
     }
 
-    /// Writes the superblocks of these devices; else tells which one failed. What one copy alone failed with is given to `tell`.
+    /// Writes the superblocks of these devices; else tells which one failed. What one copy alone
+    /// failed with is given to `tell`.
     ///
     /// # Errors
     /// The device's.

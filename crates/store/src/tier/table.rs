@@ -1,6 +1,6 @@
 //! What is known in memory of a segment's items: 16 bytes each.
 
-use super::format::{Death, RECORD_HEADER_BYTES};
+use super::format::{RECORD_HEADER_BYTES, Tombstone};
 use crate::device::Buffer;
 use crate::schedule::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::Seconds;
@@ -46,8 +46,8 @@ pub(crate) struct Table {
     pub table_offset: u64,
     /// It was finished before it was full.
     pub is_partial: bool,
-    /// Deaths that the segment tells of.
-    pub deaths: Box<[Death]>,
+    /// Tombstones that the segment tells of.
+    pub tombstones: Box<[Tombstone]>,
     /// The segment's bytes, until they are on the device.
     pub buffer: Option<Arc<Buffer>>,
     /// One more than there are items: where the last record ends.
@@ -62,7 +62,7 @@ impl Table {
             epoch_shift: 0,
             table_offset: 0,
             is_partial: false,
-            deaths: Box::default(),
+            tombstones: Box::default(),
             buffer,
             entries: (0..=items).map(|_| Entry::default()).collect(),
         }
@@ -77,20 +77,20 @@ impl Table {
             epoch_shift: self.epoch_shift,
             table_offset: self.table_offset,
             is_partial: self.is_partial,
-            deaths: self.deaths.clone(),
+            tombstones: self.tombstones.clone(),
             buffer: self.buffer.clone(),
             entries: self.entries.iter().map(Entry::copy).chain(more).collect(),
         }
     }
 
     /// A copy with the first `items` entries, for the time after the segment was written.
-    pub fn completed(&self, items: u32, table_offset: u64, deaths: Box<[Death]>) -> Table {
+    pub fn completed(&self, items: u32, table_offset: u64, tombstones: Box<[Tombstone]>) -> Table {
         Table {
             write_number: self.write_number,
             epoch_shift: self.epoch_shift,
             table_offset,
             is_partial: self.is_partial,
-            deaths,
+            tombstones,
             buffer: None,
             entries: self.entries[..=items as usize]
                 .iter()
@@ -173,7 +173,7 @@ impl Table {
 
     /// Memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.entries.len() * size_of::<Entry>() + self.deaths.len() * size_of::<Death>()
+        self.entries.len() * size_of::<Entry>() + self.tombstones.len() * size_of::<Tombstone>()
     }
 }
 

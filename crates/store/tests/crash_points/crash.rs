@@ -14,7 +14,8 @@ pub struct Pending {
     pub completed: usize,
 }
 
-/// What is on the devices at a moment: what is durable, and what a power loss may still take away again.
+/// What is on the devices at a moment: what is durable, and what a power loss may still take away
+/// again.
 #[derive(Clone)]
 pub struct Contents {
     pub durable: Vec<Image>,
@@ -24,7 +25,8 @@ pub struct Contents {
 /// What becomes of writes that are not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The process is gone, the machine goes on: what had been written stays, and is not durable yet.
+    /// The process is gone, the machine goes on: what had been written stays, and is not durable
+    /// yet.
     Kill,
     /// None of them arrived.
     All,

@@ -1,5 +1,5 @@
-//! Devices that write down, in one order over all of them, what is done to them: from that, what a crash at any moment
-//! leaves can be made afterwards.
+//! Devices that write down, in one order over all of them, what is done to them: from that, what a
+//! crash at any moment leaves can be made afterwards.
 
 use crate::image::Image;
 use farcache_store::Device;
@@ -16,7 +16,8 @@ pub enum Entry {
         device: usize,
         offset: u64,
         data: Arc<[u8]>,
-        /// How many entries there were when it had ended: until then any part of it may have arrived.
+        /// How many entries there were when it had ended: until then any part of it may have
+        /// arrived.
         completed: usize,
     },
     SyncBegun,

@@ -1,4 +1,5 @@
-//! From life to life: each write and each sync of a life is a moment at which the next one may begin.
+//! From life to life: each write and each sync of a life is a moment at which the next one may
+//! begin.
 
 use crate::crash::{Contents, Loss};
 use crate::device::Failure;
@@ -210,7 +211,8 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Opened, checked, changed, ended; then the same from its end and from some moment of it; then once more.
+    /// Opened, checked, changed, ended; then the same from its end and from some moment of it; then
+    /// once more.
     fn go_on_from(&mut self, start: Start) -> Result<(), Box<Finding>> {
         self.covered.crashes += 1;
         let plan = self.maybe_without_a_device();
@@ -329,7 +331,8 @@ const CHECK: Plan = Plan {
 };
 
 impl Plan {
-    /// With a single device that fails nothing becomes durable any more, and nobody may wait for it.
+    /// With a single device that fails nothing becomes durable any more, and nobody may wait for
+    /// it.
     fn made_safe(mut self, scenario: &Scenario) -> Plan {
         if self.fault.is_some() && scenario.devices == 1 {
             self.sync_every = u64::MAX;

@@ -1,4 +1,5 @@
-//! One life of a store: it is opened, checked, changed, stopped or killed, and all that its devices see is written down.
+//! One life of a store: it is opened, checked, changed, stopped or killed, and all that its devices
+//! see is written down.
 
 use crate::crash::Contents;
 use crate::device::{Entry, Failure, RecordedDevice, Recorder};
@@ -295,9 +296,9 @@ impl Life<'_> {
         let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
         let epoch = self.epoch;
         let handle = self.handle();
-        let read = |handle: &StoreHandle| -> Vec<State> {
+        let read = |handle: &StoreHandle| -> Result<Vec<State>, Suspended> {
             let mut found = Vec::new();
-            handle.get_batch(&keys, access, &mut found);
+            handle.get_batch(&keys, access, &mut found)?;
             let state = |item: &Option<farcache_store::Item<'_>>| {
                 item.as_ref().map(|item| Item {
                     value: item.value().into(),
@@ -307,7 +308,7 @@ impl Life<'_> {
                     },
                 })
             };
-            found.iter().map(state).collect()
+            Ok(found.iter().map(state).collect())
         };
         let found = handle.run_blocking(read).expect("reads can be made");
         handle.quiescent();
@@ -382,7 +383,7 @@ impl Life<'_> {
         let (value, expiry) = (self.value(number, bytes), self.expiry());
         let options = SetOptions::set(0, self.instant(expiry));
         let begun = self.recorder.position();
-        let outcome = self.request(|handle| handle.set(&key(number), &value, &options));
+        let outcome = self.request(|handle| settled(handle.set(&key(number), &value, &options)));
         match outcome {
             Ok(SetOutcome::Stored { .. }) => {
                 let value = value.into();
@@ -396,7 +397,7 @@ impl Life<'_> {
         }
     }
 
-    fn request<R>(&mut self, request: impl FnMut(&StoreHandle) -> R) -> R {
+    fn request<R>(&mut self, request: impl FnMut(&StoreHandle) -> Result<R, Suspended>) -> R {
         let handle = self.handle();
         let outcome = handle.run_blocking(request).expect("reads can be made");
         handle.quiescent();
@@ -419,8 +420,8 @@ impl Life<'_> {
         (first..first + count).for_each(|number| self.delete((number * stride % keys) as usize));
     }
 
-    /// Deletes each key, in the order of storing but for some that are put off: so segments die one after the other. Now and then
-    /// all of that becomes durable.
+    /// Deletes each key, in the order of storing but for some that are put off: so segments die one
+    /// after the other. Now and then all of that becomes durable.
     fn delete_all(&mut self) -> Result<(), String> {
         let keys = self.scenario.keys;
         let mut order: Vec<usize> = (0..keys).collect();
@@ -456,8 +457,8 @@ impl Life<'_> {
         let instant = self.instant(expiry);
         let begun = self.recorder.position();
         let outcome = self.request(|handle| {
-            let touched = handle.touch(&key(number), instant, Access::Use);
-            touched.map(|item| item.map(|item| item.value().to_vec()))
+            let touched = settled(handle.touch(&key(number), instant, Access::Use))?;
+            Ok(touched.map(|item| item.map(|item| item.value().to_vec())))
         });
         let Ok(touched) = outcome else {
             return Ok(());
@@ -487,7 +488,7 @@ impl Life<'_> {
             ..SetOptions::default()
         };
         let begun = self.recorder.position();
-        let outcome = self.request(|handle| handle.set(&key(number), &more, &options));
+        let outcome = self.request(|handle| settled(handle.set(&key(number), &more, &options)));
         match (outcome, self.current(number)) {
             (Ok(SetOutcome::Stored { .. }), Some(item)) => {
                 let value = [&item.value[..], &more].concat().into();
@@ -562,8 +563,7 @@ impl Life<'_> {
         let mut resident = Vec::new();
         for number in 0..self.scenario.keys {
             let handle = self.handle.as_mut().expect("the life has not ended");
-            let is_in_memory = handle.get(&key(number), Access::Peek).is_some();
-            if !is_in_memory && handle.needs_reads() {
+            if handle.get(&key(number), Access::Peek).is_err() {
                 resident.push((number, self.model.changes_of(number)));
             }
             handle.forget_reads();

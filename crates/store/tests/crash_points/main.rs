@@ -1,8 +1,10 @@
-//! Crash points: every write and every sync of every device is a moment at which the machine may stop.
+//! Crash points: every write and every sync of every device is a moment at which the machine may
+//! stop.
 //!
-//! A store lives, and all that its devices see is written down in one order. From that the contents of the devices at each moment are
-//! made, with what had not been synced lost, kept or torn; there the store is opened again, checked against what each
-//! key may hold, changed, stopped or killed, opened, checked, and so on. `FARCACHE_CRASH_SECONDS` says for how long to go on,
+//! A store lives, and all that its devices see is written down in one order. From that the contents
+//! of the devices at each moment are made, with what had not been synced lost, kept or torn; there
+//! the store is opened again, checked against what each key may hold, changed, stopped or killed,
+//! opened, checked, and so on. `FARCACHE_CRASH_SECONDS` says for how long to go on,
 //! `FARCACHE_CRASH_SEED` with which seed to begin; `scripts/crash-points` sets them.
 
 mod crash;
@@ -25,7 +27,8 @@ fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Writes what the devices held when something was found to go wrong into a folder; returns a line about it.
+/// Writes what the devices held when something was found to go wrong into a folder; returns a line
+/// about it.
 fn keep(finding: &Finding, seed: u64) -> std::io::Result<String> {
     let base = std::env::var_os("FARCACHE_CRASH_KEEP");
     let base = base.map_or_else(std::env::temp_dir, Into::into);
@@ -92,7 +95,7 @@ fn a_cache_revives_nothing() {
 }
 
 #[test]
-fn more_deaths_at_once_than_a_segment_tells_of_are_kept() {
+fn more_tombstones_at_once_than_a_segment_tells_of_are_kept() {
     look(some(700, 1, Durability::Writeback, 1, Sizes::Tiny), 17);
 }
 
@@ -102,7 +105,8 @@ fn values_larger_than_a_segment_keep_what_they_promised() {
     look(some(600, 1, Durability::Writeback, 2, Sizes::Runs), 23);
 }
 
-/// For as long as `FARCACHE_CRASH_SECONDS` says, one seed after the other; tells of all that it has found at its end.
+/// For as long as `FARCACHE_CRASH_SECONDS` says, one seed after the other; tells of all that it has
+/// found at its end.
 #[test]
 #[ignore = "scripts/crash-points runs it"]
 fn every_point() {

@@ -1,7 +1,7 @@
 //! What each key may hold after a crash at any moment of a life.
 //!
-//! A moment is a number of entries of the recorder. A change that had begun before it may be there; a change that was known
-//! to be durable by then must be, and nothing older may.
+//! A moment is a number of entries of the recorder. A change that had begun before it may be there;
+//! a change that was known to be durable by then must be, and nothing older may.
 
 use std::sync::Arc;
 
@@ -89,7 +89,8 @@ impl Model {
         }
     }
 
-    /// Notes what the keys were found to hold when the store was open; an error if one of them may not.
+    /// Notes what the keys were found to hold when the store was open; an error if one of them may
+    /// not.
     pub fn note_found(
         &mut self,
         found: Vec<State>,
@@ -140,7 +141,8 @@ impl Model {
         });
     }
 
-    /// The state of a key after so many of its changes was seen on a device, and is durable from now on.
+    /// The state of a key after so many of its changes was seen on a device, and is durable from
+    /// now on.
     pub fn note_resident(&mut self, key: usize, changes: usize, position: usize) {
         self.keys[key].resident.push((position, changes));
     }

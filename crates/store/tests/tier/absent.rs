@@ -1,5 +1,5 @@
-//! Devices that drop out while the store runs, or are missing at a start, and are back later: what was deleted or overwritten
-//! without them does not come back with them.
+//! Devices that drop out while the store runs, or are missing at a start, and are back later: what
+//! was deleted or overwritten without them does not come back with them.
 
 use crate::common::*;
 use crate::starts::{again, open_over, refusal, tier_over};
@@ -37,7 +37,11 @@ fn change(store: &Arc<Store>) {
     let mut handle = store.handle();
     for number in 0..KEYS {
         match number % 3 {
-            0 => _ = handle.delete(&key(number), &DeleteOptions::default()),
+            0 => {
+                _ = handle
+                    .delete(&key(number), &DeleteOptions::default())
+                    .unwrap()
+            }
             1 => set(&mut handle, number, 1, BYTES),
             _ => {}
         }

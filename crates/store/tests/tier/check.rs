@@ -1,4 +1,5 @@
-//! What the checker says of devices: nothing of those that are in order, and of each kind of damage that it is there.
+//! What the checker says of devices: nothing of those that are in order, and of each kind of damage
+//! that it is there.
 
 use crate::common::*;
 use farcache_store::*;
@@ -23,7 +24,8 @@ fn kinds(report: &CheckReport) -> Vec<CheckKind> {
     kinds
 }
 
-/// What is on a device after items have been stored, some of them overwritten and some deleted, and an orderly stop.
+/// What is on a device after items have been stored, some of them overwritten and some deleted, and
+/// an orderly stop.
 fn stopped() -> Vec<u8> {
     let device = device(DEVICE_BYTES);
     let store = open(&device);
@@ -36,7 +38,9 @@ fn stopped() -> Vec<u8> {
     let mut handle = store.handle();
     (0..KEYS / 3).for_each(|number| set(&mut handle, number, 1, BYTES));
     for number in KEYS / 3..KEYS / 2 {
-        handle.delete(&key(number), &DeleteOptions::default());
+        handle
+            .delete(&key(number), &DeleteOptions::default())
+            .unwrap();
         handle.quiescent();
     }
     drop(handle);
@@ -62,7 +66,8 @@ fn segments(bytes: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// Where the item table of a segment is, how many items it has, and how many deaths it tells of.
+/// Where the item table of a segment is, how many items it has, and how many tombstones it tells
+/// of.
 fn tail(bytes: &[u8], start: usize) -> (usize, usize, usize) {
     let header = &bytes[start..];
     let table = start + number(header, 80, 8);
@@ -140,13 +145,13 @@ fn each_kind_of_damage_is_found() {
     };
     let starts = segments(&whole);
     let with_items = |start: &&usize| tail(&whole, **start).1 > 0;
-    let with_deaths = |start: &&usize| tail(&whole, **start).2 > 0;
+    let with_tombstones = |start: &&usize| tail(&whole, **start).2 > 0;
     // The last ones have not died.
     let &full = starts.iter().rfind(with_items).unwrap();
-    let &telling = starts.iter().rfind(with_deaths).unwrap();
+    let &telling = starts.iter().rfind(with_tombstones).unwrap();
     let (table, _, _) = tail(&whole, full);
-    let (deaths, items, _) = tail(&whole, telling);
-    let deaths = deaths + items * 24;
+    let (tombstones, items, _) = tail(&whole, telling);
+    let tombstones = tombstones + items * 24;
     for (at, kind) in [
         (40, CheckKind::Superblock),
         (4096 + 40, CheckKind::Superblock),
@@ -154,7 +159,7 @@ fn each_kind_of_damage_is_found() {
         (full + 512 + 40, CheckKind::Header),
         (full + 700, CheckKind::Record),
         (table + 3, CheckKind::Table),
-        (deaths + 3, CheckKind::Deaths),
+        (tombstones + 3, CheckKind::Tombstones),
     ] {
         let report = damage(at);
         assert_eq!(kinds(&report), [kind], "byte {at}: {report}");
@@ -163,7 +168,7 @@ fn each_kind_of_damage_is_found() {
 }
 
 #[test]
-fn deaths_of_a_lost_segment_are_missed() {
+fn tombstones_of_a_lost_segment_are_missed() {
     let device = device(DEVICE_BYTES);
     let store = open(&device);
     let mut handle = store.handle();
@@ -175,7 +180,7 @@ fn deaths_of_a_lost_segment_are_missed() {
     let store = open(&device);
     let mut handle = store.handle();
     (0..20).for_each(|number| set(&mut handle, number, 1, BYTES));
-    // The deaths go first, and what took the place of the dead goes later.
+    // The tombstones go first, and what took the place of the dead goes later.
     handle.park();
     assert!(store.sync_tier(PATIENCE));
     drop(handle);

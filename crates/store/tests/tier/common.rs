@@ -67,7 +67,7 @@ pub fn get(handle: &mut StoreHandle, number: u32) -> Option<Vec<u8>> {
 pub fn get_with(handle: &mut StoreHandle, number: u32, access: Access) -> Option<Vec<u8>> {
     let read = |handle: &StoreHandle| {
         let item = handle.get(&key(number), access);
-        item.map(|item| item.value().to_vec())
+        item.map(|item| item.map(|item| item.value().to_vec()))
     };
     let found = handle.run_blocking(read).unwrap();
     handle.quiescent();

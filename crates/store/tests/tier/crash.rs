@@ -1,5 +1,5 @@
-//! Kills and power losses at random moments, one after the other, on one device: nothing durable is lost,
-//! and nothing that was superseded durably comes back.
+//! Kills and power losses at random moments, one after the other, on one device: nothing durable is
+//! lost, and nothing that was superseded durably comes back.
 
 use crate::common::*;
 use farcache_store::*;
@@ -85,7 +85,9 @@ impl World {
     pub fn change_something(&mut self, handle: &mut StoreHandle) {
         let number = self.random.next(u64::from(KEYS)) as u32;
         let state = if self.random.next(5) == 0 {
-            handle.delete(&key(number), &DeleteOptions::default());
+            handle
+                .delete(&key(number), &DeleteOptions::default())
+                .unwrap();
             handle.quiescent();
             None
         } else {

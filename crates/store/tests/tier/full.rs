@@ -1,4 +1,5 @@
-//! A device on which hardly anything is dead: what is gained by cleaning it ends, and so does an orderly stop.
+//! A device on which hardly anything is dead: what is gained by cleaning it ends, and so does an
+//! orderly stop.
 
 use crate::common::*;
 use farcache_store::*;
@@ -112,7 +113,8 @@ fn delete_everything_and_go_on(evict: bool, step: u32) {
     assert!(found == AFTERWARDS, "{found} {:?}", stats(&store));
 }
 
-/// Their deaths take a good part of the slots to be told, and the deaths of whole segments, which give slots back, come behind them.
+/// Their tombstones take a good part of the slots to be told, and the tombstones of whole segments,
+/// which give slots back, come behind them.
 #[test]
 fn deleting_everything_leaves_a_device_that_can_be_written() {
     for evict in [true, false] {
@@ -146,7 +148,9 @@ fn delete_some_of_a_full_device(one_in: u32, at_once: u32) {
         stored.into_iter().partition(|number| number % one_in == 0);
     for some in deleted.chunks(at_once as usize) {
         for &number in some {
-            let outcome = handle.delete(&key(number), &DeleteOptions::default());
+            let outcome = handle
+                .delete(&key(number), &DeleteOptions::default())
+                .unwrap();
             assert_eq!(outcome, DeleteOutcome::Deleted);
             handle.quiescent();
         }
@@ -181,9 +185,10 @@ fn deletions_become_durable_a_few_at_a_time_too() {
         .for_each(|(one_in, at_once)| delete_some_of_a_full_device(one_in, at_once));
 }
 
-/// Each segment tells of a death in the first one, which is needed for as long as anything there is alive; all else in it dies.
+/// Each segment tells of a tombstone in the first one, which is needed for as long as anything
+/// there is alive; all else in it dies.
 #[test]
-fn nothing_alive_is_evicted_while_segments_only_tell_of_deaths() {
+fn nothing_alive_is_evicted_while_segments_only_tell_of_tombstones() {
     const KEPT: u32 = 60;
     const ROUNDS: u32 = 40;
     const OVERWRITTEN: std::ops::Range<u32> = KEPT..KEPT + 12;
@@ -205,7 +210,9 @@ fn nothing_alive_is_evicted_while_segments_only_tell_of_deaths() {
     make_durable(&mut handle);
     for round in 0..ROUNDS {
         if round < KEPT / 3 {
-            handle.delete(&key(round), &DeleteOptions::default());
+            handle
+                .delete(&key(round), &DeleteOptions::default())
+                .unwrap();
         }
         for number in OVERWRITTEN {
             set(&mut handle, number, round, 4800);

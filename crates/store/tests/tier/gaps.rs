@@ -1,4 +1,5 @@
-//! A segment that could not be written leaves a gap in the log: what was durable is back all the same.
+//! A segment that could not be written leaves a gap in the log: what was durable is back all the
+//! same.
 
 use crate::common::*;
 use crate::crash::{Crash, World};
@@ -15,8 +16,8 @@ const SCARCE_BYTES: u64 = 16 * SEGMENT_BYTES as u64;
 /// Changes there between two moments at which everything is durable: more than the free slots hold.
 const MANY_CHANGES: u32 = 80;
 
-/// A life in which one write fails, and its repetition too, and that ends as soon as everything is durable after
-/// so many further writes.
+/// A life in which one write fails, and its repetition too, and that ends as soon as everything is
+/// durable after so many further writes.
 fn live_with_a_gap(durability: Durability, crash: Crash, write: u64, further: u64) {
     let world = World::new(write * 3 + 1, durability);
     live_on_with_a_gap(world, CHANGES, crash, write, further);
@@ -57,7 +58,8 @@ fn a_gap_costs_nothing_durable_at_a_kill() {
     sweep(Durability::Sync, Crash::Kill);
 }
 
-/// With slots so scarce that what is to become durable waits for those that come free only behind the gap.
+/// With slots so scarce that what is to become durable waits for those that come free only behind
+/// the gap.
 #[test]
 fn a_gap_costs_nothing_durable_where_slots_are_scarce() {
     for write in WRITES {
@@ -91,7 +93,8 @@ fn open_both(devices: &[Arc<FaultyDevice>]) -> Arc<Store> {
     Store::open(config(512 << 10), tier).unwrap()
 }
 
-/// Stores each key in as many versions as its number tells, all of which is durable before it returns.
+/// Stores each key in as many versions as its number tells, all of which is durable before it
+/// returns.
 fn fill(store: &Arc<Store>) {
     let mut handle = store.handle();
     for version in 0..VERSIONS {
@@ -102,8 +105,8 @@ fn fill(store: &Arc<Store>) {
     }
 }
 
-/// Of two devices one vanishes at this write, counted from the moment when all is durable; then the other is opened
-/// alone.
+/// Of two devices one vanishes at this write, counted from the moment when all is durable; then the
+/// other is opened alone.
 fn live_until_a_device_vanishes(write: u64) {
     let devices = [device(4 << 20), device(4 << 20)];
     let store = open_both(&devices);

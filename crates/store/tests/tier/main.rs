@@ -1,10 +1,10 @@
-//! The store with a tier: what leaves memory stays a hit, comes back after a restart, and is never wrong.
+//! The store with a tier: what leaves memory stays a hit, comes back after a restart, and is never
+//! wrong.
 
 mod absent;
 mod check;
 mod common;
 mod crash;
-mod deaths;
 mod faults;
 mod full;
 mod gaps;
@@ -16,4 +16,5 @@ mod runs;
 mod short;
 mod spill;
 mod starts;
+mod tombstones;
 mod undurable;

@@ -1,5 +1,5 @@
-//! The store with a tier against a simple map: whatever sequence of operations, restarts among them, both answer
-//! alike.
+//! The store with a tier against a simple map: whatever sequence of operations, restarts among
+//! them, both answer alike.
 
 use crate::common::*;
 use farcache_store::*;
@@ -109,7 +109,7 @@ impl Pair {
         self.start();
     }
 
-    fn run<R>(&mut self, request: impl FnMut(&StoreHandle) -> R) -> R {
+    fn run<R>(&mut self, request: impl FnMut(&StoreHandle) -> Result<R, Suspended>) -> R {
         let (_, handle) = self.store.as_mut().unwrap();
         let outcome = handle.run_blocking(request).unwrap();
         handle.quiescent();
@@ -133,7 +133,8 @@ impl Pair {
                 let value = value(number, self.versions, bytes);
                 let expiry = self.instant(expiry);
                 let options = SetOptions::set(0, expiry);
-                let outcome = self.run(|handle| handle.set(&key(number), &value, &options));
+                let outcome =
+                    self.run(|handle| settled(handle.set(&key(number), &value, &options)));
                 assert!(matches!(outcome, Ok(SetOutcome::Stored { .. })));
                 self.model.insert(number, Item { value, expiry });
             }
@@ -152,8 +153,8 @@ impl Pair {
             } => {
                 let expiry = self.instant(expiry);
                 let touched = self.run(|handle| {
-                    let item = handle.touch(&key(number), expiry, Access::Use).unwrap();
-                    item.map(|item| item.value().to_vec())
+                    let touched = settled(handle.touch(&key(number), expiry, Access::Use))?;
+                    Ok(touched.unwrap().map(|item| item.value().to_vec()))
                 });
                 let expected = self.live(number).map(|item| {
                     item.expiry = expiry;
@@ -167,7 +168,8 @@ impl Pair {
                 for number in 1000..1300 {
                     let value = value(number, self.versions, 5000);
                     let plain = SetOptions::default();
-                    let outcome = self.run(|handle| handle.set(&key(number), &value, &plain));
+                    let outcome =
+                        self.run(|handle| settled(handle.set(&key(number), &value, &plain)));
                     assert!(
                         matches!(outcome, Ok(SetOutcome::Stored { .. })),
                         "{outcome:?}"
@@ -177,10 +179,16 @@ impl Pair {
             Operation::Wait { seconds } => {
                 self.now += seconds;
                 let now = self.now;
-                self.run(|handle| handle.set_now(now));
+                self.run(|handle| {
+                    handle.set_now(now);
+                    Ok(())
+                });
             }
             Operation::Flush => {
-                self.run(|handle| handle.flush_all(None));
+                self.run(|handle| {
+                    handle.flush_all(None);
+                    Ok(())
+                });
                 self.model.clear();
             }
             Operation::Restart => self.restart(),
@@ -202,7 +210,7 @@ impl Pair {
             ..SetOptions::default()
         };
         let outcome = self
-            .run(|handle| handle.set(&key(number), &more, &options))
+            .run(|handle| settled(handle.set(&key(number), &more, &options)))
             .unwrap();
         let was_there = self
             .live(number)
@@ -218,7 +226,7 @@ impl Pair {
             ..ArithmeticOptions::default()
         };
         let outcome = self
-            .run(|handle| handle.arithmetic(&key(number), &options))
+            .run(|handle| settled(handle.arithmetic(&key(number), &options)))
             .unwrap();
         let Some(item) = self.live(number) else {
             assert!(
@@ -250,7 +258,7 @@ impl Pair {
         let token = |handle: &StoreHandle| {
             handle
                 .get(&key(number), Access::Peek)
-                .map(|item| item.cas())
+                .map(|item| item.map(|item| item.cas()))
         };
         let token = self.run(token);
         assert_eq!(token.is_some(), self.live(number).is_some());
@@ -259,7 +267,7 @@ impl Pair {
             ..SetOptions::default()
         };
         let outcome = self
-            .run(|handle| handle.set(&key(number), b"77", &options))
+            .run(|handle| settled(handle.set(&key(number), b"77", &options)))
             .unwrap();
         match self.live(number) {
             None => assert_eq!(outcome, SetOutcome::NotFound),
@@ -277,7 +285,7 @@ impl Pair {
     fn check(&mut self, number: u32) {
         let found = self.run(|handle| {
             let item = handle.get(&key(number), Access::Use);
-            item.map(|item| (item.value().to_vec(), item.expiry()))
+            item.map(|item| item.map(|item| (item.value().to_vec(), item.expiry())))
         });
         let expected = self
             .live(number)

@@ -12,7 +12,9 @@ fn after_an_orderly_stop_everything_is_back() {
         set(&mut handle, number, 0, 4000);
     }
     for number in (0..1000).step_by(7) {
-        handle.delete(&key(number), &DeleteOptions::default());
+        handle
+            .delete(&key(number), &DeleteOptions::default())
+            .unwrap();
     }
     for number in (1..1000).step_by(7) {
         set(&mut handle, number, 1, 100);

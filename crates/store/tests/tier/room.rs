@@ -76,7 +76,7 @@ fn open_gated(device: &Arc<GatedDevice>) -> Arc<Store> {
     Store::open(config(1 << 20), tier).unwrap()
 }
 
-fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, StoreError> {
+fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, Interrupt> {
     handle.set(
         &key(number),
         &value(number, 0, 4000),
@@ -84,11 +84,12 @@ fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, StoreError> 
     )
 }
 
-/// Stores until a request has to wait and the device takes nothing any more; returns its number, its reads started.
+/// Stores until a request has to wait and the device takes nothing any more; returns its number,
+/// its reads started.
 fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
     for number in 0..10_000 {
         let mut outcome = try_set(handle, number);
-        while handle.needs_reads() {
+        while let Err(Interrupt::Suspended(_)) = outcome {
             let id = handle.start_reads().unwrap();
             if waits_for_device(handle, id) {
                 return (number, id);
@@ -106,7 +107,8 @@ fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
     panic!("everything found room");
 }
 
-/// Waits until a request has room, or until the store's own thread waits for the device again and again.
+/// Waits until a request has room, or until the store's own thread waits for the device again and
+/// again.
 fn waits_for_device(handle: &mut StoreHandle, id: ReadId) -> bool {
     let waits = |handle: &StoreHandle| stats(handle.store()).waits;
     let before = waits(handle);
@@ -158,6 +160,34 @@ fn a_request_without_room_waits_outside_and_goes_on_when_there_is_some() {
 }
 
 #[test]
+fn an_invalidation_that_waits_for_room_leaves_its_item_alone() {
+    let device = GatedDevice::new(16 << 20);
+    let store = open_gated(&device);
+    let _opened_at_last = OpensAtEnd(&device);
+    let mut handle = store.handle();
+    handle.let_requests_await_room();
+    device.set_open(false);
+    let (number, _) = fill(&mut handle);
+    let last = number - 1;
+    let invalidate = DeleteOptions {
+        invalidate: true,
+        ..DeleteOptions::default()
+    };
+    let outcome = handle.delete(&key(last), &invalidate);
+    assert_eq!(outcome, Err(Suspended::OnDevice));
+    handle.forget_reads();
+    assert_eq!(get(&mut handle, last), Some(value(last, 0, 4000)));
+    device.set_open(true);
+    let outcome = handle.run_blocking(|handle| handle.delete(&key(last), &invalidate));
+    assert_eq!(outcome.unwrap(), DeleteOutcome::Deleted);
+    let is_stale = |handle: &StoreHandle| {
+        let item = handle.get(&key(last), Access::Peek);
+        item.map(|item| item.map(|item| item.is_stale()))
+    };
+    assert_eq!(handle.run_blocking(is_stale).unwrap(), Some(true));
+}
+
+#[test]
 fn whoever_waits_for_room_is_woken() {
     let device = GatedDevice::new(16 << 20);
     let store = open_gated(&device);
@@ -196,7 +226,7 @@ fn a_request_that_was_given_up_waits_no_longer() {
     device.set_open(true);
     for number in 0..1000 {
         handle
-            .run_blocking(|handle| try_set(handle, number))
+            .run_blocking(|handle| settled(try_set(handle, number)))
             .unwrap()
             .unwrap();
         handle.quiescent();
@@ -220,7 +250,7 @@ fn a_request_waits_in_vain_where_there_will_be_no_room() {
     handle.let_requests_await_room();
     let refused = (0..2000).find(|&number| {
         let outcome = handle
-            .run_blocking(|handle| try_set(handle, number))
+            .run_blocking(|handle| settled(try_set(handle, number)))
             .unwrap();
         handle.quiescent();
         outcome == Err(StoreError::OutOfMemory)

@@ -132,7 +132,8 @@ fn begins(contents: &[u8], slot: usize) -> bool {
     contents[slot * SEGMENT_BYTES as usize..].starts_with(b"FARCSEG")
 }
 
-/// What a crash leaves of a large value of which only the first slot arrived; and where that slot is.
+/// What a crash leaves of a large value of which only the first slot arrived; and where that slot
+/// is.
 fn torn_after_the_first_slot(before: &[u8], after: &[u8]) -> (Vec<u8>, usize) {
     let segment_bytes = SEGMENT_BYTES as usize;
     let has_run = |slot: &usize| {
@@ -147,7 +148,7 @@ fn torn_after_the_first_slot(before: &[u8], after: &[u8]) -> (Vec<u8>, usize) {
 }
 
 /// In its further slots lies what has died there before. At a later start nobody would tell of its
-/// death any more.
+/// tombstone any more.
 #[test]
 fn a_torn_run_is_erased_in_each_of_its_slots() {
     const KEYS: u32 = 20;

@@ -25,9 +25,9 @@ fn spilled() -> std::sync::Arc<Store> {
 fn start(handle: &mut StoreHandle, number: u32) -> ReadId {
     eventually("the item is on the device", || {
         handle.forget_reads();
-        let is_there = handle.get(&key(number), Access::Peek).is_some();
+        let must_be_read = handle.get(&key(number), Access::Peek).is_err();
         handle.quiescent();
-        !is_there && handle.needs_reads()
+        must_be_read
     });
     handle.start_reads().unwrap()
 }

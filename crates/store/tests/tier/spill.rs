@@ -90,7 +90,10 @@ fn a_value_read_from_the_device_can_be_pinned() {
     for number in 0..1000 {
         set(&mut handle, number, 0, 4000);
     }
-    let pin = |handle: &StoreHandle| handle.get(&key(1), Access::Peek).map(|item| item.pin());
+    let pin = |handle: &StoreHandle| {
+        let item = handle.get(&key(1), Access::Peek);
+        item.map(|item| item.map(|item| item.pin()))
+    };
     let pinned = handle.run_blocking(pin).unwrap().expect("it is there");
     handle.quiescent();
     for number in 0..1000 {

@@ -1,4 +1,5 @@
-//! Starts that do not finish: killed at any write or sync of any device, or refused one of them. Nothing is lost by that.
+//! Starts that do not finish: killed at any write or sync of any device, or refused one of them.
+//! Nothing is lost by that.
 
 use crate::common::*;
 use farcache_store::*;
@@ -178,7 +179,8 @@ fn start_badly(devices: &[Arc<FaultyDevice>], at: u64, mishap: Mishap) -> u64 {
     count
 }
 
-/// Lets every write and sync of a start over these devices go wrong in turn, and shows what the devices hold then.
+/// Lets every write and sync of a start over these devices go wrong in turn, and shows what the
+/// devices hold then.
 fn start_badly_everywhere(devices: &[Arc<FaultyDevice>], show: impl Fn(&[Arc<FaultyDevice>])) {
     for mishap in [Mishap::Kill, Mishap::Torn, Mishap::Error] {
         for at in 0.. {
@@ -218,8 +220,8 @@ fn a_start_over_what_it_was_used_with_syncs_each_device_and_writes_nothing() {
     assert_eq!(count(&open_over(&again(&devices))), KEYS);
 }
 
-/// Three devices with all keys, and with segments behind them that were not synced when the power went: those on the first device did
-/// not arrive.
+/// Three devices with all keys, and with segments behind them that were not synced when the power
+/// went: those on the first device did not arrive.
 fn with_torn_log() -> Vec<Arc<FaultyDevice>> {
     let devices = [device(4 << 20), device(4 << 20), device(4 << 20)];
     let trap = Trap::at(u64::MAX, Mishap::Kill);

@@ -1,4 +1,5 @@
-//! `Durability::Sync` when no device is left: whoever waits is told, and nobody is shown what was not acknowledged.
+//! `Durability::Sync` when no device is left: whoever waits is told, and nobody is shown what was
+//! not acknowledged.
 
 use crate::common::*;
 use farcache_store::*;
@@ -39,7 +40,9 @@ fn await_fate(handle: &mut StoreHandle) -> Fate {
 }
 
 fn delete(handle: &mut StoreHandle, number: u32) {
-    let outcome = handle.delete(&key(number), &DeleteOptions::default());
+    let outcome = handle
+        .delete(&key(number), &DeleteOptions::default())
+        .unwrap();
     assert_eq!(outcome, DeleteOutcome::Deleted);
     handle.quiescent();
 }

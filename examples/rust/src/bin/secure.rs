@@ -17,7 +17,8 @@ fn main() -> Result<(), Error> {
         _ => None,
     };
     let config = ClientConfig {
-        // What the server's certificate was signed with; the server's name is that of its address unless one is given.
+        // What the server's certificate was signed with; the server's name is that of its address
+        // unless one is given.
         tls: Some(TlsSettings {
             ca_file: ca_file.into(),
             identity: None,

@@ -24,7 +24,8 @@ fn main() -> Result<(), Error> {
     let servers = std::env::args().nth(1);
     let servers = servers.as_deref().unwrap_or("127.0.0.1:11211");
     let config = ClientConfig {
-        // As libmemcached with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED: a server that comes or goes moves its own keys only.
+        // As libmemcached with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED: a server that comes or goes
+        // moves its own keys only.
         placement: PlacementSettings {
             distribution: Distribution::KetamaWeighted,
             key_hash: HashAlgorithm::Md5,

@@ -146,13 +146,14 @@ fn values_that_come_alone_wait_for_room_like_any_other() {
     let (mut server, mut client) = tiered(Durability::Writeback);
     let key = |number: u32| format!("key-{number}").into_bytes();
     let value = |number: u32| [&number.to_be_bytes()[..], &FILLER].concat();
-    // Three times as much as there is memory for, as fast as it goes: some have to wait for the device.
+    // Three times as much as there is memory for, as fast as it goes: some have to wait for the
+    // device.
     for number in 0..3000 {
         client.send(&set(&key(number), &value(number)));
         let stored = await_responses(&mut server, &mut client, 1);
         assert!(stored[0].is(Status::Success), "{number}");
     }
-    assert!(server.figure("stores_alone") > 0);
+    assert!(server.figure("stores_solo") > 0);
     for number in (0..3000).step_by(7) {
         client.send(&get(&key(number)));
         let found = await_responses(&mut server, &mut client, 1);
@@ -169,7 +170,7 @@ fn answers_to_changes_wait_until_these_are_durable() {
     client.send(&set(b"key", b"newer"));
     let stored = await_responses(&mut server, &mut client, 1);
     assert!(stored[0].is(Status::Success));
-    assert_eq!(server.figure("stores_alone"), 0);
+    assert_eq!(server.figure("stores_solo"), 0);
     let mark = server.resources.store.durable_mark();
     assert!(
         server

@@ -249,7 +249,8 @@ fn clients_that_take_no_values_have_no_set_refused_and_lose_their_sessions() {
     }
     let stats = server.shared.store.stats();
     assert_eq!(stats.out_of_memory, 0);
-    // A quarter of the memory may be lent, and half of an eighth of it copied, before each gets one value at a time.
+    // A quarter of the memory may be lent, and half of an eighth of it copied, before each gets one
+    // value at a time.
     assert!(stats.values_pinned <= 2 * 16 + 12, "{stats:?}");
     for _ in 0..100 {
         server.await_stalls();

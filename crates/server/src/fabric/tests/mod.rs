@@ -5,9 +5,9 @@ mod device;
 mod ends;
 mod faults;
 mod greetings;
-mod lane;
 mod limits;
 mod requests;
+mod solo;
 mod upgrades;
 mod values;
 
@@ -15,9 +15,8 @@ use super::engine::Engine;
 use super::figures::Figures;
 use super::life_line::{Caller, LifeLine};
 use super::registry::{Place, Registry};
-use super::upgrade::{self, Refusal};
+use super::upgrade;
 use crate::connections::{Address, ConnectionInfo, State};
-use crate::session::Context;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
@@ -26,6 +25,7 @@ use client::Client;
 use farcache_fabric::Port;
 use farcache_fabric::grant::{Grant, Network as NetworkKind};
 use farcache_fabric::memory::Network;
+use farcache_session::UpgradeRefusal;
 use farcache_store::{PinnedValue, Reservation, Store, StoreConfig};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// Asks for a session on this connection.
-    fn ask(&mut self, connection: &Connection) -> Result<Grant, Refusal> {
+    fn ask(&mut self, connection: &Connection) -> Result<Grant, UpgradeRefusal> {
         let caller = Caller {
             slot: 3,
             info: &connection.info,
@@ -110,14 +110,8 @@ impl Server {
             mailbox: &self.mailbox,
             life_line: &connection.life_line,
         };
-        let context = Context {
-            store: &self.resources.store,
-            shared: &self.shared,
-            counters: &self.resources.counters,
-            clock: self.resources.clock,
-            caller: Some(caller),
-        };
-        upgrade::ask(1, [NetworkKind::Memory].into_iter(), &context)
+        let networks = [NetworkKind::Memory].into_iter();
+        upgrade::ask(1, networks, &self.shared, Some(caller))
     }
 
     /// Moves the server until nothing happens any more.
@@ -178,7 +172,7 @@ impl Server {
         }
         assert!(self.engine.is_empty());
         assert_eq!(self.shared.store.stats().values_pinned, 0);
-        assert_eq!(self.shared.arriving.bytes(), 0);
+        assert_eq!(self.shared.service.arriving.bytes(), 0);
         let registry = self.shared.fabric.get().expect("there is one");
         assert_eq!(registry.lanes(), []);
     }

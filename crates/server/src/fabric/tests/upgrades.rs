@@ -2,14 +2,16 @@
 
 use super::{Connection, Server};
 use crate::fabric::life_line::Caller;
-use crate::fabric::upgrade::{self, Refusal};
-use crate::session::{Context, Replies, Session};
-use crate::settings::{Protocol, Settings};
+use crate::fabric::upgrade;
+use crate::host::ServerHost;
+use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
 use farcache_fabric::Grant;
 use farcache_fabric::grant::Network;
 use farcache_proto::binary::{Header, MAGIC_REQUEST, Opcode, Packet, Status};
+use farcache_session::Protocol;
+use farcache_session::{Context, Replies, Session, UpgradeRefusal};
 use farcache_store::{Store, StoreConfig};
 use std::sync::Arc;
 
@@ -24,10 +26,13 @@ fn answer(server: &mut Server, connection: &Connection, input: &[u8]) -> Vec<u8>
     };
     let context = Context {
         store: &server.resources.store,
-        shared: &server.shared,
+        service: &server.shared.service,
+        host: &ServerHost {
+            shared: &server.shared,
+            caller: Some(caller),
+        },
         counters: &server.resources.counters,
         clock: server.resources.clock,
-        caller: Some(caller),
     };
     let mut replies = Replies::default();
     Session::new(Protocol::Auto).advance(input, &context, &mut replies);
@@ -121,11 +126,11 @@ fn a_connection_has_one_session() {
     let mut server = Server::new();
     let connection = Connection::new();
     assert!(server.ask(&connection).is_ok());
-    assert_eq!(server.ask(&connection), Err(Refusal::Bound));
+    assert_eq!(server.ask(&connection), Err(UpgradeRefusal::Bound));
     let line = answer(&mut server, &connection, b"fabric 1 memory\r\n");
     assert_eq!(
         line,
-        format!("CLIENT_ERROR {}\r\n", upgrade::BOUND).into_bytes()
+        format!("CLIENT_ERROR {}\r\n", UpgradeRefusal::BOUND_TEXT).into_bytes()
     );
     let (code, _) = status(&answer(&mut server, &connection, &request(&[1, 2])));
     assert_eq!(code, Status::InvalidArguments as u16);
@@ -134,7 +139,6 @@ fn a_connection_has_one_session() {
 #[test]
 fn without_a_fabric_or_a_connection_there_is_none() {
     let store = Store::new(StoreConfig::default()).expect("memory for a test");
-    let handle = store.handle();
     let shared = Shared::new(store, Settings::default());
     let connection = Connection::new();
     let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
@@ -145,24 +149,16 @@ fn without_a_fabric_or_a_connection_there_is_none() {
         mailbox: &mailbox,
         life_line: &connection.life_line,
     };
-    let off = Context {
-        store: &handle,
-        shared: &shared,
-        counters: &shared.workers[0],
-        clock: shared.clock(),
-        caller: Some(caller),
-    };
     let memory = || [Network::Memory].into_iter();
-    assert_eq!(upgrade::ask(1, memory(), &off), Err(Refusal::Off));
+    assert_eq!(
+        upgrade::ask(1, memory(), &shared, Some(caller)),
+        Err(UpgradeRefusal::Off)
+    );
     let server = Server::new();
-    let datagram = Context {
-        store: &server.resources.store,
-        shared: &server.shared,
-        counters: &server.resources.counters,
-        clock: server.resources.clock,
-        caller: None,
-    };
-    assert_eq!(upgrade::ask(1, memory(), &datagram), Err(Refusal::Off));
+    assert_eq!(
+        upgrade::ask(1, memory(), &server.shared, None),
+        Err(UpgradeRefusal::Off)
+    );
 }
 
 #[test]

@@ -1,6 +1,11 @@
+use super::super::patience::Patience;
 use super::*;
+use crate::device::Device;
 use crate::options::{Access, SetOptions, StoreConfig};
 use crate::store::Store;
+use crate::tier::{Durability, EngineChoice, TierConfig};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
 
 /// Whoever empties a segment finds an item expired; a client that still saw it gives it a later
 /// expiry before it is dropped.
@@ -28,4 +33,104 @@ fn an_item_that_is_touched_while_it_is_dropped_as_expired_stays() {
     core.advance_clock(200);
     assert!(core.drop_item(candidate, item, true));
     assert!(!core.index.has(hash, location));
+}
+
+/// A device whose writes do not end while it is held.
+#[derive(Default)]
+struct HeldDevice {
+    is_held: Mutex<bool>,
+    released: Condvar,
+}
+
+impl HeldDevice {
+    const BYTES: u64 = 4 << 20;
+
+    fn hold(&self, is_held: bool) {
+        *self.is_held.lock().unwrap() = is_held;
+        self.released.notify_all();
+    }
+}
+
+struct Release<'d>(&'d HeldDevice);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.hold(false);
+    }
+}
+
+impl Device for HeldDevice {
+    fn name(&self) -> String {
+        "held".into()
+    }
+
+    fn bytes(&self) -> u64 {
+        HeldDevice::BYTES
+    }
+
+    fn block_bytes(&self) -> usize {
+        512
+    }
+
+    fn read_at(&self, buffer: &mut [u8], _: u64) -> io::Result<()> {
+        buffer.fill(0);
+        Ok(())
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        let is_held = self.is_held.lock().unwrap();
+        drop(self.released.wait_while(is_held, |is_held| *is_held));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Each of them waited as long as the first before.
+#[test]
+fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
+    let config = StoreConfig {
+        memory_bytes: 512 << 10,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    };
+    let device = Arc::new(HeldDevice::default());
+    let tier = TierConfig {
+        segment_bytes: 64 << 10,
+        durability: Durability::Writeback,
+        write_buffers: 2,
+        engine: EngineChoice::Threads,
+        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
+    };
+    let store = Store::open(config, tier).unwrap();
+    let core = &*store.core;
+    let waits = || core.tier.as_ref().unwrap().counters.waits.get();
+    device.hold(true);
+    // Whatever happens: without its device the store does not end.
+    let _release = Release(&device);
+    let mut handle = store.handle();
+    let mut stored = 0;
+    let mut store_one = || {
+        let key = format!("key {stored}");
+        handle
+            .set(key.as_bytes(), &[b'v'; 1000], &SetOptions::default())
+            .unwrap();
+        handle.quiescent();
+        stored += 1;
+        core.hash(key.as_bytes())
+    };
+    // The buffers fill up.
+    let spill = |hash| {
+        let location = core.index.find(hash, Some).unwrap();
+        core.spill(hash, location, core.arena.item(location))
+    };
+    while spill(store_one()) == Spilled::Done {}
+    core.reclaimer.state().patience = Patience::exhausted();
+    while store.stats().evictions < 100 {
+        store_one();
+        assert_eq!(waits(), 0);
+    }
 }

@@ -20,9 +20,10 @@ fn store() -> Arc<Store> {
     Store::open(config, tier).unwrap()
 }
 
-/// Else it could be full before the deaths have been told that give slots back, with no slot left to tell them in.
+/// Else it could be full before the tombstones have been told that give slots back, with no slot
+/// left to tell them in.
 #[test]
-fn what_leaves_memory_stays_out_of_a_slot_that_is_kept_for_deaths() {
+fn what_leaves_memory_stays_out_of_a_slot_that_is_kept_for_tombstones() {
     let store = store();
     let core = &*store.core;
     let tier = core.tier.as_ref().unwrap();
@@ -34,7 +35,7 @@ fn what_leaves_memory_stays_out_of_a_slot_that_is_kept_for_deaths() {
         state: State::default(),
     };
     let append = |source| tier.append(core, &incoming, source, |_| true);
-    assert!(tier.open_for_deaths(core, Source::Deaths));
+    assert!(tier.open_for_tombstones(core, Source::Tombstones));
     assert_eq!(append(Source::Memory), Appended::Busy);
     assert_eq!(append(Source::Cleaner), Appended::Done);
     tier.seal_open();
@@ -72,6 +73,6 @@ fn a_segment_takes_more_items_than_its_table_had_room_for_at_first() {
     }
     // The next one has room for as many from the beginning.
     tier.seal_open();
-    assert!(tier.open_for_deaths(core, Source::Memory));
+    assert!(tier.open_for_tombstones(core, Source::Memory));
     assert!(tier.assembler().open.as_ref().unwrap().item_room >= 8 * ITEM_ROOM_MIN);
 }

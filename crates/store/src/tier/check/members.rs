@@ -27,7 +27,8 @@ fn invalid(message: String) -> io::Error {
 /// Reads the superblocks; returns the devices that count.
 ///
 /// # Errors
-/// The devices', where no superblock can be read; `InvalidInput` for devices that hold none, or those of different stores.
+/// The devices', where no superblock can be read; `InvalidInput` for devices that hold none, or
+/// those of different stores.
 pub(super) fn disks(
     devices: &[Arc<dyn Device>],
     report: &mut CheckReport,

@@ -1,5 +1,6 @@
-//! Checking what lies on devices: every structure, and that the segments which told of deaths that are still needed are
-//! there. Nothing is written, and no store is needed. `docs/design/tier.md` says what must hold.
+//! Checking what lies on devices: every structure, and that the segments which told of tombstones
+//! that are still needed are there. Nothing is written, and no store is needed.
+//! `docs/design/tier.md` says what must hold.
 
 mod members;
 mod report;
@@ -7,7 +8,7 @@ mod segments;
 
 pub use report::{CheckFinding, CheckKind, CheckReport};
 
-use super::format::{Death, WHOLE_SEGMENT};
+use super::format::{Tombstone, WHOLE_SEGMENT};
 use crate::device::Device;
 use members::{Disk, disks};
 use segments::{Hashes, Reader, Segment, Tail};
@@ -15,12 +16,12 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-/// Checks the devices of one store, all of which must be given. `now_unix` is the time, in seconds, by which items have expired.
-/// It takes some 100 bytes of memory for each item.
+/// Checks the devices of one store, all of which must be given. `now_unix` is the time, in seconds,
+/// by which items have expired. It takes some 100 bytes of memory for each item.
 ///
 /// # Errors
-/// The devices', where no superblock can be read; `InvalidInput` for devices that hold nothing of a store, or things of different
-/// ones.
+/// The devices', where no superblock can be read; `InvalidInput` for devices that hold nothing of a
+/// store, or things of different ones.
 pub fn check_devices(devices: &[Arc<dyn Device>], now_unix: i64) -> io::Result<CheckReport> {
     let mut report = CheckReport::default();
     let disks = disks(devices, &mut report)?;
@@ -78,7 +79,8 @@ impl Dead {
         self.is_whole(number) || self.told.contains(&(number, item))
     }
 
-    /// Deaths told by a segment that is lost, and not made needless by the death of all that they are about.
+    /// Tombstones told by a segment that is lost, and not made needless by the tombstone of all
+    /// that they are about.
     fn lost(&self) -> impl Iterator<Item = &(u64, u32)> {
         self.echoed.iter().filter(|(number, item)| {
             let whole = (*number, WHOLE_SEGMENT);
@@ -91,8 +93,8 @@ impl Dead {
     }
 }
 
-fn pair(death: &Death) -> (u64, u32) {
-    (death.write_number, death.item)
+fn pair(tombstone: &Tombstone) -> (u64, u32) {
+    (tombstone.write_number, tombstone.item)
 }
 
 impl<'c> Check<'c> {
@@ -168,7 +170,8 @@ impl<'c> Check<'c> {
                 .is_empty()
     }
 
-    /// Segments of which something is alive, or told that is still needed. Over the others anything may have been written since.
+    /// Segments of which something is alive, or told that is still needed. Over the others anything
+    /// may have been written since.
     fn kept<'k>(counted: &'k [Counted], dead: &'k Dead) -> impl Iterator<Item = &'k Counted> {
         let is_kept = |one: &&Counted| !dead.is_whole(one.segment.header.write_number);
         counted.iter().filter(is_kept)
@@ -183,7 +186,7 @@ impl<'c> Check<'c> {
             for part in &one.tail.damaged {
                 let kind = match *part {
                     "item table" => CheckKind::Table,
-                    _ => CheckKind::Deaths,
+                    _ => CheckKind::Tombstones,
                 };
                 let detail = format!("its {part} does not bear the checksum");
                 self.reader.tell(&one.segment, kind, detail);
@@ -196,12 +199,14 @@ impl<'c> Check<'c> {
         let numbers = self.counted.iter();
         let numbers: HashSet<u64> = numbers.map(|one| one.segment.header.write_number).collect();
         // Of what is not there any more nothing needs to be told.
-        let is_there = |death: &&Death| numbers.contains(&death.write_number);
-        let deaths = tails().flat_map(|tail| &tail.deaths);
-        let mut told: HashSet<(u64, u32)> = deaths.filter(is_there).map(pair).collect();
+        let is_there = |tombstone: &&Tombstone| numbers.contains(&tombstone.write_number);
+        let tombstones = tails().flat_map(|tail| &tail.tombstones);
+        let mut told: HashSet<(u64, u32)> = tombstones.filter(is_there).map(pair).collect();
         let echoes = tails().flat_map(|tail| &tail.echoes);
         let echoes = echoes.filter(is_there).map(pair);
-        let echoed: HashSet<(u64, u32)> = echoes.filter(|death| !told.contains(death)).collect();
+        let echoed: HashSet<(u64, u32)> = echoes
+            .filter(|tombstone| !told.contains(tombstone))
+            .collect();
         told.extend(&echoed);
         let mut dead = Dead {
             told,
@@ -210,11 +215,11 @@ impl<'c> Check<'c> {
         };
         let kept = Self::kept(&self.counted, &dead);
         dead.kept = kept
-            .flat_map(|one| one.tail.deaths.iter())
+            .flat_map(|one| one.tail.tombstones.iter())
             .filter(is_there)
             .map(pair)
             .collect();
-        self.reader.report.deaths = tails().map(|tail| tail.deaths.len() as u64).sum();
+        self.reader.report.tombstones = tails().map(|tail| tail.tombstones.len() as u64).sum();
         dead
     }
 
@@ -263,7 +268,7 @@ impl<'c> Check<'c> {
         }
         // Those of which only segments tell that have died themselves, or echoes.
         let at_risk = dead.told.difference(&dead.kept);
-        let is_needed = |death: &&(u64, u32)| !dead.is_kept(death.0, death.1);
+        let is_needed = |tombstone: &&(u64, u32)| !dead.is_kept(tombstone.0, tombstone.1);
         untold.extend(at_risk.filter(is_needed).copied());
         let numbers = self.counted.iter();
         let numbers = numbers.map(|one| one.segment.header.write_number);
@@ -274,10 +279,10 @@ impl<'c> Check<'c> {
         let alive = alive.filter(|one| !one.is_expired && !dead.has_died(one.number, one.item));
         (report.items, report.bytes) =
             alive.fold((0, 0), |(items, all), one| (items + 1, all + one.bytes));
-        report.deaths_untold = untold.len() as u64;
+        report.tombstones_untold = untold.len() as u64;
         if let Some((number, item)) = dead.lost().min() {
             let detail = format!(
-                "a segment is lost that told of {} deaths, of item {item} in segment {number} first: only echoes are left",
+                "a segment is lost that told of {} tombstones, of item {item} in segment {number} first: only echoes are left",
                 dead.lost().count()
             );
             report.add(CheckKind::Echoed, "", 0, detail);

@@ -18,11 +18,11 @@ pub enum CheckKind {
     Number,
     /// A segment's item table is damaged: its items are lost.
     Table,
-    /// What a segment tells of deaths is damaged in one of its places.
-    Deaths,
+    /// What a segment tells of tombstones is damaged in one of its places.
+    Tombstones,
     /// A record is damaged, or is not the one that the item table says: its item is lost.
     Record,
-    /// A segment is lost: of deaths that it told only the echoes in the next one are left.
+    /// A segment is lost: of tombstones that it told only the echoes in the next one are left.
     Echoed,
     /// A segment behind the end of the log, as a crash leaves it: the next start drops it.
     Torn,
@@ -33,7 +33,8 @@ pub enum CheckKind {
 }
 
 impl CheckKind {
-    /// Whether something is damaged; else it is what a crash leaves, and the next start puts it in order.
+    /// Whether something is damaged; else it is what a crash leaves, and the next start puts it in
+    /// order.
     pub fn is_damage(self) -> bool {
         !matches!(
             self,
@@ -49,7 +50,7 @@ impl CheckKind {
             CheckKind::Header => "header",
             CheckKind::Number => "number",
             CheckKind::Table => "table",
-            CheckKind::Deaths => "deaths",
+            CheckKind::Tombstones => "tombstones",
             CheckKind::Record => "record",
             CheckKind::Echoed => "echoed",
             CheckKind::Torn => "torn",
@@ -108,10 +109,11 @@ pub struct CheckReport {
     pub items: u64,
     /// Bytes of their records.
     pub bytes: u64,
-    /// Deaths told, each as often as it is told.
-    pub deaths: u64,
-    /// Copies that were superseded, while only a dead segment tells of it, or the newer copy: the next start tells of them.
-    pub deaths_untold: u64,
+    /// Tombstones told, each as often as it is told.
+    pub tombstones: u64,
+    /// Copies that were superseded, while only a dead segment tells of it, or the newer copy: the
+    /// next start tells of them.
+    pub tombstones_untold: u64,
     /// Whether the log was ended orderly: nothing was to be written any more.
     pub was_stopped: bool,
     /// What is not as it should be.
@@ -162,8 +164,8 @@ impl fmt::Display for CheckReport {
         )?;
         writeln!(
             formatter,
-            "{} items of {} bytes; {} deaths told, {} yet to be told",
-            self.items, self.bytes, self.deaths, self.deaths_untold
+            "{} items of {} bytes; {} tombstones told, {} yet to be told",
+            self.items, self.bytes, self.tombstones, self.tombstones_untold
         )?;
         match self.damages {
             0 => write!(formatter, "clean"),

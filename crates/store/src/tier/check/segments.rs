@@ -26,8 +26,8 @@ pub(super) struct Segment {
 #[derive(Default)]
 pub(super) struct Tail {
     pub entries: Vec<TableEntry>,
-    pub deaths: Vec<Death>,
-    pub echoes: Vec<Death>,
+    pub tombstones: Vec<Tombstone>,
+    pub echoes: Vec<Tombstone>,
     /// What is damaged of it.
     pub damaged: Vec<&'static str>,
 }
@@ -136,8 +136,8 @@ impl Reader<'_> {
         let tail = crate::tier::format::Tail::parse(header, bytes);
         Some(Tail {
             entries: parse_entries(tail.table.unwrap_or_default()).collect(),
-            deaths: parse_deaths(tail.deaths).collect(),
-            echoes: parse_deaths(tail.echoes).collect(),
+            tombstones: parse_tombstones(tail.tombstones).collect(),
+            echoes: parse_tombstones(tail.echoes).collect(),
             damaged: damaged_parts(header, bytes),
         })
     }
@@ -254,7 +254,8 @@ fn is_possible(disk: &Disk, slot: u32, header: &SegmentHeader) -> bool {
         && header.tail_bytes() as u64 <= room - header.table_offset
 }
 
-/// Of segments that claim the same slots, only the newest can be whole. `found` are those of one device, by slot.
+/// Of segments that claim the same slots, only the newest can be whole. `found` are those of one
+/// device, by slot.
 fn without_overlapped(found: Vec<Segment>) -> Vec<Segment> {
     let mut owner: HashMap<u32, u64> = HashMap::new();
     let slots = |segment: &Segment| segment.slot..segment.slot + segment.header.slots;

@@ -1,8 +1,10 @@
 //! What the devices are told once none is in service.
 //!
-//! Where some devices are left, the others are left out of the log with the watermark that goes beyond what is missing (`gap`). The last one
-//! to fail has nobody to tell of it: clients go on changing items in memory, and what it holds grows old. So it is told itself, as soon as it can be
-//! written again. With `Durability::Sync` clients know of nothing that it lacks, so that it keeps what it holds.
+//! Where some devices are left, the others are left out of the log with the watermark that goes
+//! beyond what is missing (`gap`). The last one to fail has nobody to tell of it: clients go on
+//! changing items in memory, and what it holds grows old. So it is told itself, as soon as it can
+//! be written again. With `Durability::Sync` clients know of nothing that it lacks, so that it
+//! keeps what it holds.
 
 use super::Flusher;
 use crate::schedule::Instant;

@@ -2,8 +2,8 @@
 
 use crate::device::Buffer;
 use crate::schedule::{Condvar, Mutex, MutexGuard};
-use crate::tier::deaths::DeathCounts;
-use crate::tier::format::{Death, SegmentHeader};
+use crate::tier::format::{SegmentHeader, Tombstone};
+use crate::tier::tombstones::TombstoneCounts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub(crate) struct Job {
     pub slot: u32,
     pub run: u32,
     pub header: SegmentHeader,
-    pub deaths: Box<[Death]>,
-    /// So many deaths are in this segment or earlier ones.
-    pub deaths_told: DeathCounts,
+    pub tombstones: Box<[Tombstone]>,
+    /// So many tombstones are in this segment or earlier ones.
+    pub tombstones_told: TombstoneCounts,
     /// Bytes to write.
     pub bytes: usize,
     pub buffer: Arc<Buffer>,
@@ -81,7 +81,8 @@ impl FlusherDoor {
         self.progress.notify_all();
     }
 
-    /// Waits until everything handed over so far is durable; false if that takes longer than `time`.
+    /// Waits until everything handed over so far is durable; false if that takes longer than
+    /// `time`.
     pub fn drain(&self, time: Duration) -> bool {
         let mut queue = self.queue();
         queue.drains_wanted += 1;

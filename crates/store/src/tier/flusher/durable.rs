@@ -2,7 +2,7 @@
 
 use super::door::Job;
 use super::{Flusher, TICK};
-use crate::tier::deaths::DeathCounts;
+use crate::tier::tombstones::TombstoneCounts;
 use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
@@ -71,7 +71,7 @@ impl Flusher {
         self.synced_through = through;
         let later = self.written.split_off(&(through + 1));
         for (number, job) in std::mem::replace(&mut self.written, later) {
-            self.deaths_synced = self.deaths_synced.or(&job.deaths_told);
+            self.tombstones_synced = self.tombstones_synced.or(&job.tombstones_told);
             self.note_overwritten(&job, number);
         }
         self.advance_durable();
@@ -87,7 +87,7 @@ impl Flusher {
             }
             None => {
                 self.durable_through = self.synced_through;
-                self.deaths_durable = self.deaths_synced;
+                self.tombstones_durable = self.tombstones_synced;
             }
         }
         let tier = self.tier();
@@ -109,10 +109,10 @@ impl Flusher {
         }
     }
 
-    /// Whether the flush floor and so many deaths are written down, or there is nothing left to
+    /// Whether the flush floor and so many tombstones are written down, or there is nothing left to
     /// write them to.
-    pub(in crate::tier) fn has_told(&self, deaths: &DeathCounts) -> bool {
-        let is_told = self.tier().deaths.told().cover(deaths);
+    pub(in crate::tier) fn has_told(&self, tombstones: &TombstoneCounts) -> bool {
+        let is_told = self.tier().tombstones.told().cover(tombstones);
         is_told && self.core.flush.floor() <= self.floor_told || !self.tier().is_in_service()
     }
 
@@ -125,15 +125,16 @@ impl Flusher {
         let is_new = self.drains_seen < wanted;
         if is_new {
             self.drains_seen = wanted;
-            self.drain_deaths = self.tier().deaths.noted();
+            self.drain_tombstones = self.tier().tombstones.noted();
             self.drain_through = None;
             self.tier().seal_open();
         }
         let Some(through) = self.drain_through else {
             return self.hand_over_for_drains(is_new);
         };
-        // Not once all is idle: cleaning goes on for as long as there is something to gain.
-        // What was deleted without a device that is gone is deleted for good only once that device does not count any more.
+        // Not once all is idle: cleaning goes on for as long as there is something to gain. What
+        // was deleted without a device that is gone is deleted for good only once that device does
+        // not count any more.
         if self.durable_through >= through && !self.has_gap() {
             self.vouch_if_new();
             self.tier().flusher.queue().drains_done = wanted;
@@ -141,28 +142,28 @@ impl Flusher {
         }
     }
 
-    /// Whether deaths or the flush floor must still be handed over for somebody who waits.
+    /// Whether tombstones or the flush floor must still be handed over for somebody who waits.
     pub(in crate::tier) fn hands_over_for_drains(&self) -> bool {
         self.drains_wanted() && self.drain_through.is_none()
     }
 
-    /// Those who wait for memory to be written out also wait for the deaths noted so far.
+    /// Those who wait for memory to be written out also wait for the tombstones noted so far.
     pub(in crate::tier) fn tell_before_drains_end(&mut self) {
         if self.tier().is_at_rest() {
-            self.drain_deaths = self.tier().deaths.noted();
+            self.drain_tombstones = self.tier().tombstones.noted();
         }
     }
 
-    /// Hands over the deaths and the flush floor that a drain asks for.
+    /// Hands over the tombstones and the flush floor that a drain asks for.
     fn hand_over_for_drains(&mut self, is_new: bool) {
-        if self.has_told(&self.drain_deaths) {
+        if self.has_told(&self.drain_tombstones) {
             self.tier().seal_open();
             // Nothing may follow for long: what the last segment tells of is told once more now.
             self.tier().open_for_echoes(&self.core);
             self.drain_through = Some(self.tier().seal_open());
             self.take_jobs();
         } else if is_new || self.is_idle() {
-            self.write_deaths();
+            self.write_tombstones();
         }
     }
 }

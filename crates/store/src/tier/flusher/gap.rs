@@ -1,24 +1,26 @@
-//! Segments that are missing from the log, because they could not be written where they were to lie.
+//! Segments that are missing from the log, because they could not be written where they were to
+//! lie.
 //!
-//! Recovery accepts the log up to its first gap behind the watermark. So nothing behind a gap counts as durable before
-//! a watermark vouches for it, and that must not happen before what the missing segments held, and the deaths that they
-//! told of, are durable elsewhere. Until then a crash leaves what was there before the gap, whole. The watermark goes into the superblocks
-//! then: the next segment's header would do as well, but there may be no slot for one.
+//! Recovery accepts the log up to its first gap behind the watermark. So nothing behind a gap
+//! counts as durable before a watermark vouches for it, and that must not happen before what the
+//! missing segments held, and the tombstones that they told of, are durable elsewhere. Until then a
+//! crash leaves what was there before the gap, whole. The watermark goes into the superblocks then:
+//! the next segment's header would do as well, but there may be no slot for one.
 
 use super::Flusher;
 use super::retiring::Waiting;
 use crate::tier::assembler::Source;
-use crate::tier::deaths::DeathCounts;
-use crate::tier::format::Death;
+use crate::tier::format::Tombstone;
 use crate::tier::superblocks::Failure;
+use crate::tier::tombstones::TombstoneCounts;
 use std::io;
 
 /// Missing segments.
 pub(super) struct Gap {
     first: u64,
     last: u64,
-    /// Once so many deaths are synced, so is what the segments held.
-    deaths: DeathCounts,
+    /// Once so many tombstones are synced, so is what the segments held.
+    tombstones: TombstoneCounts,
     /// Segments whose items are just being moved.
     moving: u32,
 }
@@ -33,16 +35,16 @@ impl Gap {
 impl Flusher {
     /// Notes that the segments with these write numbers are missing.
     fn note_gap(&mut self, first: u64, last: u64) -> &mut Gap {
-        let deaths = self.tier().deaths.noted();
+        let tombstones = self.tier().tombstones.noted();
         let gap = self.gap.get_or_insert(Gap {
             first,
             last,
-            deaths,
+            tombstones,
             moving: 0,
         });
         gap.first = gap.first.min(first);
         gap.last = gap.last.max(last);
-        gap.deaths = deaths;
+        gap.tombstones = tombstones;
         gap
     }
 
@@ -53,26 +55,28 @@ impl Flusher {
 
     /// All that moves has moved, and all that the segment told of has been noted.
     pub(super) fn end_gap(&mut self) {
-        let deaths = self.tier().deaths.noted();
+        let tombstones = self.tier().tombstones.noted();
         if let Some(gap) = &mut self.gap {
             gap.moving -= 1;
-            gap.deaths = deaths;
+            gap.tombstones = tombstones;
         }
     }
 
-    /// What lies on a device that is gone is missing: the others must tell of the deaths that its segments told of.
+    /// What lies on a device that is gone is missing: the others must tell of the tombstones that
+    /// its segments told of.
     pub(super) fn tell_anew(&mut self, device: usize) {
         let tier = self.tier();
         for slot in tier.slots.of_device(device) {
             let table = tier.slots.table(slot);
-            let deaths = table.map(|table| &table.deaths[..]).unwrap_or_default();
-            let is_needed = |death: &&Death| self.physical.needs(death);
-            deaths.iter().filter(is_needed).for_each(|death| {
-                tier.deaths.carry(*death);
+            let tombstones = table.map(|table| &table.tombstones[..]).unwrap_or_default();
+            let is_needed = |tombstone: &&Tombstone| self.physical.needs(tombstone);
+            tombstones.iter().filter(is_needed).for_each(|tombstone| {
+                tier.tombstones.carry(*tombstone);
             });
         }
-        // What is still on its way is noted where it fails. Even where nothing is missing, nothing more becomes durable before the
-        // superblocks say that the device does not belong to the store any more.
+        // What is still on its way is noted where it fails. Even where nothing is missing, nothing
+        // more becomes durable before the superblocks say that the device does not belong to the
+        // store any more.
         let durable = self.durable_through;
         let last = self.written.last_key_value();
         self.note_gap(durable + 1, last.map_or(durable, |(number, _)| *number));
@@ -83,9 +87,9 @@ impl Flusher {
     }
 
     /// Whether a segment must still be assembled before the gap can be closed.
-    pub(super) fn owes_deaths_of_gap(&self) -> bool {
+    pub(super) fn owes_tombstones_of_gap(&self) -> bool {
         let gap = self.gap.as_ref();
-        gap.is_some_and(|gap| !self.tier().deaths.told().cover(&gap.deaths))
+        gap.is_some_and(|gap| !self.tier().tombstones.told().cover(&gap.tombstones))
     }
 
     /// Takes the next step towards closing the gap.
@@ -96,9 +100,9 @@ impl Flusher {
         if !self.tier().is_in_service() {
             return self.advance_durable();
         }
-        if self.owes_deaths_of_gap() {
+        if self.owes_tombstones_of_gap() {
             // No slot comes free before.
-            if !self.tier().open_for_deaths(&self.core, Source::Gap) {
+            if !self.tier().open_for_tombstones(&self.core, Source::Gap) {
                 return self.give_up_if_hopeless();
             }
             self.tier().seal_open();
@@ -112,12 +116,12 @@ impl Flusher {
 
     /// Where no slot is free in which to tell what is missing, none ever will be, since they come
     /// free only behind the gap. With `Sync`, whoever waits until a change is durable is told then
-    /// that it will not be. Otherwise nobody waits for a single change, and what lies on the devices
-    /// goes on being served.
+    /// that it will not be. Otherwise nobody waits for a single change, and what lies on the
+    /// devices goes on being served.
     fn give_up_if_hopeless(&mut self) {
         let tier = self.tier();
         let is_moving = self.gap.as_ref().is_some_and(|gap| gap.moving > 0);
-        let comes_free = |waiting: &Waiting| self.deaths_durable.cover(&waiting.deaths);
+        let comes_free = |waiting: &Waiting| self.tombstones_durable.cover(&waiting.tombstones);
         let is_hopeless = tier.is_sync() && !is_moving && tier.slots.free_of_all() == 0;
         if !is_hopeless || self.waiting.iter().any(comes_free) {
             return;
@@ -128,12 +132,13 @@ impl Flusher {
         }
     }
 
-    /// Ends the gap if the watermark may go, and has gone, beyond it; or if nothing becomes durable any more.
+    /// Ends the gap if the watermark may go, and has gone, beyond it; or if nothing becomes durable
+    /// any more.
     pub(super) fn close_gap(&mut self) {
         let Some(gap) = &self.gap else { return };
         let is_mended = gap.moving == 0
             && gap.last <= self.synced_through
-            && self.deaths_synced.cover(&gap.deaths);
+            && self.tombstones_synced.cover(&gap.tombstones);
         if is_mended && let Err(failure) = self.vouch() {
             return self.note_failure(&failure);
         }
@@ -143,7 +148,8 @@ impl Flusher {
         }
     }
 
-    /// Writes the watermark down for what nothing may follow, so that damage there is not taken for the end of the log.
+    /// Writes the watermark down for what nothing may follow, so that damage there is not taken for
+    /// the end of the log.
     pub(super) fn vouch_if_new(&mut self) {
         if self.vouched_through >= self.synced_through || self.gap.is_some() {
             return;
@@ -166,9 +172,9 @@ impl Flusher {
         }
     }
 
-    /// Writes the watermark into the superblocks of all devices in service, and that no others belong to the store; else tells
-    /// which one failed. A device that has gone out of service is left out of the log with the same write that says how far the log
-    /// is whole without it.
+    /// Writes the watermark into the superblocks of all devices in service, and that no others
+    /// belong to the store; else tells which one failed. A device that has gone out of service is
+    /// left out of the log with the same write that says how far the log is whole without it.
     fn vouch(&self) -> Result<(), Failure> {
         let tier = self.tier();
         let in_service = tier.devices_in_service();

@@ -8,8 +8,8 @@ mod retiring;
 mod writing;
 
 use super::assembler::Source;
-use super::deaths::DeathCounts;
-use super::format::{Death, WHOLE_SEGMENT};
+use super::format::{Tombstone, WHOLE_SEGMENT};
+use super::tombstones::TombstoneCounts;
 use crate::core::Core;
 use crate::device::Engine;
 use crate::index::Location;
@@ -32,24 +32,25 @@ const DEPTH: u32 = 4;
 const TICK: Duration = Duration::from_millis(100);
 /// How soon to look again while readers keep slots from being used.
 const GRACE_TICK: Duration = Duration::from_millis(1);
-/// Deaths that wait before they are written without waiting for items.
-const DEATHS_MAX: usize = 16 << 10;
+/// Tombstones that wait before they are written without waiting for items.
+const TOMBSTONES_MAX: usize = 16 << 10;
 
 /// What lies on the devices, as far as writing goes.
 pub(crate) struct Physical {
     /// Write numbers of the segments that a scan would find, dead or not.
     pub numbers: HashSet<u64>,
-    /// Those of them of whose end as a whole has been told, or will be before any of their slots is used again.
+    /// Those of them of whose end as a whole has been told, or will be before any of their slots is
+    /// used again.
     pub dead: HashSet<u64>,
     /// Which of them lies in which slot; 0 for none.
     pub of_slot: Vec<u64>,
 }
 
 impl Physical {
-    /// Whether a death must go on being told, because what died is still there.
-    pub fn needs(&self, death: &Death) -> bool {
-        let number = &death.write_number;
-        let is_told = death.item != WHOLE_SEGMENT && self.dead.contains(number);
+    /// Whether a tombstone must go on being told, because what died is still there.
+    pub fn needs(&self, tombstone: &Tombstone) -> bool {
+        let number = &tombstone.write_number;
+        let is_told = tombstone.item != WHOLE_SEGMENT && self.dead.contains(number);
         self.numbers.contains(number) && !is_told
     }
 
@@ -71,14 +72,14 @@ pub(super) struct Flusher {
     written_through: u64,
     /// The same after the last sync.
     synced_through: u64,
-    /// So many deaths have been synced.
-    deaths_synced: DeathCounts,
+    /// So many tombstones have been synced.
+    tombstones_synced: TombstoneCounts,
     /// As `synced_through`, but not beyond a gap.
     durable_through: u64,
-    /// As `deaths_synced`, but not beyond a gap.
-    deaths_durable: DeathCounts,
-    /// Deaths noted when the store was opened.
-    deaths_at_start: DeathCounts,
+    /// As `tombstones_synced`, but not beyond a gap.
+    tombstones_durable: TombstoneCounts,
+    /// Tombstones noted when the store was opened.
+    tombstones_at_start: TombstoneCounts,
     gap: Option<Gap>,
     /// The watermark in the superblocks is at least this.
     vouched_through: u64,
@@ -86,13 +87,14 @@ pub(super) struct Flusher {
     disowned: Disowned,
     pub(super) physical: Physical,
     failures: u32,
-    /// Cleaning gains no slot for deaths that wait for one.
+    /// Cleaning gains no slot for tombstones that wait for one.
     pub(super) cleaned_in_vain: bool,
     last_tick: Instant,
     drains_seen: u64,
-    /// Deaths noted when the last wish was seen.
-    drain_deaths: DeathCounts,
-    /// The last segment that must be durable before the wish is granted, once all it asks for has been handed over.
+    /// Tombstones noted when the last wish was seen.
+    drain_tombstones: TombstoneCounts,
+    /// The last segment that must be durable before the wish is granted, once all it asks for has
+    /// been handed over.
     drain_through: Option<u64>,
     unsynced_since: Instant,
     /// The newest flush floor that a header tells of.
@@ -124,10 +126,10 @@ impl FlusherThread {
             written: BTreeMap::new(),
             written_through: last,
             synced_through: last,
-            deaths_synced: DeathCounts::default(),
+            tombstones_synced: TombstoneCounts::default(),
             durable_through: last,
-            deaths_durable: DeathCounts::default(),
-            deaths_at_start: tier.deaths.noted(),
+            tombstones_durable: TombstoneCounts::default(),
+            tombstones_at_start: tier.tombstones.noted(),
             gap: None,
             vouched_through: 0,
             waiting: VecDeque::new(),
@@ -137,7 +139,7 @@ impl FlusherThread {
             cleaned_in_vain: false,
             last_tick: Instant::now(),
             drains_seen: 0,
-            drain_deaths: DeathCounts::default(),
+            drain_tombstones: TombstoneCounts::default(),
             drain_through: None,
             unsynced_since: Instant::now(),
             floor_told: core.flush.floor(),
@@ -212,7 +214,7 @@ impl Flusher {
     }
 
     fn regular_work(&mut self) {
-        self.write_many_deaths();
+        self.write_many_tombstones();
         if self.last_tick.elapsed() < TICK {
             return;
         }
@@ -221,37 +223,37 @@ impl Flusher {
         self.fail_unreadable_devices();
         self.disown_devices();
         if self.core.flush.floor() > self.floor_told {
-            self.write_deaths();
+            self.write_tombstones();
         }
     }
 
-    /// Writes deaths where too many of them wait.
-    pub(super) fn write_many_deaths(&mut self) {
-        let most = DEATHS_MAX.min(self.tier().death_room());
-        if self.tier().deaths.pending() >= most {
-            self.write_deaths();
+    /// Writes tombstones where too many of them wait.
+    pub(super) fn write_many_tombstones(&mut self) {
+        let most = TOMBSTONES_MAX.min(self.tier().tombstone_room());
+        if self.tier().tombstones.pending() >= most {
+            self.write_tombstones();
         }
     }
 
     /// Writes a segment soon, whatever there is to be written.
-    pub(super) fn write_deaths(&mut self) {
+    pub(super) fn write_tombstones(&mut self) {
         self.open_to_tell();
         self.tier().seal_open();
         self.take_jobs();
     }
 
-    /// Opens a segment, unless one is open, for whatever deaths wait. False where no slot can be
-    /// spared for that: the cleaner knows then that there must be more.
+    /// Opens a segment, unless one is open, for whatever tombstones wait. False where no slot can
+    /// be spared for that: the cleaner knows then that there must be more.
     pub(super) fn open_to_tell(&self) -> bool {
         // What gives slots back may take the last one.
         let source = match self.slots_told_by_next() {
             0 if self.cleaned_in_vain => Source::Cleaner,
             0 => Source::Told,
-            _ => Source::Deaths,
+            _ => Source::Tombstones,
         };
-        let is_open = self.tier().open_for_deaths(&self.core, source);
+        let is_open = self.tier().open_for_tombstones(&self.core, source);
         if !is_open && !self.tier().has_lent() {
-            self.tier().set_short_of_death_slots(true);
+            self.tier().set_short_of_tombstone_slots(true);
         }
         is_open
     }

@@ -1,42 +1,42 @@
 //! From a dead segment to a slot that can be written again.
 
 use super::Flusher;
-use crate::tier::assembler::DEATH_SLOTS;
-use crate::tier::deaths::DeathCounts;
-use crate::tier::format::Death;
+use crate::tier::assembler::TOMBSTONE_SLOTS;
+use crate::tier::format::Tombstone;
 use crate::tier::table::Table;
+use crate::tier::tombstones::TombstoneCounts;
 use std::sync::Arc;
 
-/// A slot that may be overwritten once certain deaths are durable and readers have moved on.
+/// A slot that may be overwritten once certain tombstones are durable and readers have moved on.
 ///
 /// These are the end of its segment; what the segment told of and must go on being told; and the
-/// deaths of older copies of its items, which at a recovery nothing but the segment would hide.
+/// tombstones of older copies of its items, which at a recovery nothing but the segment would hide.
 pub(super) struct Waiting {
     head: u32,
     run: u32,
-    pub(super) deaths: DeathCounts,
+    pub(super) tombstones: TombstoneCounts,
     epoch: u64,
 }
 
 impl Flusher {
-    /// Empties a slot whose segment nobody can find any more, and carries its deaths on.
+    /// Empties a slot whose segment nobody can find any more, and carries its tombstones on.
     pub(in crate::tier) fn retire_slot(&mut self, slot: u32) {
         let tier = self.tier();
         let Some(table) = tier.slots.table(slot) else {
             return;
         };
         let write_number = table.write_number;
-        let older_copies = self.deaths_of_older_copies(slot);
-        for death in self.deaths_to_carry(table) {
-            tier.deaths.carry(*death);
+        let older_copies = self.tombstones_of_older_copies(slot);
+        for tombstone in self.tombstones_to_carry(table) {
+            tier.tombstones.carry(*tombstone);
         }
-        tier.deaths.note_end(write_number);
+        tier.tombstones.note_end(write_number);
         let waiting = Waiting {
             head: slot,
             run: tier.slots.slot(slot).run(),
-            deaths: DeathCounts {
+            tombstones: TombstoneCounts {
                 single: older_copies.single,
-                ..tier.deaths.noted()
+                ..tier.tombstones.noted()
             },
             epoch: self.core.epochs.retire(),
         };
@@ -45,24 +45,25 @@ impl Flusher {
         self.waiting.push_back(waiting);
     }
 
-    /// Deaths that must be told before the slot of a segment comes free, because of older copies of
-    /// its items.
-    pub(in crate::tier) fn deaths_of_older_copies(&self, slot: u32) -> DeathCounts {
-        let single = self.tier().slots.slot(slot).deaths_before();
-        DeathCounts {
-            single: single.max(self.deaths_at_start.single),
-            ..DeathCounts::default()
+    /// Tombstones that must be told before the slot of a segment comes free, because of older
+    /// copies of its items.
+    pub(in crate::tier) fn tombstones_of_older_copies(&self, slot: u32) -> TombstoneCounts {
+        let single = self.tier().slots.slot(slot).tombstones_before();
+        TombstoneCounts {
+            single: single.max(self.tombstones_at_start.single),
+            ..TombstoneCounts::default()
         }
     }
 
-    /// Deaths that a segment tells of and that must go on being told when it is no more.
-    pub(in crate::tier) fn deaths_to_carry<'t>(
+    /// Tombstones that a segment tells of and that must go on being told when it is no more.
+    pub(in crate::tier) fn tombstones_to_carry<'t>(
         &'t self,
         table: &'t Table,
-    ) -> impl Iterator<Item = &'t Death> {
-        let deaths = table.deaths.iter();
-        deaths
-            .filter(|death| death.write_number != table.write_number && self.physical.needs(death))
+    ) -> impl Iterator<Item = &'t Tombstone> {
+        let tombstones = table.tombstones.iter();
+        tombstones.filter(|tombstone| {
+            tombstone.write_number != table.write_number && self.physical.needs(tombstone)
+        })
     }
 
     /// Takes over the slots that were held when the store was opened.
@@ -72,20 +73,21 @@ impl Flusher {
             self.waiting.push_back(Waiting {
                 head,
                 run,
-                deaths: self.tier().deaths.noted(),
+                tombstones: self.tier().tombstones.noted(),
                 epoch: 0,
             });
         }
     }
 
     pub(super) fn release_slots(&mut self) {
-        let durable = self.deaths_durable;
+        let durable = self.tombstones_durable;
         let core = Arc::clone(&self.core);
         let tier = core.tier.as_ref().expect("a store with a tier");
         tier.slots.free_tables(&core.epochs);
         let before = self.waiting.len();
         self.waiting.retain(|waiting| {
-            let is_free = durable.cover(&waiting.deaths) && core.epochs.has_passed(waiting.epoch);
+            let is_free =
+                durable.cover(&waiting.tombstones) && core.epochs.has_passed(waiting.epoch);
             if is_free {
                 tier.slots.release(waiting.head, waiting.run);
             }
@@ -98,36 +100,36 @@ impl Flusher {
 
     /// Slots that are free as soon as what was handed over is durable.
     pub(in crate::tier) fn slots_told_of(&self) -> u32 {
-        let told = self.tier().deaths.told();
-        self.slots_waiting(|deaths| told.cover(deaths))
+        let told = self.tier().tombstones.told();
+        self.slots_waiting(|tombstones| told.cover(tombstones))
     }
 
-    /// Slots that wait for deaths of which no segment tells yet.
+    /// Slots that wait for tombstones of which no segment tells yet.
     pub(in crate::tier) fn slots_untold(&self) -> u32 {
-        let told = self.tier().deaths.told();
-        self.slots_waiting(|deaths| !told.cover(deaths))
+        let told = self.tier().tombstones.told();
+        self.slots_waiting(|tombstones| !told.cover(tombstones))
     }
 
-    /// Those of them whose deaths the next segment has room for.
+    /// Those of them whose tombstones the next segment has room for.
     pub(in crate::tier) fn slots_told_by_next(&self) -> u32 {
-        let (deaths, room) = (&self.tier().deaths, self.tier().death_room());
-        let told = deaths.told();
-        self.slots_waiting(|waiting| !told.cover(waiting) && deaths.would_tell(waiting, room))
+        let (tombstones, room) = (&self.tier().tombstones, self.tier().tombstone_room());
+        let told = tombstones.told();
+        self.slots_waiting(|waiting| !told.cover(waiting) && tombstones.would_tell(waiting, room))
     }
 
     /// Slots of which no segment tells yet and that may be counted on. Should the last slot be used
     /// without giving another one back, nothing could be written any more; where there is a slot
     /// beside it, all of them.
     pub(in crate::tier) fn slots_tellable(&self) -> u32 {
-        match self.tier().slots.counts().0 > DEATH_SLOTS {
+        match self.tier().slots.counts().0 > TOMBSTONE_SLOTS {
             true => self.slots_untold(),
             false => self.slots_told_by_next(),
         }
     }
 
-    fn slots_waiting(&self, are_right: impl Fn(&DeathCounts) -> bool) -> u32 {
+    fn slots_waiting(&self, are_right: impl Fn(&TombstoneCounts) -> bool) -> u32 {
         let waiting = self.waiting.iter();
-        let right = waiting.filter(|waiting| are_right(&waiting.deaths));
+        let right = waiting.filter(|waiting| are_right(&waiting.tombstones));
         right.map(|waiting| waiting.run).sum()
     }
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Writes that fail one after the other before a device is taken out of service.
 const FAILURES_MAX: u32 = 3;
-/// Free slots, beside its own number, without which a segment cannot move: what it holds may begin one more segment, and
-/// its deaths take another.
+/// Free slots, beside its own number, without which a segment cannot move: what it holds may begin
+/// one more segment, and its tombstones take another.
 const ROOM_TO_MOVE: u32 = 2;
 
 impl Flusher {
@@ -70,7 +70,7 @@ impl Flusher {
     pub(in crate::tier) fn pump_one(&mut self) {
         self.take_jobs();
         if self.in_flight.is_empty() {
-            self.write_deaths_for_slots();
+            self.write_tombstones_for_slots();
             thread::sleep(GRACE_TICK);
         } else {
             self.engine.wait();
@@ -82,8 +82,8 @@ impl Flusher {
         self.release_slots();
     }
 
-    /// Writes what is being assembled and waits until all is on the device, also what had to move because it could
-    /// not be written at its first place.
+    /// Writes what is being assembled and waits until all is on the device, also what had to move
+    /// because it could not be written at its first place.
     pub(in crate::tier) fn settle(&mut self) {
         loop {
             self.tier().seal_open();
@@ -93,8 +93,8 @@ impl Flusher {
                 self.pump();
                 self.take_jobs();
             }
-            let is_owed = self.owes_deaths_of_gap();
-            if !is_owed || !self.tier().open_for_deaths(&self.core, Source::Gap) {
+            let is_owed = self.owes_tombstones_of_gap();
+            if !is_owed || !self.tier().open_for_tombstones(&self.core, Source::Gap) {
                 return;
             }
         }
@@ -118,8 +118,8 @@ impl Flusher {
         // Marks made under this lock are in the copy.
         let _marks = tier.marks.lock().expect("no holder panics");
         let table = tier.slots.table(job.slot).expect("being written");
-        let deaths = std::mem::take(&mut job.deaths);
-        let mut table = table.completed(job.header.items, job.header.table_offset, deaths);
+        let tombstones = std::mem::take(&mut job.tombstones);
+        let mut table = table.completed(job.header.items, job.header.table_offset, tombstones);
         table.is_partial = job.is_partial;
         tier.slots
             .replace_table(job.slot, table, || self.core.epochs.retire());
@@ -205,7 +205,7 @@ impl Flusher {
         job.is_missing = true;
         let (slot, run, number) = (job.slot, job.run, job.header.write_number);
         let buffer = Arc::clone(&job.buffer);
-        let deaths = job.deaths.clone();
+        let tombstones = job.tombstones.clone();
         self.begin_gap(number);
         // First, so that its buffer counts no longer.
         self.note_past(job);
@@ -214,11 +214,11 @@ impl Flusher {
             self.has_lost_copies = true;
         }
         self.drop_unreadable(slot);
-        for death in deaths {
-            self.tier().deaths.carry(death);
+        for tombstone in tombstones {
+            self.tier().tombstones.carry(tombstone);
         }
         let tier = self.tier();
-        tier.deaths.note_end(number);
+        tier.tombstones.note_end(number);
         tier.slots.empty(slot, || self.core.epochs.retire());
         tier.slots.close(slot, run);
         self.end_gap();

@@ -12,18 +12,20 @@
 //! | 56 | 8 | watermark: segments with write numbers up to it were durable |
 //! | 64 | 8 | Unix time, in seconds, of the instant 0 of expiries |
 //! | 72 | 4 | items |
-//! | 76 | 4 | deaths |
+//! | 76 | 4 | tombstones |
 //! | 80 | 8 | where the item table begins, in bytes from the segment's start |
 //! | 88 | 4 | checksum of the item table |
-//! | 92 | 4 | echoes: deaths of the segment written before, told once more |
-//! | 96 | 4 | checksum of the deaths |
+//! | 92 | 4 | echoes: tombstones of the segment written before, told once more |
+//! | 96 | 4 | checksum of the tombstones |
 //! | 100 | 4 | checksum of the echoes |
 //! | 104 | 20 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
 //! | 128 | 384 | 0 |
 //! | 512 | 128 | all this once more, in another sector: what a segment tells of others must not hang on one bit |
 
-use super::{BLOCK_BYTES, DEATH_BYTES, DEATH_COPIES, ENTRY_BYTES, Reader, TailChecksums, Writer};
+use super::{
+    BLOCK_BYTES, ENTRY_BYTES, Reader, TOMBSTONE_BYTES, TOMBSTONE_COPIES, TailChecksums, Writer,
+};
 use crate::tier::members::DeviceId;
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
@@ -43,7 +45,7 @@ pub(crate) struct SegmentHeader {
     pub watermark: u64,
     pub epoch_unix: i64,
     pub items: u32,
-    pub deaths: u32,
+    pub tombstones: u32,
     pub table_offset: u64,
     pub echoes: u32,
     pub tail: TailChecksums,
@@ -68,11 +70,11 @@ impl SegmentHeader {
         writer.u64(56, self.watermark);
         writer.u64(64, self.epoch_unix as u64);
         writer.u32(72, self.items);
-        writer.u32(76, self.deaths);
+        writer.u32(76, self.tombstones);
         writer.u64(80, self.table_offset);
         writer.u32(88, self.tail.table);
         writer.u32(92, self.echoes);
-        writer.u32(96, self.tail.deaths);
+        writer.u32(96, self.tail.tombstones);
         writer.u32(100, self.tail.echoes);
         writer.seal();
     }
@@ -100,12 +102,12 @@ impl SegmentHeader {
             watermark: reader.u64(56),
             epoch_unix: reader.u64(64) as i64,
             items: reader.u32(72),
-            deaths: reader.u32(76),
+            tombstones: reader.u32(76),
             table_offset: reader.u64(80),
             echoes: reader.u32(92),
             tail: TailChecksums {
                 table: reader.u32(88),
-                deaths: reader.u32(96),
+                tombstones: reader.u32(96),
                 echoes: reader.u32(100),
             },
         })
@@ -113,8 +115,8 @@ impl SegmentHeader {
 
     /// Bytes of all that follows the records.
     pub fn tail_bytes(&self) -> usize {
-        let deaths = DEATH_COPIES * self.deaths as usize + self.echoes as usize;
-        self.items as usize * ENTRY_BYTES + deaths * DEATH_BYTES
+        let tombstones = TOMBSTONE_COPIES * self.tombstones as usize + self.echoes as usize;
+        self.items as usize * ENTRY_BYTES + tombstones * TOMBSTONE_BYTES
     }
 
     /// Bytes of the whole segment.
@@ -136,12 +138,12 @@ mod tests {
         watermark: 0x0200,
         epoch_unix: -2,
         items: 3,
-        deaths: 2,
+        tombstones: 2,
         table_offset: 4096,
         echoes: 1,
         tail: TailChecksums {
             table: 0xdead_beef,
-            deaths: 0x0506,
+            tombstones: 0x0506,
             echoes: 0x0708,
         },
     };
@@ -173,7 +175,7 @@ mod tests {
         assert!(bytes[128..512].iter().all(|&byte| byte == 0));
         assert_eq!(SegmentHeader::decode(&bytes), Some(EXAMPLE));
         assert!(SegmentHeader::is_whole(&bytes));
-        // Three entries of 24 bytes; two deaths, twice, and an echo of 16.
+        // Three entries of 24 bytes; two tombstones, twice, and an echo of 16.
         assert_eq!(EXAMPLE.segment_bytes(), 4096 + 72 + 80);
     }
 

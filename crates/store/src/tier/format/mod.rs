@@ -1,7 +1,8 @@
 //! Every byte on a device. All numbers are little-endian; checksums are CRC-32C.
 //!
-//! A slot holds one segment: [`SegmentHeader`], records, and a tail of item table ([`TableEntry`]) and deaths
-//! ([`Death`]), in this order. The first slot of a device holds two [`Superblock`]s.
+//! A slot holds one segment: [`SegmentHeader`], records, and a tail of item table ([`TableEntry`])
+//! and tombstones ([`Tombstone`]), in this order. The first slot of a device holds two
+//! [`Superblock`]s.
 
 mod header;
 mod record;
@@ -13,15 +14,16 @@ pub(crate) use header::{HEADER_BYTES, SegmentHeader};
 pub(crate) use record::{RECORD_HEADER_BYTES, record_checksum, record_item};
 pub(crate) use superblock::{MEMBERS_MAX, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 pub(crate) use table::{
-    DEATH_BYTES, Death, ENTRY_BYTES, TableEntry, WHOLE_SEGMENT, parse_deaths, parse_entries,
+    ENTRY_BYTES, TOMBSTONE_BYTES, TableEntry, Tombstone, WHOLE_SEGMENT, parse_entries,
+    parse_tombstones,
 };
-pub(crate) use tail::{DEATH_COPIES, Tail, TailChecksums, damaged_parts, encode_tail};
+pub(crate) use tail::{TOMBSTONE_COPIES, Tail, TailChecksums, damaged_parts, encode_tail};
 
 /// Version of all structures; another one is not read.
 pub(crate) const FORMAT_VERSION: u32 = 3;
 
-/// Size of the blocks that say what a device or a segment is: magic, version, fields, and last a checksum
-/// of all before it.
+/// Size of the blocks that say what a device or a segment is: magic, version, fields, and last a
+/// checksum of all before it.
 const BLOCK_BYTES: usize = 128;
 /// Where the checksum of a block stands.
 const CHECKSUM: usize = BLOCK_BYTES - 4;
@@ -36,7 +38,8 @@ fn block_version(bytes: &[u8], magic: [u8; 8]) -> Option<u32> {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The block at the front of `bytes`; none unless it is whole, of this kind and of this version.
+    /// The block at the front of `bytes`; none unless it is whole, of this kind and of this
+    /// version.
     fn block(bytes: &'a [u8], magic: [u8; 8]) -> Option<Reader<'a>> {
         let reader = Reader(bytes.get(..BLOCK_BYTES)?);
         let is_whole = reader.array(0) == magic

@@ -9,7 +9,7 @@
 //! | 16 | 4 | where its record begins, in units of 4 bytes from the segment's start |
 //! | 20 | 4 | expiry |
 //!
-//! A death:
+//! A tombstone:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -22,8 +22,8 @@ use farcache_base::time::Seconds;
 
 /// Size of an entry of the item table.
 pub(crate) const ENTRY_BYTES: usize = 24;
-/// Size of a death.
-pub(crate) const DEATH_BYTES: usize = 16;
+/// Size of a tombstone.
+pub(crate) const TOMBSTONE_BYTES: usize = 16;
 /// Item number that stands for all items of a segment.
 pub(crate) const WHOLE_SEGMENT: u32 = u32::MAX;
 
@@ -39,7 +39,7 @@ pub(crate) struct TableEntry {
 
 /// A copy of an item, or a whole segment, that nobody may find again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Death {
+pub(crate) struct Tombstone {
     pub write_number: u64,
     pub item: u32,
 }
@@ -64,17 +64,17 @@ impl TableEntry {
     }
 }
 
-impl Death {
+impl Tombstone {
     pub fn encode(&self, out: &mut [u8]) {
-        let mut writer = Writer(&mut out[..DEATH_BYTES]);
+        let mut writer = Writer(&mut out[..TOMBSTONE_BYTES]);
         writer.u64(0, self.write_number);
         writer.u32(8, self.item);
         writer.u32(12, 0);
     }
 
-    fn decode(bytes: &[u8]) -> Death {
+    fn decode(bytes: &[u8]) -> Tombstone {
         let reader = Reader(bytes);
-        Death {
+        Tombstone {
             write_number: reader.u64(0),
             item: reader.u32(8),
         }
@@ -86,9 +86,11 @@ pub(crate) fn parse_entries(table: &[u8]) -> impl Iterator<Item = TableEntry> + 
     table.chunks_exact(ENTRY_BYTES).map(TableEntry::decode)
 }
 
-/// The deaths that follow an item table.
-pub(crate) fn parse_deaths(deaths: &[u8]) -> impl Iterator<Item = Death> + '_ {
-    deaths.chunks_exact(DEATH_BYTES).map(Death::decode)
+/// The tombstones that follow an item table.
+pub(crate) fn parse_tombstones(tombstones: &[u8]) -> impl Iterator<Item = Tombstone> + '_ {
+    tombstones
+        .chunks_exact(TOMBSTONE_BYTES)
+        .map(Tombstone::decode)
 }
 
 #[cfg(test)]
@@ -116,17 +118,17 @@ mod tests {
     }
 
     #[test]
-    fn a_death_has_these_bytes() {
-        let death = Death {
+    fn a_tombstone_has_these_bytes() {
+        let tombstone = Tombstone {
             write_number: 0x0a0b,
             item: WHOLE_SEGMENT,
         };
-        let mut bytes = [0xff; DEATH_BYTES];
-        death.encode(&mut bytes);
+        let mut bytes = [0xff; TOMBSTONE_BYTES];
+        tombstone.encode(&mut bytes);
         let expected = [
             0x0b, 0x0a, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0,
         ];
         assert_eq!(bytes, expected);
-        assert_eq!(parse_deaths(&bytes).collect::<Vec<_>>(), [death]);
+        assert_eq!(parse_tombstones(&bytes).collect::<Vec<_>>(), [tombstone]);
     }
 }

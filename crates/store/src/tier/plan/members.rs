@@ -90,7 +90,8 @@ fn only_aside(roles: &[Role]) -> Option<usize> {
     (are_all && !roles.is_empty()).then_some(0)
 }
 
-/// The store that the devices belong to which may not be formatted; where that leaves none, those that may be.
+/// The store that the devices belong to which may not be formatted; where that leaves none, those
+/// that may be.
 fn store_of(given: &[Given]) -> Result<Option<[u8; 16]>, TierRefusal> {
     for may_format in [false, true] {
         let of_kind = given.iter().filter(|one| one.may_format == may_format);
@@ -107,7 +108,8 @@ fn store_of(given: &[Given]) -> Result<Option<[u8; 16]>, TierRefusal> {
     Ok(None)
 }
 
-/// The superblock whose table counts, and the devices that contradict it, all of which may be formatted.
+/// The superblock whose table counts, and the devices that contradict it, all of which may be
+/// formatted.
 fn newest_of<'g>(
     given: &[Given],
     full: &[Option<&'g Superblock>],

@@ -60,7 +60,8 @@ impl TierPlan {
     /// Looks at the devices.
     ///
     /// # Errors
-    /// The devices', and `InvalidInput`, with a [`TierRefusal`] where permission is missing to do what would have to be done.
+    /// The devices', and `InvalidInput`, with a [`TierRefusal`] where permission is missing to do
+    /// what would have to be done.
     pub fn make(config: TierConfig) -> io::Result<TierPlan> {
         if config.devices.is_empty() {
             return Err(invalid("a tier needs a device".into()));
@@ -94,8 +95,8 @@ impl TierPlan {
         Ok(plan)
     }
 
-    /// What the owner of the store should log before it opens the store: devices that are going to be formatted, are left aside,
-    /// or are missing.
+    /// What the owner of the store should log before it opens the store: devices that are going to
+    /// be formatted, are left aside, or are missing.
     pub fn events(&self) -> &[TierEvent] {
         &self.events
     }

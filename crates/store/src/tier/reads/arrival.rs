@@ -23,8 +23,8 @@ pub(super) struct Arrived {
 impl Arrived {
     /// The item, as long as the buffer is kept.
     pub fn item(&self) -> RawItem {
-        // SAFETY: the record was verified when it arrived, so an item lies there; it is read only from
-        // then on, and handles keep the buffer until their next quiescent point.
+        // SAFETY: the record was verified when it arrived, so an item lies there; it is read only
+        // from then on, and handles keep the buffer until their next quiescent point.
         unsafe { RawItem::at(self.buffer.address().wrapping_add(self.item_offset)) }
     }
 }

@@ -13,6 +13,7 @@ use crate::device::{Direction, Engine, Memory, Outcome, Transfer};
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::reclaim::Prospect;
+use crate::suspended::Suspended;
 use sets::{Set, Sets, Token};
 use staging::Staging;
 use std::cell::{Cell, RefCell};
@@ -25,13 +26,13 @@ use ticket::Ticket;
 /// What a handle keeps of its reads.
 #[derive(Default)]
 pub(crate) struct Reads {
-    /// An operation since the last [`StoreHandle::start_reads`] met something it needs.
-    needs: Cell<bool>,
     pub(super) room: RoomNeeds,
+    /// What the operations since the last [`StoreHandle::start_reads`] have met and need.
     wanted: RefCell<Vec<Ticket>>,
     engine: RefCell<Option<Engine>>,
     sets: RefCell<Sets>,
-    /// Started, and not yet given to the engine: it gets them together, and no more than there is memory for.
+    /// Started, and not yet given to the engine: it gets them together, and no more than there is
+    /// memory for.
     queue: RefCell<VecDeque<Token>>,
     /// What the engine has told last; kept for its memory.
     ended: RefCell<Vec<Outcome>>,
@@ -42,22 +43,12 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    pub fn needs(&self) -> bool {
-        self.needs.get()
-    }
-
-    /// The request that runs cannot go on yet.
-    pub fn set_needs(&self) {
-        self.needs.set(true);
-    }
-
     /// Frees what items found before may have referred to.
     pub fn quiescent(&mut self) {
         self.staging.get_mut().quiescent();
     }
 
     fn want(&self, ticket: Ticket) {
-        self.needs.set(true);
         let mut wanted = self.wanted.borrow_mut();
         if !wanted.iter().any(|other| other.location == ticket.location) {
             wanted.push(ticket);
@@ -67,22 +58,21 @@ impl Reads {
 
 impl StoreHandle {
     /// Notes that the request cannot go on without the item at this location.
-    pub(crate) fn want(&self, hash: u64, location: Location) {
+    ///
+    /// # Errors
+    /// [`Suspended`], unless the item's segment has gone meanwhile.
+    pub(crate) fn want(&self, hash: u64, location: Location) -> Result<(), Suspended> {
         let tier = self.core.tier.as_ref();
-        if let Some(ticket) = tier.and_then(|tier| tier.ticket(hash, location)) {
-            self.reads.want(ticket);
-        }
+        let Some(ticket) = tier.and_then(|tier| tier.ticket(hash, location)) else {
+            return Ok(());
+        };
+        self.reads.want(ticket);
+        Err(Suspended::OnDevice)
     }
 
-    /// Whether an operation since the last [`StoreHandle::start_reads`] needs something from a device. Then the
-    /// outcome of the request is void: discard it, start the reads, and run the request again when they are done.
-    #[inline]
-    pub fn needs_reads(&self) -> bool {
-        self.reads.needs()
-    }
-
-    /// Whether what the last request would have to read, with what is staged for it, is more than one request should keep
-    /// of the memory for reads: a request for several items should be given up and made for fewer.
+    /// Whether what the last request would have to read, with what is staged for it, is more than
+    /// one request should keep of the memory for reads: a request for several items should be given
+    /// up and made for fewer.
     pub fn exceeds_read_share(&self) -> bool {
         let Some(tier) = self.core.tier.as_ref() else {
             return false;
@@ -95,14 +85,14 @@ impl StoreHandle {
 
     /// Forgets what the last request would have to read: it is given up.
     pub fn forget_reads(&self) {
-        self.reads.needs.set(false);
         self.reads.room.take();
         self.reads.wanted.borrow_mut().clear();
     }
 
-    /// Starts all reads that the last request needs; the device gets them with the next
-    /// [`StoreHandle::submit_reads`] or [`StoreHandle::poll_reads`], all that have gathered together. What is staged now
-    /// belongs to them as well: a request that needs more than it first met gets everything together.
+    /// Starts all reads that the last request, which is [`Suspended`], needs; the device gets them
+    /// with the next [`StoreHandle::submit_reads`] or [`StoreHandle::poll_reads`], all that have
+    /// gathered together. What is staged now belongs to them as well: a request that needs more
+    /// than it first met gets everything together.
     ///
     /// # Errors
     /// The system's, where it has no ring or threads left; the reads stay needed.
@@ -118,7 +108,6 @@ impl StoreHandle {
             self.reads.room.take(),
         );
         self.reads.queue.borrow_mut().extend(sets.tokens(id));
-        self.reads.needs.set(false);
         Ok(id)
     }
 
@@ -155,7 +144,8 @@ impl StoreHandle {
         engine.start();
     }
 
-    /// Says whether reads of this handle wait for memory; for [`StoreHandle::is_read_memory_short`].
+    /// Says whether reads of this handle wait for memory; for
+    /// [`StoreHandle::is_read_memory_short`].
     pub(crate) fn note_short(&self, is_short: bool) {
         if self.reads.is_short.replace(is_short) == is_short {
             return;
@@ -194,8 +184,9 @@ impl StoreHandle {
         }
     }
 
-    /// Readable while [`StoreHandle::poll_reads`] has something to tell; none before the first read. The wait for it may
-    /// end with `EINTR` instead: then, too, there may be something to tell.
+    /// Readable while [`StoreHandle::poll_reads`] has something to tell; none before the first
+    /// read. The wait for it may end with `EINTR` instead: then, too, there may be something to
+    /// tell.
     ///
     /// The descriptor stays the same and open as long as the handle.
     pub fn with_read_descriptor<R>(&self, then: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
@@ -224,7 +215,8 @@ impl StoreHandle {
         self.reads.sets.borrow().outstanding()
     }
 
-    /// Whether reads wait for memory that others' values take, which no descriptor tells of: look again soon.
+    /// Whether reads wait for memory that others' values take, which no descriptor tells of: look
+    /// again soon.
     pub fn reads_await_memory(&self) -> bool {
         !self.reads.queue.borrow().is_empty()
     }
@@ -292,19 +284,24 @@ impl StoreHandle {
         }
     }
 
-    /// Runs a request to its end, waiting for the devices as often as it takes; for callers that have nothing else to
-    /// do. `request` must change nothing but through this handle, and returns nothing that borrows from it.
+    /// Runs a request to its end, waiting for the devices as often as it takes; for callers that
+    /// have nothing else to do. `request` must change nothing but through this handle, and returns
+    /// nothing that borrows from it.
     ///
     /// # Errors
     /// Those of [`StoreHandle::start_reads`].
-    pub fn run_blocking<R>(&self, mut request: impl FnMut(&StoreHandle) -> R) -> io::Result<R> {
+    pub fn run_blocking<R>(
+        &self,
+        mut request: impl FnMut(&StoreHandle) -> Result<R, Suspended>,
+    ) -> io::Result<R> {
         loop {
-            let outcome = request(self);
-            if !self.needs_reads() {
-                self.unstage();
-                return Ok(outcome);
-            }
-            let id = self.start_reads()?;
+            let id = match request(self) {
+                Ok(outcome) => {
+                    self.unstage();
+                    return Ok(outcome);
+                }
+                Err(Suspended::OnDevice) => self.start_reads()?,
+            };
             self.wait_reads(id);
             self.stage(id);
         }

@@ -1,5 +1,5 @@
-//! The requests that wait for reads, each with its set of them. Sets are kept and used again, so that a read costs
-//! no search and hardly any allocation.
+//! The requests that wait for reads, each with its set of them. Sets are kept and used again, so
+//! that a read costs no search and hardly any allocation.
 
 use super::arrival::Arrived;
 use super::ticket::Ticket;
@@ -171,7 +171,8 @@ impl Sets {
         self.is_in(id, Phase::UnderWay)
     }
 
-    /// Takes what has arrived for a request that was told of it, and whether it waited for room in vain.
+    /// Takes what has arrived for a request that was told of it, and whether it waited for room in
+    /// vain.
     pub fn take(&mut self, id: ReadId, into: &mut Vec<Arrived>) -> bool {
         if !self.is_in(id, Phase::Told) {
             return false;

@@ -52,7 +52,8 @@ impl Reads {
 }
 
 impl StoreHandle {
-    /// The item at a location on a device, if it is at hand: in a buffer not yet written, or read and staged.
+    /// The item at a location on a device, if it is at hand: in a buffer not yet written, or read
+    /// and staged.
     pub(crate) fn at_hand(&self, location: Location) -> Option<RawItem> {
         let tier = self.core.tier.as_ref()?;
         if let Some(item) = tier.in_buffer(location) {
@@ -73,8 +74,8 @@ impl StoreHandle {
         staged.sort_unstable_by_key(|one| one.location.0);
     }
 
-    /// The request has run: what was staged is found no longer. Items found stay valid until the next quiescent
-    /// point, and pinned values as long as they are pinned.
+    /// The request has run: what was staged is found no longer. Items found stay valid until the
+    /// next quiescent point, and pinned values as long as they are pinned.
     pub fn unstage(&self) {
         self.reads.room.set_in_vain(false);
         let Staging { staged, leaving } = &mut *self.reads.staging.borrow_mut();

@@ -1,4 +1,5 @@
-//! Writing down what a start has found out, so that a start which does not finish leaves things as they were.
+//! Writing down what a start has found out, so that a start which does not finish leaves things as
+//! they were.
 
 use crate::device::{BUFFER_ALIGNMENT, Buffer, Device, EDGE_BYTES};
 use crate::tier::Tier;
@@ -59,7 +60,8 @@ pub(super) fn erase(tier: &Tier, slots: impl Iterator<Item = u32>) -> io::Result
         .try_for_each(|(device, _)| device.sync())
 }
 
-/// Makes durable what was found: the process that wrote it may have ended before it was, and from now on it counts.
+/// Makes durable what was found: the process that wrote it may have ended before it was, and from
+/// now on it counts.
 pub(super) fn make_found_durable(tier: &Tier, plan: &TierPlan) -> io::Result<()> {
     for (number, seat) in plan.seats.iter().enumerate() {
         if matches!(seat, Seat::Member { .. }) {
@@ -72,8 +74,9 @@ pub(super) fn make_found_durable(tier: &Tier, plan: &TierPlan) -> io::Result<()>
 /// Brings the superblocks up to date. Where nothing has changed since the last start, that is
 /// nothing, unless it is due anyway.
 ///
-/// Devices that are new get ready first, which changes nothing for the others. Then the first superblock with the new table of members that
-/// is written whole makes the change, for all of them.
+/// Devices that are new get ready first, which changes nothing for the others. Then the first
+/// superblock with the new table of members that is written whole makes the change, for all of
+/// them.
 pub(super) fn claim(tier: &Tier, plan: &TierPlan, is_due_anyway: bool) -> io::Result<()> {
     let seats = || plan.seats.iter().enumerate();
     for (number, seat) in seats() {
@@ -105,8 +108,8 @@ pub(super) fn claim(tier: &Tier, plan: &TierPlan, is_due_anyway: bool) -> io::Re
     })
 }
 
-/// Takes the marks away by which others would know what lay there: they stand at the beginning and the end. The places of the superblocks
-/// are written anyway.
+/// Takes the marks away by which others would know what lay there: they stand at the beginning and
+/// the end. The places of the superblocks are written anyway.
 fn wipe(device: &dyn Device) -> io::Result<()> {
     let zeros = Buffer::new(EDGE_BYTES as usize);
     let behind_superblocks = 2 * SUPERBLOCK_COPIES[1];

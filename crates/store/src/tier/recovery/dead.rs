@@ -1,6 +1,7 @@
-//! Which copies on the devices have died: a bit for each, so that asking costs little however many there are.
+//! Which copies on the devices have died: a bit for each, so that asking costs little however many
+//! there are.
 
-use crate::tier::format::{Death, WHOLE_SEGMENT};
+use crate::tier::format::{Tombstone, WHOLE_SEGMENT};
 
 const WORD_BITS: u32 = u64::BITS;
 
@@ -45,19 +46,19 @@ impl Dead {
         Dead { numbers, parts }
     }
 
-    /// Notes a death; of what is not on the devices there is nothing to be noted.
-    pub fn note(&mut self, death: Death) {
-        let Ok(position) = self.numbers.binary_search(&death.write_number) else {
+    /// Notes a tombstone; of what is not on the devices there is nothing to be noted.
+    pub fn note(&mut self, tombstone: Tombstone) {
+        let Ok(position) = self.numbers.binary_search(&tombstone.write_number) else {
             return;
         };
         let part = &mut self.parts[position];
-        if death.item == WHOLE_SEGMENT {
+        if tombstone.item == WHOLE_SEGMENT {
             part.is_whole = true;
-        } else if death.item < part.items {
+        } else if tombstone.item < part.items {
             if part.bits.is_empty() {
                 part.bits = vec![0; part.items.div_ceil(WORD_BITS) as usize].into();
             }
-            part.bits[(death.item / WORD_BITS) as usize] |= 1 << (death.item % WORD_BITS);
+            part.bits[(tombstone.item / WORD_BITS) as usize] |= 1 << (tombstone.item % WORD_BITS);
         }
     }
 
@@ -72,24 +73,27 @@ impl Dead {
         word.is_some_and(|word| word >> (item % WORD_BITS) & 1 != 0)
     }
 
-    /// Deaths, with the positions of the segments in which they happened, that `other` does not
+    /// Tombstones, with the positions of the segments in which they happened, that `other` does not
     /// know of. Of a segment that has died as a whole that alone counts.
-    pub fn unknown_to<'d>(&'d self, other: &'d Dead) -> impl Iterator<Item = (usize, Death)> + 'd {
+    pub fn unknown_to<'d>(
+        &'d self,
+        other: &'d Dead,
+    ) -> impl Iterator<Item = (usize, Tombstone)> + 'd {
         let pairs = self.parts.iter().zip(&other.parts);
         let positions = self.numbers.iter().zip(pairs).enumerate();
         positions.flat_map(|(position, (&write_number, (part, other)))| {
             let is_end_unknown = part.is_whole && !other.is_whole;
             let end = is_end_unknown.then_some(WHOLE_SEGMENT);
             let items = (!part.is_whole).then(|| part.items_unknown_to(other));
-            let deaths = items.into_iter().flatten().chain(end);
-            deaths.map(move |item| (position, Death { write_number, item }))
+            let tombstones = items.into_iter().flatten().chain(end);
+            tombstones.map(move |item| (position, Tombstone { write_number, item }))
         })
     }
 
-    /// Whether a death is known.
-    pub fn knows(&self, death: &Death) -> bool {
-        let position = self.numbers.binary_search(&death.write_number);
-        position.is_ok_and(|position| match death.item {
+    /// Whether a tombstone is known.
+    pub fn knows(&self, tombstone: &Tombstone) -> bool {
+        let position = self.numbers.binary_search(&tombstone.write_number);
+        position.is_ok_and(|position| match tombstone.item {
             WHOLE_SEGMENT => self.is_whole(position),
             item => self.has_died(position, item),
         })
@@ -108,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_death_is_told_of_its_own_copy_only() {
+    fn each_tombstone_is_told_of_its_own_copy_only() {
         let mut dead = Dead::none_of([(5, 130), (6, 1), (9, 64)].into_iter());
         for (write_number, item) in [(5, 0), (5, 129), (5, 129), (6, WHOLE_SEGMENT), (9, 63)] {
-            dead.note(Death { write_number, item });
+            dead.note(Tombstone { write_number, item });
         }
         // Of a segment that is gone, and of items that are not there.
         for (write_number, item) in [(7, 0), (4, 0), (10, 1), (6, 1), (9, 64)] {
-            dead.note(Death { write_number, item });
+            dead.note(Tombstone { write_number, item });
         }
         let died = |position, items| -> Vec<u32> {
             let items = 0..items;
@@ -137,21 +141,23 @@ mod tests {
     fn what_another_does_not_know_of_is_told_apart() {
         let none = || Dead::none_of([(5, 130), (6, 4)].into_iter());
         let (mut all, mut some) = (none(), none());
-        let death = |write_number, item| Death { write_number, item };
+        let tombstone = |write_number, item| Tombstone { write_number, item };
         for one in [
-            death(5, 1),
-            death(5, 129),
-            death(6, 2),
-            death(6, WHOLE_SEGMENT),
+            tombstone(5, 1),
+            tombstone(5, 129),
+            tombstone(6, 2),
+            tombstone(6, WHOLE_SEGMENT),
         ] {
             all.note(one);
         }
-        some.note(death(5, 1));
-        let unknown: Vec<(usize, Death)> = all.unknown_to(&some).collect();
-        let expected = [(0, death(5, 129)), (1, death(6, WHOLE_SEGMENT))];
+        some.note(tombstone(5, 1));
+        let unknown: Vec<(usize, Tombstone)> = all.unknown_to(&some).collect();
+        let expected = [(0, tombstone(5, 129)), (1, tombstone(6, WHOLE_SEGMENT))];
         assert_eq!(unknown, expected);
-        assert!(all.knows(&death(5, 129)) && !some.knows(&death(5, 129)));
-        assert!(all.knows(&death(6, WHOLE_SEGMENT)) && !some.knows(&death(6, WHOLE_SEGMENT)));
-        assert!(!all.knows(&death(7, 0)));
+        assert!(all.knows(&tombstone(5, 129)) && !some.knows(&tombstone(5, 129)));
+        assert!(
+            all.knows(&tombstone(6, WHOLE_SEGMENT)) && !some.knows(&tombstone(6, WHOLE_SEGMENT))
+        );
+        assert!(!all.knows(&tombstone(7, 0)));
     }
 }

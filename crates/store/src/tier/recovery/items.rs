@@ -11,7 +11,8 @@ use crate::tier::table::Table;
 use farcache_base::time::{ALWAYS_PAST, NEVER, START, Seconds};
 use std::io;
 
-/// Items ahead for which buckets of the index are fetched: about as many lines as a core fetches at once.
+/// Items ahead for which buckets of the index are fetched: about as many lines as a core fetches at
+/// once.
 const PREFETCHED: usize = 16;
 
 // An item table fits a segment.
@@ -40,7 +41,7 @@ impl Recovery<'_> {
                 Some(tail) if is_dead && this.supersede(position, tail) => held.push(position),
                 Some(tail) if !is_dead => {
                     this.restore_segment(position, tail, &mut entries);
-                    parse_deaths(tail.deaths).for_each(|death| kept.note(death));
+                    parse_tombstones(tail.tombstones).for_each(|tombstone| kept.note(tombstone));
                 }
                 None if !is_dead => unreadable.push(position),
                 _ => {}
@@ -82,16 +83,16 @@ impl Recovery<'_> {
         })
     }
 
-    /// Notes the deaths of which no segment tells that is kept: those told by segments that have
-    /// died as a whole, which are held until these deaths are durable elsewhere, and those of which
-    /// only echoes are left.
+    /// Notes the tombstones of which no segment tells that is kept: those told by segments that
+    /// have died as a whole, which are held until these tombstones are durable elsewhere, and those
+    /// of which only echoes are left.
     fn tell_again(&mut self, kept: &Dead) -> io::Result<()> {
         let mut orphans = none_dead(&self.scan);
         let mut has_any = false;
-        let is_there = |(position, _): &(usize, Death)| !self.is_dropped[*position];
-        for (_, death) in self.dead.unknown_to(kept).filter(is_there) {
-            self.tier.deaths.carry(death);
-            orphans.note(death);
+        let is_there = |(position, _): &(usize, Tombstone)| !self.is_dropped[*position];
+        for (_, tombstone) in self.dead.unknown_to(kept).filter(is_there) {
+            self.tier.tombstones.carry(tombstone);
+            orphans.note(tombstone);
             has_any = true;
         }
         if !has_any {
@@ -101,8 +102,8 @@ impl Recovery<'_> {
         let positions: Vec<usize> = self.accepted().filter(is_dead).collect();
         let mut held = Vec::new();
         self.scan.tails(self.tier, &positions, |position, tail| {
-            let deaths = tail.map_or(&[][..], |tail| tail.deaths);
-            if parse_deaths(deaths).any(|death| orphans.knows(&death)) {
+            let tombstones = tail.map_or(&[][..], |tail| tail.tombstones);
+            if parse_tombstones(tombstones).any(|tombstone| orphans.knows(&tombstone)) {
                 held.push(position);
             }
         })?;
@@ -123,7 +124,8 @@ impl Recovery<'_> {
         self.core.index.grow_while_empty(entries.sum());
     }
 
-    /// `entries` is room for the entries of a segment. One whose item table is damaged goes on telling of deaths.
+    /// `entries` is room for the entries of a segment. One whose item table is damaged goes on
+    /// telling of tombstones.
     fn restore_segment(&self, position: usize, tail: Tail<'_>, entries: &mut Vec<TableEntry>) {
         let segment = &self.scan.segments[position];
         let header = &segment.header;
@@ -136,7 +138,7 @@ impl Recovery<'_> {
         } else {
             self.tell_damaged(position);
         }
-        let table = table_of(self.tier, segment, entries, tail.deaths);
+        let table = table_of(self.tier, segment, entries, tail.tombstones);
         let slots = &self.tier.slots;
         slots.adopt(segment.slot, header.slots, header.sequence, table);
         let mut entering = Entering {
@@ -201,13 +203,13 @@ impl Recovery<'_> {
 }
 
 /// What is to be known of a segment in memory.
-fn table_of(tier: &Tier, segment: &Segment, entries: &[TableEntry], deaths: &[u8]) -> Table {
+fn table_of(tier: &Tier, segment: &Segment, entries: &[TableEntry], tombstones: &[u8]) -> Table {
     let header = &segment.header;
     let mut table = Table::with_room(entries.len(), header.write_number, None);
     table.epoch_shift = tier.config.epoch_unix - header.epoch_unix;
     table.table_offset = header.table_offset;
     table.is_partial = is_partial(tier, header);
-    table.deaths = parse_deaths(deaths).collect();
+    table.tombstones = parse_tombstones(tombstones).collect();
     for (number, entry) in entries.iter().enumerate() {
         let next = entries.get(number + 1);
         let end = next.map_or(header.table_offset, |next| next.offset);

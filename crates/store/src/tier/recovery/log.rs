@@ -2,7 +2,7 @@
 
 use super::claim::erase;
 use super::{Recovery, check_readable};
-use crate::tier::format::parse_deaths;
+use crate::tier::format::parse_tombstones;
 use crate::tier::options::TierEventKind;
 use crate::tier::scan::{Segment, verify_whole};
 use std::io;
@@ -44,7 +44,8 @@ impl Recovery<'_> {
         (0..self.scan.segments.len()).filter(|&position| self.is_dropped[position])
     }
 
-    /// Behind the watermark the log is accepted up to its first gap, each segment only if it is whole.
+    /// Behind the watermark the log is accepted up to its first gap, each segment only if it is
+    /// whole.
     pub(super) fn cut_log(&mut self) {
         let watermark = self.watermark;
         let mut expected = watermark + 1;
@@ -64,9 +65,9 @@ impl Recovery<'_> {
     }
 
     /// Reads what the accepted segments tell: who has died, and what a flush has voided.
-    pub(super) fn collect_deaths(&mut self) -> io::Result<()> {
+    pub(super) fn collect_tombstones(&mut self) -> io::Result<()> {
         let header = |position: usize| &self.scan.segments[position].header;
-        let tells = |position: &usize| header(*position).deaths + header(*position).echoes > 0;
+        let tells = |position: &usize| header(*position).tombstones + header(*position).echoes > 0;
         let positions: Vec<usize> = self.accepted().filter(tells).collect();
         let floors = self.accepted().map(|one| header(one).flush_floor);
         self.floor = floors.fold(self.floor, u64::max);
@@ -74,15 +75,16 @@ impl Recovery<'_> {
         let mut unreadable = Vec::new();
         scan.tails(self.tier, &positions, |position, tail| match tail {
             Some(tail) => {
-                let told = parse_deaths(tail.deaths).chain(parse_deaths(tail.echoes));
-                told.for_each(|death| dead.note(death));
+                let told = parse_tombstones(tail.tombstones).chain(parse_tombstones(tail.echoes));
+                told.for_each(|tombstone| dead.note(tombstone));
             }
             None => unreadable.push(position),
         })?;
         self.drop_unreadable(unreadable)
     }
 
-    /// Drops segments whose tails cannot be read; of their deaths the segments behind them tell.
+    /// Drops segments whose tails cannot be read; of their tombstones the segments behind them
+    /// tell.
     pub(super) fn drop_unreadable(&mut self, positions: Vec<usize>) -> io::Result<()> {
         check_readable(positions.len())?;
         positions
@@ -91,11 +93,12 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// What was dropped must not look acceptable to a later recovery, for which what is written from now on vouches.
-    /// The newest go first: at no moment is there a gap before something that would be accepted.
+    /// What was dropped must not look acceptable to a later recovery, for which what is written
+    /// from now on vouches. The newest go first: at no moment is there a gap before something that
+    /// would be accepted.
     pub(super) fn erase_dropped(&self) -> io::Result<()> {
         // In each slot of a run: where its write was torn, the dead segment that lay there before
-        // would be found again, while nobody tells of its death any more.
+        // would be found again, while nobody tells of its tombstone any more.
         let dropped = self.dropped().rev().flat_map(|position| {
             let Segment { slot, header } = &self.scan.segments[position];
             (*slot..slot + header.slots).rev()

@@ -18,12 +18,12 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How far sequence numbers jump at a restart: fillings of memory that never reached a device had numbers, too,
-/// and tokens made from them.
+/// How far sequence numbers jump at a restart: fillings of memory that never reached a device had
+/// numbers, too, and tokens made from them.
 const SEQUENCE_JUMP: u64 = 1 << 20;
 
-/// Rebuilds the index of a store that nobody uses yet, and makes its devices this process's. Returns what lies on
-/// the devices and the last write number.
+/// Rebuilds the index of a store that nobody uses yet, and makes its devices this process's.
+/// Returns what lies on the devices and the last write number.
 ///
 /// # Errors
 /// The devices', where they cannot be read or written at all.
@@ -33,7 +33,7 @@ pub(crate) fn recover(core: &Core, plan: &TierPlan) -> io::Result<(Physical, u64
     let mut recovery = Recovery::begin(core, tier, plan)?;
     recovery.tell_unreadable();
     recovery.cut_log();
-    recovery.collect_deaths()?;
+    recovery.collect_tombstones()?;
     recovery.restore_items()?;
     claim::make_found_durable(tier, plan)?;
     claim::erase_behind_old_end(tier, plan)?;
@@ -51,7 +51,8 @@ fn none_dead(scan: &Scan) -> Dead {
     Dead::none_of(headers.map(|header| (header.write_number, header.items)))
 }
 
-/// Places that cannot be read are lost; a device that cannot be read at all may be readable soon, and is not to be taken for empty.
+/// Places that cannot be read are lost; a device that cannot be read at all may be readable soon,
+/// and is not to be taken for empty.
 fn check_readable(unreadable: usize) -> io::Result<()> {
     match unreadable <= UNREADABLE_MAX {
         true => Ok(()),
@@ -98,9 +99,10 @@ impl Recovery<'_> {
         })
     }
 
-    /// Segments that are dropped may be all that tells how far nothing is missing that matters. Where
-    /// something is missing up to there, a later start would cut the log at that, so the superblocks
-    /// must say it before the segments are erased. True if they have to be written for that.
+    /// Segments that are dropped may be all that tells how far nothing is missing that matters.
+    /// Where something is missing up to there, a later start would cut the log at that, so the
+    /// superblocks must say it before the segments are erased. True if they have to be written for
+    /// that.
     fn raises_watermark(&self) -> bool {
         let superblocks = &self.tier.superblocks;
         superblocks.note(&self.tier.devices_in_service(), 0, self.watermark);
@@ -147,8 +149,9 @@ impl Recovery<'_> {
         physical
     }
 
-    /// Before anything can be cleaned, deaths must be written, which takes a slot. If none is free, one is taken in
-    /// which nothing is alive: all that says so is durable, and nothing else is written before it.
+    /// Before anything can be cleaned, tombstones must be written, which takes a slot. If none is
+    /// free, one is taken in which nothing is alive: all that says so is durable, and nothing else
+    /// is written before it.
     fn release_some(&self) {
         let slots = &self.tier.slots;
         for slot in (0..slots.count()).rev() {
@@ -170,6 +173,6 @@ impl Recovery<'_> {
         let table = slots.table(slot);
         state.state() == SlotState::Written
             && state.live_items() == 0
-            && table.is_some_and(|table| table.deaths.is_empty())
+            && table.is_some_and(|table| table.tombstones.is_empty())
     }
 }

@@ -1,0 +1,144 @@
+//! libmemcached's key hashes: 32 bits of any key.
+
+mod fnv;
+mod jenkins;
+mod murmur;
+
+use md5::{Digest, Md5};
+
+/// One of libmemcached's hash functions (`MEMCACHED_HASH_*`).
+///
+/// `MEMCACHED_HASH_HSIEH` is not among them: Debian builds libmemcached without it and refuses to
+/// select it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HashAlgorithm {
+    /// Bob Jenkins' one-at-a-time, libmemcached's default.
+    #[default]
+    Default,
+    /// The first four bytes of MD5, little endian.
+    Md5,
+    /// Bits 16 to 30 of CRC-32, so at most 15 bits.
+    Crc,
+    /// The lower half of the 64-bit FNV-1.
+    Fnv1_64,
+    /// The lower half of the 64-bit FNV-1a.
+    Fnv1a64,
+    /// The 32-bit FNV-1.
+    Fnv1_32,
+    /// The 32-bit FNV-1a.
+    Fnv1a32,
+    /// MurmurHash2, seeded with the key's length.
+    Murmur,
+    /// Bob Jenkins' lookup3.
+    Jenkins,
+    /// The 32-bit MurmurHash3, seeded with the key's length.
+    Murmur3,
+}
+
+impl HashAlgorithm {
+    /// Every algorithm, in the order of `memcached_hash_t`.
+    pub const ALL: [Self; 10] = [
+        Self::Default,
+        Self::Md5,
+        Self::Crc,
+        Self::Fnv1_64,
+        Self::Fnv1a64,
+        Self::Fnv1_32,
+        Self::Fnv1a32,
+        Self::Murmur,
+        Self::Jenkins,
+        Self::Murmur3,
+    ];
+
+    /// The key's hash, as `memcached_generate_hash_value` returns it.
+    #[must_use]
+    pub fn digest(self, key: &[u8]) -> u32 {
+        match self {
+            Self::Default => jenkins::one_at_a_time(key),
+            Self::Md5 => md5_words(key)[0],
+            Self::Crc => (crc32fast::hash(key) >> 16) & 0x7fff,
+            Self::Fnv1_64 => fnv::fnv1_64(key),
+            Self::Fnv1a64 => fnv::fnv1a_64(key),
+            Self::Fnv1_32 => fnv::fnv1_32(key),
+            Self::Fnv1a32 => fnv::fnv1a_32(key),
+            Self::Murmur => murmur::murmur2(key),
+            Self::Jenkins => jenkins::lookup3(key),
+            Self::Murmur3 => murmur::murmur3(key),
+        }
+    }
+
+    /// The name in libmemcached's configuration strings (`--HASH=`): that of the constant after
+    /// `MEMCACHED_HASH_`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "DEFAULT",
+            Self::Md5 => "MD5",
+            Self::Crc => "CRC",
+            Self::Fnv1_64 => "FNV1_64",
+            Self::Fnv1a64 => "FNV1A_64",
+            Self::Fnv1_32 => "FNV1_32",
+            Self::Fnv1a32 => "FNV1A_32",
+            Self::Murmur => "MURMUR",
+            Self::Jenkins => "JENKINS",
+            Self::Murmur3 => "MURMUR3",
+        }
+    }
+
+    /// The algorithm of this [name](Self::name), in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// MD5 (RFC 1321) as four little-endian words: four points of a ketama continuum, or the first as a
+/// key's hash.
+pub(crate) fn md5_words(bytes: &[u8]) -> [u32; 4] {
+    let digest: [u8; 16] = Md5::digest(bytes).into();
+    let (words, _) = digest.as_chunks::<4>();
+    std::array::from_fn(|index| u32::from_le_bytes(words[index]))
+}
+
+/// A byte as libmemcached's byte-wise hashes read it: C's `char`, which amd64 sign-extends. So a
+/// key with bytes above 127 hashes otherwise than the published definitions say, and otherwise than
+/// on a machine whose `char` is unsigned.
+fn sign_extended(byte: u8) -> u32 {
+    i32::from(byte.cast_signed()).cast_unsigned()
+}
+
+/// A key's length as it enters a 32-bit hash.
+fn length_word(key: &[u8]) -> u32 {
+    key.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_published_values() {
+        // CRC-32's check value is cbf43926, MD5's first test (RFC 1321, A.5)
+        // d41d8cd98f00b204e9800998ecf8427e.
+        assert_eq!(HashAlgorithm::Crc.digest(b"123456789"), 0xcbf4 & 0x7fff);
+        assert_eq!(HashAlgorithm::Md5.digest(b""), 0xd98c_1dd4);
+        assert_eq!(
+            md5_words(b""),
+            [0xd98c_1dd4, 0x04b2_008f, 0x9809_80e9, 0x7e42_f8ec]
+        );
+    }
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        for algorithm in HashAlgorithm::ALL {
+            assert_eq!(HashAlgorithm::from_name(algorithm.name()), Some(algorithm));
+            assert_eq!(
+                HashAlgorithm::from_name(&algorithm.name().to_lowercase()),
+                Some(algorithm)
+            );
+        }
+        assert_eq!(HashAlgorithm::from_name("HSIEH"), None);
+    }
+}
