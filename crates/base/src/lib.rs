@@ -1,5 +1,5 @@
-//! What every layer shares: limits of the memcached protocol, the server's notion of time and when
-//! a thread may poll.
+//! What every layer shares: limits of the memcached protocol, the server's notion of time, versions
+//! of what is written on several servers, and when a thread may poll.
 //!
 //! Knows nothing of threads, files or networks.
 #![forbid(unsafe_code)]
@@ -7,3 +7,4 @@
 pub mod limits;
 pub mod polling;
 pub mod time;
+pub mod version;
