@@ -53,6 +53,7 @@ fuzz_target!(|input: &[u8]| {
                 shared,
                 caller: None,
             },
+            forward: None,
             counters: &shared.workers[0],
             clock,
         };

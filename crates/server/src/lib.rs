@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod net;
 pub mod options;
 pub mod panics;
+pub mod peers;
 pub mod process;
 pub mod refusals;
 pub mod server;

@@ -3,6 +3,7 @@
 use farcache_session::{Auth, Protocol};
 use farcache_store::Durability;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Whether clients may come over the fabric (`--fabric`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -173,6 +174,12 @@ pub struct Settings {
     pub durability: Durability,
     /// File with the map of the cluster that the server is in (`--cluster-file`).
     pub cluster_file: Option<PathBuf>,
+    /// The server's own name in that map (`--cluster-self`); none where it does not forward.
+    pub cluster_self: Option<u32>,
+    /// File with what the cluster's servers share (`--cluster-secret-file`).
+    pub cluster_secret_file: Option<PathBuf>,
+    /// How long another server may take for a request (`--forward-timeout-ms`).
+    pub forward_timeout: Duration,
     /// Slab growth factor as given (`-f`): reported, not used.
     pub growth_factor: f64,
     /// Least space of an item as given (`-n`): reported, not used.
@@ -249,6 +256,9 @@ impl Default for Settings {
             allow_missing_devices: false,
             durability: Durability::default(),
             cluster_file: None,
+            cluster_self: None,
+            cluster_secret_file: None,
+            forward_timeout: Duration::from_secs(1),
             growth_factor: 1.25,
             chunk_bytes: 48,
             hash_algorithm: "murmur3".to_owned(),

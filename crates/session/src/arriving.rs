@@ -31,13 +31,21 @@ impl ArrivingLimit {
         }
     }
 
+    /// Nothing arrives yet, and no more than this may at a time.
+    pub fn of(bytes_max: u64) -> Self {
+        ArrivingLimit {
+            bytes: Arc::default(),
+            bytes_max,
+        }
+    }
+
     /// Bytes that arriving values take now.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
     /// Admits another value; none if that would be too much together with the others.
-    fn admit(&self, value_bytes: usize) -> Option<Admitted> {
+    pub(crate) fn admit(&self, value_bytes: usize) -> Option<Admitted> {
         let value_bytes = value_bytes as u64;
         let others = self.bytes.fetch_add(value_bytes, Relaxed);
         let admitted = Admitted {
@@ -49,7 +57,7 @@ impl ArrivingLimit {
 }
 
 /// A value's share of the limit, given back when dropped.
-struct Admitted {
+pub(crate) struct Admitted {
     all: Arc<AtomicU64>,
     value_bytes: u64,
 }

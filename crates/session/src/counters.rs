@@ -135,6 +135,14 @@ counters! {
     reads_batched,
     /// Requests answered over UDP.
     udp_requests,
+    /// Requests passed on to the servers that own their keys.
+    forwarded,
+    /// Requests passed on to which no reply came.
+    forward_errors,
+    /// Requests that other servers passed on to this one.
+    forwarded_here,
+    /// Requests that other servers passed on although this one does not own their keys.
+    forwards_refused,
     /// Malformed requests.
     protocol_errors,
 }

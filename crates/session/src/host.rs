@@ -6,6 +6,7 @@ use crate::discovery::Configuration;
 use crate::stats::Report;
 use crate::watch::EventKind;
 use farcache_base::time::Clock;
+use farcache_peers::greeting::{Nonce, Secret};
 use farcache_proto::text::{TimeChange, Tokens};
 use std::fmt;
 use std::sync::Arc;
@@ -48,6 +49,11 @@ pub trait Host {
     /// and is an ordinary memcached to its clients.
     fn configuration(&self) -> Option<Arc<Configuration>>;
 
+    /// What the server tells peers that greet it; none where it takes no part in forwarding.
+    fn peering(&self) -> Option<Peering<'_>> {
+        None
+    }
+
     /// Reads the certificates anew.
     fn reload_certificates(&self) -> Reload;
 
@@ -59,6 +65,22 @@ pub trait Host {
 
     /// Ends the server, because a client wants it to (`shutdown`).
     fn stop(&self);
+}
+
+/// The server as its peers see it.
+pub struct Peering<'a> {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// The server's name in the map.
+    pub server: u32,
+    /// Epoch of its map.
+    pub epoch: u64,
+    /// What the cluster's servers share; none where the operator has given nothing.
+    pub secret: Option<&'a Secret>,
+    /// Whether the other end of this connection is on the same machine.
+    pub is_near: bool,
+    /// A new random number.
+    pub nonce: Nonce,
 }
 
 /// Statistics that the server itself reports.

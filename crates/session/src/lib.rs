@@ -12,6 +12,8 @@
 //! | `discovery` | which servers the cluster has, as clients of ElastiCache ask for it |
 //! | `watch` | what clients that watch are told of requests |
 //! | `arriving` | values that are still arriving |
+//! | `forward` | requests for keys that another server of the cluster owns |
+//! | `peer` | the other end of that: what such a server asks |
 //! | `replies`, `unsent` | replies on their way out |
 //! | `host` | what a session may ask of its server |
 //! | `service` | what all sessions of one server share |
@@ -22,7 +24,9 @@ mod auth;
 mod binary;
 pub mod counters;
 mod discovery;
+mod forward;
 mod host;
+mod peer;
 mod replies;
 mod service;
 pub mod stats;
@@ -34,14 +38,16 @@ pub use arriving::ArrivingLimit;
 pub use auth::Auth;
 pub use binary::{Expected, Offered};
 pub use discovery::Configuration;
+pub use forward::{Failure, Forward, Peer, Refusing};
 pub use host::{
-    Host, HostTopic, Networks, Overview, ProcessorTime, Reload, UpgradeRefusal, UpgradeRequest,
+    Host, HostTopic, Networks, Overview, Peering, ProcessorTime, Reload, UpgradeRefusal,
+    UpgradeRequest,
 };
 pub use replies::{
     BATCHED_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,
     SLICES_MAX,
 };
-pub use service::{Options, Service};
+pub use service::{FORWARDED_BYTES_MAX, Options, Service};
 pub use unsent::Unsent;
 
 use counters::Counters;
@@ -77,6 +83,8 @@ pub struct Context<'a> {
     pub service: &'a Service,
     /// The server, as seen from this connection.
     pub host: &'a dyn Host,
+    /// Who owns keys, where the server is in a cluster whose servers forward.
+    pub forward: Option<&'a dyn Forward>,
     /// The worker's counters.
     pub counters: &'a Counters,
     /// The time.
@@ -128,12 +136,18 @@ pub struct Session {
     conversation: Conversation,
 }
 
-#[derive(Default)]
 enum Conversation {
-    #[default]
-    Undecided,
+    Undecided(Protocol),
     Text(text::TextSession),
     Binary(binary::State),
+    /// With another server of the cluster.
+    Peer(Box<peer::PeerSession>),
+}
+
+impl Default for Conversation {
+    fn default() -> Self {
+        Conversation::Undecided(Protocol::Auto)
+    }
 }
 
 const _: () = assert!(size_of::<Session>() <= 128, "idle connections are many");
@@ -141,11 +155,13 @@ const _: () = assert!(size_of::<Session>() <= 128, "idle connections are many");
 impl Session {
     /// A conversation that has not begun.
     pub fn new(protocol: Protocol) -> Session {
-        let conversation = match protocol {
-            Protocol::Auto => Conversation::Undecided,
-            Protocol::Ascii => Conversation::Text(text::TextSession::default()),
-            Protocol::Binary => Conversation::Binary(binary::State::default()),
-        };
+        let conversation = Conversation::Undecided(protocol);
+        Session { conversation }
+    }
+
+    /// A conversation in the text protocol on behalf of a client who was let in elsewhere.
+    fn authenticated_text() -> Session {
+        let conversation = Conversation::Text(text::TextSession::authenticated());
         Session { conversation }
     }
 
@@ -183,16 +199,11 @@ impl Session {
         match &mut self.conversation {
             Conversation::Text(text) => text.advance(input, context, replies),
             Conversation::Binary(binary) => binary::advance(binary, input, context, replies),
-            Conversation::Undecided => match input.first() {
+            Conversation::Peer(peer) => peer.advance(input, context, replies),
+            Conversation::Undecided(protocol) => match input.first() {
                 None => (0, Status::NeedInput),
                 Some(&first) => {
-                    let by_first_byte = match first {
-                        binary::FIRST_BYTE => Protocol::Binary,
-                        _ => Protocol::Ascii,
-                    };
-                    // Whoever must authenticate has one protocol to do it in, and no other.
-                    let protocol = context.service.auth.protocol().unwrap_or(by_first_byte);
-                    *self = Session::new(protocol);
+                    self.conversation = begun(first, *protocol, context);
                     self.advance(input, context, replies)
                 }
             },
@@ -222,7 +233,8 @@ impl Session {
         match &mut self.conversation {
             Conversation::Text(text) => text.value_buffer(),
             Conversation::Binary(binary) => binary.value_buffer(),
-            Conversation::Undecided => &mut [],
+            Conversation::Peer(peer) => peer.value_buffer(),
+            Conversation::Undecided(_) => &mut [],
         }
     }
 
@@ -231,7 +243,8 @@ impl Session {
         match &mut self.conversation {
             Conversation::Text(text) => text.value_received(bytes),
             Conversation::Binary(binary) => binary.value_received(bytes),
-            Conversation::Undecided => {}
+            Conversation::Peer(peer) => peer.value_received(bytes),
+            Conversation::Undecided(_) => {}
         }
     }
 
@@ -240,7 +253,8 @@ impl Session {
         match &mut self.conversation {
             Conversation::Text(text) => text.take_changed(),
             Conversation::Binary(binary) => binary.take_changed(),
-            Conversation::Undecided => false,
+            Conversation::Peer(peer) => peer.take_changed(),
+            Conversation::Undecided(_) => false,
         }
     }
 
@@ -251,6 +265,26 @@ impl Session {
             Conversation::Text(text) => text.watching(),
             _ => None,
         }
+    }
+}
+
+/// The conversation that begins with this byte.
+fn begun(first: u8, protocol: Protocol, context: &Context<'_>) -> Conversation {
+    if first == peer::FIRST_BYTE && context.forward.is_some() {
+        return Conversation::Peer(Box::default());
+    }
+    let by_first_byte = match first {
+        binary::FIRST_BYTE => Protocol::Binary,
+        _ => Protocol::Ascii,
+    };
+    let protocol = match protocol {
+        // Whoever must authenticate has one protocol to do it in, and no other.
+        Protocol::Auto => context.service.auth.protocol().unwrap_or(by_first_byte),
+        chosen => chosen,
+    };
+    match protocol {
+        Protocol::Binary => Conversation::Binary(binary::State::default()),
+        _ => Conversation::Text(text::TextSession::default()),
     }
 }
 

@@ -8,6 +8,10 @@ use farcache_store::StoreConfig;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// Bytes that large values which arrive for other servers may take at a time, beside the memory for
+/// items.
+pub const FORWARDED_BYTES_MAX: u64 = 64 << 20;
+
 /// What the operator lets sessions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -33,6 +37,8 @@ pub struct Service {
     pub auth: Auth,
     /// How much memory arriving values take.
     pub arriving: ArrivingLimit,
+    /// How much memory values take that arrive for other servers.
+    pub arriving_for_others: ArrivingLimit,
     /// What `stats detail` shows.
     pub detail: Detail,
     /// Which events anybody watches.
@@ -55,6 +61,7 @@ impl Service {
             options,
             auth,
             arriving: ArrivingLimit::new(store),
+            arriving_for_others: ArrivingLimit::of(FORWARDED_BYTES_MAX),
             detail,
             watched,
             store_stats_base: StoreStatsBase::default(),

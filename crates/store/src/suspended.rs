@@ -9,9 +9,8 @@ use std::fmt;
 /// There is no result to use: the whole request is to be given up without a trace, and replayed
 /// when the wait is over. A caller passes this on with `?` to whoever can suspend the request.
 ///
-/// Only devices are waited for today. Another thing to wait for, as the answer of a peer, is
-/// another variant here: the compiler then asks whoever starts the wait how it does so, and nobody
-/// else.
+/// Another thing to wait for is another variant here: the compiler then asks whoever starts the
+/// wait how it does so, and nobody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the request is to wait and to be replayed, or its reads are to be forgotten"]
 pub enum Suspended {
@@ -19,12 +18,16 @@ pub enum Suspended {
     /// with [`crate::StoreHandle::start_reads`]; where the request is not to be replayed,
     /// [`crate::StoreHandle::forget_reads`] gives it up.
     OnDevice,
+    /// The answer of another server. The store itself never waits for one: this is for whoever
+    /// carries requests out by means of the store and of other servers.
+    OnPeer,
 }
 
 impl fmt::Display for Suspended {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Suspended::OnDevice => out.write_str("the request has to wait for a device"),
+            Suspended::OnPeer => out.write_str("the request has to wait for another server"),
         }
     }
 }

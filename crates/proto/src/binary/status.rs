@@ -46,4 +46,6 @@ statuses! {
     OutOfMemory = 0x82, "Out of memory";
     /// It could not be made durable (memcached's "internal error").
     NotDurable = 0x84, "Not durable: no SSD is in service";
+    /// It cannot be done now.
+    TemporaryFailure = 0x86, "Temporary failure";
 }

@@ -4,7 +4,8 @@ mod connections;
 mod fabric;
 mod settings;
 
-use crate::connections::State;
+use crate::cluster;
+use crate::connections::{Address, State};
 use crate::fabric::life_line::Caller;
 use crate::fabric::upgrade;
 use crate::shared::Shared;
@@ -17,8 +18,8 @@ use farcache_session::counters::Totals;
 use farcache_session::stats::Report;
 use farcache_session::watch::EventKind;
 use farcache_session::{
-    Configuration, Host, HostTopic, Networks, Overview, ProcessorTime, Reload, UpgradeRefusal,
-    UpgradeRequest,
+    Configuration, Host, HostTopic, Networks, Overview, Peering, ProcessorTime, Reload,
+    UpgradeRefusal, UpgradeRequest,
 };
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -90,6 +91,20 @@ impl Host for ServerHost<'_> {
         cluster.map(|cluster| cluster.configuration())
     }
 
+    fn peering(&self) -> Option<Peering<'_>> {
+        // Over anything but a connection no peer comes.
+        let (cluster, caller) = (self.shared.cluster.as_ref()?, self.caller?);
+        let (member, map) = (cluster.member()?, cluster.map());
+        Some(Peering {
+            cluster: map.content().cluster.to_string(),
+            server: member.id.0,
+            epoch: map.epoch().0,
+            secret: member.secret.as_ref(),
+            is_near: is_near(&caller.info.peer),
+            nonce: cluster::nonce(),
+        })
+    }
+
     fn reload_certificates(&self) -> Reload {
         match self.shared.reload_certificates() {
             Some(Ok(())) => Reload::Done,
@@ -116,6 +131,14 @@ impl Host for ServerHost<'_> {
 
     fn stop(&self) {
         self.shared.stop("a client's command");
+    }
+}
+
+/// Whether this is an address on the same machine.
+fn is_near(peer: &Address) -> bool {
+    match peer {
+        Address::Unix(_) => true,
+        Address::Tcp(peer) | Address::Udp(peer) => peer.ip().to_canonical().is_loopback(),
     }
 }
 

@@ -20,6 +20,11 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
     if let Some(path) = &settings.cluster_file {
         report.stat("cluster_file", path.display());
     }
+    if let Some(id) = settings.cluster_self {
+        report.stat("cluster_self", id);
+        report.yes_no("cluster_secret", settings.cluster_secret_file.is_some());
+        report.stat("forward_timeout_ms", settings.forward_timeout.as_millis());
+    }
 }
 
 fn listening(settings: &Settings, shared: &Shared, report: &mut Report<'_>) {

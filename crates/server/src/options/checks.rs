@@ -8,6 +8,7 @@ use crate::net::listen::Place;
 use crate::settings::{DeviceSettings, FabricMode, Settings, TlsSettings};
 use farcache_session::Protocol;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Smallest and largest item size that `-I` allows, in bytes.
 const ITEM_BYTES_LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
@@ -192,6 +193,9 @@ impl Options {
             allow_missing_devices: self.ssd_allow_missing,
             durability: self.durability.unwrap_or_default(),
             cluster_file: self.cluster_file.clone(),
+            cluster_self: self.cluster_self,
+            cluster_secret_file: self.cluster_secret_file.clone(),
+            forward_timeout: Duration::from_millis(self.forward_timeout_ms.into()),
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
             ..Settings::default()

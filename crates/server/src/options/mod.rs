@@ -318,6 +318,33 @@ pub struct Options {
     #[arg(long = "cluster-file", value_name = "file")]
     pub cluster_file: Option<PathBuf>,
 
+    /// The server's own name in the map: requests for keys of other servers are passed on to them
+    ///
+    /// Needs --cluster-file. Without it, and where the map's placement is that of the clients,
+    /// every key is answered here.
+    #[arg(long = "cluster-self", value_name = "num", requires = "cluster_file")]
+    pub cluster_self: Option<u32>,
+
+    /// File with a secret of 16 bytes or more that the cluster's servers share
+    ///
+    /// Servers that pass requests on prove to one another that they know it. Without it only
+    /// servers on the same machine are let in, and none where clients have to authenticate.
+    #[arg(
+        long = "cluster-secret-file",
+        value_name = "file",
+        requires = "cluster_self"
+    )]
+    pub cluster_secret_file: Option<PathBuf>,
+
+    /// Milliseconds that another server may take for a request that is passed on to it
+    #[arg(
+        long = "forward-timeout-ms",
+        value_name = "num",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=600_000)
+    )]
+    pub forward_timeout_ms: u32,
+
     /// Write the TCP port that was chosen to this file, once clients may connect
     #[arg(long = "port-file", value_name = "file")]
     pub port_file: Option<PathBuf>,

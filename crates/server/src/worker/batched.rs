@@ -6,7 +6,7 @@
 //! large values, a request's beginning that waits for its rest, replies that wait for room.
 
 use super::connection::Outcome;
-use super::{DATAGRAMS, Worker, read, reply};
+use super::{PEERS, Worker, read, reply};
 use crate::settings::IoUringMode;
 use arrayvec::ArrayVec;
 use farcache_proto::peek_key;
@@ -87,7 +87,7 @@ impl Worker {
     /// The connection that an event tells of, if it waits for nothing but requests.
     pub(super) fn awaits_requests(&mut self, event: &Event) -> Option<usize> {
         let (name, flags) = (event.data.u64(), event.flags);
-        if name >= DATAGRAMS || flags != EventFlags::IN {
+        if name >= PEERS || flags != EventFlags::IN {
             return None;
         }
         let slot = name as usize;

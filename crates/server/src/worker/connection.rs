@@ -5,6 +5,7 @@ use super::device::Reads;
 use crate::connections::{ConnectionInfo, State};
 use crate::fabric::life_line::LifeLine;
 use crate::net::transport::Transport;
+use crate::peers::Asked;
 use crate::watch::Watcher;
 use farcache_session::{Session, Unsent};
 use std::cell::RefCell;
@@ -46,6 +47,8 @@ pub(super) struct Connection {
     pub awaits_room: bool,
     /// Reads that its next request waits for.
     pub reads: Reads,
+    /// What its next request waits for from other servers, or has been given by them.
+    pub asked: Option<Box<Asked>>,
     /// Whether it usually needs devices.
     pub record: Record,
     /// Its replies wait until what they tell of is durable.
@@ -81,6 +84,7 @@ impl Connection {
             closing: false,
             awaits_room: false,
             reads: Reads::None,
+            asked: None,
             record: Record::default(),
             is_held: false,
             is_muted: false,
@@ -96,9 +100,11 @@ impl Connection {
         self.unsent.is_some() || self.transport.has_unsent()
     }
 
-    /// Whether it waits for a device, so that its input must wait too.
-    pub fn awaits_device(&self) -> bool {
-        self.is_held || matches!(self.reads, Reads::UnderWay(_))
+    /// Whether it waits for a device or another server, so that its input must wait too.
+    pub fn is_suspended(&self) -> bool {
+        self.is_held
+            || matches!(self.reads, Reads::UnderWay(_))
+            || self.asked.as_ref().is_some_and(|asked| asked.is_waiting())
     }
 
     /// Whether nothing is to be done for it but to read new requests from a socket.
@@ -109,7 +115,7 @@ impl Connection {
             && !self.unfinished
             && !self.awaits_room
             && !self.has_unsent()
-            && !self.awaits_device()
+            && !self.is_suspended()
             && self.session.value_buffer().is_empty()
     }
 

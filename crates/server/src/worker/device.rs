@@ -112,6 +112,8 @@ impl Resources {
     pub fn suspend(&mut self, suspended: Suspended, place: Place) -> Option<ReadId> {
         match suspended {
             Suspended::OnDevice => self.start_reads(place),
+            // Only connections are given a way to wait for one.
+            Suspended::OnPeer => unreachable!("nothing is forwarded over this transport"),
         }
     }
 
@@ -159,6 +161,9 @@ pub(super) fn suspend(
     suspended: Suspended,
     resources: &mut Resources,
 ) {
+    if suspended == Suspended::OnPeer {
+        return;
+    }
     match resources.suspend(suspended, Place::Connection(connection.slot)) {
         Some(id) => {
             connection.reads = Reads::UnderWay(id);

@@ -31,6 +31,8 @@ impl Worker {
                 self.dispatch(event);
             }
             self.events = events;
+            self.resources.set_time(Instant::now());
+            self.tend_peers();
             self.poll_devices(After::Sockets);
             self.resume_unfinished();
             self.resources.store.quiescent();
@@ -53,7 +55,7 @@ impl Worker {
             .connections
             .iter()
             .filter(|(_, connection)| {
-                !connection.has_unsent() && !connection.is_queued && !connection.awaits_device()
+                !connection.has_unsent() && !connection.is_queued && !connection.is_suspended()
             })
             .map(|(slot, _)| slot)
             .collect();

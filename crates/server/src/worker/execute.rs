@@ -3,6 +3,7 @@
 use super::connection::{Connection, Outcome};
 use super::deferred;
 use super::device;
+use super::forward;
 use super::reply;
 use super::resources::{Resources, context};
 use crate::fabric::life_line::Caller;
@@ -33,6 +34,7 @@ pub(super) fn run(
     input: &[u8],
 ) -> (usize, bool) {
     let is_staged = device::stage(connection, resources);
+    forward::stage(connection, resources);
     let caller = Caller {
         slot: connection.slot,
         info: &connection.info,
@@ -41,7 +43,7 @@ pub(super) fn run(
         life_line: &connection.life_line,
     };
     resources.replies.set_notes_changes(resources.holds_replies);
-    let context = context!(resources, Some(caller));
+    let context = context!(resources, Some(caller), desk);
     let (consumed, status) = connection
         .session
         .advance(input, &context, &mut resources.replies);
@@ -51,6 +53,7 @@ pub(super) fn run(
         // It was for requests that have been answered: the next one must not keep it.
         resources.store.unstage();
     }
+    forward::settle(connection, status, resources);
     if let Status::Suspended(suspended) = status {
         device::suspend(connection, suspended, resources);
     } else if !is_staged {

@@ -3,6 +3,7 @@
 use crate::connections::Address;
 use crate::fabric::life_line::{Bond, Mail};
 use crate::net::waker::Waker;
+use crate::peers::dial::Dialled;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -27,6 +28,7 @@ pub struct Mailbox {
     arrivals: Mutex<Vec<Arrival>>,
     fabric: Mutex<Vec<Mail>>,
     ended_life_lines: Mutex<Vec<Arc<Bond>>>,
+    dialled: Mutex<Vec<Dialled>>,
     /// Wakes the worker.
     pub waker: Waker,
     /// Connections that the worker has or is about to get.
@@ -43,6 +45,7 @@ impl Mailbox {
             arrivals: Mutex::default(),
             fabric: Mutex::default(),
             ended_life_lines: Mutex::default(),
+            dialled: Mutex::default(),
             waker: Waker::new()?,
             connections: AtomicUsize::new(0),
         })
@@ -75,6 +78,17 @@ impl Mailbox {
     pub fn end_life_line(&self, bond: Arc<Bond>) {
         push(&self.ended_life_lines, bond);
         self.waker.wake();
+    }
+
+    /// Tells the worker what came of connecting to a peer.
+    pub fn dialled(&self, dialled: Dialled) {
+        push(&self.dialled, dialled);
+        self.waker.wake();
+    }
+
+    /// Takes what came of connecting to peers.
+    pub fn collect_dialled(&self) -> Vec<Dialled> {
+        take_all(&self.dialled)
     }
 
     /// Takes the sessions that have ended.

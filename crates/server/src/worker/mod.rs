@@ -9,6 +9,7 @@ mod deferred;
 pub mod device;
 mod drain;
 mod execute;
+mod forward;
 mod idle;
 pub mod mailbox;
 mod messages;
@@ -49,6 +50,9 @@ const MAILBOX: u64 = u64::MAX;
 
 /// Names the port of the fabric in epoll.
 const PORT: u64 = u64::MAX - 1;
+
+/// Names the first connection to a peer in epoll; the others follow.
+const PEERS: u64 = u64::MAX / 4;
 
 /// Names the first datagram socket in epoll; the others follow.
 const DATAGRAMS: u64 = u64::MAX / 2;
@@ -154,6 +158,7 @@ impl Worker {
 
     /// Waits for something to do and does it.
     fn turn(&mut self) {
+        self.tend_peers();
         if self.messages.is_some() {
             self.poll_devices(After::Turn);
         }
@@ -225,6 +230,7 @@ impl Worker {
             self.idle.timeout(),
             self.stalls.timeout(),
             self.device_timeout(),
+            self.peer_timeout(),
             most,
         ];
         self.poll(events, timeouts.into_iter().flatten().min());
@@ -265,12 +271,14 @@ impl Worker {
                 self.accept_arrivals();
                 self.show_watchers();
                 self.collect_messages_mail();
+                self.collect_dialled();
             }
             PORT => self.on_port(),
             // Looked at in every turn.
             device::READS => {}
             device::DURABLE => self.on_durable(),
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
+            index @ PEERS.. => self.on_peer((index - PEERS) as usize),
             slot => match self.awaits_requests(event) {
                 Some(slot) if self.defer(slot) => {}
                 _ => self.serve(slot as usize, event.flags),
@@ -287,7 +295,7 @@ impl Worker {
             // Its turn comes anyway; until then its buffers are in use.
             return;
         }
-        if connection.awaits_device() && (connection.is_held || !connection.awaits_room) {
+        if connection.is_suspended() && (connection.is_held || !connection.awaits_room) {
             return self.serve_waiting(slot, flags);
         }
         let outcome = if connection.awaits_room || flags.contains(EventFlags::OUT) {
@@ -335,7 +343,7 @@ impl Worker {
         let outcome = match outcome {
             // epoll will not tell of it.
             Outcome::Idle
-                if connection.transport.has_buffered_input() && !connection.awaits_device() =>
+                if connection.transport.has_buffered_input() && !connection.is_suspended() =>
             {
                 Outcome::Again
             }
@@ -349,7 +357,7 @@ impl Worker {
             self.watching.push(slot);
         }
         let awaits_room = connection.has_unsent() && !connection.is_held;
-        let unmutes = connection.is_muted && !connection.awaits_device();
+        let unmutes = connection.is_muted && !connection.is_suspended();
         if connection.awaits_room != awaits_room || unmutes {
             connection.awaits_room = awaits_room;
             connection.is_muted = false;

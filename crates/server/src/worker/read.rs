@@ -142,7 +142,7 @@ fn execute_and_keep(
 ) -> Outcome {
     let (consumed, outcome) = execute(connection, resources, input);
     let rest = &input[consumed..];
-    if rest.len() == BUFFER_BYTES && !connection.awaits_device() {
+    if rest.len() == BUFFER_BYTES && !connection.is_suspended() {
         // No request has so long a beginning: the session would never make progress.
         return finish(connection, resources);
     }

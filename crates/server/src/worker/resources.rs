@@ -3,6 +3,7 @@
 use super::device::{self, Waits};
 use super::mailbox::Mailbox;
 use crate::metrics::latency::{Counted, Latencies};
+use crate::peers::Peers;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
 use farcache_session::Replies;
@@ -36,6 +37,8 @@ pub struct Resources {
     pub turn_began: Instant,
     /// Who waits for devices.
     pub waits: Waits,
+    /// The other servers of the cluster, where requests are passed on to them.
+    pub peers: Option<Box<Peers>>,
     /// Replies to changes wait until these are durable.
     pub holds_replies: bool,
     /// The time, read once per turn of the loop.
@@ -53,13 +56,14 @@ impl Resources {
             store,
             latencies: shared.latencies.get(index).cloned(),
             turn_began: Instant::now(),
-            mailbox,
             waits: Waits::default(),
+            peers: Peers::new(&shared, &mailbox),
             holds_replies: device::holds_replies(
                 shared.settings.durability,
                 !shared.settings.devices.is_empty(),
             ),
             counters: Arc::clone(&shared.workers[index]),
+            mailbox,
             clock,
             shared,
         }
@@ -98,15 +102,26 @@ impl Resources {
     }
 }
 
-/// What a session is given; borrows from single fields, so that the others stay usable.
+/// What a session is given; borrows from single fields, so that the others stay usable. A
+/// connection's session is given the `desk` of the worker's peers; without it nothing is passed on.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
+        $crate::worker::resources::context!(@ $resources, $caller, desk.owners)
+    };
+    ($resources:expr, $caller:expr, desk) => {
+        $crate::worker::resources::context!(@ $resources, $caller, desk)
+    };
+    (@ $resources:expr, $caller:expr, $($desk:ident).+) => {
         farcache_session::Context {
             store: &$resources.store,
             service: &$resources.shared.service,
             host: &$crate::host::ServerHost {
                 shared: &$resources.shared,
                 caller: $caller,
+            },
+            forward: match &$resources.peers {
+                Some(peers) => Some(&peers.$($desk).+),
+                None => None,
             },
             counters: &$resources.counters,
             clock: $resources.clock,

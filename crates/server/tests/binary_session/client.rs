@@ -109,6 +109,7 @@ impl Client {
                 shared: &server.shared,
                 caller: None,
             },
+            forward: None,
             counters: &server.shared.workers[0],
             clock: server.clock,
         };

@@ -63,6 +63,7 @@ impl Server {
                 shared: &self.shared,
                 caller: None,
             },
+            forward: None,
             counters: &self.counters,
             clock: self.clock,
         };

@@ -2,8 +2,8 @@
 
 use super::reply;
 use super::{
-    Context, Flow, State, administration, authenticate, delete, discovery, get, numbers, store,
-    touch, upgrade,
+    Context, Flow, State, administration, authenticate, delete, discovery, forward, get, numbers,
+    store, touch, upgrade,
 };
 use crate::Replies;
 use crate::replies::ChangeError;
@@ -52,6 +52,9 @@ pub(super) fn next(
     let Some(opcode) = Opcode::from_byte(header.opcode) else {
         return Ok(request.unknown(state));
     };
+    if let Some(owner) = forward::foreign_owner(&request, opcode.loud()) {
+        return forward::run(request, opcode, owner, state);
+    }
     state.has_changed |= may_change(opcode.loud());
     let flow = request.execute(opcode, state, requests_max)?;
     let is_done = matches!(flow, Flow::Done { .. }) && state.pending.is_none();

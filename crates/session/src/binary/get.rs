@@ -16,7 +16,7 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Result<Flow,
         context,
         replies,
     } = request;
-    let is_solo = requests_max == 1 || next_get(&input[head.head_len()..]).is_none();
+    let is_solo = requests_max == 1 || next_own_get(&input[head.head_len()..], context).is_none();
     if is_solo {
         let item = context.store.get(head.key, Access::Use)?;
         answer(&head.header, head.key, item.as_ref(), context, replies);
@@ -25,7 +25,7 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Result<Flow,
     let mut count_max = requests_max.min(BATCH_MAX);
     loop {
         let mut batch = Batch::new(head);
-        batch.gather(input, count_max);
+        batch.gather(input, count_max, context);
         match batch.run(context, replies) {
             Ok(()) => {
                 return Ok(Flow::Done {
@@ -102,9 +102,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds the gets behind those that it has, as far as they are whole.
-    fn gather(&mut self, input: &'a [u8], count_max: usize) {
+    fn gather(&mut self, input: &'a [u8], count_max: usize, context: &Context<'_>) {
         while self.count < count_max {
-            let Some(head) = next_get(&input[self.bytes..]) else {
+            let Some(head) = next_own_get(&input[self.bytes..], context) else {
                 return;
             };
             self.push(head);
@@ -123,8 +123,13 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// The same, if this server decides on its key.
+fn next_own_get<'a>(input: &'a [u8], context: &Context<'_>) -> Option<Head<'a>> {
+    next_get(input).filter(|head| context.owner_elsewhere(head.key).is_none())
+}
+
 /// The packet at the start of `input`, if it is a well-formed get.
-fn next_get(input: &[u8]) -> Option<Head<'_>> {
+pub(super) fn next_get(input: &[u8]) -> Option<Head<'_>> {
     let [MAGIC_REQUEST, opcode, ..] = *input else {
         return None;
     };

@@ -6,6 +6,7 @@ mod authenticate;
 mod delete;
 mod discovery;
 mod dispatch;
+mod forward;
 mod get;
 mod numbers;
 mod offered;
@@ -18,6 +19,7 @@ pub use offered::{Expected, Offered};
 pub(super) use offered::{offered, received};
 
 use super::arriving::Arriving;
+use super::forward::ForeignValue;
 use super::{COPIED_BYTES_PER_REQUEST, Context, HIGH_WATER_BYTES, Replies, Solo, Status};
 use farcache_proto::binary::{Header, MAGIC_REQUEST};
 use farcache_store::BATCH_MAX;
@@ -34,6 +36,8 @@ pub(super) struct State {
     swallow_bytes: usize,
     /// The large value that is arriving, and whose it is.
     pending: Option<Box<Pending>>,
+    /// The large value that is arriving for another server, and whose it is.
+    foreign: Option<Box<(Header, ForeignValue)>>,
 }
 
 struct Pending {
@@ -52,15 +56,19 @@ impl State {
 
     /// Where the next bytes of the value now arriving go; empty when none is.
     pub(super) fn value_buffer(&mut self) -> &mut [u8] {
-        self.pending
-            .as_mut()
-            .map_or(&mut [], |pending| pending.value.buffer())
+        match (&mut self.pending, &mut self.foreign) {
+            (Some(pending), _) => pending.value.buffer(),
+            (None, Some(foreign)) => foreign.1.buffer(),
+            (None, None) => &mut [],
+        }
     }
 
     /// So many bytes have been read into [`State::value_buffer`].
     pub(super) fn value_received(&mut self, bytes: usize) {
-        if let Some(pending) = &mut self.pending {
-            pending.value.received(bytes);
+        match (&mut self.pending, &mut self.foreign) {
+            (Some(pending), _) => pending.value.received(bytes),
+            (None, Some(foreign)) => foreign.1.received(bytes),
+            (None, None) => {}
         }
     }
 
@@ -75,15 +83,18 @@ impl State {
     fn may_run_solo(&self, opcode: u8, context: &Context<'_>, replies: &Replies) -> bool {
         self.swallow_bytes == 0
             && self.pending.is_none()
+            && context.forward.is_none()
             && authenticate::may_use(self, opcode, context.service.auth)
             && replies.len() < HIGH_WATER_BYTES
     }
 
     /// Takes what has come of an arriving value; returns how many bytes of `input` that used.
     fn take_value(&mut self, input: &[u8]) -> usize {
-        self.pending
-            .as_mut()
-            .map_or(0, |pending| pending.value.take(input))
+        match (&mut self.pending, &mut self.foreign) {
+            (Some(pending), _) => pending.value.take(input),
+            (None, Some(foreign)) => foreign.1.take(input),
+            (None, None) => 0,
+        }
     }
 
     /// Throws bytes of a refused request away; returns how many.
@@ -166,7 +177,10 @@ pub(super) fn advance(
         if let Err(suspended) = store::commit_arrived(state, context, replies) {
             return (used, Status::Suspended(suspended));
         }
-        if state.pending.is_some() {
+        if let Err(suspended) = forward::ask_arrived(state, context, replies) {
+            return (used, Status::Suspended(suspended));
+        }
+        if state.pending.is_some() || state.foreign.is_some() {
             return (used, Status::ValueWanted);
         }
         if used == input.len() {

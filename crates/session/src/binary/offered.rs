@@ -5,6 +5,7 @@ use super::dispatch::Request;
 use super::{Context, State, authenticate, store};
 use crate::Replies;
 use crate::arriving::Promise;
+use crate::forward::Failure;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode};
 use farcache_store::{Reservation, Suspended, Uncommitted};
@@ -48,6 +49,10 @@ pub(crate) fn offered(
     let may_use = authenticate::may_use(state, header.opcode, context.service.auth);
     if !may_use || !request.is_well_formed(opcode.loud()) {
         return Offered::Malformed;
+    }
+    if super::forward::foreign_owner(&request, opcode.loud()).is_some() {
+        super::forward::refuse(&header, Failure::NotForwarded, request.replies);
+        return Offered::Refused;
     }
     match store::expect(request, opcode) {
         Ok(Some((room, promise))) => Offered::Wanted(room, Expected { header, promise }),

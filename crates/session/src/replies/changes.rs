@@ -1,5 +1,6 @@
 //! Replies to changes, which are replaced by errors where the changes do not become durable.
 
+use farcache_peers::frame::{Head, Kind};
 use farcache_proto::binary::{Header, MAGIC_RESPONSE, Status, encode_head};
 use std::ops::Range;
 
@@ -19,6 +20,8 @@ pub(crate) enum ChangeError {
     Line,
     /// A response to the request with this header.
     Packet(Header),
+    /// A frame to a peer that asked with this number, from a server whose map has this epoch.
+    Frame { number: u32, epoch: u64 },
 }
 
 /// The line that says that a change will not become durable.
@@ -39,6 +42,15 @@ impl ChangeError {
                 let text = Status::NotDurable.text().as_bytes();
                 encode_head(header, &[], &[], text.len(), buffer);
                 buffer.extend_from_slice(text);
+            }
+            ChangeError::Frame { number, epoch } => {
+                let head = Head {
+                    kind: Kind::NotDurable,
+                    number,
+                    epoch,
+                    body_bytes: 0,
+                };
+                buffer.extend_from_slice(&head.encode());
             }
         }
     }

@@ -80,7 +80,7 @@ impl Hollow {
 
 /// A place between replies.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     bytes: usize,
     pinned: usize,
     changes: usize,
@@ -219,6 +219,27 @@ impl Replies {
             bytes: self.bytes.len(),
             pinned: self.pinned.len(),
             changes: self.changes.len(),
+        }
+    }
+
+    /// Bytes appended since the mark was made, those of values among them.
+    pub(super) fn bytes_since(&self, mark: Mark) -> usize {
+        let pinned = self.pinned.iter().skip(mark.pinned);
+        let pinned_bytes: usize = pinned.map(|pinned| pinned.value.len()).sum();
+        self.bytes.len() - mark.bytes + pinned_bytes
+    }
+
+    /// Puts `head` in the place of what was appended first after the mark.
+    pub(super) fn write_at(&mut self, mark: Mark, head: &[u8]) {
+        self.bytes[mark.bytes..][..head.len()].copy_from_slice(head);
+    }
+
+    /// If changes were noted since the mark was made, they are one change from now on, with this
+    /// error.
+    pub(super) fn join_changes(&mut self, since: Mark, error: ChangeError) {
+        if self.changes.len() > since.changes {
+            self.changes.truncate(since.changes);
+            self.note_change(since, error);
         }
     }
 

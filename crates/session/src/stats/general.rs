@@ -18,6 +18,9 @@ pub(super) fn collect(context: &Context<'_>, report: &mut Report<'_>) {
     process(&overview, context, report);
     connections(&totals, &overview, report);
     commands(&totals, &stats, context, report);
+    if context.forward.is_some() {
+        forwarding(&totals, report);
+    }
     limits(&totals, &stats, &overview, report);
     index(&stats, report);
     background(&stats, &overview, report);
@@ -98,6 +101,15 @@ fn commands(totals: &Totals, stats: &StoreStats, context: &Context<'_>, report: 
         ("idle_kicks", totals.idle_kicks),
         ("bytes_read", totals.bytes_read),
         ("bytes_written", totals.bytes_written),
+    ]);
+}
+
+fn forwarding(totals: &Totals, report: &mut Report<'_>) {
+    report.stats(&[
+        ("forwarded", totals.forwarded),
+        ("forward_errors", totals.forward_errors),
+        ("forwarded_here", totals.forwarded_here),
+        ("forwards_refused", totals.forwards_refused),
     ]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::run::{Flow, Run};
 use super::store::skip;
-use super::{Retrieval, State, Status};
+use super::{Retrieval, State, Status, Touch};
 use crate::discovery::{LEGACY_HEAD, LEGACY_LINE};
 use crate::replies::ChangeError;
 use crate::stats;
@@ -48,7 +48,18 @@ impl<'i> Run<'_, 'i> {
             if !self.take_quota() || self.is_full() {
                 return self.flush().unwrap_or(Flow::Stop(Status::Yield));
             }
-            let flow = match parse(line) {
+            let parsed = parse(line);
+            if self.context.forward.is_some()
+                && let Ok(request) = &parsed
+                && let Some(owner) = self.foreign_owner(request)
+            {
+                let flow = self.flush();
+                match flow.or_else(|| self.forward(owner, request, bytes)) {
+                    Some(flow) => return flow,
+                    None => continue,
+                }
+            }
+            let flow = match parsed {
                 Ok(Request::PlainRead(read)) => self.plain_read(read, bytes),
                 Ok(Request::Get { .. }) if line == LEGACY_LINE && self.is_in_cluster() => {
                     self.flush().or_else(|| self.legacy_configuration(bytes))
@@ -145,7 +156,10 @@ impl<'i> Run<'_, 'i> {
                 keys,
                 with_cas,
             } => {
-                let touch = Some(self.context.clock.expiry(exptime));
+                let touch = Some(Touch {
+                    expiry: self.context.clock.expiry(exptime),
+                    exptime,
+                });
                 let retrieval = Retrieval { with_cas, touch };
                 return Ok(self.retrieve(keys, retrieval, line.len(), bytes));
             }

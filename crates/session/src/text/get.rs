@@ -3,6 +3,7 @@
 use super::batch::push_value;
 use super::run::{Flow, Run};
 use super::{Retrieval, State, Status};
+use crate::forward::Failure;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::Seconds;
 use farcache_proto::text::{Reject, Tokens, split_line};
@@ -39,6 +40,8 @@ enum Keys<'i> {
     Left(&'i [u8]),
     /// One is too long.
     TooLong,
+    /// Another server does not tell what it has; those before it have been answered.
+    Failed(Failure),
     /// Something must be waited for first.
     Wait(Flow),
 }
@@ -67,6 +70,11 @@ impl<'i> Run<'_, 'i> {
                 Some(Flow::Enter(State::Keys(retrieval)))
             }
             Keys::Wait(wait) => Some(wait),
+            Keys::Failed(failure) => {
+                self.position += line_and_end_bytes;
+                self.push_failure(failure);
+                None
+            }
             Keys::Taken | Keys::TooLong => {
                 self.position += line_and_end_bytes;
                 self.end_retrieval()
@@ -93,6 +101,7 @@ impl<'i> Run<'_, 'i> {
                 self.end_retrieval().unwrap_or(Flow::Enter(State::Command))
             }
             Keys::TooLong => self.reject_keys(),
+            Keys::Failed(failure) => self.fail_keys(failure),
             Keys::Wait(wait) => wait,
         }
     }
@@ -114,8 +123,15 @@ impl<'i> Run<'_, 'i> {
                 Flow::Stop(Status::NeedInput)
             }),
             Keys::TooLong => self.reject_keys(),
+            Keys::Failed(failure) => self.fail_keys(failure),
             Keys::Wait(wait) => wait,
         }
+    }
+
+    /// Ends the line in an error, since another server does not tell what it has.
+    fn fail_keys(&mut self, failure: Failure) -> Flow {
+        self.push_failure(failure);
+        Flow::Enter(State::SkipLine)
     }
 
     /// A key too long has come after others were answered: the line ends in an error.
@@ -150,6 +166,23 @@ impl<'i> Run<'_, 'i> {
             if key.len() > KEY_BYTES_MAX {
                 return Keys::TooLong;
             }
+            if let Some(owner) = self.owner_elsewhere(key) {
+                if let Some(wait) = self.flush() {
+                    return Keys::Wait(wait);
+                }
+                match self.forward_key(owner, key, left, retrieval) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(failure)) => return Keys::Failed(failure),
+                    Err(suspended) => {
+                        self.position = position;
+                        return Keys::Wait(Flow::Wait(State::Keys(retrieval), suspended));
+                    }
+                }
+                if self.is_full() && !left.is_empty() {
+                    return Keys::Left(left);
+                }
+                continue;
+            }
             if self.batch.is_full()
                 && let Some(wait) = self.flush()
             {
@@ -157,8 +190,8 @@ impl<'i> Run<'_, 'i> {
             }
             match retrieval.touch {
                 None => self.batch.push_key(key, retrieval, position),
-                Some(expiry) => {
-                    let done = self.get_and_touch(key, left, expiry, retrieval.with_cas);
+                Some(touch) => {
+                    let done = self.get_and_touch(key, left, touch.expiry, retrieval.with_cas);
                     if let Err(suspended) = done {
                         self.position = position;
                         return Keys::Wait(Flow::Wait(State::Keys(retrieval), suspended));

@@ -6,6 +6,7 @@ mod admin;
 mod batch;
 mod dispatch;
 mod dump;
+mod forward;
 mod get;
 mod meta_delete;
 mod meta_get;
@@ -19,6 +20,7 @@ mod value;
 
 use super::auth::{Auth, TextStep, text_step};
 use super::{Context, Replies, Status};
+use crate::forward::ForeignValue;
 use dump::Dump;
 use farcache_base::time::Seconds;
 use farcache_proto::text::WatchFlags;
@@ -46,6 +48,8 @@ enum State {
     SkipBytes(usize),
     /// Within a large value.
     Value(Box<ArrivingValue>),
+    /// Within a large value that is for another server; whether its command wants no reply.
+    Foreign(Box<ForeignValue>, bool),
     /// Within a dump of the store.
     Dump(Box<Dump>),
     /// The connection has become a watcher.
@@ -58,10 +62,26 @@ struct Retrieval {
     /// Return CAS tokens.
     with_cas: bool,
     /// Give the item this expiry.
-    touch: Option<Seconds>,
+    touch: Option<Touch>,
+}
+
+/// A new expiry.
+#[derive(Clone, Copy)]
+struct Touch {
+    expiry: Seconds,
+    /// As the client gave it.
+    exptime: i64,
 }
 
 impl TextSession {
+    /// A conversation on behalf of a client who was let in elsewhere.
+    pub(super) fn authenticated() -> TextSession {
+        TextSession {
+            is_authenticated: true,
+            ..TextSession::default()
+        }
+    }
+
     /// Handles the requests at the start of `input`; returns how many bytes of it are done with.
     pub(super) fn advance(
         &mut self,
@@ -80,6 +100,7 @@ impl TextSession {
                 State::SkipLine => run.skip_line(),
                 State::SkipBytes(bytes) => run.skip_bytes(bytes),
                 State::Value(value) => run.value(value),
+                State::Foreign(value, quiet) => run.foreign_value(value, *quiet),
                 State::Dump(dump) => run.dump(dump),
                 State::Watch(_) => run.discard(),
             };
@@ -137,14 +158,17 @@ impl TextSession {
     pub(super) fn value_buffer(&mut self) -> &mut [u8] {
         match &mut self.state {
             State::Value(value) => value.buffer(),
+            State::Foreign(value, _) => value.buffer(),
             _ => &mut [],
         }
     }
 
     /// The driver has read this many bytes into the value buffer.
     pub(super) fn value_received(&mut self, bytes: usize) {
-        if let State::Value(value) = &mut self.state {
-            value.received(bytes);
+        match &mut self.state {
+            State::Value(value) => value.received(bytes),
+            State::Foreign(value, _) => value.received(bytes),
+            _ => {}
         }
     }
 

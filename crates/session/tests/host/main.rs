@@ -148,6 +148,7 @@ impl Fixture {
             store: &self.handle,
             service: &self.service,
             host: &self.host,
+            forward: None,
             counters: &self.counters,
             clock,
         };

@@ -31,6 +31,7 @@ fn answer(server: &mut Server, connection: &Connection, input: &[u8]) -> Vec<u8>
             shared: &server.shared,
             caller: Some(caller),
         },
+        forward: None,
         counters: &server.resources.counters,
         clock: server.resources.clock,
     };

@@ -289,7 +289,7 @@ impl StoreHandle {
     /// nothing that borrows from it.
     ///
     /// # Errors
-    /// Those of [`StoreHandle::start_reads`].
+    /// Those of [`StoreHandle::start_reads`], and where the request waits for anything but devices.
     pub fn run_blocking<R>(
         &self,
         mut request: impl FnMut(&StoreHandle) -> Result<R, Suspended>,
@@ -301,6 +301,7 @@ impl StoreHandle {
                     return Ok(outcome);
                 }
                 Err(Suspended::OnDevice) => self.start_reads()?,
+                Err(suspended @ Suspended::OnPeer) => return Err(io::Error::other(suspended)),
             };
             self.wait_reads(id);
             self.stage(id);

@@ -1,0 +1,105 @@
+//! What a worker's sessions see of the other servers: who owns a key, what was answered, and a
+//! place to note what they ask for.
+
+use farcache_cluster::{ClusterMap, ServerId};
+use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// A reply, or why there is none.
+pub type Answer = Result<Vec<u8>, Failure>;
+
+/// Who owns keys, for those whose requests are not passed on.
+pub struct Owners {
+    me: ServerId,
+    map: Arc<ClusterMap>,
+}
+
+impl Forward for Owners {
+    fn epoch(&self) -> u64 {
+        self.map.epoch().0
+    }
+
+    fn owner(&self, key: &[u8]) -> Option<Peer> {
+        let owner = *self.map.locate(key, 1).first()?;
+        (owner != self.me).then_some(Peer(owner.0))
+    }
+
+    fn takes_value(&self, _bytes: usize) -> bool {
+        false
+    }
+
+    fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Answer> {
+        Some(Err(Failure::NotForwarded))
+    }
+}
+
+/// The same for those whose requests are passed on.
+pub struct Desk {
+    /// Who owns keys.
+    pub owners: Owners,
+    staged: RefCell<Vec<(Vec<u8>, Answer)>>,
+    noted: RefCell<Vec<(Peer, Vec<u8>)>>,
+}
+
+impl Desk {
+    /// That of the server `me`.
+    pub fn new(me: ServerId, map: Arc<ClusterMap>) -> Desk {
+        Desk {
+            owners: Owners { me, map },
+            staged: RefCell::default(),
+            noted: RefCell::default(),
+        }
+    }
+
+    /// That map.
+    pub fn map(&self) -> Arc<ClusterMap> {
+        Arc::clone(&self.owners.map)
+    }
+
+    /// Another map counts from now on.
+    pub fn set_map(&mut self, map: Arc<ClusterMap>) {
+        self.owners.map = map;
+    }
+
+    /// Lets the session that runs next find these answers.
+    pub fn stage(&mut self, answers: Vec<(Vec<u8>, Answer)>) {
+        *self.staged.get_mut() = answers;
+    }
+
+    /// The answers that the session has not used.
+    pub fn take_staged(&mut self) -> Vec<(Vec<u8>, Answer)> {
+        std::mem::take(self.staged.get_mut())
+    }
+
+    /// What the session asks for.
+    pub fn take_noted(&mut self) -> Vec<(Peer, Vec<u8>)> {
+        std::mem::take(self.noted.get_mut())
+    }
+}
+
+impl Forward for Desk {
+    fn epoch(&self) -> u64 {
+        self.owners.epoch()
+    }
+
+    fn owner(&self, key: &[u8]) -> Option<Peer> {
+        self.owners.owner(key)
+    }
+
+    fn takes_value(&self, bytes: usize) -> bool {
+        bytes as u64 <= FORWARDED_BYTES_MAX
+    }
+
+    fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
+        let mut staged = self.staged.borrow_mut();
+        if let Some(index) = staged.iter().position(|(asked, _)| asked == request) {
+            return Some(staged.swap_remove(index).1);
+        }
+        let mut noted = self.noted.borrow_mut();
+        if !noted.iter().any(|(_, asked)| asked == request) {
+            noted.push((owner, request.to_vec()));
+        }
+        None
+    }
+}

@@ -1,0 +1,147 @@
+//! Connecting to a peer and greeting it. Names are looked up and both ends wait for one another, so
+//! this has a thread of its own, and hands the worker a connection that is ready.
+
+use crate::cluster::Cluster;
+use crate::shared::Shared;
+use crate::worker::mailbox::Mailbox;
+use farcache_cluster::{Address, ServerId};
+use farcache_peers::greeting::{
+    CHALLENGE_BYTES, Challenge, Hello, Secret, VERDICT_BYTES, Verdict, decode_verdict,
+};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is to be connected to.
+pub struct Attempt {
+    /// The peer.
+    pub peer: ServerId,
+    /// The worker's wire to it.
+    pub index: usize,
+    /// Which attempt of that wire.
+    pub attempt: u64,
+    /// Where it is reached, the best place first.
+    pub addresses: Vec<Address>,
+    /// How long each step may take.
+    pub timeout: Duration,
+    /// The server that asks.
+    pub shared: Arc<Shared>,
+    /// What it says.
+    pub hello: Hello,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Dialled {
+    /// The worker's wire.
+    pub index: usize,
+    /// Which attempt of that wire.
+    pub attempt: u64,
+    /// The connection, which does not block, or why there is none.
+    pub result: Result<OwnedFd, String>,
+}
+
+/// Connects on a thread of its own, and tells the worker.
+///
+/// # Errors
+/// When threads are exhausted.
+pub fn start(attempt: Attempt, mailbox: Arc<Mailbox>) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("dial".to_owned());
+    thread.spawn(move || {
+        let result = attempt.run();
+        mailbox.dialled(Dialled {
+            index: attempt.index,
+            attempt: attempt.attempt,
+            result,
+        });
+    })?;
+    Ok(())
+}
+
+impl Attempt {
+    fn run(&self) -> Result<OwnedFd, String> {
+        let mut failure = "it has no address in the map".to_owned();
+        let secret = self.shared.cluster.as_ref().and_then(Cluster::secret);
+        for address in &self.addresses {
+            match self.connect(address, secret) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => failure = format!("{address}: {error}"),
+            }
+        }
+        Err(failure)
+    }
+
+    fn connect(&self, address: &Address, secret: Option<&Secret>) -> io::Result<OwnedFd> {
+        if address.port == 0 {
+            let mut stream = UnixStream::connect(&address.host)?;
+            stream.set_read_timeout(Some(self.timeout))?;
+            stream.set_write_timeout(Some(self.timeout))?;
+            greet(&mut stream, &self.hello, secret)?;
+            stream.set_nonblocking(true)?;
+            return Ok(stream.into());
+        }
+        let mut stream = self.connect_tcp(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(self.timeout))?;
+        stream.set_write_timeout(Some(self.timeout))?;
+        greet(&mut stream, &self.hello, secret)?;
+        stream.set_nonblocking(true)?;
+        Ok(stream.into())
+    }
+
+    fn connect_tcp(&self, address: &Address) -> io::Result<TcpStream> {
+        let mut failure = io::Error::other("the name has no address");
+        for place in (address.host.as_str(), address.port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&place, self.timeout) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+}
+
+/// Says who this server is, and finds out who the other one is.
+///
+/// # Errors
+/// Those of the connection, and why one end refuses the other.
+fn greet(
+    stream: &mut (impl Read + Write),
+    hello: &Hello,
+    secret: Option<&Secret>,
+) -> io::Result<()> {
+    let said = hello.encode();
+    stream.write_all(&said)?;
+    let mut bytes = [0; CHALLENGE_BYTES];
+    // A server that is no peer answers less, and in text.
+    stream.read_exact(&mut bytes[..5])?;
+    if bytes.starts_with(b"ERROR") {
+        return Err(io::Error::other("it takes no peers (--cluster-self)"));
+    }
+    stream.read_exact(&mut bytes[5..])?;
+    let decoded = Challenge::decode(&bytes, &said, secret).map_err(io::Error::other)?;
+    let (
+        Challenge {
+            verdict: Verdict::Prove,
+            ..
+        },
+        said,
+    ) = decoded
+    else {
+        return Ok(());
+    };
+    let secret = secret.expect("a proof is checked with it");
+    stream.write_all(&secret.proof(&said))?;
+    let mut bytes = [0; VERDICT_BYTES];
+    stream.read_exact(&mut bytes)?;
+    match decode_verdict(bytes) {
+        Some(Verdict::Welcome) => Ok(()),
+        Some(refusal) => Err(io::Error::other(refusal.text())),
+        None => Err(io::Error::other(
+            "it does not answer as a server of a cluster",
+        )),
+    }
+}

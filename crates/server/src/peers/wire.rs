@@ -1,0 +1,300 @@
+//! One worker's connection to one peer.
+
+use super::Tag;
+use super::desk::Answer;
+use crate::logging::EVENTS;
+use farcache_cluster::ServerId;
+use farcache_peers::link::{self, Limits, Link};
+use farcache_session::{FORWARDED_BYTES_MAX, Failure};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Requests of one worker to one peer that may be outstanding.
+const OUTSTANDING_MAX: usize = 1024;
+
+/// How long to wait before a peer is dialled again that could not be reached.
+const RETRY_TIME: Duration = Duration::from_millis(250);
+
+/// Reads of one wire in one turn, before others get theirs.
+const READS_PER_TURN: usize = 64;
+
+/// Slices sent with one system call.
+const SLICES_MAX: usize = 32;
+
+/// What epoll is to tell of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// That something has come.
+    Input,
+    /// That too, and that there is room.
+    InputAndRoom,
+}
+
+enum State {
+    /// Nothing is to be tried before this instant.
+    Down(Instant),
+    /// A request is there, and nobody has dialled yet.
+    Wanted,
+    /// A thread dials.
+    Dialling,
+    /// There is a connection.
+    Up(OwnedFd),
+}
+
+/// A connection to a peer, or the wish for one.
+pub struct Wire {
+    /// The peer.
+    pub peer: ServerId,
+    state: State,
+    attempt: u64,
+    link: Link<Tag>,
+    unsent: VecDeque<Vec<u8>>,
+    /// Bytes of the first of them that are sent.
+    sent: usize,
+    interest: Interest,
+    epoch: Instant,
+    received: Instant,
+    /// The log tells that it cannot be reached.
+    is_told_down: bool,
+}
+
+impl Wire {
+    /// No connection yet; times are counted from `epoch`.
+    pub fn new(peer: ServerId, epoch: Instant) -> Wire {
+        Wire {
+            peer,
+            state: State::Down(epoch),
+            attempt: 0,
+            link: Link::new(Limits {
+                requests_max: OUTSTANDING_MAX,
+                request_bytes_max: FORWARDED_BYTES_MAX as usize,
+                reply_bytes_max: FORWARDED_BYTES_MAX as usize,
+            }),
+            unsent: VecDeque::new(),
+            sent: 0,
+            interest: Interest::Input,
+            epoch,
+            received: epoch,
+            is_told_down: false,
+        }
+    }
+
+    fn milliseconds(&self, instant: Instant) -> u64 {
+        instant.saturating_duration_since(self.epoch).as_millis() as u64
+    }
+
+    /// Has a request sent with the next [`Wire::flush`].
+    ///
+    /// # Errors
+    /// Where there is no connection and none is to be tried now, and where too much is outstanding.
+    pub fn ask(
+        &mut self,
+        tag: Tag,
+        request: &[u8],
+        epoch: u64,
+        deadline: Instant,
+        now: Instant,
+    ) -> Result<(), Failure> {
+        if let State::Down(until) = self.state {
+            if now < until {
+                return Err(Failure::Unreachable);
+            }
+            self.state = State::Wanted;
+        }
+        let deadline_ms = self.milliseconds(deadline);
+        let asked = self.link.ask(tag, epoch, request.len(), deadline_ms);
+        let head = asked.map_err(|link::Full| Failure::TooMuch)?;
+        let mut frame = Vec::with_capacity(head.len() + request.len());
+        frame.extend_from_slice(&head);
+        frame.extend_from_slice(request);
+        self.unsent.push_back(frame);
+        Ok(())
+    }
+
+    /// Whether a connection is wanted that nobody makes yet.
+    pub fn must_dial(&self) -> bool {
+        matches!(self.state, State::Wanted)
+    }
+
+    /// Somebody dials from now on; returns the number of the attempt.
+    pub fn begin_dialling(&mut self) -> u64 {
+        self.state = State::Dialling;
+        self.attempt += 1;
+        self.attempt
+    }
+
+    /// That has come to this; whether there is a connection now.
+    pub fn on_dialled(
+        &mut self,
+        attempt: u64,
+        result: Result<OwnedFd, String>,
+        now: Instant,
+        failed: &mut Vec<Tag>,
+    ) -> bool {
+        if attempt != self.attempt || !matches!(self.state, State::Dialling) {
+            return false;
+        }
+        match result {
+            Ok(socket) => {
+                tracing::info!(target: EVENTS, peer = self.peer.0, "connected to a peer");
+                self.state = State::Up(socket);
+                self.received = now;
+                self.is_told_down = false;
+                true
+            }
+            Err(reason) => {
+                if !std::mem::replace(&mut self.is_told_down, true) {
+                    let peer = self.peer.0;
+                    tracing::warn!(target: EVENTS, peer, reason, "a peer cannot be reached");
+                }
+                self.fail(now + RETRY_TIME, failed);
+                false
+            }
+        }
+    }
+
+    /// Gives the connection up, and all that is outstanding.
+    fn fail(&mut self, until: Instant, failed: &mut Vec<Tag>) {
+        self.state = State::Down(until);
+        self.link.end(|tag| failed.push(tag));
+        self.unsent.clear();
+        self.sent = 0;
+        self.interest = Interest::Input;
+    }
+
+    /// The connection is of no use any more; another one may be made at once.
+    pub fn end(&mut self, now: Instant, failed: &mut Vec<Tag>) {
+        self.fail(now, failed);
+    }
+
+    /// The socket, where there is a connection.
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Up(socket) => Some(socket.as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Sends what waits; returns what epoll is to tell from now on, where that changes.
+    pub fn flush(&mut self, now: Instant, failed: &mut Vec<Tag>) -> Option<Interest> {
+        let State::Up(socket) = &self.state else {
+            return None;
+        };
+        while !self.unsent.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let count = self.unsent.len().min(SLICES_MAX);
+            for (slice, frame) in slices.iter_mut().zip(&self.unsent) {
+                *slice = IoSlice::new(frame);
+            }
+            slices[0] = IoSlice::new(&self.unsent[0][self.sent..]);
+            match send(socket, &slices[..count]) {
+                Ok(count) => advance(&mut self.unsent, &mut self.sent, count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.fail(now, failed);
+                    return None;
+                }
+            }
+        }
+        let interest = match self.unsent.is_empty() {
+            true => Interest::Input,
+            false => Interest::InputAndRoom,
+        };
+        let before = std::mem::replace(&mut self.interest, interest);
+        (before != interest).then_some(interest)
+    }
+
+    /// Reads what has come.
+    pub fn receive(&mut self, buffer: &mut [u8], now: Instant, answered: &mut Vec<(Tag, Answer)>) {
+        for _ in 0..READS_PER_TURN {
+            let State::Up(socket) = &self.state else {
+                return;
+            };
+            let count = match rustix::io::read(socket, &mut *buffer) {
+                Ok(0) => return self.break_off(now, answered),
+                Ok(count) => count,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(_) => return self.break_off(now, answered),
+            };
+            self.received = now;
+            let received = self.link.receive(&buffer[..count], |tag, answer| {
+                answered.push((tag, settled(answer)));
+            });
+            if received.is_err() {
+                tracing::error!(target: EVENTS, peer = self.peer.0, "a peer sends nonsense");
+                return self.break_off(now, answered);
+            }
+            if count < buffer.len() {
+                return;
+            }
+        }
+    }
+
+    fn break_off(&mut self, now: Instant, answered: &mut Vec<(Tag, Answer)>) {
+        let mut failed = Vec::new();
+        self.fail(now, &mut failed);
+        answered.extend(
+            failed
+                .into_iter()
+                .map(|tag| (tag, Err(Failure::Unreachable))),
+        );
+    }
+
+    /// Gives up what is late, and the connection with it if nothing has come for so long.
+    pub fn expire(&mut self, now: Instant, timeout: Duration, late: &mut Vec<Tag>) {
+        if self.next_deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        let now_ms = self.milliseconds(now);
+        self.link.expire(now_ms, |tag| late.push(tag));
+        let is_silent = now.saturating_duration_since(self.received) >= timeout;
+        if is_silent && matches!(self.state, State::Up(_)) {
+            self.fail(now + RETRY_TIME, late);
+        }
+    }
+
+    /// When the next request will be late.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let deadline_ms = self.link.next_deadline_ms()?;
+        Some(self.epoch + Duration::from_millis(deadline_ms))
+    }
+}
+
+/// What a session is told.
+fn settled(answer: link::Answer) -> Answer {
+    match answer {
+        link::Answer::Reply(reply) => Ok(reply),
+        link::Answer::NotOwner(_) => Err(Failure::OtherMap),
+        link::Answer::NotDurable => Err(Failure::NotDurable),
+        link::Answer::TooLarge => Err(Failure::TooLarge),
+    }
+}
+
+fn send(socket: &OwnedFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+    let flags = SendFlags::NOSIGNAL;
+    Ok(sendmsg(
+        socket,
+        slices,
+        &mut SendAncillaryBuffer::default(),
+        flags,
+    )?)
+}
+
+/// The first `count` bytes of what waits are sent.
+fn advance(unsent: &mut VecDeque<Vec<u8>>, sent: &mut usize, mut count: usize) {
+    while let Some(first) = unsent.front() {
+        let rest = first.len() - *sent;
+        if count < rest {
+            *sent += count;
+            return;
+        }
+        count -= rest;
+        *sent = 0;
+        unsent.pop_front();
+    }
+}

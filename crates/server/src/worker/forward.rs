@@ -1,0 +1,161 @@
+//! Waiting for other servers: which connection waits for which replies.
+//!
+//! A connection that waits keeps its input, and nothing more is read from it, as while it waits for
+//! a device.
+
+use super::connection::Connection;
+use super::resources::Resources;
+use super::{PEERS, Worker};
+use crate::peers::desk::Answer;
+use crate::peers::wire::Interest;
+use crate::peers::{Asked, Tag};
+use farcache_session::{Failure, Status};
+use farcache_store::Suspended;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::time::Duration;
+
+/// Lets a connection's session find the replies that it has waited for.
+#[inline]
+pub(super) fn stage(connection: &mut Connection, resources: &mut Resources) {
+    if let Some(peers) = &mut resources.peers
+        && let Some(asked) = connection.asked.take()
+    {
+        peers.stage(*asked);
+    }
+}
+
+/// The session has run: begins its wait, if it has to, and keeps what it may still need.
+#[inline]
+pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mut Resources) {
+    let Some(peers) = &mut resources.peers else {
+        return;
+    };
+    let now = resources.turn_began;
+    match status {
+        Status::Suspended(Suspended::OnPeer) => {
+            let asked = peers.take_asked(connection.slot, now, &resources.counters);
+            // Where there is nothing to wait for, it goes on with the next turn.
+            connection.unfinished = !asked.is_waiting();
+            connection.asked = Some(Box::new(asked));
+        }
+        Status::Suspended(Suspended::OnDevice) => {
+            peers.desk.take_noted();
+            let asked = peers.take_staged();
+            connection.asked = Some(Box::new(asked));
+        }
+        _ => {
+            peers.desk.take_noted();
+            peers.desk.take_staged();
+        }
+    }
+}
+
+impl Worker {
+    /// Follows the map, sends what has been asked for, gives up what is late.
+    pub(super) fn tend_peers(&mut self) {
+        if self.resources.peers.is_some() {
+            self.tend();
+        }
+    }
+
+    fn tend(&mut self) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let (mut failed, mut late) = (Vec::new(), Vec::new());
+        peers.follow_map(now, &mut failed);
+        peers.expire(now, &mut late);
+        for (index, interest) in peers.flush(now, &mut failed) {
+            let Some(socket) = peers.socket(index) else {
+                continue;
+            };
+            let flags = match interest {
+                Interest::Input => EventFlags::IN,
+                Interest::InputAndRoom => EventFlags::IN | EventFlags::OUT,
+            };
+            let data = EventData::new_u64(PEERS + index as u64);
+            epoll::modify(&self.epoll, socket, data, flags).expect("the socket is registered");
+        }
+        self.fail_forwards(&failed, Failure::Unreachable);
+        self.fail_forwards(&late, Failure::Late);
+    }
+
+    /// How long to sleep at most before a request is late.
+    pub(super) fn peer_timeout(&self) -> Option<Duration> {
+        let deadline = self.resources.peers.as_ref()?.next_deadline()?;
+        // Deadlines are whole milliseconds: just before one there would be nothing to do yet.
+        let wait = deadline.saturating_duration_since(std::time::Instant::now());
+        Some(wait + Duration::from_millis(1))
+    }
+
+    /// Connections to peers have been made, or cannot be.
+    pub(super) fn collect_dialled(&mut self) {
+        for dialled in self.mailbox.collect_dialled() {
+            let now = self.resources.turn_began;
+            let Some(peers) = &mut self.resources.peers else {
+                return;
+            };
+            let mut failed = Vec::new();
+            if let Some(index) = peers.on_dialled(dialled, now, &mut failed)
+                && let Some(socket) = peers.socket(index)
+            {
+                let data = EventData::new_u64(PEERS + index as u64);
+                // If the kernel is out of memory for it, its requests are given up in time.
+                let _ = epoll::add(&self.epoll, socket, data, EventFlags::IN);
+            }
+            self.fail_forwards(&failed, Failure::Unreachable);
+        }
+    }
+
+    /// A peer has sent something, or takes more.
+    pub(super) fn on_peer(&mut self, index: usize) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let mut answered = Vec::new();
+        peers.receive(index, &mut self.resources.buffer, now, &mut answered);
+        for (tag, answer) in answered {
+            self.on_answer(tag, answer);
+        }
+    }
+
+    fn fail_forwards(&mut self, tags: &[Tag], failure: Failure) {
+        for tag in tags {
+            self.on_answer(*tag, Err(failure));
+        }
+    }
+
+    fn on_answer(&mut self, tag: Tag, answer: Answer) {
+        if answer.is_err() {
+            self.resources.counters.forward_errors.bump();
+        }
+        // It may have been closed, and another one have its slot.
+        let Some(connection) = self.connections.get_mut(tag.slot) else {
+            return;
+        };
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let Some(asked) = &mut connection.asked else {
+            return;
+        };
+        if !peers.answer(asked, tag, answer) {
+            return;
+        }
+        connection.unfinished = true;
+        if !connection.is_queued {
+            connection.is_queued = true;
+            self.unfinished.push(tag.slot);
+        }
+    }
+
+    /// A connection that may wait for peers closes.
+    pub(super) fn stop_asking(&mut self, connection: &mut Connection) {
+        let asked: Option<Box<Asked>> = connection.asked.take();
+        if let (Some(peers), Some(asked)) = (&mut self.resources.peers, asked) {
+            peers.forget(&asked);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Some servers with one map, at unix sockets, so that the map can be written before they start.
+
+use crate::support::{Client, PATIENCE, Server};
+use farcache_cluster::ClusterMap;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Servers 1 and up of one cluster.
+pub struct Fleet {
+    pub servers: Vec<Server>,
+    directory: TempDir,
+    options: Vec<String>,
+    count: u32,
+    first_words: String,
+}
+
+impl Fleet {
+    /// So many servers, each with these further options.
+    pub fn start(count: u32, options: &[&str]) -> Fleet {
+        Fleet::start_placed("ketama", count, options)
+    }
+
+    /// The same with this placement.
+    pub fn start_placed(placement: &str, count: u32, options: &[&str]) -> Fleet {
+        let mut fleet = Fleet {
+            servers: Vec::new(),
+            directory: tempfile::tempdir().expect("a directory"),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            count,
+            first_words: format!("placement {placement}"),
+        };
+        fleet.publish(1, &fleet.all());
+        for id in 1..=count {
+            let server = fleet.start_one(id);
+            fleet.servers.push(server);
+        }
+        fleet
+    }
+
+    /// All names.
+    pub fn all(&self) -> Vec<u32> {
+        (1..=self.count).collect()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Where a server listens.
+    pub fn socket(&self, id: u32) -> PathBuf {
+        self.path(&format!("{id}.socket"))
+    }
+
+    /// The file with the map of server `id`.
+    fn map_file(&self, id: u32) -> PathBuf {
+        self.path(&format!("{id}.map"))
+    }
+
+    /// The text of a map of all servers, of which these own keys.
+    pub fn text(&self, epoch: u64, owners: &[u32]) -> String {
+        let placement = &self.first_words;
+        let mut text =
+            format!("farcache-cluster-map 1\ncluster orders\nepoch {epoch}\n{placement}\n");
+        for id in self.all() {
+            let state = match owners.contains(&id) {
+                true => "serving",
+                false => "draining",
+            };
+            let socket = self.socket(id);
+            let socket = socket.display();
+            text += &format!(
+                "server {id} incarnation=1 weight=1 zone=- state={state} addresses={socket}\n"
+            );
+        }
+        text + "end\n"
+    }
+
+    /// Gives all servers a map.
+    pub fn publish(&self, epoch: u64, owners: &[u32]) {
+        for id in self.all() {
+            self.publish_to(id, epoch, owners);
+        }
+    }
+
+    /// Gives one server a map.
+    pub fn publish_to(&self, id: u32, epoch: u64, owners: &[u32]) {
+        let new = self.path("new");
+        fs::write(&new, self.text(epoch, owners)).expect("written");
+        fs::rename(&new, self.map_file(id)).expect("renamed");
+    }
+
+    /// Starts server `id`.
+    pub fn start_one(&self, id: u32) -> Server {
+        let (socket, map) = (self.socket(id), self.map_file(id));
+        let id = id.to_string();
+        let own = [
+            "-s",
+            socket.to_str().expect("a plain path"),
+            "--cluster-file",
+            map.to_str().expect("a plain path"),
+            "--cluster-self",
+            &id,
+        ];
+        let options = self.options.iter().map(String::as_str);
+        let arguments: Vec<&str> = own.into_iter().chain(options).collect();
+        Server::start_at(&["-t", "2"], &arguments)
+    }
+
+    /// A client of one server.
+    pub fn connect(&self, id: u32) -> Client<UnixStream> {
+        let stream = UnixStream::connect(self.socket(id)).expect("the server accepts");
+        stream.set_read_timeout(Some(PATIENCE)).expect("settable");
+        Client::over(stream)
+    }
+
+    /// A key that server `id` owns, another one for each `number`.
+    pub fn key_of(&self, id: u32, number: usize) -> String {
+        let map: ClusterMap = self.text(1, &self.all()).parse().expect("a map");
+        let keys = (0..).map(|suffix| format!("key:{suffix}"));
+        let mut keys = keys.filter(|key| map.locate(key.as_bytes(), 1)[0].0 == id);
+        keys.nth(number).expect("each server owns keys")
+    }
+}

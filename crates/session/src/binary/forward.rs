@@ -1,0 +1,136 @@
+//! Packets for keys that another server owns.
+
+use super::dispatch::Request;
+use super::{Context, Flow, State, get, reply};
+use crate::Replies;
+use crate::arriving::WAIT_IN_INPUT_BYTES_MAX;
+use crate::forward::{Failure, ForeignValue, Peer};
+use farcache_proto::binary::{Header, Opcode, Status};
+use farcache_store::{BATCH_MAX, Suspended};
+
+/// The server that decides on the key of a command for an item, where that is another one.
+#[inline]
+pub(super) fn foreign_owner(request: &Request<'_, '_>, command: Opcode) -> Option<Peer> {
+    request.context.forward?;
+    let is_for_item = matches!(
+        command,
+        Opcode::Get
+            | Opcode::GetK
+            | Opcode::Set
+            | Opcode::Add
+            | Opcode::Replace
+            | Opcode::Append
+            | Opcode::Prepend
+            | Opcode::Delete
+            | Opcode::Increment
+            | Opcode::Decrement
+            | Opcode::Touch
+            | Opcode::Gat
+            | Opcode::GatK
+    );
+    if !is_for_item || !request.is_well_formed(command) {
+        return None;
+    }
+    request.context.owner_elsewhere(request.head.key)
+}
+
+/// Passes a packet on, and the reply back.
+///
+/// # Errors
+/// [`Suspended`], where the owner has not answered yet.
+pub(super) fn run(
+    request: Request<'_, '_>,
+    opcode: Opcode,
+    owner: Peer,
+    state: &mut State,
+) -> Result<Flow, Suspended> {
+    let head = request.head;
+    let Some(packet) = request.input.get(..head.head_len() + head.value_len) else {
+        return Ok(match head.value_len {
+            ..=WAIT_IN_INPUT_BYTES_MAX => Flow::NeedInput,
+            _ => begin(request, owner, state),
+        });
+    };
+    let Some(answer) = request.context.ask(owner, packet) else {
+        if matches!(opcode.loud(), Opcode::Get | Opcode::GetK) {
+            look_ahead(&request.input[packet.len()..], request.context);
+        }
+        return Err(Suspended::OnPeer);
+    };
+    let reply_bytes = push_answer(&head.header, answer, request.replies);
+    Ok(Flow::one_with_copy(packet.len(), reply_bytes))
+}
+
+/// Makes room for a value that will arrive in pieces.
+fn begin(request: Request<'_, '_>, owner: Peer, state: &mut State) -> Flow {
+    let head = request.head;
+    let bytes = &request.input[..head.head_len()];
+    match ForeignValue::begin(owner, bytes, head.value_len, request.context) {
+        Ok(value) => state.foreign = Some(Box::new((head.header, value))),
+        Err(failure) => {
+            state.swallow_bytes = head.value_len;
+            refuse(&head.header, failure, request.replies);
+        }
+    }
+    Flow::one(head.head_len())
+}
+
+/// Passes an arriving value on that is complete, if there is one.
+///
+/// # Errors
+/// [`Suspended`], where the owner has not answered yet.
+pub(super) fn ask_arrived(
+    state: &mut State,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Result<(), Suspended> {
+    let Some(foreign) = state
+        .foreign
+        .as_ref()
+        .filter(|foreign| foreign.1.is_complete())
+    else {
+        return Ok(());
+    };
+    let answer = foreign.1.ask(context).ok_or(Suspended::OnPeer)?;
+    push_answer(&foreign.0, answer, replies);
+    state.foreign = None;
+    Ok(())
+}
+
+/// Passes a reply back; returns its length.
+fn push_answer(request: &Header, answer: Result<Vec<u8>, Failure>, replies: &mut Replies) -> usize {
+    match answer {
+        Ok(reply) => {
+            replies.buffer().extend_from_slice(&reply);
+            reply.len()
+        }
+        Err(failure) => {
+            refuse(request, failure, replies);
+            0
+        }
+    }
+}
+
+/// Answers that another server's reply is not to be had; quiet requests are told too.
+pub(super) fn refuse(request: &Header, failure: Failure, replies: &mut Replies) {
+    let status = match failure {
+        Failure::NotDurable => Status::NotDurable,
+        _ => Status::TemporaryFailure,
+    };
+    reply::error_text(request, status, failure.text(), replies);
+}
+
+/// A key is asked for elsewhere: has those of the gets that follow it asked for at the same time.
+fn look_ahead(mut rest: &[u8], context: &Context<'_>) {
+    for _ in 1..BATCH_MAX {
+        let Some(head) = get::next_get(rest) else {
+            return;
+        };
+        let (packet, later) = rest.split_at(head.head_len());
+        if let Some(owner) = context.owner_elsewhere(head.key) {
+            // Whether it is there already does not matter yet.
+            let _ = context.ask(owner, packet);
+        }
+        rest = later;
+    }
+}

@@ -1,0 +1,185 @@
+//! Requests for keys that another server of the cluster owns: they are passed on to it as they
+//! came, and its reply is passed back as it came.
+
+use crate::Context;
+use crate::arriving::Admitted;
+use std::fmt;
+
+/// Another server of the cluster, by its name in the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer(pub u32);
+
+/// Why another server's reply is not there, and will not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection to the owner can be had, or it has ended.
+    Unreachable,
+    /// The owner has not answered in time.
+    Late,
+    /// The asked server does not own the key in its map.
+    OtherMap,
+    /// As much is on its way to other servers as may be.
+    TooMuch,
+    /// The reply is longer than is passed on.
+    TooLarge,
+    /// What was to be changed will not become durable.
+    NotDurable,
+    /// Over this transport nothing is forwarded.
+    NotForwarded,
+}
+
+impl Failure {
+    /// What a client is told.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Failure::Unreachable => "the server that owns this key cannot be reached",
+            Failure::Late => "the server that owns this key has not answered in time",
+            Failure::OtherMap => "the servers' maps of the cluster differ on this key",
+            Failure::TooMuch => "too much is being forwarded to other servers",
+            Failure::TooLarge => "the reply is too large to be forwarded",
+            Failure::NotDurable => "not durable: no SSD is in service",
+            Failure::NotForwarded => "another server owns this key: ask over a stream socket",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text())
+    }
+}
+
+/// Who owns keys, and the way to them.
+pub trait Forward {
+    /// Epoch of the map by which it tells owners.
+    fn epoch(&self) -> u64;
+
+    /// The server that decides on a key; none where it is this one, or each of them.
+    fn owner(&self, key: &[u8]) -> Option<Peer>;
+
+    /// Whether a value of so many bytes may be gathered in order to be passed on.
+    fn takes_value(&self, bytes: usize) -> bool;
+
+    /// What `owner` has replied to this request; none where it has not yet, and the session is to
+    /// be suspended ([`farcache_store::Suspended::OnPeer`]) until it has. A reply is given once.
+    fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>>;
+}
+
+impl Context<'_> {
+    /// The server that decides on a key, where that is another one.
+    #[inline]
+    pub(crate) fn owner_elsewhere(&self, key: &[u8]) -> Option<Peer> {
+        self.forward?.owner(key)
+    }
+
+    /// Asks the owner of a key that [`Context::owner_elsewhere`] has told.
+    pub(crate) fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        let forward = self.forward.expect("who owns a key elsewhere was told");
+        forward.ask(owner, request)
+    }
+}
+
+/// A large value that is arriving for another server, behind the head of its request.
+pub(crate) struct ForeignValue {
+    owner: Peer,
+    request: Vec<u8>,
+    received_bytes: usize,
+    _admitted: Admitted,
+}
+
+impl ForeignValue {
+    /// Makes room for the `bytes` that follow this head.
+    ///
+    /// # Errors
+    /// [`Failure::TooMuch`]
+    pub(crate) fn begin(
+        owner: Peer,
+        head: &[u8],
+        bytes: usize,
+        context: &Context<'_>,
+    ) -> Result<ForeignValue, Failure> {
+        let takes = context
+            .forward
+            .is_some_and(|forward| forward.takes_value(bytes));
+        let admitted = context.service.arriving_for_others.admit(bytes);
+        let admitted = admitted.filter(|_| takes).ok_or(Failure::TooMuch)?;
+        let mut request = vec![0; head.len() + bytes];
+        request[..head.len()].copy_from_slice(head);
+        Ok(ForeignValue {
+            owner,
+            request,
+            received_bytes: head.len(),
+            _admitted: admitted,
+        })
+    }
+
+    /// Room for the bytes still missing.
+    pub(crate) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.request[self.received_bytes..]
+    }
+
+    /// This many bytes have been written to the front of [`ForeignValue::buffer`].
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.received_bytes += bytes;
+        debug_assert!(self.received_bytes <= self.request.len());
+    }
+
+    /// Copies what it can use from the front of `input`; returns how many bytes that was.
+    pub(crate) fn take(&mut self, input: &[u8]) -> usize {
+        let room = self.buffer();
+        let bytes = room.len().min(input.len());
+        room[..bytes].copy_from_slice(&input[..bytes]);
+        self.received(bytes);
+        bytes
+    }
+
+    /// Whether every byte has arrived.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.received_bytes == self.request.len()
+    }
+
+    /// Asks the owner; as [`Forward::ask`].
+    pub(crate) fn ask(&self, context: &Context<'_>) -> Option<Result<Vec<u8>, Failure>> {
+        context.ask(self.owner, &self.request)
+    }
+}
+
+/// The way of requests that must not be passed on: they came from another server already, or over
+/// a transport that has nowhere to wait.
+pub struct Refusing<'a> {
+    /// Who owns keys.
+    pub forward: &'a dyn Forward,
+    /// Whether some request was refused.
+    pub has_refused: std::cell::Cell<bool>,
+}
+
+impl<'a> Refusing<'a> {
+    /// Nothing was refused yet.
+    pub fn new(forward: &'a dyn Forward) -> Self {
+        Refusing {
+            forward,
+            has_refused: std::cell::Cell::new(false),
+        }
+    }
+}
+
+impl Forward for Refusing<'_> {
+    fn epoch(&self) -> u64 {
+        self.forward.epoch()
+    }
+
+    fn owner(&self, key: &[u8]) -> Option<Peer> {
+        self.forward.owner(key)
+    }
+
+    fn takes_value(&self, _bytes: usize) -> bool {
+        self.has_refused.set(true);
+        false
+    }
+
+    fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        self.has_refused.set(true);
+        Some(Err(Failure::NotForwarded))
+    }
+}
