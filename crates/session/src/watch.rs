@@ -114,7 +114,7 @@ impl Context<'_> {
 fn store_status(outcome: Result<SetOutcome, StoreError>) -> &'static str {
     match outcome {
         Ok(SetOutcome::Stored { .. }) => "stored",
-        Ok(SetOutcome::NotStored) => "not_stored",
+        Ok(SetOutcome::NotStored | SetOutcome::Older { .. }) => "not_stored",
         Ok(SetOutcome::Exists) => "exists",
         Ok(SetOutcome::NotFound) => "not_found",
         Err(StoreError::TooLarge) => "too_large",

@@ -13,6 +13,7 @@ use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
 use crate::stalled::StalledReaders;
 use crate::tier::{Tier, TierPlan};
+use crate::versions::Versions;
 use farcache_base::time::{START, Seconds};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub arena: Arena,
     pub epochs: Epochs,
     pub flush: Flush,
+    pub versions: Versions,
     pub reclaimer: Reclaimer,
     /// Who keeps segments without taking what lies there.
     pub stalled: StalledReaders,
@@ -70,7 +72,7 @@ pub(crate) struct Entry<'c> {
     pub item: Option<RawItem>,
     /// The copy on a device of an item in memory.
     pub shadow: Option<Location>,
-    /// Neither expired nor flushed.
+    /// Neither expired nor flushed, and no tombstone.
     pub is_visible: bool,
 }
 
@@ -108,6 +110,7 @@ impl Core {
             participants,
             secrets: RapidSecrets::seed(seed),
             flush: Flush::default(),
+            versions: Versions::default(),
             reclaimer: Reclaimer::default(),
             stalled: StalledReaders::new(config.memory_bytes),
             lending: Lending::new(config.memory_bytes, config.segment_bytes),
@@ -191,7 +194,39 @@ impl Core {
     /// Whether readers may see an item.
     #[inline]
     pub fn is_visible(&self, location: Location, item: RawItem, now: Seconds) -> bool {
+        !item.is_hidden(now) && self.survives_flush(location)
+    }
+
+    /// Whether an item is still of use: readers may see it, or it is a tombstone.
+    pub fn is_alive(&self, location: Location, item: RawItem, now: Seconds) -> bool {
         !item.is_expired(now) && self.survives_flush(location)
+    }
+
+    /// An item is about to be dropped, and its version with it. With its chain locked.
+    #[inline]
+    pub fn forget_version(&self, item: RawItem) {
+        if let Some(stamp) = item.stamp() {
+            self.versions.forget(stamp.version.bits());
+        }
+    }
+
+    /// An entry is about to be removed, or replaced by an item without a version. With its chain
+    /// locked.
+    #[inline]
+    pub fn forget_version_of(&self, entry: &Entry<'_>) {
+        match entry.item {
+            Some(item) => self.forget_version(item),
+            None => self.forget_version_at(entry.location),
+        }
+    }
+
+    /// As [`Core::forget_version`], of an item on a device that is not at hand.
+    #[cold]
+    pub fn forget_version_at(&self, location: Location) {
+        if let Some(tier) = &self.tier {
+            let slot = tier.slots.slot(location.slot());
+            self.versions.forget(slot.newest_version());
+        }
     }
 
     /// An item's token: the one stored with it, or the one that its place gives it.
@@ -203,6 +238,7 @@ impl Core {
     /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries
     /// those were.
     pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
+        self.forget_version_of(entry);
         chain.remove(entry.slot);
         self.note_replaced(entry);
         self.bury(chain, entry)

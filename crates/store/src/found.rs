@@ -7,6 +7,7 @@ use crate::index::Location;
 use crate::item::{Fields, RawItem, State};
 use crate::stalled::CopiedBytes;
 use farcache_base::time::Seconds;
+use farcache_base::version::Version;
 use stable_deref_trait::StableDeref;
 use std::fmt;
 use std::ops::Deref;
@@ -91,6 +92,11 @@ impl<'h> Item<'h> {
             }
         }
         core.cas_of(self.location, self.raw)
+    }
+
+    /// The version with which it was stored, if it was stored with one.
+    pub fn version(&self) -> Option<Version> {
+        self.raw.stamp().map(|stamp| stamp.version)
     }
 
     /// Its CAS token as [`Item::cas`], of an item that the caller has just marked as told.

@@ -322,7 +322,9 @@ impl StoreHandle {
 
     #[cold]
     fn note_invisible(&self, item: RawItem) {
-        self.note_invisible_if(item.is_expired(self.now()));
+        if !item.is_tombstone() {
+            self.note_invisible_if(item.is_expired(self.now()));
+        }
     }
 
     fn note_invisible_if(&self, is_expired: bool) {
@@ -470,7 +472,11 @@ impl StoreHandle {
         match at {
             Some(at) if at > self.now() => self.core.flush.schedule(at),
             _ => {
+                // What is stored until the end of the beginning may be void; what is void may leave
+                // the index from the beginning on.
+                self.core.versions.forget_all();
                 self.core.flush.begin(|| self.core.arena.last_sequence());
+                self.core.versions.forget_all();
                 self.core.reclaimer.wake();
                 if let Some(tier) = &self.core.tier {
                     tier.flusher.wake();

@@ -12,7 +12,7 @@
 //! | `epoch` | when memory that left the index may be reused |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
 //! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
-//! | `operations` | set, delete, arithmetic, touch |
+//! | `operations` | set, delete, arithmetic, touch; the same by versions |
 //! | `device` | files and block devices, and how they are read and written |
 //! | `tier` | what leaves memory goes to devices and comes back |
 
@@ -41,6 +41,7 @@ mod store;
 mod suspended;
 mod sync;
 mod tier;
+mod versions;
 
 pub use {
     device::{Device, Fault, FaultyDevice, FileDevice},
@@ -50,7 +51,7 @@ pub use {
     operations::{Reservation, Uncommitted},
     options::{
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, SetMode,
-        SetOptions, SetOutcome, StoreConfig, StoreError,
+        SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
     },
     scan::ScanCursor,
     stalled::StalledValues,

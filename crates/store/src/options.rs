@@ -1,6 +1,7 @@
 //! What a write asks for and how it ended, in the store's own terms.
 
 use farcache_base::time::Seconds;
+use farcache_base::version::Version;
 
 /// When a value is stored, given what the key holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,9 @@ pub struct SetOptions {
     pub win_sent: bool,
     /// The caller tells its client the CAS token, so the token must survive a move of the item.
     pub cas_wanted: bool,
+    /// Store only if this is newer than what the store has of the key, tombstones and what it has
+    /// forgotten included. It becomes the CAS token. Mode and conditions are passed over then.
+    pub version: Option<Version>,
 }
 
 /// How a store operation ended.
@@ -59,6 +63,26 @@ pub enum SetOutcome {
     Exists,
     /// `compare_cas` was given and there is no item.
     NotFound,
+    /// The store has something else of the same `version`, or something newer.
+    Older {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+}
+
+/// How *delete if newer* ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionedDelete {
+    /// A tombstone of this version stands in place of the item, if there was one.
+    Deleted {
+        /// Whether there was one.
+        was_present: bool,
+    },
+    /// The store has something else of the same version, or something newer.
+    Older {
+        /// What a newer version must exceed.
+        current: Version,
+    },
 }
 
 /// Everything about a delete but its key.

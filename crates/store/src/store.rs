@@ -6,6 +6,7 @@ use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
 use crate::schedule::Instant;
 use crate::tier::{FlusherThread, TierConfig, TierPlan, recover};
+use farcache_base::version::Version;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -99,6 +100,12 @@ impl Store {
             .join()
             .expect("at most handles_max handles are open");
         StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), participant)
+    }
+
+    /// Up to which version a key that the store does not hold counts as deleted; none where nothing
+    /// that has a version was ever dropped.
+    pub fn horizon(&self) -> Option<Version> {
+        self.core.versions.horizon()
     }
 
     /// How it was configured.

@@ -283,7 +283,7 @@ fn answer(
             Status::NotStored
         }
         (SetOutcome::NotFound, _) | (SetOutcome::NotStored, Opcode::Replace) => Status::NotFound,
-        (SetOutcome::NotStored, _) => Status::NotStored,
+        (SetOutcome::NotStored | SetOutcome::Older { .. }, _) => Status::NotStored,
     };
     reply::error(header, status, replies);
 }
@@ -298,7 +298,7 @@ fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Con
         SetOutcome::Stored { .. } => context.counters.cas_hits.bump(),
         SetOutcome::Exists => context.counters.cas_badval.bump(),
         SetOutcome::NotFound => context.counters.cas_misses.bump(),
-        SetOutcome::NotStored => {}
+        SetOutcome::NotStored | SetOutcome::Older { .. } => {}
     }
 }
 

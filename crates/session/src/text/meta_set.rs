@@ -63,6 +63,7 @@ impl<'i> Run<'_, 'i> {
             vivify: (is_merge && flags.has(b'N')).then(|| self.expiry(flags.vivify_ttl)),
             win_sent: false,
             cas_wanted: flags.has(b'c'),
+            version: None,
         })
     }
 
@@ -98,7 +99,7 @@ impl<'i> Run<'_, 'i> {
         let (code, cas) = match stored {
             Stored::Outcome(SetOutcome::Stored { .. }) if flags.has(b'q') => return,
             Stored::Outcome(SetOutcome::Stored { cas }) => (b"HD", cas),
-            Stored::Outcome(SetOutcome::NotStored) => (b"NS", 0),
+            Stored::Outcome(SetOutcome::NotStored | SetOutcome::Older { .. }) => (b"NS", 0),
             Stored::Outcome(SetOutcome::Exists) => (b"EX", 0),
             Stored::Outcome(SetOutcome::NotFound) => (b"NF", 0),
             Stored::BadChunk => return self.reject_meta(BAD_CHUNK),

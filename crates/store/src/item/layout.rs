@@ -9,7 +9,7 @@
 //! | 8 | 0 or 4 | value's length in 32 bits, if 64 KiB or more |
 //! | | 0 or 4 | expiry, if it has one |
 //! | | 0 or 4 | client flags, if not 0 |
-//! | | 0 or 8 | CAS token, if not the one derived from the place |
+//! | | 0 or 8 | CAS token, if not the one derived from the place; a version, of an item stored with one |
 //! | | 1 to 250 | key |
 //! | | any | value |
 //! | | 0 to 3 | padding to a multiple of 4 |
@@ -30,7 +30,8 @@ pub(super) const KIND_BINARY_KEY: u8 = 1 << 4;
 pub(super) const KIND_STALE: u8 = 1 << 5;
 /// Some client has been told to recache it.
 pub(super) const KIND_WIN_SENT: u8 = 1 << 6;
-/// Some client has been told the derived CAS token, so a move must preserve it.
+/// Some client has been told the derived CAS token, so a move must preserve it. Together with
+/// [`KIND_CAS`]: the token is a version, and bit 63 of its field marks a tombstone.
 pub(super) const KIND_CAS_TOLD: u8 = 1 << 7;
 
 /// Shape of an item: everything that decides its size.

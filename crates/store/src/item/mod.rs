@@ -2,6 +2,8 @@
 
 mod layout;
 mod raw;
+mod stamp;
 
 pub(crate) use layout::{ITEM_ALIGNMENT, Layout, memcached_item_bytes};
 pub(crate) use raw::{Fields, RawItem, State};
+pub(crate) use stamp::Stamp;

@@ -1,6 +1,7 @@
 //! Reading and writing an item at its address.
 
 use super::layout::*;
+use super::stamp::Stamp;
 use crate::schedule::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use farcache_base::time::{NEVER, Seconds, is_expired};
 
@@ -24,6 +25,8 @@ pub(crate) struct Fields {
     pub expiry: Seconds,
     /// A token other than the derived one.
     pub cas: Option<u64>,
+    /// The version, of an item stored with one; it is the token then.
+    pub stamp: Option<Stamp>,
     pub key_is_binary: bool,
     pub stale: bool,
     pub win_sent: bool,
@@ -37,17 +40,31 @@ impl Fields {
             value_len,
             self.expiry,
             self.flags,
-            self.cas.is_some(),
+            self.token().is_some(),
         )
+    }
+
+    /// What is written into the field for the token, if there is one.
+    fn token(&self) -> Option<u64> {
+        self.stamp.map(Stamp::word).or(self.cas)
+    }
+
+    /// Gives it a token that is no version.
+    pub fn set_cas(&mut self, cas: Option<u64>) {
+        (self.cas, self.stamp) = (cas, None);
     }
 
     fn kind(&self, layout: Layout) -> u8 {
         let bit = |bit, wanted| if wanted { bit } else { 0 };
+        let marks_token = match self.token() {
+            Some(_) => self.stamp.is_some(),
+            None => self.cas_told,
+        };
         layout.kind
             | bit(KIND_BINARY_KEY, self.key_is_binary)
             | bit(KIND_STALE, self.stale)
             | bit(KIND_WIN_SENT, self.win_sent)
-            | bit(KIND_CAS_TOLD, self.cas_told)
+            | bit(KIND_CAS_TOLD, marks_token)
     }
 }
 
@@ -101,7 +118,7 @@ impl RawItem {
             if layout.kind & KIND_FLAGS != 0 {
                 word(layout.flags_offset()).write(fields.flags);
             }
-            if let Some(cas) = fields.cas {
+            if let Some(cas) = fields.token() {
                 address
                     .add(layout.cas_offset())
                     .cast::<u64>()
@@ -204,8 +221,37 @@ impl RawItem {
         self.kind() & KIND_EXPIRY != 0 && is_expired(self.expiry(), now)
     }
 
+    /// Whether no reader may see it: it has expired, or is a tombstone. Those have an expiry, so
+    /// that items without one are not looked at further.
+    #[inline]
+    pub fn is_hidden(&self, now: Seconds) -> bool {
+        self.kind() & KIND_EXPIRY != 0 && (is_expired(self.expiry(), now) || self.is_tombstone())
+    }
+
+    /// The version with which it was stored, if it was stored with one.
+    #[inline]
+    pub fn stamp(&self) -> Option<Stamp> {
+        const MARKS: u8 = KIND_CAS | KIND_CAS_TOLD;
+        if self.kind() & MARKS != MARKS {
+            return None;
+        }
+        self.token_word().and_then(Stamp::of_word)
+    }
+
+    /// Whether it stands for a deletion.
+    pub fn is_tombstone(&self) -> bool {
+        self.stamp().is_some_and(|stamp| stamp.is_tombstone)
+    }
+
     /// The token stored with it, if it is not the derived one.
     pub fn explicit_cas(&self) -> Option<u64> {
+        match self.stamp() {
+            Some(stamp) => Some(stamp.version.bits()),
+            None => self.token_word(),
+        }
+    }
+
+    fn token_word(&self) -> Option<u64> {
         let layout = self.layout();
         if layout.kind & KIND_CAS == 0 {
             return None;
@@ -272,6 +318,7 @@ impl RawItem {
             flags: self.flags(),
             expiry: self.expiry(),
             cas: self.explicit_cas(),
+            stamp: self.stamp(),
             key_is_binary: self.key_is_binary(),
             stale: self.is_stale(),
             win_sent: self.is_win_sent(),
@@ -328,6 +375,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farcache_base::version::Version;
 
     fn written(fields: &Fields, key: &[u8], value: &[u8]) -> (Vec<u32>, RawItem) {
         let layout = fields.layout(key.len(), value.len());
@@ -349,6 +397,7 @@ mod tests {
             flags: 9,
             expiry: 500,
             cas: Some(u64::MAX - 1),
+            stamp: None,
             key_is_binary: true,
             stale: true,
             win_sent: false,
@@ -363,6 +412,53 @@ mod tests {
         assert!(item.key_is_binary() && item.is_stale() && item.is_cas_told());
         assert!(!item.is_win_sent());
         assert!(item.is_expired(500) && !item.is_expired(499));
+    }
+
+    #[test]
+    fn a_version_is_told_apart_from_a_token() {
+        let version = Version::from_bits(5 << 14 | 3).unwrap();
+        let stamp = Stamp::of_value(version);
+        let fields = Fields {
+            stamp: Some(stamp),
+            ..Fields::default()
+        };
+        let (memory, item) = written(&fields, b"k", b"v");
+        let bytes: Vec<u8> = memory.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        // Key length 1, kind 0x88, value length 1, last use 100, then the version 0x14003, key,
+        // value, padding.
+        let front = [1, 0x88, 1, 0, 100, 0, 0, 0, 3, 0x40, 1, 0, 0, 0, 0, 0];
+        assert_eq!(bytes[..16], front);
+        assert_eq!(bytes[16..], [b'k', b'v', 0, 0]);
+        assert_eq!(
+            (item.stamp(), item.explicit_cas()),
+            (Some(stamp), Some(version.bits()))
+        );
+        assert_eq!(item.fields().stamp, Some(stamp));
+        assert!(!item.is_tombstone() && !item.is_hidden(u32::MAX));
+        // A token that somebody has been told is no version.
+        let told = Fields {
+            cas: Some(version.bits()),
+            cas_told: true,
+            ..Fields::default()
+        };
+        let (_memory, item) = written(&told, b"k", b"v");
+        assert_eq!(
+            (item.stamp(), item.explicit_cas()),
+            (None, Some(version.bits()))
+        );
+    }
+
+    #[test]
+    fn a_tombstone_is_hidden_before_it_expires() {
+        let version = Version::from_bits(5 << 14 | 3).unwrap();
+        let fields = Fields {
+            stamp: Some(Stamp::of_tombstone(version)),
+            expiry: 50,
+            ..Fields::default()
+        };
+        let (_memory, item) = written(&fields, b"k", b"");
+        assert!(item.is_tombstone() && item.is_hidden(49) && !item.is_expired(49));
+        assert_eq!(item.explicit_cas(), Some(version.bits()));
     }
 
     #[test]

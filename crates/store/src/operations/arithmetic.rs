@@ -26,7 +26,7 @@ impl StoreHandle {
             let end = self.rewrite(hash, key, Access::Use, |item| {
                 value = new_value(item, options)?;
                 let mut fields = item.fields();
-                fields.cas = options.new_cas;
+                fields.set_cas(options.new_cas);
                 fields.cas_told = options.cas_wanted;
                 fields.expiry = options.expiry.unwrap_or(fields.expiry);
                 let (before, after) = (Part::EMPTY, Part::Number(value));

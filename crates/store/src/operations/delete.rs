@@ -81,7 +81,7 @@ fn kept_item(item: &Item<'_>, options: &DeleteOptions) -> Result<Rewrite<'static
         return Err(DeleteOutcome::Exists);
     }
     let mut fields = item.fields();
-    fields.cas = options.new_cas;
+    fields.set_cas(options.new_cas);
     if options.clear_value {
         fields.flags = options.flags;
         fields.expiry = NEVER;

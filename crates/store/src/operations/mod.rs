@@ -6,5 +6,6 @@ mod reservation;
 mod rewrite;
 mod set;
 mod touch;
+mod versioned;
 
 pub use reservation::{Reservation, Uncommitted};

@@ -178,7 +178,7 @@ impl StoreHandle {
         };
         let was_flushed = self.core.is_void(placed.head);
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
-        if is_part || was_flushed {
+        if is_part && options.version.is_none() || was_flushed {
             // The value joins another one, or lies where a flush has voided everything although
             // it is stored only now: it is copied. The reservation keeps it readable meanwhile.
             return self.set(item.key(), item.value(), options);

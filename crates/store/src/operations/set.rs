@@ -1,10 +1,11 @@
 //! Storing a value.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
+use super::versioned::VersionCommit;
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;
-use crate::item::{Fields, Layout, RawItem, memcached_item_bytes};
+use crate::item::{Fields, Layout, RawItem, Stamp, memcached_item_bytes};
 use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
@@ -58,7 +59,7 @@ impl StoreHandle {
         self.check_size(key, value.len(), options.flags)?;
         self.enter();
         let hash = self.core.hash(key);
-        if matches!(options.mode, SetMode::Append | SetMode::Prepend) {
+        if matches!(options.mode, SetMode::Append | SetMode::Prepend) && options.version.is_none() {
             return self.extend(hash, key, value, options);
         }
         let fields = self.fields_of(options);
@@ -104,6 +105,7 @@ impl StoreHandle {
             flags: options.flags,
             expiry: options.expiry,
             cas: options.new_cas,
+            stamp: options.version.map(Stamp::of_value),
             key_is_binary: options.key_is_binary,
             stale: false,
             win_sent: options.win_sent,
@@ -168,6 +170,23 @@ impl StoreHandle {
         unsafe { self.write(placed, layout, fields, key, [value, &[], &[]]) }
     }
 
+    /// Writes an item whose value is empty.
+    ///
+    /// # Panics
+    /// Where the layout is not that of the fields and the key.
+    pub(super) fn write_valueless(
+        &self,
+        placed: &Placed,
+        layout: Layout,
+        fields: &Fields,
+        key: &[u8],
+    ) -> RawItem {
+        assert_eq!(layout, fields.layout(key.len(), 0));
+        assert_eq!(layout.size(), placed.size());
+        // SAFETY: just asserted; the place was given to the caller alone.
+        unsafe { self.write(placed, layout, fields, key, [&[], &[], &[]]) }
+    }
+
     /// Puts a written item under its key, if the present one allows it.
     pub(super) fn commit_placed(
         &self,
@@ -177,6 +196,10 @@ impl StoreHandle {
         item: RawItem,
         options: &SetOptions,
     ) -> Result<Commit, Suspended> {
+        if options.version.is_some() {
+            let commit = self.commit_version(hash, key, placed, item)?;
+            return Ok(self.told_commit(commit, placed, item));
+        }
         let chain = self.core.index.lock(hash);
         if self.core.is_void(placed.head) {
             return Ok(Commit::Void);
@@ -193,6 +216,20 @@ impl StoreHandle {
         }
         let cas = self.cas_told_of(placed, item);
         Ok(Commit::Ended(SetOutcome::Stored { cas }))
+    }
+
+    /// How a commit by version is told to those who know no versions.
+    fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem) -> Commit {
+        Commit::Ended(match commit {
+            // One that was there already is there under the same token.
+            VersionCommit::Stored { .. } | VersionCommit::Same => {
+                let cas = self.cas_told_of(placed, item);
+                SetOutcome::Stored { cas }
+            }
+            VersionCommit::Older { current } => SetOutcome::Older { current },
+            VersionCommit::Full => SetOutcome::NotStored,
+            VersionCommit::Void => return Commit::Void,
+        })
     }
 
     /// Whether an item may take the place of the present one.
@@ -270,6 +307,9 @@ impl StoreHandle {
             .add_live(item.layout().size());
         match entry {
             Some(entry) => {
+                if item.stamp().is_none() {
+                    self.core.forget_version_of(entry);
+                }
                 chain.replace(entry.slot, placed.location());
                 let entries = self.core.bury(&chain, entry);
                 drop(chain);
@@ -333,7 +373,7 @@ impl StoreHandle {
                     return Err(SetOutcome::Exists);
                 }
                 let mut fields = item.fields();
-                fields.cas = options.new_cas;
+                fields.set_cas(options.new_cas);
                 fields.cas_told = options.cas_wanted;
                 (fields.stale, fields.win_sent) = (false, false);
                 let (before, after) = match options.mode {

@@ -92,7 +92,7 @@ impl Core {
         }
         let item = self.arena.item(location);
         // It may just be given a later expiry: then it stays.
-        if !self.is_visible(location, item, self.now()) && self.drop_item(candidate, item, true) {
+        if !self.is_alive(location, item, self.now()) && self.drop_item(candidate, item, true) {
             return true;
         }
         match fate.of(item.state(), home) {
@@ -107,6 +107,10 @@ impl Core {
     /// An item that memory has no room for: it goes to a device, if it is not there already. False
     /// if it must stay and there is no room for it anywhere.
     fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem) -> bool {
+        if item.is_tombstone() {
+            // The horizon takes its place, also on the devices.
+            return self.drop_item(candidate, item, false);
+        }
         if self.tier.is_none() {
             self.drop_item(candidate, item, false);
             return self.config.evict;
@@ -172,11 +176,14 @@ impl Core {
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
         };
-        if is_void && self.is_visible(candidate.location, item, self.now()) {
+        if is_void && self.is_alive(candidate.location, item, self.now()) {
             return false;
         }
-        chain.remove(slot);
         let shadow = self.shadow_of(&chain, item.key());
+        if is_void || shadow.is_none() {
+            self.forget_version(item);
+        }
+        chain.remove(slot);
         if let Some(shadow) = shadow.filter(|_| is_void) {
             self.kill_shadow(&chain, shadow);
         }
@@ -201,7 +208,7 @@ impl Core {
         };
         all.add(1);
         unread.add(u64::from(!was_fetched));
-        if !is_void {
+        if !is_void && !item.is_tombstone() {
             self.tell_evicted(item);
         }
     }

@@ -202,6 +202,10 @@ impl Tier {
         let expiry = incoming.fields.expiry;
         let table = self.slots.table(open.slot).expect("an open slot has one");
         table.set(number, fingerprint, record, expiry);
+        if let Some(stamp) = incoming.fields.stamp {
+            let slot = self.slots.slot(open.slot);
+            slot.note_version(stamp.version.bits());
+        }
         open.items.push(TableEntry {
             hash: incoming.hash,
             fingerprint,
@@ -425,6 +429,8 @@ impl Tier {
             sequence: open.sequence,
             flush_floor: 0,
             watermark: 0,
+            newest_version: self.slots.slot(open.slot).newest_version(),
+            newest_version_of_store: 0,
             epoch_unix: self.config.epoch_unix,
             items: open.items.len() as u32,
             tombstones: tombstones.len() as u32,

@@ -233,6 +233,7 @@ impl Flusher {
         let bytes = part.len() as u64;
         let is_kept = leaving.fate == Fate::Keep || (bytes <= leaving.budget && is_wanted());
         if !is_visible || !is_kept {
+            self.core.forget_version(raw);
             self.drop_item(hash, location, is_visible);
             return Moved::Left;
         }
@@ -252,7 +253,8 @@ impl Flusher {
                 leaving.budget = leaving.budget.saturating_sub(bytes);
                 Moved::Left
             }
-            // It has died, or a flush has voided it since it was looked at.
+            // It has died, or a flush has voided it since it was looked at, which has forgotten all
+            // versions.
             Appended::Gone if self.drop_item(hash, location, false) => Moved::Left,
             Appended::Gone => Moved::NotFound,
             Appended::Busy => Moved::Busy,
@@ -290,6 +292,7 @@ impl Flusher {
     }
 
     fn drop_all(&self, is_lost: impl Fn(Location) -> bool) {
+        self.core.versions.forget_all();
         let level = self.core.index.scan_level();
         for class in 0..1 << level {
             self.core.resume_flusher();

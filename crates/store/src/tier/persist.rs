@@ -72,6 +72,7 @@ impl Flusher {
             return;
         }
         let tombstones = self.tier().tombstones.noted();
+        let version = self.core.versions.untold();
         // What has moved within memory meanwhile was noted anew before it moved.
         while !dirty.is_empty() {
             let mut has_moved = false;
@@ -93,7 +94,7 @@ impl Flusher {
                 dirty = self.take_dirty().0;
             }
         }
-        while !self.has_told(&tombstones) {
+        while !self.has_told(&tombstones, version) {
             if !self.open_to_tell() {
                 // The next turn, which comes after slots have been freed, goes on from here.
                 return self.settle();
@@ -148,6 +149,7 @@ impl Core {
             return false;
         };
         let item = self.arena.item(location);
+        self.forget_version(item);
         chain.remove(slot);
         let shadow = self.shadow_of(&chain, item.key());
         if let Some(shadow) = shadow {

@@ -42,6 +42,8 @@ pub(crate) struct Slot {
     /// Tombstones of single copies noted when something from memory was last put into its segment:
     /// those of all older copies of that are among them.
     tombstones_before: AtomicU64,
+    /// The newest version of its items; 0 where none has one.
+    newest_version: AtomicU64,
     live_bytes: AtomicU64,
     live_items: AtomicU32,
     expiry_max: AtomicU32,
@@ -55,6 +57,7 @@ impl Slot {
             table: AtomicPtr::new(null_mut()),
             sequence: AtomicU64::new(0),
             tombstones_before: AtomicU64::new(0),
+            newest_version: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             live_items: AtomicU32::new(0),
             expiry_max: AtomicU32::new(NEVER),
@@ -85,6 +88,14 @@ impl Slot {
 
     pub fn raise_tombstones_before(&self, single_tombstones: u64) {
         self.tombstones_before.fetch_max(single_tombstones, AcqRel);
+    }
+
+    pub fn newest_version(&self) -> u64 {
+        self.newest_version.load(Acquire)
+    }
+
+    pub fn note_version(&self, version: u64) {
+        self.newest_version.fetch_max(version, AcqRel);
     }
 
     pub fn live_bytes(&self) -> u64 {
@@ -390,6 +401,7 @@ impl Slots {
         }
         let slot = self.slot(head);
         slot.tombstones_before.store(0, Relaxed);
+        slot.newest_version.store(0, Relaxed);
         slot.live_bytes.store(0, Relaxed);
         slot.live_items.store(0, Relaxed);
         slot.expiry_max.store(NEVER, Relaxed);

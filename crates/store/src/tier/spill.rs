@@ -106,6 +106,10 @@ impl Core {
             return Copied::Gone;
         }
         let item = self.arena.item(location);
+        if item.is_tombstone() {
+            // The devices are told of its version.
+            return Copied::Done;
+        }
         let incoming = self.outgoing(hash, location, &item);
         let fields = incoming.fields;
         let mut unwanted = Copied::Gone;

@@ -18,3 +18,4 @@ mod spill;
 mod starts;
 mod tombstones;
 mod undurable;
+mod versions;

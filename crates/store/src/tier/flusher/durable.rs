@@ -109,11 +109,13 @@ impl Flusher {
         }
     }
 
-    /// Whether the flush floor and so many tombstones are written down, or there is nothing left to
-    /// write them to.
-    pub(in crate::tier) fn has_told(&self, tombstones: &TombstoneCounts) -> bool {
-        let is_told = self.tier().tombstones.told().cover(tombstones);
-        is_told && self.core.flush.floor() <= self.floor_told || !self.tier().is_in_service()
+    /// Whether the flush floor, so many tombstones and this version are written down, or there is
+    /// nothing left to write them to.
+    pub(in crate::tier) fn has_told(&self, tombstones: &TombstoneCounts, version: u64) -> bool {
+        let is_told = self.tier().tombstones.told().cover(tombstones)
+            && self.core.flush.floor() <= self.floor_told
+            && version <= self.version_told;
+        is_told || !self.tier().is_in_service()
     }
 
     /// Everything handed over before is durable: those who wait for it may go on.
@@ -126,6 +128,7 @@ impl Flusher {
         if is_new {
             self.drains_seen = wanted;
             self.drain_tombstones = self.tier().tombstones.noted();
+            self.drain_version = self.core.versions.untold();
             self.drain_through = None;
             self.tier().seal_open();
         }
@@ -151,12 +154,13 @@ impl Flusher {
     pub(in crate::tier) fn tell_before_drains_end(&mut self) {
         if self.tier().is_at_rest() {
             self.drain_tombstones = self.tier().tombstones.noted();
+            self.drain_version = self.core.versions.untold();
         }
     }
 
     /// Hands over the tombstones and the flush floor that a drain asks for.
     fn hand_over_for_drains(&mut self, is_new: bool) {
-        if self.has_told(&self.drain_tombstones) {
+        if self.has_told(&self.drain_tombstones, self.drain_version) {
             self.tier().seal_open();
             // Nothing may follow for long: what the last segment tells of is told once more now.
             self.tier().open_for_echoes(&self.core);

@@ -93,12 +93,16 @@ pub(super) struct Flusher {
     drains_seen: u64,
     /// Tombstones noted when the last wish was seen.
     drain_tombstones: TombstoneCounts,
+    /// The version that devices had to be told of then.
+    drain_version: u64,
     /// The last segment that must be durable before the wish is granted, once all it asks for has
     /// been handed over.
     drain_through: Option<u64>,
     unsynced_since: Instant,
     /// The newest flush floor that a header tells of.
     floor_told: u64,
+    /// The newest version that a header tells of.
+    version_told: u64,
     /// With `Durability::Sync`: what was stored and is not durable yet, by hash and place.
     pub(super) undurable: Vec<(u64, Location)>,
     /// Copies of these may have been lost before they were durable.
@@ -140,9 +144,11 @@ impl FlusherThread {
             last_tick: Instant::now(),
             drains_seen: 0,
             drain_tombstones: TombstoneCounts::default(),
+            drain_version: 0,
             drain_through: None,
             unsynced_since: Instant::now(),
             floor_told: core.flush.floor(),
+            version_told: core.versions.newest(),
             undurable: Vec::new(),
             has_lost_copies: false,
         };

@@ -33,6 +33,8 @@ impl Flusher {
         job.header.watermark = self.durable_through;
         job.header.flush_floor = self.core.flush.floor();
         self.floor_told = job.header.flush_floor;
+        job.header.newest_version_of_store = self.core.versions.newest();
+        self.version_told = job.header.newest_version_of_store;
         put_header(&job.buffer, &job.header);
         self.physical.numbers.insert(job.header.write_number);
         let token = job.header.write_number;

@@ -18,7 +18,9 @@
 //! | 92 | 4 | echoes: tombstones of the segment written before, told once more |
 //! | 96 | 4 | checksum of the tombstones |
 //! | 100 | 4 | checksum of the echoes |
-//! | 104 | 20 | 0 |
+//! | 104 | 8 | newest version of its items; 0 where none has one |
+//! | 112 | 8 | newest version that the store has seen: after a restart, what is not there counts as deleted by it |
+//! | 120 | 4 | 0 |
 //! | 124 | 4 | checksum of bytes 0 to 123 |
 //! | 128 | 384 | 0 |
 //! | 512 | 128 | all this once more, in another sector: what a segment tells of others must not hang on one bit |
@@ -49,6 +51,8 @@ pub(crate) struct SegmentHeader {
     pub table_offset: u64,
     pub echoes: u32,
     pub tail: TailChecksums,
+    pub newest_version: u64,
+    pub newest_version_of_store: u64,
 }
 
 impl SegmentHeader {
@@ -76,6 +80,8 @@ impl SegmentHeader {
         writer.u32(92, self.echoes);
         writer.u32(96, self.tail.tombstones);
         writer.u32(100, self.tail.echoes);
+        writer.u64(104, self.newest_version);
+        writer.u64(112, self.newest_version_of_store);
         writer.seal();
     }
 
@@ -110,6 +116,8 @@ impl SegmentHeader {
                 tombstones: reader.u32(96),
                 echoes: reader.u32(100),
             },
+            newest_version: reader.u64(104),
+            newest_version_of_store: reader.u64(112),
         })
     }
 
@@ -146,6 +154,8 @@ mod tests {
             tombstones: 0x0506,
             echoes: 0x0708,
         },
+        newest_version: 0x0a09,
+        newest_version_of_store: 0x0c0b,
     };
 
     #[test]
@@ -170,6 +180,8 @@ mod tests {
         expected[92] = 1; // echoes
         expected[96..98].copy_from_slice(&[6, 5]);
         expected[100..102].copy_from_slice(&[8, 7]);
+        expected[104..106].copy_from_slice(&[9, 10]);
+        expected[112..114].copy_from_slice(&[11, 12]);
         assert_eq!(bytes[..124], expected[..124]);
         assert_eq!(bytes[..128], bytes[512..640]);
         assert!(bytes[128..512].iter().all(|&byte| byte == 0));

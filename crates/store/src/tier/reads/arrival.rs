@@ -153,6 +153,7 @@ impl StoreHandle {
 
     /// An item cannot be read: it is a miss from now on.
     pub(crate) fn lose(&self, hash: u64, location: Location) {
+        self.core.forget_version_at(location);
         if let Some(tier) = self.core.tier.as_ref()
             && self.core.remove_device_entry(hash, location, true) == Removed::Item
         {

@@ -141,6 +141,8 @@ impl Recovery<'_> {
         let table = table_of(self.tier, segment, entries, tail.tombstones);
         let slots = &self.tier.slots;
         slots.adopt(segment.slot, header.slots, header.sequence, table);
+        let state = slots.slot(segment.slot);
+        state.note_version(header.newest_version);
         let mut entering = Entering {
             position,
             slot: segment.slot,

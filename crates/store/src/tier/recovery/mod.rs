@@ -8,6 +8,7 @@ mod log;
 use super::Tier;
 use super::assembler::{Assembler, CLEANER_SLOTS};
 use super::flusher::Physical;
+use super::format::SegmentHeader;
 use super::plan::TierPlan;
 use super::scan::Scan;
 use super::slots::SlotState;
@@ -123,6 +124,9 @@ impl Recovery<'_> {
             self.core.arena.raise_sequence(sequence + SEQUENCE_JUMP);
         }
         self.core.flush.restore(self.floor);
+        let newest = |one: &SegmentHeader| one.newest_version.max(one.newest_version_of_store);
+        let versions = headers().map(newest);
+        self.core.versions.restore(versions.max().unwrap_or(0));
         *tier.assembler() = Assembler::after(last);
         tier.durable_through.store(last, Relaxed);
         let items = self.core.flusher_events();

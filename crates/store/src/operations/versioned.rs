@@ -1,0 +1,181 @@
+//! *Store if newer* and *delete if newer*: what a key has is the newest of what was ever stored
+//! under it, whatever the order in which that arrives.
+
+use crate::core::Entry;
+use crate::handle::StoreHandle;
+use crate::item::{Fields, RawItem, Stamp};
+use crate::options::{StoreError, VersionedDelete};
+use crate::segment::Placed;
+use crate::suspended::{Interrupt, Suspended};
+use farcache_base::time::{NEVER, Seconds};
+use farcache_base::version::Version;
+use std::cmp::Ordering;
+
+/// How a version stands to what the store has of its key.
+enum Standing {
+    Newer,
+    /// The store has the very same already.
+    Same,
+    Older {
+        current: Version,
+    },
+}
+
+/// How putting a written item that has a version under its key ended.
+pub(super) enum VersionCommit {
+    Stored {
+        was_present: bool,
+    },
+    /// It was there already.
+    Same,
+    Older {
+        current: Version,
+    },
+    /// The index is full.
+    Full,
+    /// A flush has voided the filling in which the item was written: it must be written anew.
+    Void,
+}
+
+impl StoreHandle {
+    /// Puts a tombstone in place of a key's item, if this version is newer than what the store has
+    /// of the key. Until `keep_until` (or until memory is short) the tombstone refuses older
+    /// versions; from then on the horizon does, for all keys that the store does not hold.
+    /// [`farcache_base::time::NEVER`] keeps it while memory suffices.
+    ///
+    /// # Errors
+    /// [`Interrupt`]; nothing has changed then.
+    pub fn delete_if_newer(
+        &self,
+        key: &[u8],
+        version: Version,
+        keep_until: Seconds,
+    ) -> Result<VersionedDelete, Interrupt> {
+        self.check_size(key, 0, 0)?;
+        self.enter();
+        let hash = self.core.hash(key);
+        let fields = Fields {
+            stamp: Some(Stamp::of_tombstone(version)),
+            // A tombstone has an expiry, so that readers know it.
+            expiry: if keep_until == NEVER {
+                Seconds::MAX
+            } else {
+                keep_until
+            },
+            ..Fields::default()
+        };
+        let layout = fields.layout(key.len(), 0);
+        loop {
+            let placed = self.place_or_make_room(&layout, fields.expiry)?;
+            let item = self.write_valueless(&placed, layout, &fields, key);
+            let commit = self.commit_version(hash, key, &placed, item);
+            if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
+                let mut writer = self.writer.borrow_mut();
+                writer.unplace(&self.core.arena, &placed);
+            }
+            return Ok(match commit? {
+                VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },
+                VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
+                VersionCommit::Older { current } => VersionedDelete::Older { current },
+                VersionCommit::Full => return Err(StoreError::OutOfMemory.into()),
+                VersionCommit::Void => continue,
+            });
+        }
+    }
+
+    /// Puts a written item that has a version under its key, if nothing newer was there.
+    pub(super) fn commit_version(
+        &self,
+        hash: u64,
+        key: &[u8],
+        placed: &Placed,
+        item: RawItem,
+    ) -> Result<VersionCommit, Suspended> {
+        let stamp = item.stamp().expect("the caller has written one");
+        // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
+        self.core.versions.note(stamp.version, stamp.is_tombstone);
+        let chain = self.core.index.lock(hash);
+        if self.core.is_void(placed.head) {
+            return Ok(VersionCommit::Void);
+        }
+        let entry = self.entry(&chain, key);
+        match self.standing(hash, stamp, item, entry.as_ref())? {
+            Standing::Newer => {}
+            Standing::Same => return Ok(VersionCommit::Same),
+            Standing::Older { current } => return Ok(VersionCommit::Older { current }),
+        }
+        let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
+        if self.publish(hash, chain, entry.as_ref(), placed, item) {
+            Ok(VersionCommit::Stored { was_present })
+        } else {
+            Ok(VersionCommit::Full)
+        }
+    }
+
+    /// How a written item stands to the entry of its key, whether readers see that or not.
+    ///
+    /// # Errors
+    /// [`Suspended`], where a device must be read for the entry's version: only where that may be
+    /// the newer one.
+    fn standing(
+        &self,
+        hash: u64,
+        stamp: Stamp,
+        item: RawItem,
+        entry: Option<&Entry<'_>>,
+    ) -> Result<Standing, Suspended> {
+        let version = stamp.version;
+        let horizon = self.core.versions.horizon();
+        let to_horizon = || match horizon {
+            Some(current) if current >= version => Standing::Older { current },
+            _ => Standing::Newer,
+        };
+        let Some(entry) = entry.filter(|entry| !self.is_flushed(entry)) else {
+            return Ok(to_horizon());
+        };
+        let Some(present) = entry.item else {
+            // Whether it has a version at all is not known either.
+            let exceeds_horizon = horizon.is_none_or(|horizon| horizon < version);
+            if exceeds_horizon && self.newest_version_near(entry) < version.bits() {
+                return Ok(Standing::Newer);
+            }
+            self.want(hash, entry.location)?;
+            // Its segment has gone in this moment: replayed, the request finds it elsewhere.
+            return Err(Suspended::OnDevice);
+        };
+        let Some(known) = present.stamp() else {
+            return Ok(to_horizon());
+        };
+        Ok(match version.cmp(&known.version) {
+            Ordering::Greater => Standing::Newer,
+            Ordering::Equal if is_same(known, present, stamp, item) => Standing::Same,
+            Ordering::Equal | Ordering::Less => Standing::Older {
+                current: known.version,
+            },
+        })
+    }
+
+    fn is_flushed(&self, entry: &Entry<'_>) -> bool {
+        if !entry.location.is_on_device() {
+            return !self.core.survives_flush(entry.location);
+        }
+        let floor = self.core.flush.floor();
+        let tier = self.core.tier.as_ref();
+        tier.is_none_or(|tier| tier.is_flushed(entry.location, floor))
+    }
+
+    /// No item in the segment of an entry on a device has a newer version.
+    fn newest_version_near(&self, entry: &Entry<'_>) -> u64 {
+        let tier = self.core.tier.as_ref();
+        tier.map_or(0, |tier| {
+            tier.slots.slot(entry.location.slot()).newest_version()
+        })
+    }
+}
+
+/// Whether two items of one version are one write: then it has arrived twice. Two writers with one
+/// number, who should not be, may make one version for two values.
+fn is_same(known: Stamp, present: RawItem, stamp: Stamp, item: RawItem) -> bool {
+    let is_alike = known.is_tombstone == stamp.is_tombstone && present.flags() == item.flags();
+    is_alike && present.value() == item.value()
+}

@@ -1,0 +1,98 @@
+//! What is known of versions beyond the items: up to which version what is not here counts as deleted.
+//!
+//! *Store if newer* compares with the item of its key. Where there is none, or none with a version,
+//! it compares with the horizon. Whoever drops an item that has a version raises the horizon to at
+//! least that version first, with the chain locked, so that nothing older comes back. One horizon
+//! for the whole store is coarse: it refuses more than it must, never less. A writer that is refused
+//! goes above; see `docs/design/redundancy.md`, rule 9.
+
+use crate::schedule::atomic::{AtomicU64, Ordering::*};
+use farcache_base::version::Version;
+
+/// All versions are 0 before there is one.
+#[derive(Default)]
+pub(crate) struct Versions {
+    horizon: AtomicU64,
+    /// The newest version that anything was to be stored with.
+    newest: AtomicU64,
+    /// What a device has to be told of: versions of which no item there tells.
+    untold: AtomicU64,
+}
+
+impl Versions {
+    /// Up to which version a key without an item counts as deleted.
+    pub fn horizon(&self) -> Option<Version> {
+        Version::from_bits(self.horizon.load(SeqCst))
+    }
+
+    /// An item of this version is about to be stored.
+    pub fn note(&self, version: Version, is_tombstone: bool) {
+        self.newest.fetch_max(version.bits(), SeqCst);
+        if is_tombstone {
+            self.untold.fetch_max(version.bits(), SeqCst);
+        }
+    }
+
+    /// An item of this version, or of some version up to it, is about to be dropped.
+    pub fn forget(&self, version: u64) {
+        if self.horizon.load(Relaxed) < version {
+            self.horizon.fetch_max(version, SeqCst);
+            self.untold.fetch_max(version, SeqCst);
+        }
+    }
+
+    /// Items are dropped whose versions nobody knows.
+    pub fn forget_all(&self) {
+        self.forget(self.newest());
+    }
+
+    /// The newest version that a device should know of: after a restart it is the horizon, because
+    /// nobody knows what was lost.
+    pub fn newest(&self) -> u64 {
+        self.newest.load(SeqCst)
+    }
+
+    /// What a header on a device must reach before everything is durable.
+    pub fn untold(&self) -> u64 {
+        self.untold.load(SeqCst)
+    }
+
+    /// Goes on where an earlier life of the store ended.
+    pub fn restore(&self, newest: u64) {
+        self.newest.fetch_max(newest, SeqCst);
+        self.horizon.fetch_max(newest, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(bits: u64) -> Version {
+        Version::from_bits(bits << 14).unwrap()
+    }
+
+    #[test]
+    fn the_horizon_rises_and_never_falls() {
+        let versions = Versions::default();
+        assert_eq!(versions.horizon(), None);
+        versions.note(version(9), false);
+        versions.forget(version(5).bits());
+        versions.forget(version(3).bits());
+        assert_eq!(versions.horizon(), Some(version(5)));
+        versions.forget_all();
+        assert_eq!(versions.horizon(), Some(version(9)));
+    }
+
+    #[test]
+    fn devices_are_to_be_told_of_what_no_item_tells() {
+        let versions = Versions::default();
+        versions.note(version(4), false);
+        assert_eq!(versions.untold(), 0);
+        versions.note(version(3), true);
+        assert_eq!(versions.untold(), version(3).bits());
+        versions.restore(version(8).bits());
+        assert_eq!(versions.horizon(), Some(version(8)));
+        assert_eq!(versions.untold(), version(3).bits());
+    }
+}

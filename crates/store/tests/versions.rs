@@ -1,0 +1,480 @@
+//! *Store if newer* and *delete if newer*: whatever the order in which writes arrive, and whatever
+//! the store forgets meanwhile, nothing older takes the place of what was stored.
+
+use farcache_base::version::{Ticks, Version, Writer};
+use farcache_store::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const KEEP: u32 = 1_000_000;
+
+fn store(memory_bytes: u64) -> Arc<Store> {
+    Store::new(StoreConfig {
+        memory_bytes,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    })
+    .unwrap()
+}
+
+/// The version with this number, of writer 1.
+fn version(number: u64) -> Version {
+    let writer = Writer::new(1).unwrap();
+    let unix_2027 = Duration::from_secs(1_798_761_600);
+    Version::new(
+        Ticks::at_unix(unix_2027 + Duration::from_millis(number)),
+        writer,
+    )
+}
+
+fn options(number: u64) -> SetOptions {
+    SetOptions {
+        version: Some(version(number)),
+        ..SetOptions::default()
+    }
+}
+
+fn put(handle: &StoreHandle, key: &str, value: &str, number: u64) -> SetOutcome {
+    let outcome = handle.set(key.as_bytes(), value.as_bytes(), &options(number));
+    outcome.unwrap()
+}
+
+fn delete(handle: &StoreHandle, key: &str, number: u64) -> VersionedDelete {
+    let outcome = handle.delete_if_newer(key.as_bytes(), version(number), KEEP);
+    outcome.unwrap()
+}
+
+fn get(handle: &StoreHandle, key: &str) -> Option<(String, Option<Version>)> {
+    let item = handle.get(key.as_bytes(), Access::Use).unwrap()?;
+    let value = String::from_utf8(item.value().to_vec()).unwrap();
+    Some((value, item.version()))
+}
+
+fn stored(number: u64) -> SetOutcome {
+    SetOutcome::Stored {
+        cas: version(number).bits(),
+    }
+}
+
+fn older(number: u64) -> SetOutcome {
+    SetOutcome::Older {
+        current: version(number),
+    }
+}
+
+/// Stores other items until this holds, for the store's own thread may be behind.
+fn fill_until(handle: &mut StoreHandle, what: &str, holds: impl Fn(&StoreHandle) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut number = 0;
+    while !holds(handle) {
+        assert!(Instant::now() < deadline, "{what}");
+        for _ in 0..100 {
+            number += 1;
+            let key = format!("other {number}");
+            let outcome = handle.set(key.as_bytes(), &[7; 1000], &SetOptions::default());
+            assert!(outcome.is_ok());
+            handle.quiescent();
+        }
+        handle.park();
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn only_what_is_newer_is_stored_and_a_refusal_tells_the_current_version() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    assert_eq!(put(&handle, "k", "two", 2), stored(2));
+    assert_eq!(put(&handle, "k", "one", 1), older(2));
+    assert_eq!(get(&handle, "k"), Some(("two".into(), Some(version(2)))));
+    assert_eq!(put(&handle, "k", "three", 3), stored(3));
+    assert_eq!(get(&handle, "k"), Some(("three".into(), Some(version(3)))));
+    let item = handle.get(b"k", Access::Peek).unwrap().unwrap();
+    assert_eq!(
+        item.cas(),
+        version(3).bits(),
+        "the CAS token is the version"
+    );
+}
+
+#[test]
+fn a_write_that_arrives_twice_is_stored_once_and_another_of_its_version_is_refused() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    assert_eq!(put(&handle, "k", "one", 1), stored(1));
+    assert_eq!(put(&handle, "k", "one", 1), stored(1));
+    assert_eq!(put(&handle, "k", "other", 1), older(1));
+    let flags = SetOptions {
+        flags: 9,
+        ..options(1)
+    };
+    assert_eq!(handle.set(b"k", b"one", &flags), Ok(older(1)));
+    let current = version(1);
+    assert_eq!(delete(&handle, "k", 1), VersionedDelete::Older { current });
+    assert_eq!(get(&handle, "k"), Some(("one".into(), Some(version(1)))));
+    assert_eq!(store.stats().items, 1);
+}
+
+#[test]
+fn a_tombstone_hides_the_key_and_refuses_what_is_older() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    put(&handle, "k", "one", 1);
+    let (was_present, current) = (true, version(3));
+    assert_eq!(
+        delete(&handle, "k", 3),
+        VersionedDelete::Deleted { was_present }
+    );
+    assert_eq!(get(&handle, "k"), None);
+    assert_eq!(put(&handle, "k", "two", 2), older(3));
+    assert_eq!(delete(&handle, "k", 2), VersionedDelete::Older { current });
+    let was_present = false;
+    assert_eq!(
+        delete(&handle, "k", 3),
+        VersionedDelete::Deleted { was_present }
+    );
+    // To ordinary clients the key is absent.
+    let add = SetOptions {
+        mode: SetMode::Replace,
+        ..SetOptions::default()
+    };
+    assert_eq!(handle.set(b"k", b"v", &add), Ok(SetOutcome::NotStored));
+    let touched = handle.touch(b"k", 500, Access::Use).unwrap();
+    assert!(touched.is_none());
+    drop(touched);
+    assert_eq!(put(&handle, "k", "four", 4), stored(4));
+    assert_eq!(get(&handle, "k"), Some(("four".into(), Some(version(4)))));
+}
+
+#[test]
+fn a_tombstone_of_a_key_that_was_never_there_counts_too() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    let was_present = false;
+    assert_eq!(
+        delete(&handle, "k", 2),
+        VersionedDelete::Deleted { was_present }
+    );
+    assert_eq!(put(&handle, "k", "one", 1), older(2));
+    assert_eq!(get(&handle, "k"), None);
+}
+
+#[test]
+fn what_is_evicted_does_not_let_anything_older_in() {
+    let store = store(1 << 20);
+    let mut handle = store.handle();
+    put(&handle, "value", "v", 5);
+    assert_eq!(store.horizon(), None);
+    fill_until(&mut handle, "the value is evicted", |handle| {
+        handle.get(b"value", Access::Peek).unwrap().is_none()
+    });
+    assert_eq!(store.horizon(), Some(version(5)));
+    assert_eq!(put(&handle, "value", "old", 4), older(5));
+    assert_eq!(put(&handle, "never seen", "old", 4), older(5));
+    assert_eq!(put(&handle, "value", "new", 6), stored(6));
+}
+
+#[test]
+fn tombstones_give_way_when_memory_is_short_and_refuse_all_the_same() {
+    let store = store(1 << 20);
+    let mut handle = store.handle();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut last = 0;
+    while store.horizon().is_none() {
+        assert!(Instant::now() < deadline, "{:?}", store.stats());
+        for _ in 0..100 {
+            last += 1;
+            delete(&handle, &format!("k{last}"), 1000 + last);
+            handle.quiescent();
+        }
+        handle.park();
+        std::thread::yield_now();
+    }
+    for number in 1..=last {
+        let outcome = put(&handle, &format!("k{number}"), "old", 999 + number);
+        let SetOutcome::Older { current } = outcome else {
+            panic!("{number}: {outcome:?}");
+        };
+        assert!(current >= version(1000 + number));
+        handle.quiescent();
+    }
+}
+
+#[test]
+fn the_key_that_is_held_is_compared_with_its_own_version_not_with_the_horizon() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    put(&handle, "held", "one", 1);
+    put(&handle, "gone", "nine", 9);
+    assert_eq!(
+        handle.delete(b"gone", &DeleteOptions::default()),
+        Ok(DeleteOutcome::Deleted)
+    );
+    assert_eq!(store.horizon(), Some(version(9)));
+    assert_eq!(put(&handle, "held", "two", 2), stored(2));
+    assert_eq!(put(&handle, "gone", "eight", 8), older(9));
+}
+
+#[test]
+fn what_ordinary_clients_overwrite_or_delete_does_not_let_anything_older_in() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    for (number, key) in ["set", "append", "incr", "clear"].into_iter().enumerate() {
+        put(&handle, key, "5", 10 + number as u64);
+    }
+    let append = SetOptions {
+        mode: SetMode::Append,
+        ..SetOptions::default()
+    };
+    let clear = DeleteOptions {
+        clear_value: true,
+        ..DeleteOptions::default()
+    };
+    let incr = ArithmeticOptions {
+        delta: 1,
+        ..ArithmeticOptions::default()
+    };
+    assert!(handle.set(b"set", b"6", &SetOptions::default()).is_ok());
+    assert!(handle.set(b"append", b"6", &append).is_ok());
+    assert!(handle.arithmetic(b"incr", &incr).is_ok());
+    assert!(handle.delete(b"clear", &clear).is_ok());
+    for key in ["set", "append", "incr", "clear"] {
+        assert_eq!(
+            get(&handle, key).unwrap().1,
+            None,
+            "{key} has no version any more"
+        );
+        assert_eq!(put(&handle, key, "old", 9), older(13), "{key}");
+    }
+    assert_eq!(put(&handle, "set", "new", 14), stored(14));
+    // A touch changes neither value nor version.
+    drop(handle.touch(b"set", 900, Access::Use).unwrap());
+    assert_eq!(get(&handle, "set"), Some(("new".into(), Some(version(14)))));
+}
+
+#[test]
+fn what_expires_or_is_flushed_does_not_let_anything_older_in() {
+    let store = store(4 << 20);
+    let mut handle = store.handle();
+    handle.set_now(100);
+    let mortal = SetOptions {
+        expiry: 110,
+        ..options(5)
+    };
+    assert_eq!(handle.set(b"mortal", b"v", &mortal), Ok(stored(5)));
+    assert!(handle.delete_if_newer(b"dead", version(4), 110).is_ok());
+    put(&handle, "flushed", "v", 6);
+    handle.set_now(120);
+    assert_eq!(get(&handle, "mortal"), None);
+    assert_eq!(put(&handle, "mortal", "old", 3), older(5));
+    assert_eq!(put(&handle, "dead", "old", 3), older(4));
+    handle.flush_all(None);
+    assert_eq!(get(&handle, "flushed"), None);
+    assert_eq!(put(&handle, "flushed", "old", 5), older(6));
+    assert_eq!(
+        put(&handle, "mortal", "old", 6),
+        older(6),
+        "the horizon is 6 for all"
+    );
+    assert_eq!(put(&handle, "mortal", "new", 7), stored(7));
+    handle.park();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.stats().items > 1 {
+        assert!(Instant::now() < deadline, "{:?}", store.stats());
+        std::thread::yield_now();
+    }
+    assert_eq!(put(&handle, "dead", "old", 3), older(6));
+}
+
+#[test]
+fn what_has_left_memory_because_it_expired_does_not_let_anything_older_in() {
+    let store = store(4 << 20);
+    let writer = store.handle();
+    writer.set_now(100);
+    let mortal = SetOptions {
+        expiry: 110,
+        ..options(5)
+    };
+    assert_eq!(writer.set(b"mortal", b"v", &mortal), Ok(stored(5)));
+    drop(writer);
+    let mut handle = store.handle();
+    handle.set_now(1000);
+    handle.park();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.stats().items > 0 {
+        assert!(Instant::now() < deadline, "{:?}", store.stats());
+        std::thread::yield_now();
+    }
+    assert_eq!(store.horizon(), Some(version(5)));
+    assert_eq!(put(&handle, "mortal", "old", 4), older(5));
+}
+
+#[test]
+fn a_value_that_arrives_in_pieces_is_stored_if_it_is_newer() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    let arrive = |number: u64| {
+        let options = options(number);
+        let mut reservation = handle.reserve(b"k", 3, &options).unwrap();
+        reservation.value_mut().copy_from_slice(b"abc");
+        handle.commit(reservation, &options).unwrap().unwrap()
+    };
+    assert_eq!(arrive(2), stored(2));
+    assert_eq!(arrive(1), older(2));
+    assert_eq!(arrive(2), stored(2));
+    assert_eq!(arrive(3), stored(3));
+    assert_eq!(get(&handle, "k"), Some(("abc".into(), Some(version(3)))));
+}
+
+#[test]
+fn items_without_a_version_take_no_room_for_one() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    let size = |key: &[u8]| handle.get(key, Access::Peek).unwrap().unwrap().size_bytes();
+    assert!(handle.set(b"plain", b"v", &SetOptions::default()).is_ok());
+    put(&handle, "versi", "v", 1);
+    assert_eq!((size(b"plain"), size(b"versi")), (16, 24));
+}
+
+#[test]
+fn threads_that_store_in_any_order_leave_the_newest() {
+    let store = store(4 << 20);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut handle = store.handle();
+                for step in 0..2000_u64 {
+                    // Each thread has the numbers of its residue, in an order of its own.
+                    let number = 1 + thread + 4 * (step * (2 * thread + 1) * 7 % 2000);
+                    let key = format!("k{}", number % 7);
+                    match number % 5 {
+                        0 => _ = delete(&handle, &key, number),
+                        _ => _ = put(&handle, &key, &number.to_string(), number),
+                    }
+                    handle.quiescent();
+                }
+            });
+        }
+    });
+    let handle = store.handle();
+    let mut all = Vec::new();
+    for thread in 0..4_u64 {
+        all.extend((0..2000).map(|step| 1 + thread + 4 * (step * (2 * thread + 1) * 7 % 2000)));
+    }
+    for key in 0..7 {
+        let newest = *all
+            .iter()
+            .filter(|number| *number % 7 == key)
+            .max()
+            .unwrap();
+        let expected = (newest % 5 != 0).then(|| (newest.to_string(), Some(version(newest))));
+        assert_eq!(
+            get(&handle, &format!("k{key}")),
+            expected,
+            "k{key}: {newest}"
+        );
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, u64),
+    Delete(u8, u64),
+    Plain(u8),
+    Remove(u8),
+    Flush,
+    Fill,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (key, number) = (0_u8..6, 1_u64..40);
+    prop_oneof![
+        8 => (key.clone(), number.clone()).prop_map(|(key, number)| Step::Put(key, number)),
+        4 => (key.clone(), number).prop_map(|(key, number)| Step::Delete(key, number)),
+        1 => key.clone().prop_map(Step::Plain),
+        1 => key.prop_map(Step::Remove),
+        1 => Just(Step::Flush),
+        2 => Just(Step::Fill),
+    ]
+}
+
+/// What is known of a key: the newest version that was ever taken, and what it left.
+#[derive(Clone, Default)]
+struct Known {
+    newest: u64,
+    value: Option<String>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// With little memory, so that anything may be evicted: a key has what was stored last of what
+    /// was taken, or nothing; and nothing is ever taken that is older than what was taken before.
+    #[test]
+    fn nothing_older_ever_comes_back(steps in proptest::collection::vec(step(), 1..60)) {
+        let store = store(512 << 10);
+        let mut handle = store.handle();
+        let mut known: BTreeMap<u8, Known> = BTreeMap::new();
+        let mut filled = 0;
+        for step in steps {
+            match step {
+                Step::Put(key, number) => {
+                    let value = format!("{number}");
+                    let outcome = put(&handle, &key.to_string(), &value, number);
+                    let known = known.entry(key).or_default();
+                    match outcome {
+                        SetOutcome::Stored { cas } => {
+                            prop_assert_eq!(cas, version(number).bits());
+                            prop_assert!(number >= known.newest);
+                            *known = Known { newest: number, value: Some(value) };
+                        }
+                        SetOutcome::Older { current } => prop_assert!(current >= version(number)),
+                        other => prop_assert!(false, "{:?}", other),
+                    }
+                }
+                Step::Delete(key, number) => {
+                    let outcome = delete(&handle, &key.to_string(), number);
+                    let known = known.entry(key).or_default();
+                    match outcome {
+                        VersionedDelete::Deleted { .. } => {
+                            prop_assert!(number >= known.newest);
+                            *known = Known { newest: number, value: None };
+                        }
+                        VersionedDelete::Older { current } => {
+                            prop_assert!(current >= version(number));
+                        }
+                    }
+                }
+                Step::Plain(key) => {
+                    let plain = handle.set(key.to_string().as_bytes(), b"p", &SetOptions::default());
+                    prop_assert!(plain.is_ok());
+                    known.entry(key).or_default().value = Some("p".into());
+                }
+                Step::Remove(key) => {
+                    let gone = handle.delete(key.to_string().as_bytes(), &DeleteOptions::default());
+                    prop_assert!(gone.is_ok());
+                    known.entry(key).or_default().value = None;
+                }
+                Step::Flush => {
+                    handle.flush_all(None);
+                    known.values_mut().for_each(|known| known.value = None);
+                }
+                Step::Fill => for _ in 0..200 {
+                    filled += 1;
+                    let key = format!("other {filled}");
+                    prop_assert!(handle.set(key.as_bytes(), &[7; 1000], &options(filled % 40)).is_ok());
+                    handle.quiescent();
+                }
+            }
+            for (key, known) in &known {
+                let found = get(&handle, &key.to_string()).map(|found| found.0);
+                prop_assert!(found.is_none() || found == known.value, "{:?}", found);
+            }
+            handle.quiescent();
+        }
+    }
+}
