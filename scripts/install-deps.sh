@@ -18,6 +18,8 @@ test  python3-venv  python-module:ensurepip
 test  perl          perl
 test  openssl       openssl
 test  golang-go     go
+test  openjdk-17-jdk-headless javac
+test  maven         mvn
 test  memcached     memcached
 test  libmemcached-tools memccapable
 test  libmemcached-dev /usr/include/libmemcached/memcached.h

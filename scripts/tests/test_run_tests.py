@@ -32,6 +32,15 @@ def test_pytest_results_are_read_plain_and_framed():
     assert counts_of("pytest", "= 1 failed, 2 passed, 2 errors in 61.00s (0:01:01) =", 1) == (2, 3, 0)
 
 
+def test_surefire_results_are_summed_over_modules_and_not_over_classes():
+    output = (
+        "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1.2 s -- in a.ATest\n"
+        "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 1\n"
+        "[ERROR] Tests run: 5, Failures: 1, Errors: 2, Skipped: 0"
+    )
+    assert counts_of("surefire", output, status=1) == (10, 3, 1)
+
+
 def test_a_runner_that_breaks_down_has_failed():
     assert counts_of("cargo", "error: could not compile", status=101) == (0, 1, 0)
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 /// A client of one or several servers; any number of threads may use it at the same time.
 pub struct ClientHandle {
-    pub state: Arc<ClientState>,
+    pub(crate) state: Arc<ClientState>,
     /// Keeps the progress thread, which so has ended once the client is freed.
     _owner: Client,
 }

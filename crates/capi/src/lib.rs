@@ -21,6 +21,13 @@
 //! | `servers` | beginning an operation on a server |
 //! | `request` | an operation that is under way: testing, waiting, callbacks |
 //! | `outcome` | what an operation has brought |
+//!
+//! To Rust, the crate shows what the header shows to C and nothing else: bindings for other
+//! languages are written against that.
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the contract is the same for all, and these texts are the header's"
+)]
 
 mod arguments;
 mod beginning;
@@ -36,3 +43,25 @@ mod request;
 mod servers;
 mod status;
 mod store;
+
+pub use buffer::{Buffer, farcache_buffer_free, farcache_buffer_register};
+pub use call::{Call, Callback};
+pub use change::{farcache_decrement, farcache_delete, farcache_increment, farcache_touch};
+pub use client::{
+    ClientHandle, farcache_client_free, farcache_client_new, farcache_lanes, farcache_progress,
+    farcache_server_of_key, farcache_servers,
+};
+pub use get::{farcache_get, farcache_get_and_touch};
+pub use get_many::{Slice, farcache_get_many};
+pub use options::{Options, farcache_options_free, farcache_options_new, farcache_options_set};
+pub use outcome::{
+    Item, Outcome, farcache_request_message, farcache_request_result, farcache_result_item,
+};
+pub use request::{
+    Request, farcache_request_free, farcache_test, farcache_wait, farcache_wait_any,
+};
+pub use servers::{
+    farcache_flush_server, farcache_noop, farcache_server_version, farcache_statistics,
+};
+pub use status::{Status, farcache_message, farcache_status_text, farcache_version};
+pub use store::{farcache_add, farcache_append, farcache_prepend, farcache_replace, farcache_set};

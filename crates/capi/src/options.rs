@@ -13,7 +13,7 @@ const VARIABLE: &str = "FARCACHE_OPTIONS";
 /// Settings for clients to be.
 #[derive(Clone, Default)]
 pub struct Options {
-    pub config: ClientConfig,
+    pub(crate) config: ClientConfig,
     user: Option<String>,
     password: Option<String>,
     ca_file: Option<PathBuf>,

@@ -65,9 +65,10 @@ impl Driver {
         )
     }
 
-    /// Whether there is nothing to move and nothing to come.
+    /// Whether there is nothing to move and nothing to come. A value that the server has refused
+    /// before all of it was sent is still to be moved.
     pub(crate) fn is_idle(&self) -> bool {
-        self.connecting == 0 && self.engine.is_idle()
+        self.connecting == 0 && self.engine.is_idle() && !self.tcp.has_unsent()
     }
 
     /// Whether a look at the sockets is long due.
