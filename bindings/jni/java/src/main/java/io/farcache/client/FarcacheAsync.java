@@ -75,6 +75,17 @@ public final class FarcacheAsync {
     }
 
     /**
+     * Gets a value with its flags and its CAS token, and gives its item a new expiry.
+     *
+     * @param key the key
+     * @param expirySeconds as {@link StoreOptions#expiry}
+     * @return a future of the item, null where there is no such key
+     */
+    public CompletableFuture<Item> getItemAndTouch(String key, int expirySeconds) {
+        return client.submit(Operations.getItemAndTouch(key, expirySeconds));
+    }
+
+    /**
      * Gets several values at once: much faster than one by one.
      *
      * @param keys up to 65,536

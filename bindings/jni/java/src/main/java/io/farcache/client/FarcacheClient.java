@@ -233,6 +233,18 @@ public final class FarcacheClient implements AutoCloseable {
     }
 
     /**
+     * Gets a value with its flags and its CAS token, and gives its item a new expiry.
+     *
+     * @param key the key
+     * @param expirySeconds as {@link StoreOptions#expiry}
+     * @return the item, null where there is no such key
+     * @throws FarcacheException where it failed
+     */
+    public Item getItemAndTouch(String key, int expirySeconds) {
+        return run(Operations.getItemAndTouch(key, expirySeconds));
+    }
+
+    /**
      * Gets several values at once: much faster than one by one.
      *
      * @param keys up to 65,536

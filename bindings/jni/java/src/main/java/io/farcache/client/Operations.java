@@ -52,7 +52,15 @@ final class Operations {
     }
 
     static Operation<Item> getItem(String key) {
-        return new Get<Item>(key, KEEPS_EXPIRY) {
+        return item(key, KEEPS_EXPIRY);
+    }
+
+    static Operation<Item> getItemAndTouch(String key, int expirySeconds) {
+        return item(key, Integer.toUnsignedLong(expirySeconds));
+    }
+
+    private static Operation<Item> item(String key, long touch) {
+        return new Get<Item>(key, touch) {
             @Override
             Item result(Ended ended) {
                 return ended.isFound() ? new Item((byte[]) ended.value, (int) ended.extra,
