@@ -12,6 +12,8 @@ build libc6-dev     /usr/include/stdio.h
 build pkg-config    pkg-config
 build curl          curl
 build ca-certificates /etc/ssl/certs/ca-certificates.crt
+build protobuf-compiler protoc
+build libprotobuf-dev /usr/include/google/protobuf/descriptor.proto
 test  g++           c++
 test  python3       python3
 test  python3-venv  python-module:ensurepip
@@ -38,6 +40,7 @@ test  binutils      objdump
 test  man-db        man
 test  systemd       systemd-analyze
 test  prometheus    promtool
+test  etcd-server   etcd
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
 test  libisal2      library:libisal.so.2

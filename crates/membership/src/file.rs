@@ -203,7 +203,7 @@ impl Follower {
             return None;
         }
         let map = match &read {
-            Ok(text) => text.parse().map_err(Unusable::Invalid),
+            Ok(text) => text.parse().map(Arc::new).map_err(Unusable::Invalid),
             Err(unusable) => Err(unusable.clone()),
         };
         self.last = Some(read);
@@ -215,7 +215,7 @@ impl Follower {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, Unusable> {
+pub(crate) fn read_text(path: &Path) -> Result<String, Unusable> {
     let unreadable = |error: io::Error| Unusable::Unreadable(error.to_string());
     let file = File::open(path).map_err(unreadable)?;
     let mut text = String::new();

@@ -73,13 +73,13 @@ impl InForce {
     ///
     /// # Errors
     /// It does not follow; the present one stays.
-    pub(crate) fn replace(&self, map: ClusterMap) -> Result<Option<Arc<ClusterMap>>, Refused> {
+    pub(crate) fn replace(&self, map: Arc<ClusterMap>) -> Result<Option<Arc<ClusterMap>>, Refused> {
         let mut state = self.state();
-        if *state.map == map {
+        if state.map == map {
             return Ok(None);
         }
         check_succession(&state.map, &map)?;
-        state.map = Arc::new(map);
+        state.map = map;
         self.changed.notify_all();
         Ok(Some(Arc::clone(&state.map)))
     }

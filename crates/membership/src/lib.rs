@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`StaticDirectory`] | a list that does not change |
 //! | [`WatchedFile`] | a file with a map's text, followed as it changes |
+//! | `EtcdDirectory` | etcd, where servers that run make the map (feature `etcd`) |
 //!
 //! What a map may say and how it is read is [`farcache_cluster`]'s; this crate adds files, threads
 //! and the one rule of succession: the map in force is replaced by a map of the same cluster with a
@@ -14,12 +15,16 @@
 #![forbid(unsafe_code)]
 
 mod directory;
+pub mod etcd;
 mod file;
 mod fixed;
 mod in_force;
+pub mod members;
+mod saved;
 mod watch;
 
 pub use directory::Directory;
 pub use file::{FollowedFile, MAP_BYTES_MAX, News, OpenError, Unusable, WatchedFile};
 pub use fixed::StaticDirectory;
 pub use in_force::Refused;
+pub use saved::SavedMap;

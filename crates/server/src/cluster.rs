@@ -1,13 +1,17 @@
-//! The cluster that the server belongs to: its map, and what clients are told of it.
+//! The cluster that the server belongs to: its map, its part in it, and what clients are told of it.
+
+#[cfg(feature = "etcd")]
+mod joined;
+mod source;
+
+pub use source::{Opened, open, start};
 
 use crate::logging::EVENTS;
-use farcache_cluster::map::Member;
+use farcache_cluster::map::{Member, MemberState};
 use farcache_cluster::{Address, ClusterMap, ServerId};
-use farcache_membership::{Directory, News, WatchedFile};
+use farcache_membership::Directory;
 use farcache_peers::greeting::{Hello, Nonce, Secret};
 use farcache_session::Configuration;
-use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -22,39 +26,92 @@ pub struct Membership {
 
 /// What the server knows of its cluster.
 pub struct Cluster {
-    directory: Box<dyn Directory>,
+    directory: Arc<dyn Directory>,
     member: Option<Membership>,
+    /// Where others reach this server, where that is known.
+    own_address: Option<Address>,
+    part: Part,
     /// Epoch of the directory's map.
     epoch: Arc<AtomicU64>,
     /// Of the map that was asked for last.
     told: Mutex<Told>,
 }
 
+/// How the server takes part.
+enum Part {
+    /// Its map is made by others.
+    Told,
+    /// It makes the map together with the others.
+    #[cfg(feature = "etcd")]
+    Joined(Arc<farcache_membership::etcd::JoinedDirectory>),
+}
+
 struct Told {
     map: Arc<ClusterMap>,
-    configuration: Arc<Configuration>,
+    /// None before the cluster has a map.
+    configuration: Option<Arc<Configuration>>,
 }
 
 impl Told {
     fn new(map: Arc<ClusterMap>) -> Told {
+        let is_founded = !map.content().servers.is_empty() || map.epoch().0 > 0;
         Told {
-            configuration: Arc::new(configuration(&map)),
+            configuration: is_founded.then(|| Arc::new(configuration(&map))),
             map,
         }
     }
 }
 
+/// How the server's cluster fares.
+pub struct Figures {
+    /// Where the map comes from.
+    pub source: &'static str,
+    /// The map in force.
+    pub map: Arc<ClusterMap>,
+    /// Whether the map lists this server; none where it does not know its own address.
+    pub is_listed: Option<bool>,
+    /// The server's part, where it takes part in making the map.
+    pub joined: Option<JoinedFigures>,
+}
+
+impl Figures {
+    /// How many servers of the map are in each state.
+    pub fn servers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        MemberState::ALL.into_iter().map(|(state, name)| {
+            let servers = self.map.content().servers.iter();
+            (
+                name,
+                servers.filter(|server| server.state == state).count() as u64,
+            )
+        })
+    }
+}
+
+/// How the server's part in making the map fares.
+pub struct JoinedFigures {
+    /// Where etcd serves now.
+    pub endpoint: Option<String>,
+    /// Whether this server publishes the maps.
+    pub is_publisher: bool,
+    /// Whether another process has taken this server's address.
+    pub is_replaced: bool,
+    /// Servers of the map whose leases have ended.
+    pub suspects: Vec<farcache_cluster::ServerId>,
+    /// For how long the lease lives for certain.
+    pub lease_milliseconds_left: u64,
+    /// Names, meanings and values of what is counted.
+    pub counts: [(&'static str, &'static str, u64); 4],
+}
+
 impl Cluster {
     /// The cluster that a directory knows, whose epoch somebody keeps in `epoch`.
-    fn new(
-        directory: Box<dyn Directory>,
-        member: Option<Membership>,
-        epoch: Arc<AtomicU64>,
-    ) -> Cluster {
+    fn new(directory: Arc<dyn Directory>, part: Part, epoch: Arc<AtomicU64>) -> Cluster {
         Cluster {
             told: Mutex::new(Told::new(directory.map())),
             directory,
-            member,
+            member: None,
+            own_address: None,
+            part,
             epoch,
         }
     }
@@ -95,16 +152,47 @@ impl Cluster {
         }
     }
 
-    /// What clients are told of the map in force.
-    pub fn configuration(&self) -> Arc<Configuration> {
+    /// What clients are told of the map in force; none before there is one.
+    pub fn configuration(&self) -> Option<Arc<Configuration>> {
         let map = self.directory.map();
         let mut told = self.told.lock().expect("no panic while held");
         // Another thread may have seen a newer map meanwhile: what is told never goes back.
         if map.epoch() > told.map.epoch() {
             *told = Told::new(map);
         }
-        Arc::clone(&told.configuration)
+        told.configuration.clone()
     }
+
+    /// Begins to leave the cluster, where the server takes part in it. Does not wait.
+    pub fn leave(&self) {
+        match &self.part {
+            Part::Told => {}
+            #[cfg(feature = "etcd")]
+            Part::Joined(joined) => joined.leave(),
+        }
+    }
+
+    /// How the cluster fares.
+    pub fn figures(&self) -> Figures {
+        let map = self.directory.map();
+        match &self.part {
+            Part::Told => Figures {
+                source: "file",
+                is_listed: self.own_address.as_ref().map(|own| lists(&map, own)),
+                map,
+                joined: None,
+            },
+            #[cfg(feature = "etcd")]
+            Part::Joined(joined) => joined::figures(&joined.status(), map),
+        }
+    }
+}
+
+/// Whether the map has a server at this address that takes part.
+fn lists(map: &ClusterMap, address: &Address) -> bool {
+    let taking_part = |server: &&Member| server.state != MemberState::Gone;
+    let mut servers = map.content().servers.iter().filter(taking_part);
+    servers.any(|server| server.addresses.contains(address))
 }
 
 /// The servers that own keys, in the map's order: a client that makes its ring of them agrees with
@@ -122,17 +210,6 @@ fn endpoint(server: &Member) -> Option<(&str, u16)> {
     Some((&address.host, address.port))
 }
 
-/// Reads the map of `--cluster-file`.
-///
-/// # Errors
-/// Why it cannot be used, with the line where its text is wrong.
-pub fn open(path: &Path) -> io::Result<WatchedFile> {
-    WatchedFile::open(path).map_err(|error| {
-        let path = path.display();
-        io::Error::other(format!("cannot use the cluster's map in {path}: {error}"))
-    })
-}
-
 /// A new random number.
 ///
 /// # Panics
@@ -141,61 +218,6 @@ pub fn nonce() -> Nonce {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).expect("the system has random numbers");
     nonce
-}
-
-/// The place of server `id` in the map, with the secret in this file.
-///
-/// # Errors
-/// Where the map has no such server, and why the secret cannot be used.
-pub fn join(map: &ClusterMap, id: ServerId, secret: Option<&Path>) -> io::Result<Membership> {
-    if map.server(id).is_none() {
-        let message = format!("--cluster-self: the cluster's map has no server {id}");
-        return Err(io::Error::other(message));
-    }
-    let secret = secret.map(read_secret).transpose()?;
-    Ok(Membership { id, secret })
-}
-
-fn read_secret(path: &Path) -> io::Result<Secret> {
-    let unusable = |reason: &dyn std::fmt::Display| {
-        let path = path.display();
-        io::Error::other(format!("cannot use the secret in {path}: {reason}"))
-    };
-    let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
-    let bytes = bytes.trim_ascii_end();
-    match bytes.len() {
-        ..Secret::BYTES_MIN => Err(unusable(&"it has less than 16 bytes")),
-        _ => Ok(Secret::new(bytes)),
-    }
-}
-
-/// Follows the file from now on, and tells in the log what comes of it.
-///
-/// # Errors
-/// When threads are exhausted.
-pub fn follow(file: WatchedFile, member: Option<Membership>) -> io::Result<Cluster> {
-    tell_of(file.map(), "the cluster's map was read");
-    let epoch = Arc::new(AtomicU64::new(file.map().epoch().0));
-    let told = Arc::clone(&epoch);
-    let followed = file.follow(move |news| {
-        if let News::InForce(map) = &news {
-            told.store(map.epoch().0, Relaxed);
-        }
-        tell(news);
-    })?;
-    Ok(Cluster::new(Box::new(followed), member, epoch))
-}
-
-fn tell(news: News) {
-    match news {
-        News::InForce(map) => tell_of(&map, "the cluster's map has changed"),
-        News::Unusable(reason) => {
-            tracing::warn!(target: EVENTS, %reason, "the cluster's map stays as it was");
-        }
-        News::Lost(reason) => {
-            tracing::error!(target: EVENTS, reason, "the cluster's map is followed no further");
-        }
-    }
 }
 
 fn tell_of(map: &ClusterMap, what: &str) {
@@ -231,8 +253,9 @@ mod tests {
             server 3 incarnation=1 weight=1 zone=- state=draining addresses=c:1\n\
             server 4 incarnation=1 weight=1 zone=- state=gone addresses=d:1\n\
             server 5 incarnation=1 weight=1 zone=- state=serving addresses=/other\n");
-        let cluster = Cluster::new(Box::new(StaticDirectory::new(map)), None, Arc::default());
+        let directory = Arc::new(StaticDirectory::new(map));
+        let cluster = Cluster::new(directory, Part::Told, Arc::default());
         let expected = Configuration::new(1, [("b", 11211), ("fd00::2", 1)]);
-        assert_eq!(*cluster.configuration(), expected);
+        assert_eq!(cluster.configuration().as_deref(), Some(&expected));
     }
 }

@@ -43,6 +43,10 @@ const SESSION: u64 = 2;
 /// What hears of changes of the cluster's file, and what ends that, which has two names.
 const CLUSTER_FILE: usize = 3;
 
+/// Of the runtime that talks with etcd, its connection with another that is being opened, and the
+/// file that keeps the map.
+const CLUSTER_ETCD: usize = 10;
+
 /// Fewest connections to which the default of `-c` is lowered.
 const CONNECTIONS_MIN: usize = 16;
 
@@ -120,6 +124,7 @@ fn own(plan: &Plan, has_metrics: bool) -> usize {
         + when(has_devices, settings.devices.len() + DEVICES)
         + when(has_fabric, FABRIC)
         + when(settings.cluster_file.is_some(), CLUSTER_FILE)
+        + when(settings.cluster_etcd.is_some(), CLUSTER_ETCD)
         + when(has_metrics, metrics::DESCRIPTORS_MAX)
 }
 

@@ -1,5 +1,7 @@
 //! What the operator chose, after option parsing.
 
+use farcache_cluster::Address;
+use farcache_membership::etcd::EtcdSettings;
 use farcache_session::{Auth, Protocol};
 use farcache_store::Durability;
 use std::path::PathBuf;
@@ -180,6 +182,11 @@ pub struct Settings {
     pub cluster_secret_file: Option<PathBuf>,
     /// How long another server may take for a request (`--forward-timeout-ms`).
     pub forward_timeout: Duration,
+    /// How the server takes part in a cluster that meets in etcd (`--cluster-etcd`).
+    pub cluster_etcd: Option<EtcdSettings>,
+    /// Where others reach the server (`--cluster-address`); none where that is not known. Port 0
+    /// is the port that the server listens at.
+    pub cluster_address: Option<Address>,
     /// Slab growth factor as given (`-f`): reported, not used.
     pub growth_factor: f64,
     /// Least space of an item as given (`-n`): reported, not used.
@@ -259,6 +266,8 @@ impl Default for Settings {
             cluster_self: None,
             cluster_secret_file: None,
             forward_timeout: Duration::from_secs(1),
+            cluster_etcd: None,
+            cluster_address: None,
             growth_factor: 1.25,
             chunk_bytes: 48,
             hash_algorithm: "murmur3".to_owned(),

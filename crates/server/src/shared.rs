@@ -199,6 +199,9 @@ impl Shared {
     /// The server is to end, for this reason.
     pub fn stop(&self, reason: &str) {
         tracing::info!(target: logging::EVENTS, reason, "stopping");
+        if let Some(cluster) = &self.cluster {
+            cluster.leave();
+        }
         self.stopping.store(true, Relaxed);
     }
 

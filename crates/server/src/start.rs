@@ -1,6 +1,6 @@
 //! From the command line to a running server, in the order that privileges and forks demand.
 
-use crate::cluster::{self, Membership};
+use crate::cluster;
 use crate::connections::Address;
 use crate::descriptors;
 use crate::fabric;
@@ -17,8 +17,6 @@ use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
 use crate::tier::{self, Devices, EventLog};
 use crate::users::Users;
-use farcache_cluster::ServerId;
-use farcache_membership::WatchedFile;
 use farcache_store::{Store, StoreConfig};
 use socket2::Socket;
 use std::fmt::Write;
@@ -69,9 +67,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
     }
     let unix_file = bind_unix(&plan, &mut sockets).map_err(fail)?;
     load_users(&plan.settings).map_err(fail)?;
-    let cluster_file = plan.settings.cluster_file.as_deref();
-    let cluster = cluster_file.map(cluster::open).transpose().map_err(fail)?;
-    let member = join(&plan.settings, cluster.as_ref()).map_err(fail)?;
+    let cluster = cluster::open(&plan.settings).map_err(fail)?;
     let devices = tier::open_devices(&plan.settings).map_err(fail)?;
     let tls = plan
         .settings
@@ -87,7 +83,6 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
         tls,
         devices,
         cluster,
-        member,
     };
     let served = serve(options, plan, sockets, opened).map_err(fail);
     drop(unix_file);
@@ -98,8 +93,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
 struct Opened {
     tls: Option<Tls>,
     devices: Devices,
-    cluster: Option<WatchedFile>,
-    member: Option<Membership>,
+    cluster: Option<cluster::Opened>,
 }
 
 fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) -> io::Result<()> {
@@ -128,12 +122,11 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         .as_ref()
         .map_or(0, |_| plan.settings.threads);
     let latencies = (0..measured).map(|_| Arc::default()).collect();
+    let cluster = opened.cluster;
+    let cluster = cluster.map(|cluster| cluster::start(cluster, &store));
     let shared = Arc::new(Shared {
         tls: opened.tls,
-        cluster: match opened.cluster {
-            Some(file) => Some(cluster::follow(file, opened.member)?),
-            None => None,
-        },
+        cluster: cluster.transpose()?,
         latencies,
         ..Shared::since(epoch, Arc::clone(&store), plan.settings)
     });
@@ -210,15 +203,6 @@ fn described_devices(store: &Store, settings: &Settings) -> String {
         paths.join(", "),
         stats.items
     )
-}
-
-/// The server's own place in the cluster, where it is to forward.
-fn join(settings: &Settings, file: Option<&WatchedFile>) -> io::Result<Option<Membership>> {
-    let (Some(id), Some(file)) = (settings.cluster_self, file) else {
-        return Ok(None);
-    };
-    let secret = settings.cluster_secret_file.as_deref();
-    cluster::join(file.map(), ServerId(id), secret).map(Some)
 }
 
 /// Finds out whether the users can be read while somebody still sees the message.

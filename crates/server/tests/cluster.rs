@@ -139,6 +139,26 @@ fn a_server_in_a_cluster_says_so_and_ends_well() {
 }
 
 #[test]
+fn a_server_checks_that_it_stands_in_its_map() {
+    let file = MapFile::new();
+    let server = file.server(&["--cluster-address", "10.0.0.2:11211"]);
+    let listed = |server: &Server| {
+        let mut client = server.connect();
+        client.send(b"stats cluster\r\n");
+        let mut lines = std::iter::from_fn(|| client.line().filter(|line| line != "END"));
+        lines
+            .find(|line| line.starts_with("STAT listed "))
+            .expect("a statistic")
+    };
+    assert_eq!(listed(&server), "STAT listed yes");
+    file.replace(&text(6, &[1, 3]));
+    let line = "WARN farcached: the cluster's map does not list this server address=10.0.0.2:11211";
+    wait_for("a warning", || server.log().contains(line).then_some(()));
+    assert_eq!(listed(&server), "STAT listed no");
+    assert_eq!(listed(&file.server(&[])), "STAT listed unknown");
+}
+
+#[test]
 fn without_a_cluster_there_is_no_configuration() {
     let server = Server::start(&[]);
     let mut client = server.connect();

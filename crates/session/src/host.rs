@@ -88,6 +88,8 @@ pub struct Peering<'a> {
 pub enum HostTopic {
     /// Every connection and listener (`stats conns`).
     Connections,
+    /// The cluster and this server's part in it (`stats cluster`).
+    Cluster,
     /// The fabric and its sessions (`stats fabric`).
     Fabric,
     /// What the operator chose (`stats settings`).

@@ -1,10 +1,10 @@
 //! What sessions see of this server: [`ServerHost`].
 
+mod cluster;
 mod connections;
 mod fabric;
 mod settings;
 
-use crate::cluster;
 use crate::connections::{Address, State};
 use crate::fabric::life_line::Caller;
 use crate::fabric::upgrade;
@@ -65,6 +65,7 @@ impl Host for ServerHost<'_> {
 
     fn report(&self, topic: HostTopic, clock: Clock, report: &mut Report<'_>) {
         match topic {
+            HostTopic::Cluster => cluster::collect(self.shared, report),
             HostTopic::Connections => connections::collect(self.shared, clock.now, report),
             HostTopic::Fabric => fabric::collect(self.shared, report),
             HostTopic::Settings => settings::collect(self.shared, report),
@@ -88,7 +89,7 @@ impl Host for ServerHost<'_> {
 
     fn configuration(&self) -> Option<Arc<Configuration>> {
         let cluster = self.shared.cluster.as_ref();
-        cluster.map(|cluster| cluster.configuration())
+        cluster?.configuration()
     }
 
     fn peering(&self) -> Option<Peering<'_>> {
@@ -101,7 +102,7 @@ impl Host for ServerHost<'_> {
             epoch: map.epoch().0,
             secret: member.secret.as_ref(),
             is_near: is_near(&caller.info.peer),
-            nonce: cluster::nonce(),
+            nonce: crate::cluster::nonce(),
         })
     }
 

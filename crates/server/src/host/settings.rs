@@ -2,6 +2,7 @@
 
 use crate::settings::{ClientCertificates, Settings, TlsSettings};
 use crate::shared::Shared;
+use farcache_membership::etcd::EtcdSettings;
 use farcache_session::stats::Report;
 use farcache_session::{Auth, Protocol};
 use farcache_store::Durability;
@@ -25,6 +26,21 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
         report.yes_no("cluster_secret", settings.cluster_secret_file.is_some());
         report.stat("forward_timeout_ms", settings.forward_timeout.as_millis());
     }
+    if let Some(etcd) = &settings.cluster_etcd {
+        cluster(etcd, report);
+    }
+}
+
+fn cluster(etcd: &EtcdSettings, report: &mut Report<'_>) {
+    let endpoints = etcd.endpoints.iter().map(ToString::to_string);
+    let endpoints: Vec<String> = endpoints.collect();
+    report.stat("cluster_etcd", endpoints.join(","));
+    report.stat("cluster_name", &etcd.cluster);
+    report.stat("cluster_address", &etcd.address);
+    report.stat("cluster_weight", etcd.weight);
+    report.stat("cluster_ttl", etcd.ttl_seconds);
+    report.stat("cluster_grace", etcd.grace.as_secs());
+    report.stat("cluster_state", path_or_null(etcd.saved.as_deref()));
 }
 
 fn listening(settings: &Settings, shared: &Shared, report: &mut Report<'_>) {

@@ -2,6 +2,7 @@
 
 use super::latency::{Command, Latencies};
 use super::tier::{Kind, SHOWN};
+use crate::cluster;
 use crate::fabric::figures::{Figures, Nature};
 use crate::fabric::registry::Registry;
 use crate::shared::Shared;
@@ -75,6 +76,9 @@ impl Collector for ServerCollector {
             .fabric
             .get()
             .map_or(Ok(()), |fabric| page.fabric(fabric))?;
+        if let Some(cluster) = &shared.cluster {
+            page.cluster(&cluster.figures())?;
+        }
         if let Some(stats) = shared.store.tier_stats() {
             page.tier(&stats)?;
         }
@@ -252,6 +256,44 @@ impl Page<'_> {
                 Nature::Level => self.gauge(&format!("{name}_now"), &help, figure.value),
                 Nature::Count => self.counter(&name, &help, figure.value),
             }
+        })
+    }
+
+    fn cluster(&mut self, figures: &cluster::Figures) -> fmt::Result {
+        let epoch = figures.map.epoch().0;
+        self.gauge(
+            "cluster_epoch",
+            "Epoch of the cluster's map in force",
+            epoch,
+        )?;
+        for (state, count) in figures.servers() {
+            let help = format!("Servers of the cluster's map that are {state}");
+            self.gauge(&format!("cluster_servers_{state}"), &help, count)?;
+        }
+        if let Some(is_listed) = figures.is_listed {
+            let help = "Whether the cluster's map lists this server";
+            self.gauge("cluster_listed", help, u64::from(is_listed))?;
+        }
+        let Some(joined) = &figures.joined else {
+            return Ok(());
+        };
+        let suspects = joined.suspects.len() as u64;
+        let is_connected = u64::from(joined.endpoint.is_some());
+        self.gauge(
+            "cluster_suspects",
+            "Servers whose leases have ended",
+            suspects,
+        )?;
+        self.gauge(
+            "cluster_etcd_connected",
+            "Whether etcd serves",
+            is_connected,
+        )?;
+        let help = "Whether this server publishes the cluster's maps";
+        self.gauge("cluster_publisher", help, u64::from(joined.is_publisher))?;
+        let counts = joined.counts.iter();
+        counts.copied().try_for_each(|(name, help, count)| {
+            self.counter(&format!("cluster_{name}"), help, count)
         })
     }
 

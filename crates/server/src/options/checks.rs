@@ -32,7 +32,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn bad_value(message: impl Into<String>) -> Self {
+    pub(super) fn bad_value(message: impl Into<String>) -> Self {
         Refusal {
             message: message.into(),
             status: BAD_VALUE,
@@ -78,8 +78,11 @@ impl Options {
         }
         settings.tls = self.tls_settings(&extended.tls)?;
         self.check_devices(&settings)?;
+        let places = self.places()?;
+        settings.cluster_address.clone_from(&self.cluster.address);
+        settings.cluster_etcd = self.cluster.etcd_settings(self.serves_tcp(), &places)?;
         Ok(Plan {
-            places: self.places()?,
+            places,
             tcp: self.serves_tcp(),
             udp: self.serves_udp(),
             track_sizes: extended.track_sizes,

@@ -3,6 +3,7 @@
 //! What an option does here stands in `docs/options.md`.
 
 mod checks;
+mod cluster;
 mod devices;
 mod extended;
 mod sizes;
@@ -344,6 +345,10 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(1..=600_000)
     )]
     pub forward_timeout_ms: u32,
+
+    /// How the server takes part in a cluster.
+    #[command(flatten)]
+    pub cluster: cluster::ClusterOptions,
 
     /// Write the TCP port that was chosen to this file, once clients may connect
     #[arg(long = "port-file", value_name = "file")]

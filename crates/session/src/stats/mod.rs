@@ -28,6 +28,7 @@ enum Topic {
     Sizes,
     SizesEnable,
     SizesDisable,
+    Cluster,
     Connections,
     Fabric,
     /// memcached's second tier, page by page: here pages are many and have no numbers.
@@ -45,6 +46,7 @@ impl Topic {
             b"sizes" => Topic::Sizes,
             b"sizes_enable" => Topic::SizesEnable,
             b"sizes_disable" => Topic::SizesDisable,
+            b"cluster" => Topic::Cluster,
             b"conns" => Topic::Connections,
             b"fabric" => Topic::Fabric,
             b"extstore" => Topic::ExternalStore,
@@ -111,6 +113,7 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
         Topic::Sizes => sizes::collect(context, &mut report),
         Topic::SizesEnable => sizes::switch(true, context, &mut report),
         Topic::SizesDisable => sizes::switch(false, context, &mut report),
+        Topic::Cluster => of_host(HostTopic::Cluster, context, &mut report),
         Topic::Connections => of_host(HostTopic::Connections, context, &mut report),
         Topic::Fabric => of_host(HostTopic::Fabric, context, &mut report),
         Topic::ExternalStore => {}

@@ -1,0 +1,131 @@
+//! A server that takes part in its cluster by etcd: what it does beside holding the map.
+
+use super::{Cluster, Figures, JoinedFigures, Part, tell_of};
+use crate::logging::EVENTS;
+use farcache_cluster::ClusterMap;
+use farcache_membership::etcd::{EtcdDirectory, EtcdNews, EtcdSettings, Hooks, Status};
+use farcache_store::Store;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// Reads the map that was kept.
+pub(super) fn open(settings: EtcdSettings) -> io::Result<EtcdDirectory> {
+    let saved = settings.saved.clone().unwrap_or_default();
+    EtcdDirectory::open(settings).map_err(|error| {
+        let path = saved.display();
+        io::Error::other(format!(
+            "cannot use the cluster's map kept in {path}: {error}"
+        ))
+    })
+}
+
+/// Joins the cluster.
+pub(super) fn start(etcd: EtcdDirectory, store: Arc<Store>) -> io::Result<Cluster> {
+    if let Some(map) = etcd.map() {
+        tell_of(map, "the cluster's last map was read");
+    }
+    let known = etcd.map().map_or(0, |map| map.epoch().0);
+    let epoch = Arc::new(AtomicU64::new(known));
+    let server = Server {
+        store,
+        epoch: Arc::clone(&epoch),
+    };
+    let joined = Arc::new(etcd.start(server)?);
+    let part = Part::Joined(Arc::clone(&joined));
+    Ok(Cluster::new(joined, part, epoch))
+}
+
+/// What the member's thread does to the server.
+struct Server {
+    store: Arc<Store>,
+    epoch: Arc<AtomicU64>,
+}
+
+impl Hooks for Server {
+    fn tell(&self, news: EtcdNews) {
+        if let EtcdNews::InForce(map) = &news {
+            self.epoch.store(map.epoch().0, Relaxed);
+        }
+        tell(news);
+    }
+
+    fn forget_items(&self) {
+        self.store.handle().flush_all(None);
+    }
+}
+
+fn tell(news: EtcdNews) {
+    match news {
+        EtcdNews::InForce(map) => tell_of(&map, "the cluster's map has changed"),
+        EtcdNews::Connected(address) => {
+            tracing::info!(target: EVENTS, address, "etcd serves");
+        }
+        EtcdNews::Disconnected(address, reason) => {
+            tracing::warn!(target: EVENTS, address, reason, "etcd does not serve; the map stays");
+        }
+        EtcdNews::LeaseLost => {
+            tracing::warn!(target: EVENTS, "the lease has ended: this server may be taken for dead");
+        }
+        EtcdNews::Publishes(true) => {
+            tracing::info!(target: EVENTS, "this server publishes the cluster's maps");
+        }
+        EtcdNews::Publishes(false) => {
+            tracing::info!(target: EVENTS, "this server does not publish any more");
+        }
+        EtcdNews::Replaced => {
+            tracing::error!(target: EVENTS, "another process joined with this server's address; \
+                this one takes part no more");
+        }
+        EtcdNews::Forgot => {
+            tracing::warn!(target: EVENTS, "all items were dropped: others owned their keys");
+        }
+        EtcdNews::Stuck(reason) => {
+            tracing::error!(target: EVENTS, reason, "the cluster's map cannot be changed");
+        }
+        EtcdNews::NotSaved(reason) => {
+            tracing::warn!(target: EVENTS, reason, "the map cannot be kept (--cluster-state)");
+        }
+    }
+}
+
+pub(super) fn figures(status: &Status, map: Arc<ClusterMap>) -> Figures {
+    let left = status
+        .lease_until
+        .map(|until| until.saturating_duration_since(Instant::now()));
+    Figures {
+        source: "etcd",
+        map,
+        is_listed: Some(status.is_listed),
+        joined: Some(JoinedFigures {
+            endpoint: status.endpoint.clone(),
+            is_publisher: status.is_publisher,
+            is_replaced: status.is_replaced,
+            suspects: status.suspects.clone(),
+            lease_milliseconds_left: left.unwrap_or_default().as_millis() as u64,
+            counts: [
+                (
+                    "maps_published",
+                    "Maps that this server has published",
+                    status.maps_published,
+                ),
+                (
+                    "leases_lost",
+                    "Leases that etcd has ended while the server ran",
+                    status.leases_lost,
+                ),
+                (
+                    "endpoints_failed",
+                    "How often an address of etcd was left because it did not serve",
+                    status.endpoints_failed,
+                ),
+                (
+                    "items_dropped",
+                    "How often all items were dropped because others had owned their keys",
+                    status.times_forgotten,
+                ),
+            ],
+        }),
+    }
+}

@@ -1,0 +1,155 @@
+//! Where the map comes from: a file, or etcd.
+
+use super::{Cluster, Membership, Part, lists, tell_of};
+use crate::logging::EVENTS;
+use crate::settings::Settings;
+use farcache_cluster::{Address, ClusterMap, ServerId};
+use farcache_membership::{News, WatchedFile};
+use farcache_peers::greeting::Secret;
+use farcache_store::Store;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A source that was looked at while somebody still saw the messages.
+pub struct Opened {
+    own_address: Option<Address>,
+    member: Option<Membership>,
+    kind: Kind,
+}
+
+enum Kind {
+    File(WatchedFile),
+    #[cfg(feature = "etcd")]
+    Etcd(farcache_membership::etcd::EtcdDirectory),
+}
+
+/// Reads what there is at the start: the file of `--cluster-file` or that of `--cluster-state`.
+/// None where the server is in no cluster. The ports are bound.
+///
+/// # Errors
+/// Why a file cannot be used, with the line where its text is wrong.
+pub fn open(settings: &Settings) -> io::Result<Option<Opened>> {
+    let own_address = settings.cluster_address.clone();
+    let own_address = own_address.map(|address| with_port(address, settings));
+    let mut member = None;
+    let kind = match (&settings.cluster_file, &settings.cluster_etcd) {
+        (Some(path), _) => {
+            let file = open_file(path)?;
+            let secret = settings.cluster_secret_file.as_deref();
+            let id = settings.cluster_self;
+            let joined = id.map(|id| join(file.map(), ServerId(id), secret));
+            member = joined.transpose()?;
+            Kind::File(file)
+        }
+        #[cfg(feature = "etcd")]
+        (None, Some(etcd)) => {
+            let address = with_port(etcd.address.clone(), settings);
+            let etcd = farcache_membership::etcd::EtcdSettings {
+                address,
+                ..etcd.clone()
+            };
+            Kind::Etcd(super::joined::open(etcd)?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Opened {
+        own_address,
+        member,
+        kind,
+    }))
+}
+
+/// The address with the port that the server listens at, where it names none.
+fn with_port(mut address: Address, settings: &Settings) -> Address {
+    if address.port == 0 {
+        address.port = settings.tcp_port;
+    }
+    address
+}
+
+fn open_file(path: &Path) -> io::Result<WatchedFile> {
+    WatchedFile::open(path).map_err(|error| {
+        let path = path.display();
+        io::Error::other(format!("cannot use the cluster's map in {path}: {error}"))
+    })
+}
+
+/// The place of server `id` in the map, with the secret in this file.
+///
+/// # Errors
+/// Where the map has no such server, and why the secret cannot be used.
+fn join(map: &ClusterMap, id: ServerId, secret: Option<&Path>) -> io::Result<Membership> {
+    if map.server(id).is_none() {
+        let message = format!("--cluster-self: the cluster's map has no server {id}");
+        return Err(io::Error::other(message));
+    }
+    let secret = secret.map(read_secret).transpose()?;
+    Ok(Membership { id, secret })
+}
+
+fn read_secret(path: &Path) -> io::Result<Secret> {
+    let unusable = |reason: &dyn std::fmt::Display| {
+        let path = path.display();
+        io::Error::other(format!("cannot use the secret in {path}: {reason}"))
+    };
+    let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
+    let bytes = bytes.trim_ascii_end();
+    match bytes.len() {
+        ..Secret::BYTES_MIN => Err(unusable(&"it has less than 16 bytes")),
+        _ => Ok(Secret::new(bytes)),
+    }
+}
+
+/// Follows the source from now on, and tells in the log what comes of it.
+///
+/// # Errors
+/// When threads are exhausted.
+pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
+    let cluster = match opened.kind {
+        Kind::File(file) => follow(file, opened.own_address.clone())?,
+        #[cfg(feature = "etcd")]
+        Kind::Etcd(etcd) => super::joined::start(etcd, Arc::clone(store))?,
+    };
+    Ok(Cluster {
+        member: opened.member,
+        own_address: opened.own_address,
+        ..cluster
+    })
+}
+
+fn follow(file: WatchedFile, own_address: Option<Address>) -> io::Result<Cluster> {
+    tell_of(file.map(), "the cluster's map was read");
+    warn_unless_listed(file.map(), own_address.as_ref());
+    let epoch = Arc::new(AtomicU64::new(file.map().epoch().0));
+    let told = Arc::clone(&epoch);
+    let followed = file.follow(move |news| {
+        if let News::InForce(map) = &news {
+            told.store(map.epoch().0, Relaxed);
+        }
+        tell(news, own_address.as_ref());
+    })?;
+    Ok(Cluster::new(Arc::new(followed), Part::Told, epoch))
+}
+
+fn tell(news: News, own_address: Option<&Address>) {
+    match news {
+        News::InForce(map) => {
+            tell_of(&map, "the cluster's map has changed");
+            warn_unless_listed(&map, own_address);
+        }
+        News::Unusable(reason) => {
+            tracing::warn!(target: EVENTS, %reason, "the cluster's map stays as it was");
+        }
+        News::Lost(reason) => {
+            tracing::error!(target: EVENTS, reason, "the cluster's map is followed no further");
+        }
+    }
+}
+
+fn warn_unless_listed(map: &ClusterMap, own_address: Option<&Address>) {
+    if let Some(address) = own_address.filter(|address| !lists(map, address)) {
+        tracing::warn!(target: EVENTS, %address, "the cluster's map does not list this server");
+    }
+}

@@ -1,0 +1,47 @@
+//! `stats cluster`: the map in force, and this server's part in it; Farcache's own.
+
+use crate::shared::Shared;
+use farcache_session::stats::Report;
+
+/// All of it; where the server is in no cluster, only that.
+pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
+    let Some(cluster) = &shared.cluster else {
+        return report.stat("source", "none");
+    };
+    let figures = cluster.figures();
+    report.stat("source", figures.source);
+    report.stat("cluster", figures.map.content().cluster.as_str());
+    report.stat("epoch", figures.map.epoch().0);
+    for (state, count) in figures.servers() {
+        report.stat(format_args!("servers_{state}"), count);
+    }
+    report.stat("listed", word(figures.is_listed));
+    let Some(joined) = &figures.joined else {
+        return;
+    };
+    report.stat("etcd", joined.endpoint.as_deref().unwrap_or("unreachable"));
+    report.stat("publisher", word(Some(joined.is_publisher)));
+    report.stat("replaced", word(Some(joined.is_replaced)));
+    let suspects: Vec<String> = joined.suspects.iter().map(ToString::to_string).collect();
+    let suspects = suspects.join(",");
+    report.stat(
+        "suspects",
+        if suspects.is_empty() {
+            "none"
+        } else {
+            &suspects
+        },
+    );
+    report.stat("lease_milliseconds_left", joined.lease_milliseconds_left);
+    for (name, _, count) in joined.counts {
+        report.stat(name, count);
+    }
+}
+
+const fn word(is: Option<bool>) -> &'static str {
+    match is {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    }
+}

@@ -1,0 +1,10 @@
+//! Servers that make their cluster's map together, with Debian's etcd: one node, and three.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod deaths;
+mod fleet;
+mod joining;
+mod losses;
+mod node;
