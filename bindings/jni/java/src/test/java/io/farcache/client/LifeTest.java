@@ -296,6 +296,22 @@ class LifeTest {
     }
 
     @Test
+    void cancellingGivesBackWhatWasLent() throws Exception {
+        try (TestServer server = new TestServer();
+                FarcacheClient client = FarcacheClient.builder(server.address())
+                        .timeout(Duration.ofSeconds(2)).build();
+                RegisteredBuffer room = client.allocate(100_000)) {
+            eventually(() -> hasConnected(client), "it does not connect");
+            server.freeze(true);
+            CompletableFuture<Integer> lent = client.async().get("a", room.buffer());
+            assertEquals(Status.BUSY, assertThrows(FarcacheException.class, room::close).status());
+            lent.cancel(true);
+            room.close();
+            server.freeze(false);
+        }
+    }
+
+    @Test
     void whatDependsOnFuturesRunsInTheExecutor() throws Exception {
         ExecutorService executor = Executors.newSingleThreadExecutor(task -> new Thread(task,
                 "the executor"));

@@ -87,13 +87,31 @@ public final class TestServer implements AutoCloseable {
         process.destroyForcibly().waitFor();
     }
 
-    /** Stops it from answering, or lets it go on: its connections stay. */
+    /** Stops it from answering when this returns, or lets it go on: its connections stay. */
     public void freeze(boolean frozen) throws Exception {
         String id = processId();
         Process kill = new ProcessBuilder("kill", frozen ? "-STOP" : "-CONT", id).start();
         if (kill.waitFor() != 0) {
             throw new IllegalStateException("kill " + id);
         }
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
+        while (frozen && !isFrozen(id)) {
+            if (System.nanoTime() > end) {
+                throw new IllegalStateException("the server does not stop");
+            }
+            Thread.sleep(1);
+        }
+    }
+
+    /** Whether each of its threads stands still: the signal reaches them one by one. */
+    private static boolean isFrozen(String id) throws IOException {
+        for (File thread : new File("/proc/" + id + "/task").listFiles()) {
+            String status = text(thread.toPath().resolve("stat"));
+            if (status.charAt(status.lastIndexOf(')') + 2) != 'T') {
+                return false;
+            }
+        }
+        return true;
     }
 
     private String processId() throws Exception {
