@@ -13,11 +13,14 @@ FUZZ_SECONDS ?= 10
 # Seconds that each part of `make test-long` gets.
 LONG_SECONDS ?= 3600
 
+# Options of farcache-workloads.
+WORKLOADS_ARGS ?=
+
 # A toolchain that rustup has just installed is found without a new login.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo bench install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo bench workloads install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +54,9 @@ bench: build deps-bench ## Compare fabric, sockets and memcached, all measuremen
 	target/release/farcache-fabric --json target/fabric.json --svg target/fabric.svg
 	target/release/farcache-compare --json target/bench.json
 	@echo "All figures are in target/fabric.json and target/bench.json; scripts/readme-table writes them into docs/benchmarks.md."
+
+workloads: ## Query cache, TATP and Twitter with MariaDB behind memcached and farcached, half an hour (WORKLOADS_ARGS="--quick")
+	scripts/workloads --json target/workloads.json --markdown target/workloads.md --svg target/workloads $(WORKLOADS_ARGS)
 
 all: deps-build ## Build all that make install installs
 	scripts/install build

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench]
+# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench] [workloads]
 #
 # Says nothing and touches nothing where all is there already. Uses sudo only when not root.
 set -eu
@@ -58,6 +58,13 @@ test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 bench libucx0       library:libucp.so.0
 bench libisal2      library:libisal.so.2
+workloads gcc       cc
+workloads memcached memcached
+workloads libucx0   library:libucp.so.0
+workloads libmemcached-dev /usr/include/libmemcached/memcached.h
+workloads libmemcached11 library:libmemcached.so.11
+workloads mariadb-server-core /usr/sbin/mariadbd
+workloads libmariadb-dev /usr/include/mariadb/mysql.h
 '
 
 # The oldest compiler that builds Farcache.
@@ -142,8 +149,8 @@ ensure_rust() {
 [ $# -gt 0 ] || set -- build test bench
 for purpose in "$@"; do
     case $purpose in
-        build | test | bench) ;;
-        *) fail "unknown purpose '$purpose' (build, test or bench)" ;;
+        build | test | bench | workloads) ;;
+        *) fail "unknown purpose '$purpose' (build, test, bench or workloads)" ;;
     esac
 done
 

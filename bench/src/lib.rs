@@ -30,3 +30,4 @@ pub mod sizes;
 pub mod torture;
 pub mod trace;
 pub mod traces;
+pub mod workloads;
