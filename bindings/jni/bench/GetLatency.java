@@ -10,7 +10,8 @@ import java.util.concurrent.CompletableFuture;
  * One line: median and 99th percentile in nanoseconds.
  */
 public final class GetLatency {
-    private static final int WARM_UP_MIN = 20_000;
+    private static final int WARM_UP = 20_000;
+    private static final int LARGE_BYTES = 100_000;
 
     public static void main(String[] arguments) throws Exception {
         int bytes = Integer.parseInt(arguments[2]);
@@ -21,7 +22,7 @@ public final class GetLatency {
             client.set("key", new byte[bytes], 0);
             ByteBuffer room = memory.equals("registered") ? client.allocate(bytes).buffer()
                     : ByteBuffer.allocateDirect(bytes);
-            measure(client, memory, room, Math.max(count, WARM_UP_MIN));
+            measure(client, memory, room, bytes < LARGE_BYTES ? WARM_UP : count);
             long[] times = measure(client, memory, room, count);
             Arrays.sort(times);
             System.out.println(times[count / 2] + " " + times[(int) (count * 0.99)]);

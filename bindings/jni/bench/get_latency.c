@@ -58,7 +58,7 @@ int main(int count_of_arguments, char **arguments) {
   farcache_buffer *buffer = NULL;
   if (strcmp(arguments[5], "registered") == 0)
     check(farcache_buffer_register(client, room, bytes, &buffer));
-  measure(client, room, bytes, times, count < 20000 ? 20000 : count);
+  measure(client, room, bytes, times, bytes < 100000 ? 20000 : count);
   measure(client, room, bytes, times, count);
   qsort(times, count, sizeof *times, ascending);
   printf("%ld %ld\n", times[count / 2], times[count * 99 / 100]);
