@@ -9,6 +9,7 @@
 //! | [`Clock`] | a writer's hybrid logical clock, which gives [`Version`]s |
 //! | [`Redundancy`] | in how many places a value lies: `none`, `replicate:3`, `ec:3,2` |
 //! | [`Policy`] | which redundancy a value gets, by its key and its length |
+//! | [`plan`] | [`plan::Write`] and [`plan::Read`]: what is asked of which server, and when it is done |
 //!
 //! ```
 //! use farcache_redundancy::Policy;
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod plan;
 mod policy;
 mod scheme;
 

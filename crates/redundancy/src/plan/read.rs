@@ -1,0 +1,373 @@
+//! Reading a value.
+
+use super::group::{Group, Positions};
+use super::storing::{Progress, Requests, Storing};
+use super::{Action, Answer, Event, Form, Part, Question, Reply, RequestId, TRIES_MAX};
+use crate::{Redundancy, Version};
+use arrayvec::ArrayVec;
+use farcache_cluster::OWNERS_MAX;
+
+/// What a read has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The value of this version, which is at hand.
+    Value(Version),
+    /// The key was deleted by this version.
+    Deleted(Version),
+    /// No owner has anything.
+    Nothing,
+}
+
+/// How a read ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// What it has found.
+    Found(Found),
+    /// Too few owners answer, or they have not enough parts of one version in common: what there
+    /// was may have been evicted, or a writer has died, or too many servers are lost.
+    Unavailable,
+}
+
+/// Bytes that were asked for may have gone when the request arrives, because something newer is
+/// complete. So often in one read that is the work of a server that errs.
+const FETCHES_MAX: u16 = 100;
+
+enum Stage {
+    Asking,
+    /// The value is being made from its shards.
+    Decoding {
+        version: Version,
+        is_complete: bool,
+    },
+    /// What a writer has left is being finished, before it is shown (rule 7).
+    Finishing {
+        found: Found,
+        storing: Box<Storing>,
+    },
+    Ended,
+}
+
+struct Pending {
+    id: RequestId,
+    position: usize,
+}
+
+/// Reads one key.
+pub struct Read {
+    redundancy: Redundancy,
+    group: Group,
+    /// Position of the owner that is asked first: any may be, so reads of a hot key can be spread.
+    first: usize,
+    /// How many more than necessary are asked at once.
+    spare: usize,
+    requests: Requests,
+    stage: Stage,
+    asked: Positions,
+    pending: ArrayVec<Pending, OWNERS_MAX>,
+    answers: ArrayVec<(usize, Answer), OWNERS_MAX>,
+    tries: u8,
+    /// How often holders were asked for bytes that they had not brought.
+    fetches: u16,
+}
+
+type Actions = Vec<Action<ReadOutcome>>;
+
+impl Read {
+    /// Begins a read. `first` counts from the first owner, around; `spare` is how many answers more
+    /// than necessary are asked for, so that the slowest of them need not be waited for.
+    pub fn begin(
+        redundancy: Redundancy,
+        group: Group,
+        first: usize,
+        spare: usize,
+        actions: &mut Actions,
+    ) -> Read {
+        let mut read = Read {
+            redundancy,
+            group,
+            first,
+            spare,
+            requests: Requests::default(),
+            stage: Stage::Asking,
+            asked: Positions::default(),
+            pending: ArrayVec::new(),
+            answers: ArrayVec::new(),
+            tries: 0,
+            fetches: 0,
+        };
+        read.begin_anew(actions);
+        read
+    }
+
+    /// Whether nothing more will be asked.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended)
+    }
+
+    /// Takes note of what has happened.
+    pub fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Map(group) if group.epoch() > self.group.epoch() && !self.has_ended() => {
+                self.group = group;
+                self.tries = 0;
+                self.begin_anew(actions);
+            }
+            Event::Reply(id, reply) => self.settle(id, Some(reply), actions),
+            Event::Lost(id) => self.settle(id, None, actions),
+            Event::Slow if matches!(self.stage, Stage::Asking) => _ = self.ask_further(actions),
+            Event::Decoded => self.note_decoded(actions),
+            Event::Encoded => {
+                if let Stage::Finishing { storing, .. } = &mut self.stage {
+                    storing.note_encoded();
+                    let progress = storing.go_on(&self.group, &mut self.requests, actions);
+                    self.note_progress(progress, actions);
+                }
+            }
+            Event::Map(_) | Event::Slow => {}
+        }
+    }
+
+    /// Forgets all answers: those of one epoch count only, and only those from after the last time
+    /// that they did not suffice.
+    fn begin_anew(&mut self, actions: &mut Actions) {
+        self.stage = Stage::Asking;
+        self.asked = Positions::default();
+        self.pending.clear();
+        self.answers.clear();
+        let wanted = self.redundancy.needed() + self.spare;
+        for _ in 0..wanted {
+            if !self.ask_further(actions) {
+                break;
+            }
+        }
+        if self.group.live_count() < self.redundancy.needed() {
+            self.end(ReadOutcome::Unavailable, actions);
+        }
+    }
+
+    /// Asks one more owner; false where all have been asked.
+    fn ask_further(&mut self, actions: &mut Actions) -> bool {
+        let order = (0..OWNERS_MAX).map(|offset| (self.first + offset) % OWNERS_MAX);
+        let (live, asked) = (self.group.live(), self.asked);
+        // Positions beyond the last owner are never live, so the order goes around them.
+        let mut open = order.filter(|position| live.has(*position) && !asked.has(*position));
+        let Some(position) = open.next() else {
+            return false;
+        };
+        self.ask(position, None, actions);
+        true
+    }
+
+    fn ask(&mut self, position: usize, version: Option<Version>, actions: &mut Actions) {
+        self.asked.insert(position);
+        let question = Question::Read(version);
+        let id = self.requests.ask(&self.group, position, question, actions);
+        self.pending.push(Pending { id, position });
+    }
+
+    fn settle(&mut self, id: RequestId, reply: Option<Reply>, actions: &mut Actions) {
+        if let Stage::Finishing { storing, .. } = &mut self.stage {
+            let (group, requests) = (&self.group, &mut self.requests);
+            let progress = storing.settle(id, reply.as_ref(), group, requests, actions);
+            return self.note_progress(progress, actions);
+        }
+        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
+            return;
+        };
+        let position = self.pending.remove(at).position;
+        if !matches!(self.stage, Stage::Asking) {
+            return;
+        }
+        if let Some(Reply::Answer(answer)) = reply {
+            // A later answer of a server takes the place of its earlier one.
+            self.answers.retain(|(other, _)| *other != position);
+            self.answers.push((position, answer));
+            return self.decide(actions);
+        }
+        let is_last = !self.ask_further(actions) && self.pending.is_empty();
+        // With a newer map it begins anew.
+        if is_last && reply != Some(Reply::NewerMap) {
+            self.ask_again(actions);
+        }
+    }
+
+    /// Rule 7: takes the newest version that k answers have in common.
+    fn decide(&mut self, actions: &mut Actions) {
+        let needed = self.redundancy.needed();
+        if self.answers.len() < needed {
+            return self.await_more(actions);
+        }
+        let Some((version, form)) = self.newest_common() else {
+            let empty = self
+                .answers
+                .iter()
+                .filter(|(_, answer)| answer.held.is_empty());
+            if empty.count() >= needed {
+                return self.end(ReadOutcome::Found(Found::Nothing), actions);
+            }
+            return self.await_more(actions);
+        };
+        let mut complete = self.answers.iter().map(|(_, answer)| answer.complete);
+        let is_complete = complete.any(|complete| complete >= Some(version))
+            // Nobody else waits for what one server has acknowledged.
+            || self.redundancy.stored_min() == 1;
+        match form {
+            Form::Tombstone => self.show(Found::Deleted(version), form, is_complete, actions),
+            Form::Copies if self.has_brought(version, 1, actions) => {
+                self.show(Found::Value(version), form, is_complete, actions);
+            }
+            Form::Shards(scheme) if self.has_brought(version, scheme.data_shards(), actions) => {
+                let from = self.bringers(version).take(scheme.data_shards());
+                let from = from.map(|position| self.group.owner(position)).collect();
+                actions.push(Action::Decode(version, from));
+                self.stage = Stage::Decoding {
+                    version,
+                    is_complete,
+                };
+            }
+            Form::Copies | Form::Shards(_) => {}
+        }
+    }
+
+    /// The newest version that at least k answers hold, with its form.
+    fn newest_common(&self) -> Option<(Version, Form)> {
+        let held = self.answers.iter().flat_map(|(_, answer)| &answer.held);
+        let mut versions: ArrayVec<(Version, Part), 256> = ArrayVec::new();
+        for one in held {
+            if !versions.iter().any(|(version, _)| *version == one.version) {
+                _ = versions.try_push((one.version, one.part));
+            }
+        }
+        versions.sort_unstable_by_key(|(version, _)| std::cmp::Reverse(*version));
+        let is_common = |(version, _): &&(Version, Part)| {
+            self.holders(*version).count() >= self.redundancy.needed()
+        };
+        let (version, part) = versions.iter().find(is_common)?;
+        let form = match (part, self.redundancy) {
+            (Part::Tombstone, _) => Form::Tombstone,
+            (Part::Shard(_), Redundancy::Erasure(scheme)) => Form::Shards(scheme),
+            (Part::Copy | Part::Shard(_), _) => Form::Copies,
+        };
+        Some((*version, form))
+    }
+
+    fn holders(&self, version: Version) -> impl Iterator<Item = usize> {
+        let holds = move |(_, answer): &&(usize, Answer)| {
+            answer.held.iter().any(|held| held.version == version)
+        };
+        self.answers
+            .iter()
+            .filter(holds)
+            .map(|(position, _)| *position)
+    }
+
+    fn bringers(&self, version: Version) -> impl Iterator<Item = usize> {
+        let brings = move |(_, answer): &&(usize, Answer)| answer.brought == Some(version);
+        self.answers
+            .iter()
+            .filter(brings)
+            .map(|(position, _)| *position)
+    }
+
+    /// Whether enough servers have brought the bytes of a version; else those who hold it are asked
+    /// for them.
+    fn has_brought(&mut self, version: Version, wanted: usize, actions: &mut Actions) -> bool {
+        let brought: Positions = self.bringers(version).collect();
+        if brought.count() >= wanted {
+            return true;
+        }
+        let under_way = self.pending.iter().map(|pending| pending.position);
+        let under_way: Positions = under_way.collect();
+        let others: Positions = self
+            .holders(version)
+            .filter(|one| !brought.has(*one))
+            .collect();
+        let missing = wanted - brought.count();
+        if self.fetches > FETCHES_MAX {
+            self.end(ReadOutcome::Unavailable, actions);
+            return false;
+        }
+        for position in others.iter().take(missing) {
+            if !under_way.has(position) {
+                self.fetches += 1;
+                self.ask(position, Some(version), actions);
+            }
+        }
+        false
+    }
+
+    /// The answers do not suffice yet.
+    fn await_more(&mut self, actions: &mut Actions) {
+        if self.pending.is_empty() && !self.ask_further(actions) {
+            self.ask_again(actions);
+        }
+    }
+
+    /// All have answered, or do not answer, and nothing can be made of it.
+    fn ask_again(&mut self, actions: &mut Actions) {
+        self.tries += 1;
+        if self.tries == TRIES_MAX {
+            return self.end(ReadOutcome::Unavailable, actions);
+        }
+        self.begin_anew(actions);
+    }
+
+    fn note_decoded(&mut self, actions: &mut Actions) {
+        let Stage::Decoding {
+            version,
+            is_complete,
+        } = self.stage
+        else {
+            return;
+        };
+        let Redundancy::Erasure(scheme) = self.redundancy else {
+            return;
+        };
+        if !is_complete {
+            actions.push(Action::Encode);
+        }
+        let found = Found::Value(version);
+        self.show(found, Form::Shards(scheme), is_complete, actions);
+    }
+
+    fn show(&mut self, found: Found, form: Form, is_complete: bool, actions: &mut Actions) {
+        let (Found::Value(version) | Found::Deleted(version)) = found else {
+            return;
+        };
+        if is_complete {
+            return self.end(ReadOutcome::Found(found), actions);
+        }
+        // Who has said by this map that it holds the version has stored it by this map.
+        let stored = self.holders(version).collect();
+        let mut storing = Box::new(Storing::new(version, form, stored));
+        let progress = storing.go_on(&self.group, &mut self.requests, actions);
+        self.stage = Stage::Finishing { found, storing };
+        self.note_progress(progress, actions);
+    }
+
+    fn note_progress(&mut self, progress: Progress, actions: &mut Actions) {
+        let Stage::Finishing { found, storing } = &self.stage else {
+            return;
+        };
+        match progress {
+            Progress::Going => {}
+            Progress::Stuck => self.end(ReadOutcome::Unavailable, actions),
+            Progress::Complete if self.group.live_count() < self.redundancy.stored_min() => {
+                // Not enough for a write, so not for the end of one.
+                self.end(ReadOutcome::Unavailable, actions);
+            }
+            Progress::Complete => {
+                actions.push(Action::Done(ReadOutcome::Found(*found)));
+                storing.tell_complete(&self.group, &mut self.requests, actions);
+                self.stage = Stage::Ended;
+            }
+        }
+    }
+
+    fn end(&mut self, outcome: ReadOutcome, actions: &mut Actions) {
+        if !self.has_ended() {
+            actions.push(Action::Done(outcome));
+            self.stage = Stage::Ended;
+        }
+    }
+}
