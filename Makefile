@@ -20,7 +20,7 @@ WORKLOADS_ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo bench workloads install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo bench packages workloads install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ workloads: ## Query cache, TATP and Twitter with MariaDB behind memcached and fa
 
 all: deps-build ## Build all that make install installs
 	scripts/install build
+
+packages: deps-build ## Make Debian packages in target/packages
+	scripts/packages
 
 install: ## Install what make all has built; as root where PREFIX needs it (PREFIX, LIBDIR, DESTDIR)
 	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" scripts/install install

@@ -54,6 +54,9 @@ test  netcat-openbsd nc
 test  fdisk         /sbin/sfdisk
 test  e2fsprogs     /sbin/mkfs.ext4
 test  xfsprogs      /sbin/mkfs.xfs
+test  debhelper     dh
+test  lintian       lintian
+test  mmdebstrap    mmdebstrap
 test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 bench libucx0       library:libucp.so.0
