@@ -71,7 +71,7 @@ struct Options {
     #[arg(long)]
     plant_wrong: bool,
     /// Operations of each client in a turn, however long they take.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 1)]
     operations: usize,
     /// Folder for the database and the files of SSD tiers; it should lie on the SSD.
     #[arg(long)]

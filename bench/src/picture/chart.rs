@@ -100,10 +100,11 @@ pub struct Picture {
 impl Picture {
     /// The picture as an SVG document.
     pub fn svg(&self) -> String {
+        let names = self.names();
         let width = CHART_WIDTH * self.charts.len().max(1) as f64;
+        let width = width.max(LEFT + legend_width(&names));
         let mut svg = Svg::new(width, HEAD_HEIGHT + CHART_HEIGHT);
         svg.text((LEFT, 26.0), Anchor::Start, 16.0, &self.heading);
-        let names = self.names();
         draw_legend(&mut svg, &names);
         for (index, chart) in self.charts.iter().enumerate() {
             let left = CHART_WIDTH * index as f64;
@@ -133,11 +134,21 @@ fn dashes(is_limit: bool) -> &'static str {
     if is_limit { "5 4" } else { "none" }
 }
 
-fn draw_legend(svg: &mut Svg, names: &[(&str, bool)]) {
-    /// Length of the piece of line in front of a name.
-    const PIECE: f64 = 24.0;
+/// Length of the piece of line in front of a name of the legend.
+const PIECE: f64 = 24.0;
+
+/// Width of a name of the legend, with what stands before and behind it.
+fn legend_part_width(name: &str) -> f64 {
     /// About the width of a letter.
     const LETTER: f64 = 6.6;
+    PIECE + 24.0 + LETTER * name.len() as f64
+}
+
+fn legend_width(names: &[(&str, bool)]) -> f64 {
+    names.iter().map(|(name, _)| legend_part_width(name)).sum()
+}
+
+fn draw_legend(svg: &mut Svg, names: &[(&str, bool)]) {
     let (mut x, y) = (LEFT, 50.0);
     for (name, is_limit) in names {
         let colour = colour_of(names, name);
@@ -147,7 +158,7 @@ fn draw_legend(svg: &mut Svg, names: &[(&str, bool)]) {
             dashes(*is_limit),
         );
         svg.text((x + PIECE + 6.0, y), Anchor::Start, 12.0, name);
-        x += PIECE + 24.0 + LETTER * name.len() as f64;
+        x += legend_part_width(name);
     }
 }
 
@@ -270,6 +281,16 @@ mod tests {
         ] {
             assert!(svg.contains(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_legend_that_is_wider_than_the_charts_fits() {
+        let mut long = picture();
+        long.charts.truncate(1);
+        long.charts[0].series[0].name = "x".repeat(200);
+        let svg = long.svg();
+        let width = svg.split("width=\"").nth(1).unwrap().split('"').next();
+        assert!(width.unwrap().parse::<f64>().unwrap() > LEFT + 200.0 * 6.6);
     }
 
     #[test]
