@@ -1,6 +1,10 @@
 """The workloads with a MariaDB behind the cache, on few rows: what they read is right, and what is not right is noticed."""
 
+import pathlib
+import subprocess
 import xml.etree.ElementTree
+
+import servers
 
 WORKLOADS = ["query-cache", "tatp", "twitter"]
 SERVERS = ["database", "memcached", "fabric", "fabric-ssd"]
@@ -45,3 +49,9 @@ def test_wrong_rows_are_noticed_in_every_workload(run_workloads):
     assert ran.status == 1, ran.said
     for workload, _, turn in turns(ran):
         assert turn["wrong"] > 0, workload
+
+
+def test_a_database_that_is_not_there_is_named():
+    program = pathlib.Path(servers.binary()).with_name("farcache-workloads")
+    ran = subprocess.run([program, "--quick", "--mariadbd=/no/such/mariadbd"], capture_output=True, text=True)
+    assert ran.returncode == 1 and "/no/such/mariadbd: No such file" in ran.stderr
