@@ -32,7 +32,7 @@ class NativeLibraryTest {
             processes.add(start("-D" + NativeLibrary.FOLDER_PROPERTY + "=" + folder));
         }
         for (Process process : processes) {
-            assertEquals("version " + FarcacheClient.libraryVersion(), output(process).trim());
+            assertSaysVersion(output(process));
             assertEquals(0, process.waitFor());
         }
         assertEquals(0, folder.toFile().list().length, Arrays.toString(folder.toFile().list()));
@@ -48,7 +48,7 @@ class NativeLibraryTest {
             Files.copy(library, copy);
         }
         Process process = start("-D" + NativeLibrary.PATH_PROPERTY + "=" + copy);
-        assertEquals("version " + FarcacheClient.libraryVersion(), output(process).trim());
+        assertSaysVersion(output(process));
     }
 
     @Test
@@ -65,6 +65,11 @@ class NativeLibraryTest {
         assertEquals("linux-x86_64", NativeLibrary.platform("Linux", "amd64"));
         assertEquals("linux-aarch64", NativeLibrary.platform("Linux", "aarch64"));
         assertEquals("mac-os-x-x86_64", NativeLibrary.platform("Mac OS X", "x86_64"));
+    }
+
+    /** Later machines warn of native code before. */
+    private static void assertSaysVersion(String said) {
+        assertTrue(said.trim().endsWith("version " + FarcacheClient.libraryVersion()), said);
     }
 
     private static Process start(String option) throws Exception {
