@@ -244,7 +244,8 @@ impl Wire {
         );
     }
 
-    /// Gives up what is late, and the connection with it if nothing has come for so long.
+    /// Gives up what is late, and the connection with it if nothing has come for so long. Without a
+    /// connection all that waits for one is given up together with the first that is late.
     pub fn expire(&mut self, now: Instant, timeout: Duration, late: &mut Vec<Tag>) {
         if self.next_deadline().is_none_or(|deadline| deadline > now) {
             return;
@@ -252,8 +253,14 @@ impl Wire {
         let now_ms = self.milliseconds(now);
         self.link.expire(now_ms, |tag| late.push(tag));
         let is_silent = now.saturating_duration_since(self.received) >= timeout;
-        if is_silent && matches!(self.state, State::Up(_)) {
-            self.fail(now + RETRY_TIME, late);
+        match self.state {
+            State::Up(_) if is_silent => self.fail(now + RETRY_TIME, late),
+            State::Up(_) => {}
+            // What has not been sent never will be: the client may have stored something newer.
+            State::Down(_) | State::Wanted | State::Dialling => {
+                self.link.end(|tag| late.push(tag));
+                self.unsent.clear();
+            }
         }
     }
 

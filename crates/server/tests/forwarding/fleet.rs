@@ -24,6 +24,24 @@ impl Fleet {
 
     /// The same with this placement.
     pub fn start_placed(placement: &str, count: u32, options: &[&str]) -> Fleet {
+        Fleet::start_each(placement, count, options, |_, _| Vec::new())
+    }
+
+    /// The same with more options for each.
+    pub fn start_with(
+        count: u32,
+        options: &[&str],
+        more: impl Fn(&Fleet, u32) -> Vec<String>,
+    ) -> Fleet {
+        Fleet::start_each("ketama", count, options, more)
+    }
+
+    fn start_each(
+        placement: &str,
+        count: u32,
+        options: &[&str],
+        more: impl Fn(&Fleet, u32) -> Vec<String>,
+    ) -> Fleet {
         let mut fleet = Fleet {
             servers: Vec::new(),
             directory: tempfile::tempdir().expect("a directory"),
@@ -33,7 +51,7 @@ impl Fleet {
         };
         fleet.publish(1, &fleet.all());
         for id in 1..=count {
-            let server = fleet.start_one(id);
+            let server = fleet.start_with_options(id, &more(&fleet, id));
             fleet.servers.push(server);
         }
         fleet
@@ -91,8 +109,25 @@ impl Fleet {
         fs::rename(&new, self.map_file(id)).expect("renamed");
     }
 
+    /// The path of the file with the map of server `id`.
+    pub fn map_path(&self, id: u32) -> String {
+        let path = self.map_file(id);
+        path.to_str().expect("a plain path").to_owned()
+    }
+
+    /// The path of a file with this secret.
+    pub fn secret(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).expect("written");
+        path.to_str().expect("a plain path").to_owned()
+    }
+
     /// Starts server `id`.
     pub fn start_one(&self, id: u32) -> Server {
+        self.start_with_options(id, &[])
+    }
+
+    fn start_with_options(&self, id: u32, more: &[String]) -> Server {
         let (socket, map) = (self.socket(id), self.map_file(id));
         let id = id.to_string();
         let own = [
@@ -103,8 +138,12 @@ impl Fleet {
             "--cluster-self",
             &id,
         ];
-        let options = self.options.iter().map(String::as_str);
-        let arguments: Vec<&str> = own.into_iter().chain(options).collect();
+        // On a busy machine an answer may take long; a test that waits for none says how long.
+        let patient = ["--forward-timeout-ms", "60000"];
+        let is_patient = !self.options.iter().any(|option| option == patient[0]);
+        let patient = patient.into_iter().filter(|_| is_patient);
+        let options = self.options.iter().chain(more).map(String::as_str);
+        let arguments: Vec<&str> = own.into_iter().chain(patient).chain(options).collect();
         Server::start_at(&["-t", "2"], &arguments)
     }
 
