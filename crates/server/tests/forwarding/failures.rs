@@ -171,7 +171,7 @@ fn a_datagram_with_a_foreign_key_is_told_so() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     socket.set_read_timeout(Some(PATIENCE)).expect("settable");
     socket.connect(("127.0.0.1", port)).expect("connectable");
-    let mut ask = |key: &str| {
+    let ask = |key: &str| {
         let request = format!("get {key}\r\n");
         let datagram = [b"\0\x01\0\0\0\x01\0\0", request.as_bytes()].concat();
         socket.send(&datagram).expect("sent");
