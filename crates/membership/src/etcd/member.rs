@@ -241,8 +241,10 @@ impl Member {
                 map,
                 map_revision,
                 as_publisher,
+                given_up,
             } => {
-                let written = session.write_map(&map, map_revision, as_publisher, &mut self.view);
+                let given_up = as_publisher.then_some(given_up.as_slice());
+                let written = session.write_map(&map, map_revision, given_up, &mut self.view);
                 let is_written = written.await?;
                 self.status.maps_published += u64::from(is_written && as_publisher);
                 return Ok(is_written);

@@ -218,16 +218,22 @@ impl Session {
         self.write_if(vec![is_absent], writes, view).await
     }
 
-    /// Writes the map, if its key has not changed, and as the publisher if asked for.
+    /// Writes the map, if its key has not changed, and as the publisher where it gives up servers
+    /// whose offers have these revisions.
     pub(super) async fn write_map(
         &mut self,
         map: &ClusterMap,
         map_revision: i64,
-        as_publisher: bool,
+        publisher_gives_up: Option<&[(String, i64)]>,
         view: &mut View,
     ) -> Called<bool> {
         let mut conditions = vec![self.unchanged(&Key::Map, map_revision)];
-        if as_publisher {
+        if let Some(given_up) = publisher_gives_up {
+            let offers = given_up.iter().map(|(name, revision)| {
+                let offer = Key::Server(name.clone());
+                self.unchanged(&offer, *revision)
+            });
+            conditions.extend(offers);
             let key = self.place.key(&Key::Publisher);
             let session = self.place.session.as_str();
             conditions.push(Compare::value(key, CompareOp::Equal, session));

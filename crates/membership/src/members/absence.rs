@@ -10,7 +10,9 @@ use std::time::Duration;
 /// that has been seen.
 #[derive(Clone, Debug, Default)]
 pub struct Absences {
-    since: BTreeMap<ServerId, Duration>,
+    /// With the revision of the key of its lives: each return changes it, also one between two
+    /// looks.
+    since: BTreeMap<ServerId, (Duration, i64)>,
 }
 
 impl Absences {
@@ -20,8 +22,11 @@ impl Absences {
             |server: &&Member| server.state != MemberState::Gone && !is_present(server, view);
         let absent = map.content().servers.iter().filter(is_absent);
         let since = absent.map(|server| {
+            let lives = view.lives.get(&server.addresses[0].to_string());
+            let lives = lives.map_or(0, |entry| entry.revision);
             let seen = self.since.get(&server.id).copied();
-            (server.id, seen.unwrap_or(now))
+            let seen = seen.filter(|(_, then)| *then == lives);
+            (server.id, seen.unwrap_or((now, lives)))
         });
         self.since = since.collect();
     }
@@ -34,7 +39,7 @@ impl Absences {
     /// Since when this server has been absent.
     #[must_use]
     pub fn since(&self, server: ServerId) -> Option<Duration> {
-        self.since.get(&server).copied()
+        self.since.get(&server).map(|(since, _)| *since)
     }
 
     /// Suspects, by ascending names.
@@ -45,7 +50,8 @@ impl Absences {
     /// When the first of those absent will have been so for as long as `grace`.
     #[must_use]
     pub fn next_end(&self, grace: Duration) -> Option<Duration> {
-        self.since.values().min().map(|since| *since + grace)
+        let since = self.since.values().map(|(since, _)| *since);
+        since.min().map(|since| since + grace)
     }
 }
 

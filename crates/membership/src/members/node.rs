@@ -65,6 +65,10 @@ pub enum Action {
         map_revision: i64,
         /// Only as long as this server is the publisher.
         as_publisher: bool,
+        /// Only as long as the offers of these addresses have these revisions (0: there is none):
+        /// those of the servers that are given up. A publisher that slept has not seen that they
+        /// are back.
+        given_up: Vec<(String, i64)>,
     },
 }
 
@@ -322,6 +326,7 @@ impl Node {
             map,
             map_revision: view.map_revision(),
             as_publisher: false,
+            given_up: Vec::new(),
         })
     }
 
@@ -422,6 +427,7 @@ impl Node {
         let map = Arc::new(map.ok()??);
         self.published_at = Some(now);
         Some(Action::Write {
+            given_up: given_up(view, &map),
             map,
             map_revision: view.map_revision(),
             as_publisher: true,
@@ -442,4 +448,23 @@ impl Node {
         }
         founded(self.identity.cluster.clone(), view, Epoch(held.0 + 1))
     }
+}
+
+/// The servers that take part no more with this map, and the revisions of their offers.
+fn given_up(view: &View, map: &ClusterMap) -> Vec<(String, i64)> {
+    let before = view.readable_map();
+    let is_news = |server: &&Member| {
+        let was = before.and_then(|before| before.server(server.id));
+        let took_part = was.is_some_and(|was| was.state != MemberState::Gone);
+        took_part && server.state == MemberState::Gone
+    };
+    let servers = map.content().servers.iter().filter(is_news);
+    servers
+        .map(|server| {
+            let name = server.addresses[0].to_string();
+            let offer = view.offers.get(&name);
+            let revision = offer.map_or(0, |entry| entry.revision);
+            (name, revision)
+        })
+        .collect()
 }

@@ -24,6 +24,9 @@ pub struct Situation<'a> {
     pub now: Duration,
 }
 
+/// Most servers that one map gives up. The next map follows soon, and etcd allows 128 conditions.
+const GIVEN_UP_MAX: usize = 64;
+
 /// The map that follows this one; `None` where nothing is to be changed.
 ///
 /// - A server that offers itself and is not listed is added, serving, under a new name.
@@ -43,12 +46,18 @@ pub fn successor(
     let before = map.content();
     let mut content = before.clone();
     let mut offers = offers(situation.view);
+    let mut given_up = 0;
     for server in by_address(&mut content.servers) {
         let name = server.addresses[0].to_string();
-        if let Some(state) = changed_by_offer(server, offers.remove(&name)) {
+        let state = changed_by_offer(server, offers.remove(&name));
+        let state = state.unwrap_or_else(|| match is_overdue(server.id, situation) {
+            true => MemberState::Gone,
+            false => server.state,
+        });
+        let is_given_up = state == MemberState::Gone && server.state != state;
+        given_up += usize::from(is_given_up);
+        if !is_given_up || given_up <= GIVEN_UP_MAX {
             server.state = state;
-        } else if is_overdue(server.id, situation) && server.state != MemberState::Gone {
-            server.state = MemberState::Gone;
         }
     }
     add(&mut content.servers, offers);
