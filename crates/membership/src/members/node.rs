@@ -83,6 +83,9 @@ pub struct Node {
     life: Option<Incarnation>,
     /// The latest life that was given up.
     given_up: Incarnation,
+    /// The life that was offered last. Where the reply was lost, others may have known this server
+    /// by it, and have given it up, before the next one is offered.
+    tried: Option<Incarnation>,
     absences: Absences,
     is_leaving: bool,
     /// Another process has taken this server's address.
@@ -111,6 +114,7 @@ impl Node {
             held,
             life: None,
             given_up: Incarnation(0),
+            tried: None,
             absences: Absences::default(),
             is_leaving: false,
             is_replaced: false,
@@ -354,6 +358,11 @@ impl Node {
         if is_there {
             return None;
         }
+        if self.tried.is_some_and(|tried| tried < life) && !self.must_forget_on_entry {
+            self.must_forget_on_entry = true;
+            return Some(Action::Forget);
+        }
+        self.tried = Some(life);
         Some(Action::Offer {
             offer: Offer {
                 session: self.identity.session.clone(),
