@@ -25,6 +25,16 @@ const ROOM_TRIES: u32 = 8;
 /// Looks for an item on devices that has been moved each time before it was found.
 const LOOKS_MAX: u32 = 64;
 
+/// What an item is looked up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be shown: one on a device is worth a copy in memory if it is read again.
+    Read,
+    /// To be rewritten: its successor lies in memory. A copy of what is on a device could take the
+    /// room that has been made for the successor.
+    Rewrite,
+}
+
 /// One thread's access to the store.
 ///
 /// Items found through a handle borrow from it; [`StoreHandle::quiescent`], which the compiler
@@ -128,13 +138,24 @@ impl StoreHandle {
         key: &[u8],
         access: Access,
     ) -> Result<Option<Item<'_>>, Suspended> {
+        self.look_up(hash, key, access, Purpose::Read)
+    }
+
+    #[inline]
+    pub(crate) fn look_up(
+        &self,
+        hash: u64,
+        key: &[u8],
+        access: Access,
+        purpose: Purpose,
+    ) -> Result<Option<Item<'_>>, Suspended> {
         let mut met_device = false;
         let found = self.core.index.find(hash, |location| {
             met_device |= location.is_on_device();
             self.accept(location, key, access)
         });
         if found.is_none() && met_device {
-            return self.get_on_device(hash, key, access);
+            return self.get_on_device(hash, key, access, purpose);
         }
         Ok(found)
     }
@@ -163,13 +184,14 @@ impl StoreHandle {
         hash: u64,
         key: &[u8],
         access: Access,
+        purpose: Purpose,
     ) -> Result<Option<Item<'_>>, Suspended> {
         let Some(tier) = self.core.tier.as_ref() else {
             return Ok(None);
         };
         for _ in 0..LOOKS_MAX {
             let mut suspect = None;
-            let found = self.look_on_device(hash, key, access, &mut suspect)?;
+            let found = self.look_on_device(hash, key, access, purpose, &mut suspect)?;
             // Of a segment that was emptied meanwhile: the index has had another entry by then for
             // each item that was alive there.
             let has_left = suspect.is_some_and(|location| !tier.has_segment_of(location));
@@ -186,6 +208,7 @@ impl StoreHandle {
         hash: u64,
         key: &[u8],
         access: Access,
+        purpose: Purpose,
         suspect: &mut Option<Location>,
     ) -> Result<Option<Item<'_>>, Suspended> {
         enum Met<'h> {
@@ -228,7 +251,8 @@ impl StoreHandle {
         if !item.has_key(key) {
             return Ok(None);
         }
-        if access == Access::Use && tier.note_read(location) {
+        let is_read_again = access == Access::Use && tier.note_read(location);
+        if is_read_again && purpose == Purpose::Read {
             let promoted = self.promote(hash, location, item);
             if promoted.is_some() {
                 return Ok(promoted);

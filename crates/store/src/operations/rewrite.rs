@@ -5,7 +5,7 @@
 //! begins anew.
 
 use crate::found::Item;
-use crate::handle::StoreHandle;
+use crate::handle::{Purpose, StoreHandle};
 use crate::item::{Fields, Layout};
 use crate::options::Access;
 use crate::suspended::Interrupt;
@@ -76,7 +76,7 @@ impl StoreHandle {
         mut plan: impl FnMut(&Item<'_>) -> Result<Rewrite<'a>, R>,
     ) -> Result<RewriteEnd<'_, R>, Interrupt> {
         loop {
-            let Some(item) = self.get_hashed(hash, key, access)? else {
+            let Some(item) = self.look_up(hash, key, access, Purpose::Rewrite)? else {
                 return Ok(RewriteEnd::Absent);
             };
             let rewrite = match plan(&item) {

@@ -264,3 +264,38 @@ fn a_request_waits_in_vain_where_there_will_be_no_room() {
         );
     }
 }
+
+/// A copy in memory of what is rewritten anyway would take the room that has just been made for its
+/// successor, again and again.
+#[test]
+fn what_is_read_to_be_rewritten_takes_no_room_of_its_own() {
+    const LARGE: usize = 3 * SEGMENT_BYTES as usize + 1000;
+    let device = device(8 << 20);
+    // Memory for one such value beside what the store itself needs, not for two.
+    let tier = TierConfig {
+        durability: Durability::Writeback,
+        ..tier(&device)
+    };
+    let store = Store::open(config(8 * u64::from(SEGMENT_BYTES)), tier).unwrap();
+    let mut handle = store.handle();
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for number in 0..6 {
+            set(&mut handle, number, 0, LARGE);
+        }
+        for turn in 0..20 {
+            for number in 0..6 {
+                let touched = handle.run_blocking(|handle| {
+                    let touched = settled(handle.touch(&key(number), 1000 + turn, Access::Use))?;
+                    Ok(touched.map(|item| item.map(|item| item.value().to_vec())))
+                });
+                handle.quiescent();
+                let expected = value(number, 0, LARGE);
+                assert!(matches!(touched.unwrap(), Ok(Some(value)) if value == expected));
+            }
+        }
+        ended.send(()).unwrap();
+    });
+    end.recv_timeout(PATIENCE)
+        .expect("each touch ends with the value");
+}
