@@ -219,21 +219,18 @@ impl Session {
     }
 
     /// Writes the map, if its key has not changed, and as the publisher where it gives up servers
-    /// whose offers have these revisions.
+    /// of which these keys tell, if they have these revisions.
     pub(super) async fn write_map(
         &mut self,
         map: &ClusterMap,
         map_revision: i64,
-        publisher_gives_up: Option<&[(String, i64)]>,
+        publisher_gives_up: Option<&[(Key, i64)]>,
         view: &mut View,
     ) -> Called<bool> {
         let mut conditions = vec![self.unchanged(&Key::Map, map_revision)];
         if let Some(given_up) = publisher_gives_up {
-            let offers = given_up.iter().map(|(name, revision)| {
-                let offer = Key::Server(name.clone());
-                self.unchanged(&offer, *revision)
-            });
-            conditions.extend(offers);
+            let given_up = given_up.iter();
+            conditions.extend(given_up.map(|(key, revision)| self.unchanged(key, *revision)));
             let key = self.place.key(&Key::Publisher);
             let session = self.place.session.as_str();
             conditions.push(Compare::value(key, CompareOp::Equal, session));

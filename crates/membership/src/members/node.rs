@@ -3,7 +3,7 @@
 use super::absence::Absences;
 use super::offer::Offer;
 use super::succession::{Situation, founded, successor};
-use super::view::View;
+use super::view::{Key, View};
 use farcache_cluster::map::{
     Epoch, Incarnation, InvalidMap, MapContent, Member, MemberState, Name,
 };
@@ -65,10 +65,10 @@ pub enum Action {
         map_revision: i64,
         /// Only as long as this server is the publisher.
         as_publisher: bool,
-        /// Only as long as the offers of these addresses have these revisions (0: there is none):
-        /// those of the servers that are given up. A publisher that slept has not seen that they
-        /// are back.
-        given_up: Vec<(String, i64)>,
+        /// Only as long as these keys have these revisions (0: there is none): what tells of the
+        /// servers that are given up. A publisher that slept has not seen that they are back, or
+        /// were back for a while.
+        given_up: Vec<(Key, i64)>,
     },
 }
 
@@ -459,8 +459,9 @@ impl Node {
     }
 }
 
-/// The servers that take part no more with this map, and the revisions of their offers.
-fn given_up(view: &View, map: &ClusterMap) -> Vec<(String, i64)> {
+/// What tells of the servers that take part no more with this map: the offer of one that leaves,
+/// the lives of one that is absent, since each return writes them.
+fn given_up(view: &View, map: &ClusterMap) -> Vec<(Key, i64)> {
     let before = view.readable_map();
     let is_news = |server: &&Member| {
         let was = before.and_then(|before| before.server(server.id));
@@ -472,8 +473,11 @@ fn given_up(view: &View, map: &ClusterMap) -> Vec<(String, i64)> {
         .map(|server| {
             let name = server.addresses[0].to_string();
             let offer = view.offers.get(&name);
-            let revision = offer.map_or(0, |entry| entry.revision);
-            (name, revision)
+            let offer = offer.filter(|entry| entry.value.life >= server.incarnation);
+            match (offer, view.lives.get(&name)) {
+                (Some(offer), _) => (Key::Server(name), offer.revision),
+                (None, lives) => (Key::Lives(name), lives.map_or(0, |entry| entry.revision)),
+            }
         })
         .collect()
 }

@@ -129,8 +129,11 @@ impl Server {
             .lease
             .filter(|_| has_left || !process.node.wants_lease())
         {
-            store.revoke(lease, now);
+            store.revoke(lease);
             process.lease = None;
+            if has_left {
+                store.note_left(&self.name);
+            }
         }
         if has_left {
             self.process = None;
@@ -276,9 +279,7 @@ impl Process {
                 let is_publisher = store.value(&Key::Publisher) == Some(self.session.as_bytes());
                 let is_unchanged = store.revision_of(&Key::Map) == *map_revision;
                 let mut given_up = given_up.iter();
-                let are_away = given_up.all(|(name, revision)| {
-                    store.revision_of(&Key::Server(name.clone())) == *revision
-                });
+                let are_away = given_up.all(|(key, revision)| store.revision_of(key) == *revision);
                 let holds = is_unchanged && are_away && (is_publisher || !as_publisher);
                 (holds, vec![(Key::Map, map.to_string(), 0)])
             }

@@ -1,6 +1,6 @@
 //! A store with leases, conditional writes and a feed of changes, as etcd is one.
 
-use farcache_membership::members::{Key, View};
+use farcache_membership::members::{Key, Offer, View};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -32,8 +32,9 @@ pub struct Store {
     leases: BTreeMap<i64, Duration>,
     next_lease: i64,
     changes: Vec<Change>,
-    /// Since when the offer of an address has not been there.
-    pub absent_since: BTreeMap<String, Duration>,
+    /// When the offer of an address and life was there for the last time.
+    last_seen: BTreeMap<(String, u64), Duration>,
+    now: Duration,
     ttl: Duration,
 }
 
@@ -47,13 +48,15 @@ impl Store {
             leases: BTreeMap::new(),
             next_lease: 1,
             changes: Vec::new(),
-            absent_since: BTreeMap::new(),
+            last_seen: BTreeMap::new(),
+            now: Duration::ZERO,
             ttl,
         }
     }
 
     /// Ends leases.
     pub fn tick(&mut self, now: Duration) {
+        self.now = now;
         if !self.is_up {
             return;
         }
@@ -61,7 +64,7 @@ impl Store {
             .filter(|(_, end)| **end <= now)
             .map(|(lease, _)| *lease)
             .collect();
-        ended.into_iter().for_each(|lease| self.revoke(lease, now));
+        ended.into_iter().for_each(|lease| self.revoke(lease));
     }
 
     /// Comes back after an outage: leases get their whole time again.
@@ -75,17 +78,12 @@ impl Store {
     pub fn restore(&mut self, copy: Option<&Store>, now: Duration) {
         let empty = Store::new(self.ttl);
         let copy = copy.unwrap_or(&empty);
-        let mut absent = self.absent_since.clone();
-        for key in self.keys.keys().chain(copy.keys.keys()) {
-            let Key::Server(name) = key else { continue };
-            match copy.keys.contains_key(key) {
-                true => drop(absent.remove(name)),
-                false => drop(absent.entry(name.clone()).or_insert(now)),
-            }
-        }
+        let names: Vec<Key> = self.keys.keys().cloned().collect();
+        names.iter().for_each(|key| self.note_seen(key));
         *self = Store {
             generation: self.generation + 1,
-            absent_since: absent,
+            last_seen: std::mem::take(&mut self.last_seen),
+            now,
             ..copy.clone()
         };
         self.come_up(now);
@@ -104,7 +102,7 @@ impl Store {
         end.map(|end| *end = now + self.ttl).is_some()
     }
 
-    pub fn revoke(&mut self, lease: i64, now: Duration) {
+    pub fn revoke(&mut self, lease: i64) {
         self.leases.remove(&lease);
         let bound = self.keys.iter().filter(|(_, held)| held.lease == lease);
         let bound: Vec<Key> = bound.map(|(key, _)| key.clone()).collect();
@@ -112,10 +110,8 @@ impl Store {
             self.revision += 1;
         }
         for key in bound {
+            self.note_seen(&key);
             self.keys.remove(&key);
-            if let Key::Server(name) = &key {
-                self.absent_since.insert(name.clone(), now);
-            }
             let revision = self.revision;
             self.changes.push(Change {
                 revision,
@@ -142,9 +138,7 @@ impl Store {
         self.revision += 1;
         for (key, value, lease) in writes {
             let (value, revision) = (value.clone().into_bytes(), self.revision);
-            if let Key::Server(name) = key {
-                self.absent_since.remove(name);
-            }
+            self.note_seen(key);
             let held = Held {
                 value: value.clone(),
                 lease: *lease,
@@ -158,6 +152,28 @@ impl Store {
             });
         }
         Some(self.revision)
+    }
+
+    /// What a key holds is about to be replaced or deleted.
+    fn note_seen(&mut self, key: &Key) {
+        let (Key::Server(name), Some(held)) = (key, self.keys.get(key)) else {
+            return;
+        };
+        let offer = Offer::read(&held.value).expect("an offer");
+        self.last_seen
+            .insert((name.clone(), offer.life.0), self.now);
+    }
+
+    /// A server has left in order: it may be given up at once.
+    pub fn note_left(&mut self, name: &str) {
+        self.last_seen.retain(|(of, _), _| of != name);
+    }
+
+    /// When an offer of this address and of this life, or a later one, was there for the last time;
+    /// none where its server has left.
+    pub fn last_seen(&self, name: &str, life: u64) -> Option<Duration> {
+        let lives = (name.to_owned(), life)..=(name.to_owned(), u64::MAX);
+        self.last_seen.range(lives).map(|(_, at)| *at).max()
     }
 
     /// Puts all there is into the view; returns where the feed goes on.
