@@ -57,27 +57,31 @@ bool database_run_text(database_st *of, const char *text, size_t bytes) {
   return ask_for(of, text, bytes, NULL);
 }
 
+/* Writes a statement, or a part of one, into room for STATEMENT_BYTES; its size. */
+static size_t write_text(char *text, const char *format, va_list arguments) {
+  int bytes = vsnprintf(text, STATEMENT_BYTES, format, arguments);
+  if (bytes < 0 || bytes >= STATEMENT_BYTES)
+    fail("a statement is too long: %.100s", text);
+  return (size_t) bytes;
+}
+
 bool database_run(database_st *of, const char *format, ...) {
   char text[STATEMENT_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  int bytes = vsnprintf(text, sizeof text, format, arguments);
+  size_t bytes = write_text(text, format, arguments);
   va_end(arguments);
-  if (bytes < 0 || bytes >= STATEMENT_BYTES)
-    fail("a statement is too long: %.100s", text);
-  return ask_for(of, text, (size_t) bytes, NULL);
+  return ask_for(of, text, bytes, NULL);
 }
 
 MYSQL_RES *database_ask(database_st *of, const char *format, ...) {
   char text[STATEMENT_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  int bytes = vsnprintf(text, sizeof text, format, arguments);
+  size_t bytes = write_text(text, format, arguments);
   va_end(arguments);
-  if (bytes < 0 || bytes >= STATEMENT_BYTES)
-    fail("a statement is too long: %.100s", text);
   MYSQL_RES *rows = NULL;
-  if (!ask_for(of, text, (size_t) bytes, &rows))
+  if (!ask_for(of, text, bytes, &rows))
     return NULL;
   if (!rows)
     fail("the database answers without rows to: %.200s", text);
@@ -107,11 +111,9 @@ void statement_add(statement_st *of, const char *format, ...) {
   char text[STATEMENT_BYTES];
   va_list arguments;
   va_start(arguments, format);
-  int bytes = vsnprintf(text, sizeof text, format, arguments);
+  size_t bytes = write_text(text, format, arguments);
   va_end(arguments);
-  if (bytes < 0 || bytes >= STATEMENT_BYTES)
-    fail("a part of a statement is too long: %.100s", text);
-  statement_add_bytes(of, text, (size_t) bytes);
+  statement_add_bytes(of, text, bytes);
 }
 
 void statement_begin_row(statement_st *of, database_st *database, const char *insert) {
