@@ -6,14 +6,17 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY / "tests/clients"))
+
+import servers  # noqa: E402 (found beside the other clients' tests)
+
 NAMES = ["farcache-libmemcached", "farcache-tools", "farcached", "libfarcache-dev", "libfarcache1"]
-# How long a server may take to start or to stop on a busy machine.
-PATIENCE_S = 60
 # What purging may leave behind: what the package manager and the C library note, not we.
 NOT_OURS = re.compile(r"^/(var/(lib/(dpkg|apt|systemd)|cache|log)|tmp|run|proc|sys|dev|etc/(ld\.so\.cache|(passwd|group|shadow|gshadow|subuid|subgid)-?$)|root)")
 
@@ -80,13 +83,13 @@ class System:
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)
 
-    def run(self, *command, check=True):
+    def run(self, *command):
         """Runs a command in it; what it says."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
             ["chroot", self.root, *command], env=environment, capture_output=True, text=True, timeout=600
         )
-        assert not check or done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
     def install(self, made):
@@ -114,18 +117,12 @@ def system(tmp_path_factory):
     shutil.rmtree(root, ignore_errors=True)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def ask(port, request, end):
     """What the server at a port answers, once it is up."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + servers.PATIENCE_SECONDS
     while True:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=servers.PATIENCE_SECONDS) as connection:
                 connection.sendall(request)
                 answer = b""
                 while not answer.endswith(end):
@@ -150,7 +147,7 @@ def test_a_clean_system_serves_is_upgraded_and_is_as_before_after_a_purge(system
     account = system.run("getent", "passwd", "farcached")
     assert "/var/lib/farcached" in account
 
-    port = free_port()
+    port = servers.free_port()
     command = ["chroot", system.root, "farcached", "-u", "farcached", "-l", "127.0.0.1", "-p", str(port), "-m", "64"]
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
@@ -167,7 +164,7 @@ def test_a_clean_system_serves_is_upgraded_and_is_as_before_after_a_purge(system
         assert "128" in settings.read_text()
     finally:
         server.terminate()
-        assert server.wait(timeout=PATIENCE_S) == 0
+        assert server.wait(timeout=servers.PATIENCE_SECONDS) == 0
     settings.unlink()
 
     system.run("apt-get", "purge", "--yes", *NAMES)
