@@ -1,6 +1,7 @@
 //! Where a server is reached.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// memcached's port. A server on it takes part in a ketama ring by its host name alone.
@@ -50,7 +51,10 @@ impl FromStr for Address {
             return Ok(Address { host, port: 0 });
         }
         let (host, port) = match text.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').ok_or(InvalidAddress)?,
+            Some(rest) => rest
+                .split_once(']')
+                .filter(|(host, _)| is_ipv6(host))
+                .ok_or(InvalidAddress)?,
             None => text.split_at(text.find(':').unwrap_or(text.len())),
         };
         let port = match port.strip_prefix(':') {
@@ -66,13 +70,20 @@ impl FromStr for Address {
     }
 }
 
+/// Whether this is an address as RFC 4291 writes it, with or without the zone of RFC 4007
+/// (`fe80::1%eth0`). Nothing else stands in brackets: `[/path]:1` would be written as a path.
+fn is_ipv6(host: &str) -> bool {
+    let (address, _zone) = host.split_once('%').unwrap_or((host, ""));
+    address.parse::<Ipv6Addr>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_address_is_written_as_it_is_read() {
-        for text in ["a:1", "[::1]:2", "/run/socket"] {
+        for text in ["a:1", "[::1]:2", "[fe80::1%eth0]:3", "/run/socket"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }
@@ -87,7 +98,19 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused() {
         for text in [
-            "", "a:b", "a:70000", ":1", "[]:1", "[::1", "[::1]x", "a:1:2",
+            "",
+            "a:b",
+            "a:70000",
+            ":1",
+            "[]:1",
+            "[::1",
+            "[::1]x",
+            "a:1:2",
+            "[a]:1",
+            "[[x]:1",
+            "[/f)d00::1]",
+            "[::1/x]:1",
+            "[%:]:1",
         ] {
             assert_eq!(text.parse::<Address>(), Err(InvalidAddress), "{text}");
         }
