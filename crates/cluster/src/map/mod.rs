@@ -141,6 +141,25 @@ impl ClusterMap {
         }
     }
 
+    /// Whether this server decides on each of these keys. Takes less time than asking for each of
+    /// them. Where no server owns keys, each decides on all.
+    #[must_use]
+    pub fn decides_on_each(&self, server: ServerId, keys: &[&[u8]]) -> bool {
+        let Some(algorithm) = self.content.rule.key_hash() else {
+            return true;
+        };
+        algorithm.digest_each(keys, |hash| {
+            self.decider(hash).is_none_or(|decider| decider == server)
+        })
+    }
+
+    /// Whether this server decides on every key that there may be.
+    #[must_use]
+    pub fn decides_on_every(&self, server: ServerId) -> bool {
+        let decides = |owner| owner == server;
+        self.held.iter().all(|&(_, holder)| decides(holder)) && self.routes.all_owners(decides)
+    }
+
     /// The one server that decides on a hash in this epoch.
     #[inline]
     fn decider(&self, hash: u32) -> Option<ServerId> {

@@ -34,6 +34,15 @@ impl Routes {
         }
     }
 
+    /// Whether all who own keys are as asked for.
+    pub(super) fn all_owners(&self, is_wanted: impl Fn(ServerId) -> bool) -> bool {
+        match self {
+            Self::Nowhere => true,
+            Self::Ring(ring) => ring.walk(0).all(is_wanted),
+            Self::Slots(table) => table.owners().iter().copied().all(is_wanted),
+        }
+    }
+
     /// The owner of a hash with the highest hash up to which it owns all.
     pub(super) fn stretch(&self, hash: u32) -> Option<(ServerId, u32)> {
         match self {

@@ -51,6 +51,43 @@ fn only_servers_that_join_or_serve_own_keys() {
     }
 }
 
+/// Asks for many keys at once and for each alone.
+fn check_decides(map: &ClusterMap, keys: &[&[u8]]) {
+    let members = map.content().servers.iter().map(|member| member.id);
+    for server in members.chain([ServerId(u32::MAX)]) {
+        let decides = |key: &&[u8]| {
+            map.locate(key, 1)
+                .first()
+                .is_none_or(|owner| *owner == server)
+        };
+        for keys in [keys, &keys[..1], &keys[..2], &keys[..9]] {
+            assert_eq!(map.decides_on_each(server, keys), keys.iter().all(decides));
+        }
+        let own: Vec<&[u8]> = keys.iter().copied().filter(decides).collect();
+        assert!(map.decides_on_each(server, &own));
+        if map.decides_on_every(server) {
+            assert_eq!(own.len(), keys.len());
+        }
+    }
+}
+
+#[test]
+fn a_server_alone_decides_on_every_key() {
+    let alone = [member(7), {
+        let mut left = member(8);
+        left.state = MemberState::Gone;
+        left
+    }];
+    let client = ClusterMap::new(content(Rule::Client, [member(7), member(9)])).unwrap();
+    for map in [ketama(alone.clone()), slots(alone), client] {
+        assert!(map.decides_on_every(ServerId(7)));
+    }
+    let two = [member(7), member(9)];
+    for map in [ketama(two.clone()), slots(two)] {
+        assert!(!map.decides_on_every(ServerId(7)) && !map.decides_on_every(ServerId(9)));
+    }
+}
+
 #[test]
 fn where_clients_place_keys_or_nobody_serves_no_server_is_named() {
     let client = ClusterMap::new(content(Rule::Client, [member(1)])).unwrap();
@@ -152,5 +189,13 @@ proptest! {
         let zones: BTreeSet<_> = all.iter().map(|id| format!("{:?}", zone(id))).collect();
         let used: BTreeSet<_> = owners.iter().map(|id| format!("{:?}", zone(id))).collect();
         prop_assert_eq!(used.len(), zones.len().min(owners.len()));
+    }
+
+    #[test]
+    fn keys_asked_for_together_have_the_deciders_that_they_have_alone(
+        map in strategies::map(),
+        keys in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..80), 10..40),
+    ) {
+        check_decides(&map, &keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
     }
 }
