@@ -58,6 +58,13 @@ pub trait Forward {
     /// The server that decides on a key; none where it is this one, or each of them.
     fn owner(&self, key: &[u8]) -> Option<Peer>;
 
+    /// Whether this server decides on each of these keys. Takes less time than asking for each of
+    /// them.
+    fn owns_each(&self, keys: &[&[u8]]) -> bool;
+
+    /// Whether this server decides on every key that there may be.
+    fn owns_every(&self) -> bool;
+
     /// Whether a value of so many bytes may be gathered in order to be passed on.
     fn takes_value(&self, bytes: usize) -> bool;
 
@@ -67,6 +74,18 @@ pub trait Forward {
 }
 
 impl Context<'_> {
+    /// Whether keys may come that another server decides on.
+    #[inline]
+    pub(crate) fn may_forward(&self) -> bool {
+        self.forward.is_some_and(|forward| !forward.owns_every())
+    }
+
+    /// Whether no other server decides on one of these keys.
+    #[inline]
+    pub(crate) fn owns_each(&self, keys: &[&[u8]]) -> bool {
+        self.forward.is_none_or(|forward| forward.owns_each(keys))
+    }
+
     /// The server that decides on a key, where that is another one.
     #[inline]
     pub(crate) fn owner_elsewhere(&self, key: &[u8]) -> Option<Peer> {
@@ -171,6 +190,14 @@ impl Forward for Refusing<'_> {
 
     fn owner(&self, key: &[u8]) -> Option<Peer> {
         self.forward.owner(key)
+    }
+
+    fn owns_each(&self, keys: &[&[u8]]) -> bool {
+        self.forward.owns_each(keys)
+    }
+
+    fn owns_every(&self) -> bool {
+        self.forward.owns_every()
     }
 
     fn takes_value(&self, _bytes: usize) -> bool {

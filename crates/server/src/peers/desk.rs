@@ -13,6 +13,17 @@ pub type Answer = Result<Vec<u8>, Failure>;
 pub struct Owners {
     me: ServerId,
     map: Arc<ClusterMap>,
+    owns_every: bool,
+}
+
+impl Owners {
+    fn new(me: ServerId, map: Arc<ClusterMap>) -> Owners {
+        Owners {
+            me,
+            owns_every: map.decides_on_every(me),
+            map,
+        }
+    }
 }
 
 impl Forward for Owners {
@@ -21,8 +32,19 @@ impl Forward for Owners {
     }
 
     fn owner(&self, key: &[u8]) -> Option<Peer> {
+        if self.owns_every {
+            return None;
+        }
         let owner = *self.map.locate(key, 1).first()?;
         (owner != self.me).then_some(Peer(owner.0))
+    }
+
+    fn owns_each(&self, keys: &[&[u8]]) -> bool {
+        self.owns_every || self.map.decides_on_each(self.me, keys)
+    }
+
+    fn owns_every(&self) -> bool {
+        self.owns_every
     }
 
     fn takes_value(&self, _bytes: usize) -> bool {
@@ -46,7 +68,7 @@ impl Desk {
     /// That of the server `me`.
     pub fn new(me: ServerId, map: Arc<ClusterMap>) -> Desk {
         Desk {
-            owners: Owners { me, map },
+            owners: Owners::new(me, map),
             staged: RefCell::default(),
             noted: RefCell::default(),
         }
@@ -59,7 +81,7 @@ impl Desk {
 
     /// Another map counts from now on.
     pub fn set_map(&mut self, map: Arc<ClusterMap>) {
-        self.owners.map = map;
+        self.owners = Owners::new(self.owners.me, map);
     }
 
     /// Lets the session that runs next find these answers.
@@ -85,6 +107,14 @@ impl Forward for Desk {
 
     fn owner(&self, key: &[u8]) -> Option<Peer> {
         self.owners.owner(key)
+    }
+
+    fn owns_each(&self, keys: &[&[u8]]) -> bool {
+        self.owners.owns_each(keys)
+    }
+
+    fn owns_every(&self) -> bool {
+        self.owners.owns_every()
     }
 
     fn takes_value(&self, bytes: usize) -> bool {

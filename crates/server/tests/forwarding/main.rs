@@ -2,6 +2,7 @@
 
 mod failures;
 mod fleet;
+mod runs;
 mod same;
 #[path = "../support/mod.rs"]
 mod support;

@@ -11,7 +11,9 @@ use farcache_store::{BATCH_MAX, Suspended};
 /// The server that decides on the key of a command for an item, where that is another one.
 #[inline]
 pub(super) fn foreign_owner(request: &Request<'_, '_>, command: Opcode) -> Option<Peer> {
-    request.context.forward?;
+    if !request.context.may_forward() {
+        return None;
+    }
     let is_for_item = matches!(
         command,
         Opcode::Get

@@ -16,7 +16,7 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Result<Flow,
         context,
         replies,
     } = request;
-    let is_solo = requests_max == 1 || next_own_get(&input[head.head_len()..], context).is_none();
+    let is_solo = requests_max == 1 || next_get(&input[head.head_len()..]).is_none();
     if is_solo {
         let item = context.store.get(head.key, Access::Use)?;
         answer(&head.header, head.key, item.as_ref(), context, replies);
@@ -25,7 +25,8 @@ pub(super) fn run(request: Request<'_, '_>, requests_max: usize) -> Result<Flow,
     let mut count_max = requests_max.min(BATCH_MAX);
     loop {
         let mut batch = Batch::new(head);
-        batch.gather(input, count_max, context);
+        batch.gather(input, count_max);
+        batch.leave_foreign(context);
         match batch.run(context, replies) {
             Ok(()) => {
                 return Ok(Flow::Done {
@@ -102,13 +103,26 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds the gets behind those that it has, as far as they are whole.
-    fn gather(&mut self, input: &'a [u8], count_max: usize, context: &Context<'_>) {
+    fn gather(&mut self, input: &'a [u8], count_max: usize) {
         while self.count < count_max {
-            let Some(head) = next_own_get(&input[self.bytes..], context) else {
+            let Some(head) = next_get(&input[self.bytes..]) else {
                 return;
             };
             self.push(head);
         }
+    }
+
+    /// Leaves the first get whose key another server decides on to the next batch, and those
+    /// behind it. That of the first is this server's own.
+    fn leave_foreign(&mut self, context: &Context<'_>) {
+        let others = &self.keys[1..self.count];
+        if context.owns_each(others) {
+            return;
+        }
+        let is_own = |key: &&&[u8]| context.owner_elsewhere(key).is_none();
+        self.count = 1 + others.iter().take_while(is_own).count();
+        let keys = self.keys[..self.count].iter();
+        self.bytes = keys.map(|key| HEADER_BYTES + key.len()).sum();
     }
 
     fn run(&self, context: &Context<'_>, replies: &mut Replies) -> Result<(), Suspended> {
@@ -121,11 +135,6 @@ impl<'a> Batch<'a> {
         }
         Ok(())
     }
-}
-
-/// The same, if this server decides on its key.
-fn next_own_get<'a>(input: &'a [u8], context: &Context<'_>) -> Option<Head<'a>> {
-    next_get(input).filter(|head| context.owner_elsewhere(head.key).is_none())
 }
 
 /// The packet at the start of `input`, if it is a well-formed get.

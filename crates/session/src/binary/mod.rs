@@ -83,7 +83,7 @@ impl State {
     fn may_run_solo(&self, opcode: u8, context: &Context<'_>, replies: &Replies) -> bool {
         self.swallow_bytes == 0
             && self.pending.is_none()
-            && context.forward.is_none()
+            && !context.may_forward()
             && authenticate::may_use(self, opcode, context.service.auth)
             && replies.len() < HIGH_WATER_BYTES
     }

@@ -68,9 +68,20 @@ impl<'i, 'h> Batch<'i, 'h> {
             return None;
         }
         self.count_max = count / 2;
+        Some(self.give_up())
+    }
+
+    /// Forgets its reads; returns how many these were.
+    pub(super) fn give_up(&mut self) -> usize {
+        let count = self.keys.len();
         self.keys.clear();
         self.answers.clear();
-        Some(count)
+        count
+    }
+
+    /// Whether no other server decides on one of its keys.
+    pub(super) fn owns_each(&self, context: &Context<'_>) -> bool {
+        self.keys.is_empty() || context.owns_each(&self.keys)
     }
 
     /// Where the first of its requests begins.

@@ -48,18 +48,7 @@ impl<'i> Run<'_, 'i> {
             if !self.take_quota() || self.is_full() {
                 return self.flush().unwrap_or(Flow::Stop(Status::Yield));
             }
-            let parsed = parse(line);
-            if self.context.forward.is_some()
-                && let Ok(request) = &parsed
-                && let Some(owner) = self.foreign_owner(request)
-            {
-                let flow = self.flush();
-                match flow.or_else(|| self.forward(owner, request, bytes)) {
-                    Some(flow) => return flow,
-                    None => continue,
-                }
-            }
-            let flow = match parsed {
+            let flow = match parse(line) {
                 Ok(Request::PlainRead(read)) => self.plain_read(read, bytes),
                 Ok(Request::Get { .. }) if line == LEGACY_LINE && self.is_in_cluster() => {
                     self.flush().or_else(|| self.legacy_configuration(bytes))
@@ -75,7 +64,7 @@ impl<'i> Run<'_, 'i> {
                 ),
                 Ok(request) => self
                     .flush()
-                    .or_else(|| self.try_execute(request, line, bytes)),
+                    .or_else(|| self.execute_or_forward(request, line, bytes)),
                 Err(reject) => self.flush().or_else(|| self.refuse(reject, bytes)),
             };
             if let Some(flow) = flow {
@@ -87,6 +76,13 @@ impl<'i> Run<'_, 'i> {
 
     fn plain_read(&mut self, read: PlainRead<'i>, bytes: usize) -> Option<Flow> {
         let is_bad = read.key.len() > KEY_BYTES_MAX;
+        if self.ownership.looks_at_next_read()
+            && !is_bad
+            && let Some(owner) = self.owner_elsewhere(read.key)
+        {
+            let flow = self.flush();
+            return flow.or_else(|| self.forward(owner, &Request::PlainRead(read), bytes));
+        }
         if (is_bad || self.batch.is_full())
             && let Some(wait) = self.flush()
         {
@@ -109,6 +105,22 @@ impl<'i> Run<'_, 'i> {
             _ => reject,
         });
         skip(reject.skip_bytes)
+    }
+
+    /// Carries a command out, here or where its key is owned.
+    #[inline]
+    fn execute_or_forward(
+        &mut self,
+        request: Request<'i>,
+        line: &'i [u8],
+        bytes: usize,
+    ) -> Option<Flow> {
+        if self.ownership.may_be_foreign
+            && let Some(owner) = self.foreign_owner(&request)
+        {
+            return self.forward(owner, &request, bytes);
+        }
+        self.try_execute(request, line, bytes)
     }
 
     /// Carries a command out, or leaves no trace of it if it is suspended.

@@ -64,12 +64,16 @@ impl<'i> Run<'_, 'i> {
 
     /// The server that decides on the one key of a command, where that is another one. A key that
     /// makes no sense has none: this server answers it.
-    #[inline]
-    pub(super) fn foreign_owner(&self, request: &Request<'_>) -> Option<Peer> {
-        self.context.forward?;
+    pub(super) fn foreign_owner(&mut self, request: &Request<'_>) -> Option<Peer> {
         let (key, is_base64) = single_key(request)?;
         if is_base64 {
             return self.owner_elsewhere(decode_key(key)?.as_bytes());
+        }
+        if matches!(request, Request::Store(_) | Request::MetaSet { .. }) {
+            self.prefetch_stores();
+            if self.ownership.knows_next_store(key) {
+                return None;
+            }
         }
         (key.len() <= KEY_BYTES_MAX).then(|| self.owner_elsewhere(key))?
     }
@@ -199,7 +203,10 @@ impl<'i> Run<'_, 'i> {
             let Ok(request @ Request::PlainRead(_)) = parse(line) else {
                 return;
             };
-            if let Some(owner) = self.foreign_owner(&request) {
+            if let Request::PlainRead(read) = request
+                && read.key.len() <= KEY_BYTES_MAX
+                && let Some(owner) = self.owner_elsewhere(read.key)
+            {
                 let _ = self.context.ask(owner, &rest[..bytes]);
             }
             rest = &rest[bytes..];

@@ -166,7 +166,11 @@ impl<'i> Run<'_, 'i> {
             if key.len() > KEY_BYTES_MAX {
                 return Keys::TooLong;
             }
-            if let Some(owner) = self.owner_elsewhere(key) {
+            // Keys that are looked up together are looked at together, when they are all there.
+            if self.ownership.may_be_foreign
+                && (self.ownership.looks_at_next_read() || retrieval.touch.is_some())
+                && let Some(owner) = self.owner_elsewhere(key)
+            {
                 if let Some(wait) = self.flush() {
                     return Keys::Wait(wait);
                 }

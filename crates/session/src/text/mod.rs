@@ -13,6 +13,7 @@ mod meta_get;
 mod meta_set;
 mod meta_token;
 mod mutate;
+mod ownership;
 mod prefetch;
 mod run;
 mod store;

@@ -1,6 +1,7 @@
 //! One call's work: the input being taken, the replies being written.
 
 use super::batch::Batch;
+use super::ownership::Ownership;
 use super::{Context, Replies, State, Status};
 use crate::{COPIED_BYTES_PER_REQUEST, HIGH_WATER_BYTES};
 use farcache_proto::text::{LINE_BYTES_MAX, Reject, split_line};
@@ -27,6 +28,8 @@ pub(super) struct Run<'r, 'i> {
     /// Reads waiting to be looked up together.
     pub(super) batch: Batch<'i, 'r>,
     requests_left: usize,
+    /// What is known of whose keys have come.
+    pub(super) ownership: Ownership<'i>,
     /// Storage commands before this position have been prefetched.
     pub(super) prefetched: usize,
     /// Some command may have changed something.
@@ -49,6 +52,7 @@ impl<'r, 'i> Run<'r, 'i> {
             replies,
             batch: Batch::new(),
             requests_left,
+            ownership: Ownership::new(context),
             prefetched: 0,
             has_changed: false,
         }
@@ -88,6 +92,9 @@ impl<'r, 'i> Run<'r, 'i> {
     /// Looks up the reads that wait and answers them, unless some of them are suspended.
     #[must_use]
     pub(super) fn flush(&mut self) -> Option<Flow> {
+        if self.ownership.may_be_foreign && !self.batch.owns_each(self.context) {
+            return Some(self.gather_one_by_one());
+        }
         let Err(suspended) = self.batch.flush(self.context, self.replies) else {
             return None;
         };
@@ -104,6 +111,19 @@ impl<'r, 'i> Run<'r, 'i> {
             return Some(Flow::Enter(start.state()));
         }
         Some(Flow::Wait(start.state(), suspended))
+    }
+
+    /// Some of the reads that wait are for keys of other servers: forgets all, and looks at the key
+    /// of each of them from now on.
+    #[cold]
+    fn gather_one_by_one(&mut self) -> Flow {
+        let start = self.batch.start();
+        let given_up = self.batch.give_up();
+        self.position = start.position;
+        self.ownership.look_at_each_of(given_up);
+        // They are counted again.
+        self.requests_left += given_up;
+        Flow::Enter(start.state())
     }
 
     /// Whether the replies should be sent before more are made.
