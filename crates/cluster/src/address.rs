@@ -1,7 +1,7 @@
 //! Where a server is reached.
 
+use core::net::Ipv6Addr;
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// memcached's port. A server on it takes part in a ketama ring by its host name alone.
