@@ -155,6 +155,22 @@ def test_a_dead_owner_is_an_error_and_no_miss(fleet):
     fleet.members[3].stop = lambda: 0
 
 
+def test_a_map_that_one_connection_has_seen_counts_for_all(fleet):
+    fleet.members[3].process.kill()
+    fleet.members[3].process.wait()
+    fleet.members[3].stop = lambda: 0
+    fleet.publish(owners=(3,), to=(1,))
+    clients = [fleet.client(1) for _ in range(16)]
+    for _ in range(20):
+        for client in clients:
+            with pytest.raises(MemcacheServerError, match="owns this key"):
+                client.get("key")
+        fleet.publish(owners=(1,), to=(1,))
+        for client in clients:
+            assert client.get("key") is None
+        fleet.publish(owners=(3,), to=(1,))
+
+
 def test_a_pool_of_connections_may_ask_any_server(fleet):
     member = fleet.members[2]
     pool = PooledClient((member.host, member.port), max_pool_size=8, timeout=servers.PATIENCE_SECONDS)

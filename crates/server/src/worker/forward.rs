@@ -54,8 +54,19 @@ impl Worker {
     /// Follows the map, sends what has been asked for, gives up what is late.
     pub(super) fn tend_peers(&mut self) {
         if self.resources.peers.is_some() {
+            self.follow_map();
             self.tend();
         }
+    }
+
+    /// Places keys by the newest map from now on.
+    pub(super) fn follow_map(&mut self) {
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let mut failed = Vec::new();
+        peers.follow_map(self.resources.turn_began, &mut failed);
+        self.fail_forwards(&failed, Failure::Unreachable);
     }
 
     fn tend(&mut self) {
@@ -64,7 +75,6 @@ impl Worker {
             return;
         };
         let (mut failed, mut late) = (Vec::new(), Vec::new());
-        peers.follow_map(now, &mut failed);
         peers.expire(now, &mut late);
         for (index, interest) in peers.flush(now, &mut failed) {
             let Some(socket) = peers.socket(index) else {

@@ -166,6 +166,8 @@ impl Worker {
             return;
         }
         let events = self.wait();
+        // The map may have changed meanwhile, and whoever asks now may have seen the new one.
+        self.follow_map();
         self.dispatch_all(&events);
         self.events = events;
         self.poll_devices(After::Sockets);
