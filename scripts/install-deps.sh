@@ -43,6 +43,7 @@ test  prometheus    promtool
 test  etcd-server   etcd
 test  valgrind      valgrind
 test  libucx0       library:libucp.so.0
+test  ucx-utils     ucx_info
 test  libisal2      library:libisal.so.2
 test  libucx-dev    /usr/include/ucp/api/ucp.h
 test  qemu-system-x86 qemu-system-x86_64
@@ -57,6 +58,7 @@ test  xfsprogs      /sbin/mkfs.xfs
 test  debhelper     dh
 test  lintian       lintian
 test  mmdebstrap    mmdebstrap
+test  buildah       buildah
 test  ibverbs-providers /etc/libibverbs.d/rxe.driver
 bench memcached     memcached
 bench libucx0       library:libucp.so.0

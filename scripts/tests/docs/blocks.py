@@ -3,15 +3,17 @@
 A comment in front of a block, which readers do not see, says what is special about it:
 
     <!-- docs: skipped: WHY -->     it cannot run in a test
-    <!-- docs: dry -->              its make commands are only looked up (make -n)
-    <!-- docs: starts -->           it is a server that is started, in place of the one before
+    <!-- docs: dry -->              its commands are only looked up: programs, their options, targets of make
+    <!-- docs: starts ADDRESS -->   it is a server that is started, in place of the one before, and listens there
+                                    (127.0.0.1:11211 where no address is given)
     <!-- docs: file NAME -->        it is the text of a file that later blocks use
     <!-- docs: example PATH -->     it is a part of this file of the repository
     <!-- docs: run COMMAND -->      no block: a command for the test alone
     <!-- docs: server COMMAND -->   no block: a server that is started, in place of the one before
 
 Everything else is run as it stands: shell commands (a block without a language, or sh), Python, and what `$ ` begins in a console
-block, whose other lines are what the command before them prints. A toml block is what a Cargo.toml holds; text is for reading.
+block, whose other lines are what the command before them prints. A toml block is what a Cargo.toml holds; text is for reading. Java,
+C, Rust, XML and YAML are files or parts of files.
 """
 
 import re
@@ -19,7 +21,9 @@ from dataclasses import dataclass
 
 MARK = re.compile(r"^<!-- docs: (\w+):? ?(.*?) ?-->$")
 FENCE = re.compile(r"^```(\w*)$")
-KINDS = {"": "sh", **{kind: kind for kind in ("sh", "python", "c", "rust", "toml", "console", "text")}}
+# What is a file, or a part of one.
+FILES = ("c", "rust", "java", "xml", "yaml")
+KINDS = {"": "sh", **{kind: kind for kind in ("sh", "python", "toml", "console", "text", *FILES)}}
 
 
 @dataclass

@@ -18,12 +18,13 @@ import time
 sys.path.append(str(pathlib.Path(__file__).parent))
 
 import blocks  # noqa: E402 (found beside this file)
+import lookup  # noqa: E402 (found beside this file)
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 PYTHON = REPOSITORY / ".cache/clients/bin/python"
 BLOCK_SECONDS_MAX = 600
 SERVER_SECONDS_MAX = 60
-PORT = 11211
+ADDRESS = "127.0.0.1:11211"
 
 
 def prepare(folder):
@@ -54,10 +55,13 @@ def prepare(folder):
         "CARGO_HOME": os.environ.get("CARGO_HOME", f"{home}/.cargo"),
         "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", f"{home}/.rustup"),
         "CARGO_TARGET_DIR": str(target),
+        # Where Maven keeps what the tests of the Java client have fetched.
+        "MAVEN_REPOSITORY": f"{home}/.m2/repository",
+        "REPOSITORY": str(REPOSITORY),
         "CARGO_NET_OFFLINE": "true",
         # What is built for the tests anyway.
         "CARGO_OPTIONS": "",
-        "PATH": f"{folder}/bin:{PYTHON.parent}:{os.environ['PATH']}:/sbin:/usr/sbin:{target}/debug:{REPOSITORY}/scripts",
+        "PATH": f"{folder}/bin:{PYTHON.parent}:{os.environ['PATH']}:/sbin:/usr/sbin:{target}/debug:{target}/install-debug/bin:{REPOSITORY}/scripts",
     }
 
 
@@ -83,18 +87,25 @@ class Page:
         if block.mark == "example":
             text = (REPOSITORY / block.about).read_text()
             return None if block.text in text else f"this is no part of {block.about}"
-        if block.mark in ("server", "starts"):
+        if block.mark == "server":
             return self.start(block.text)
+        if block.mark == "starts":
+            return self.start(block.text, block.about or ADDRESS)
+        if block.mark == "dry":
+            return lookup.fault(block.text, REPOSITORY, self.environment)
+        if block.kind in blocks.FILES:
+            return f"{block.kind} needs <!-- docs: file NAME --> or <!-- docs: example PATH -->"
         return getattr(self, f"run_{block.kind}")(block)
 
-    def start(self, command):
+    def start(self, command, address=ADDRESS):
         self.stop()
+        host, port = address.rsplit(":", 1)
         self.server = subprocess.Popen(
             ["bash", "-c", f"exec {command}"], cwd=self.scratch, env=self.environment, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + SERVER_SECONDS_MAX
         while time.monotonic() < deadline and self.server.poll() is None:
             try:
-                socket.create_connection(("127.0.0.1", PORT)).close()
+                socket.create_connection((host, int(port))).close()
                 return None
             except OSError:
                 time.sleep(0.01)
@@ -117,8 +128,7 @@ class Page:
         return self.call(["bash", "-eu", "-o", "pipefail", "-c", kept + text])
 
     def run_sh(self, block):
-        text = re.sub(r"^make ", "make -n ", block.text, flags=re.MULTILINE) if block.mark == "dry" else block.text
-        ended = self.shell(text)
+        ended = self.shell(block.text)
         return None if ended.returncode == 0 else f"ended with {ended.returncode}:\n{ended.stdout}"
 
     def run_python(self, block):
@@ -146,12 +156,6 @@ class Page:
 
     def run_text(self, block):
         return None
-
-    def run_c(self, block):
-        return "a program in C needs <!-- docs: file NAME --> or <!-- docs: example PATH -->"
-
-    def run_rust(self, block):
-        return "a program in Rust needs <!-- docs: example PATH -->"
 
 
 def main():

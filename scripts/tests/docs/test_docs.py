@@ -15,17 +15,26 @@ REPOSITORY = HERE.parents[2]
 sys.path.append(str(HERE))
 
 import blocks  # noqa: E402 (found beside this file)
+import lookup  # noqa: E402 (found beside this file)
 
 PAGES = [
     "ARCHITECTURE.md",
     "README.md",
+    "bench/README.md",
     "bindings/python/README.md",
+    "dashboards/README.md",
     "docs/c-api.md",
     "docs/client.md",
+    "docs/design/cluster.md",
+    "docs/java.md",
     "docs/layers.md",
     "docs/libmemcached.md",
+    "docs/migration.md",
+    "docs/operations.md",
+    "docs/rdma.md",
     "docs/security.md",
 ]
+BUILT = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")) / "debug"
 # What was done once, to be read and not to be run again; and what is not ours.
 RECORDS = ("docs/journal/", "fuzz/", "target/", ".cache/", ".git/")
 UNSHARE = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
@@ -63,10 +72,26 @@ def test_block(page, block):
     assert fault is None, f"{page}, line {block.line}:\n{block.text}\n{fault}"
 
 
-@pytest.mark.parametrize("page", [page for page in found() if page not in PAGES])
-def test_other_pages_have_no_blocks_to_run(page):
-    if "\n```" in (REPOSITORY / page).read_text():
-        pytest.skip(f"the blocks of {page} are not run yet")
+def test_no_page_with_blocks_is_left_out():
+    """A new page that shows commands is run as well."""
+    assert [page for page in found() if page not in PAGES and "\n```" in (REPOSITORY / page).read_text()] == []
+
+
+@pytest.mark.parametrize(
+    "text, wrong",
+    [
+        ("farcached --no-such-option", "has no option --no-such-option"),
+        ("no-such-program --help", "there is no program no-such-program"),
+        ("farcache-run -t fabric no-such-program", "there is no program no-such-program"),
+        ("make no-such-target", "no-such-target"),
+        ("scripts/compare-builds A B --no-such-option", "has no option"),
+        ("farcached --memory-limit=64 # --no-such-option\n\nscripts/compare-builds A B --turns 3\nmake -n run", None),
+    ],
+)
+def test_commands_are_looked_up(text, wrong):
+    path = f"{BUILT}:{REPOSITORY / 'scripts'}:{os.environ['PATH']}"
+    fault = lookup.fault(text, REPOSITORY, {**os.environ, "PATH": path})
+    assert (fault is None) if wrong is None else (fault and wrong in fault), fault
 
 
 def test_marks_are_read():
