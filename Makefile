@@ -13,6 +13,9 @@ FUZZ_SECONDS ?= 10
 # Seconds that each part of `make test-long` gets.
 LONG_SECONDS ?= 3600
 
+# What builds container images: podman, docker, or "buildah".
+CONTAINER_TOOL ?= podman
+
 # Options of farcache-workloads.
 WORKLOADS_ARGS ?=
 
@@ -20,7 +23,7 @@ WORKLOADS_ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo bench packages workloads install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo bench packages container workloads install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +67,9 @@ all: deps-build ## Build all that make install installs
 
 packages: deps-build ## Make Debian packages in target/packages
 	scripts/packages
+
+container: packages ## Make the container image "farcached" from these packages (CONTAINER_TOOL=podman)
+	$(CONTAINER_TOOL) build --build-arg PACKAGES=made --tag farcached --file Containerfile .
 
 install: ## Install what make all has built; as root where PREFIX needs it (PREFIX, LIBDIR, DESTDIR)
 	PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" scripts/install install

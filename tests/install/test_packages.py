@@ -4,35 +4,20 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "tests/clients"))
+sys.path += [str(REPOSITORY / "tests/clients"), str(REPOSITORY / "tests/install")]
 
 import servers  # noqa: E402 (found beside the other clients' tests)
+from asking import ask  # noqa: E402 (found beside this file)
 
 NAMES = ["farcache-libmemcached", "farcache-tools", "farcached", "libfarcache-dev", "libfarcache1"]
 # What purging may leave behind: what the package manager and the C library note, not we.
 NOT_OURS = re.compile(r"^/(var/(lib/(dpkg|apt|systemd)|cache|log)|tmp|run|proc|sys|dev|etc/(ld\.so\.cache|(passwd|group|shadow|gshadow|subuid|subgid)-?$)|root)")
-
-
-def packages(folder):
-    """Makes the packages, of what is built for the tests anyway."""
-    settings = {"CARGO_OPTIONS": "", "FARCACHE_PACKAGES_COMPRESSION": "gzip", "DEB_BUILD_OPTIONS": "noautodbgsym"}
-    command = [REPOSITORY / "scripts/packages", folder]
-    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return sorted(folder.glob("*.deb"))
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return packages(tmp_path_factory.mktemp("packages"))
 
 
 def made_newer(path, folder):
@@ -68,16 +53,11 @@ def test_without_the_packaging_tools_it_says_what_to_install(tmp_path):
 
 
 class System:
-    """A Debian of its own, of the release that this machine has, in a folder."""
+    """A Debian of its own in a folder."""
 
-    def __init__(self, root):
+    def __init__(self, root, bare_debian):
         self.root = root
-        release = pathlib.Path("/etc/os-release").read_text()
-        codename = re.search(r"^VERSION_CODENAME=(\w+)", release, re.M)[1]
-        command = ["mmdebstrap", "--quiet", "--variant=apt", "--mode=root", codename, root]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if done.returncode != 0:
-            pytest.skip(f"a clean system cannot be made here: {done.stderr.strip().splitlines()[-1:]}")
+        subprocess.run(["cp", "--archive", bare_debian, root], check=True)
         # Nothing is to be started by packages: there is no init.
         policy = root / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
@@ -109,30 +89,10 @@ class System:
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory):
-    if os.geteuid() != 0:
-        pytest.skip("a clean system in a folder needs root")
+def system(bare_debian, tmp_path_factory):
     root = tmp_path_factory.mktemp("system") / "root"
-    yield System(root)
+    yield System(root, bare_debian)
     shutil.rmtree(root, ignore_errors=True)
-
-
-def ask(port, request, end):
-    """What the server at a port answers, once it is up."""
-    deadline = time.monotonic() + servers.PATIENCE_SECONDS
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=servers.PATIENCE_SECONDS) as connection:
-                connection.sendall(request)
-                answer = b""
-                while not answer.endswith(end):
-                    part = connection.recv(4096)
-                    assert part, answer
-                    answer += part
-                return answer
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server does not start"
-            time.sleep(0.05)
 
 
 def test_a_clean_system_serves_is_upgraded_and_is_as_before_after_a_purge(system, made, tmp_path):
