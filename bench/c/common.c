@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "common.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -63,6 +64,12 @@ void check_stored(memcached_st *memc, memcached_return_t outcome, size_t bytes) 
 void refuse_words(int count, char **words) {
   if (optind < count)
     fail("'%s' is not an option; --help lists them", words[optind]);
+}
+
+void need_farcache(void) {
+  /* Looked for by name: the loader itself would only say that a symbol is missing. */
+  if (!dlsym(RTLD_DEFAULT, "memcached_request_create"))
+    fail("this libmemcached has no non-blocking calls; start the program by farcache-run");
 }
 
 uint64_t now_ns(void) {

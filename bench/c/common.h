@@ -34,6 +34,9 @@ int parse_core(const char *text);
 /* A number from 1 on. */
 uint64_t parse_count(const char *text, const char *option);
 
+/* Ends the program where the libmemcached that the loader has found is not Farcache's: another has no non-blocking calls. */
+void need_farcache(void);
+
 /* A handle for servers written as host:port with commas between; "binary" chooses the protocol of libmemcached. */
 memcached_st *connect_to(const char *servers, bool binary);
 

@@ -379,6 +379,7 @@ static void measure(const options_st *options, memcached_st *memc, size_t size) 
 
 int main(int count, char **words) {
   options_st options = read_options(count, words);
+  need_farcache();
   memcached_st *memc = connect_to(options.servers, true);
   /* Connects: a thread of the library begins on the core that this thread is bound to now. */
   pin(options.thread_cpu);

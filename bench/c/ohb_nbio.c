@@ -227,6 +227,7 @@ static void show(const options_st *options, const char *name, times_st times) {
 
 int main(int count, char **words) {
   options_st options = read_options(count, words);
+  need_farcache();
   pthread_barrier_t start;
   pthread_barrier_init(&start, NULL, (unsigned) options.clients);
   client_st *clients = calloc(options.clients, sizeof clients[0]);

@@ -146,6 +146,16 @@ def test_words_that_are_no_options_are_refused(installed):
     assert "stray" in complaint_of(installed, ["ohb_memlat", "stray"], status=2)
 
 
+@pytest.mark.parametrize("tool", ["ohb_memlat_nb", "ohb_nbio"])
+def test_who_forgets_farcache_run_hears_so(installed, server, tool):
+    """These programs need calls that the system's libmemcached, which the loader finds, does not have."""
+    if tool not in programs(installed):
+        pytest.skip("libmemcached has no headers here")
+    command = [f"{installed}{PREFIX}/bin/{tool}", f"--servers={server.host}:{server.port}"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (told.returncode, "start the program by farcache-run" in told.stderr) == (1, True), told.stderr
+
+
 def test_too_large_values_are_told_what_they_need(installed, server):
     command = ["--servers", f"{server.host}:{server.port}"]
     assert "farcached -I" in complaint_of(installed, ["ohb_memlat", "--sizes=2M", *command])
