@@ -196,6 +196,20 @@ enum farcache_status farcache_server_of_key(const struct farcache_client *client
                                             size_t key_bytes,
                                             size_t *server);
 
+// The number of the server of this name, as it was given to farcache_client_new: host:port, with
+// the port also where it was left out, or the path of a unix socket. Numbers follow the list and
+// change with it; names do not.
+enum farcache_status farcache_server_named(const struct farcache_client *client,
+                                           const char *name,
+                                           size_t *server);
+
+// Writes the name of a server; nothing for a number that none has. As with snprintf the text is
+// cut off to fit into room_bytes, zero byte included, and its whole length is returned.
+size_t farcache_server_name(const struct farcache_client *client,
+                            size_t server,
+                            char *room,
+                            size_t room_bytes);
+
 // Writes by which networks of the fabric a server is reached now; nothing where it is reached by a
 // socket or not at all. As with snprintf the text is cut off to fit into room_bytes, zero byte
 // included, and its whole length is returned.

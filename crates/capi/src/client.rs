@@ -116,6 +116,58 @@ pub unsafe extern "C" fn farcache_server_of_key(
     }))
 }
 
+/// The number of the server of this name, as it was given to farcache_client_new: host:port, with
+/// the port also where it was left out, or the path of a unix socket. Numbers follow the list and
+/// change with it; names do not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_server_named(
+    client: *const ClientHandle,
+    name: *const c_char,
+    server: *mut usize,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let arguments = || unsafe { Ok((reference(client)?, text(name)?, reference_mut(server)?)) };
+    status_of(arguments().and_then(|(client, name, place)| {
+        let message = format!("there is no server of the name {name}");
+        let found = client.state.client.server_named(name);
+        *place = found.ok_or_else(|| Failure::new(Status::InvalidArguments, &message))?;
+        Ok(Status::Ok)
+    }))
+}
+
+/// Writes the name of a server; nothing for a number that none has. As with snprintf the text is
+/// cut off to fit into room_bytes, zero byte included, and its whole length is returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_server_name(
+    client: *const ClientHandle,
+    server: usize,
+    room: *mut c_char,
+    room_bytes: usize,
+) -> usize {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let client = unsafe { client.as_ref() };
+    let named = client.and_then(|client| client.state.client.servers().get(server));
+    let name = named.map(ToString::to_string).unwrap_or_default();
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    unsafe { write_cut_off(&name, room, room_bytes) }
+}
+
+/// Writes a text and a zero byte into C's memory, cut off to fit; returns the text's length.
+///
+/// # Safety
+/// The room is null or has that many bytes.
+unsafe fn write_cut_off(text: &str, room: *mut c_char, room_bytes: usize) -> usize {
+    if !room.is_null() && room_bytes > 0 {
+        let fitting = text.len().min(room_bytes - 1);
+        // SAFETY: the caller's promise: the room has `room_bytes` bytes, and `fitting` is less.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), room.cast(), fitting);
+            room.add(fitting).write(0);
+        }
+    }
+    text.len()
+}
+
 /// Writes by which networks of the fabric a server is reached now; nothing where it is reached by a
 /// socket or not at all. As with snprintf the text is cut off to fit into room_bytes, zero byte
 /// included, and its whole length is returned.
@@ -135,13 +187,6 @@ pub unsafe extern "C" fn farcache_lanes(
         true => client.lanes(server).unwrap_or_default(),
         false => String::new(),
     };
-    if !room.is_null() && room_bytes > 0 {
-        let fitting = lanes.len().min(room_bytes - 1);
-        // SAFETY: C's contract: the room has `room_bytes` bytes, and `fitting` is less.
-        unsafe {
-            std::ptr::copy_nonoverlapping(lanes.as_ptr(), room.cast(), fitting);
-            room.add(fitting).write(0);
-        }
-    }
-    lanes.len()
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    unsafe { write_cut_off(&lanes, room, room_bytes) }
 }

@@ -49,7 +49,7 @@ pub use call::{Call, Callback};
 pub use change::{farcache_decrement, farcache_delete, farcache_increment, farcache_touch};
 pub use client::{
     ClientHandle, farcache_client_free, farcache_client_new, farcache_lanes, farcache_progress,
-    farcache_server_of_key, farcache_servers,
+    farcache_server_name, farcache_server_named, farcache_server_of_key, farcache_servers,
 };
 pub use get::{farcache_get, farcache_get_and_touch};
 pub use get_many::{Slice, farcache_get_many};

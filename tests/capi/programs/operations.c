@@ -117,6 +117,26 @@ static void many(void) {
   farcache_request_free(request);
 }
 
+/* Names do not change with a server's place in the list. Nothing is connected for them. */
+static void server_names(const char *address) {
+  farcache_client *several;
+  char name[100];
+  size_t server = 99;
+  WANT(farcache_server_name(client, 0, name, sizeof(name)) == strlen(name) && strcmp(name, address) == 0);
+  WANT(farcache_server_named(client, address, &server) == FARCACHE_STATUS_OK && server == 0);
+  WANT(farcache_server_named(client, "nobody:1", &server) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  WANT(strstr(farcache_message(), "nobody:1") != NULL && server == 0);
+  WANT(farcache_server_named(client, NULL, &server) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  WANT(farcache_server_name(client, 7, name, sizeof(name)) == 0 && *name == 0);
+  WANT(farcache_client_new("first,[::1]:2,/run/third", NULL, &several) == FARCACHE_STATUS_OK);
+  WANT(farcache_server_named(several, "first:11211", &server) == FARCACHE_STATUS_OK && server == 0);
+  WANT(farcache_server_named(several, "[::1]:2", &server) == FARCACHE_STATUS_OK && server == 1);
+  WANT(farcache_server_named(several, "/run/third", &server) == FARCACHE_STATUS_OK && server == 2);
+  WANT(farcache_server_name(several, 2, name, 5) == 10 && strcmp(name, "/run") == 0);
+  WANT(farcache_server_name(several, 2, NULL, 0) == 10);
+  farcache_client_free(several);
+}
+
 static void servers(void) {
   farcache_request *request;
   farcache_result result;
@@ -201,6 +221,7 @@ int main(int count, char **arguments) {
   touching();
   counting();
   many();
+  server_names(arguments[1]);
   servers();
   mistakes();
   farcache_client_free(client);

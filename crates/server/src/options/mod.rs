@@ -66,7 +66,7 @@ pub struct Options {
     #[arg(short = 'A', long = "enable-shutdown")]
     pub shutdown: bool,
 
-    /// Address to listen on: host, host:port, [IPv6]:port or *; several by commas or repetition;
+    /// Address to listen on: host, host:port, `[IPv6]:port` or *; several by commas or repetition;
     /// `notls:` before one turns -Z off for it [default: every address]
     #[arg(short = 'l', long = "listen", value_name = "addr", action = ArgAction::Append)]
     pub listen: Vec<String>,
