@@ -29,19 +29,34 @@ def test_the_table_replaces_the_old_one(tmp_path):
     code, page = run(tmp_path, PAGE)
     assert code == 0
     assert page == (
-        "# Top\n<!-- measured: begin -->\n| | unit | memcached | Farcache | ratio |\n|---|---|--:|--:|--:|\n"
-        "| GET | M/s | 0.200 | 0.350 | 1.75 |\n| idle CPU | % | - | 0.040 | - |\n<!-- measured: end -->\nbottom\n")
+        "# Top\n<!-- measured: begin -->\nRate in million requests a second: more is better.\n\n"
+        "| | memcached | Farcache | ratio |\n|---|--:|--:|--:|\n| GET | 0.200 | 0.350 | 1.75 |\n\n"
+        "In %.\n\n| | Farcache |\n|---|--:|\n| idle CPU | 0.040 |\n<!-- measured: end -->\nbottom\n")
+
+
+def test_a_ratio_that_is_no_quotient_of_its_columns_is_marked(tmp_path):
+    turns = [{**LINES[0], "ratio": 1.9}, {**LINES[0], "title": "SET", "ratio": 1.74}]
+    _, page = run(tmp_path, PAGE, turns)
+    assert "| GET | 0.200 | 0.350 | 1.90\\* |\n| SET | 0.200 | 0.350 | 1.74 |\n" in page
+
+
+def test_the_page_explains_the_mark():
+    """And every table of the page has one unit: none is a column."""
+    page = (SCRIPT.parents[1] / "docs/benchmarks.md").read_text()
+    assert "\\*" not in page or "asterisk" in page
+    assert "| unit |" not in page
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path):
     assert run(tmp_path, "# Top\n") == (1, "# Top\n")
 
 
-def test_the_fabrics_table_has_marks_of_its_own(tmp_path):
+def test_the_fabrics_tables_have_marks_of_its_own(tmp_path):
     marked = PAGE + "<!-- measured fabric: begin -->\n<!-- measured fabric: end -->\n"
     code, page = run(tmp_path, marked, FABRIC_LINES)
     assert code == 0
     assert page == PAGE + (
-        "<!-- measured fabric: begin -->\n| | unit | bare UCX | with our settings | fabric | sockets | memcached | fabric over bare UCX |\n"
-        "|---|---|--:|--:|--:|--:|--:|--:|\n| GET | us | 1.000 | 0.900 | 1.300 | 13.5 | 14.2 | 1.44 (1.40 to 1.50) |\n<!-- measured fabric: end -->\n")
+        "<!-- measured fabric: begin -->\nLatency in microseconds: less is better.\n\n"
+        "| | bare UCX | with our settings | fabric | sockets | memcached | fabric over bare UCX |\n"
+        "|---|--:|--:|--:|--:|--:|--:|\n| GET | 1.000 | 0.900 | 1.300 | 13.5 | 14.2 | 1.44 (1.40 to 1.50) |\n<!-- measured fabric: end -->\n")
     assert run(tmp_path, PAGE, FABRIC_LINES) == (1, PAGE)

@@ -24,20 +24,20 @@ pub fn measure(table: &mut Table) -> io::Result<()> {
         table.add(&Row::new(title, unit, wanted), Product::Farcached, figure);
     };
     add(
-        "engine GET, 20 M items, batches of 16",
+        "the store alone, without network: GET, 20 M items, 16 at a time",
         "M/s",
         Wanted::Nothing,
         lookups_per_s / 1e6,
     );
     add(
-        "random 64 B reads over the same bytes",
+        "what the memory can do: prefetched random reads of 64 B",
         "M/s",
         Wanted::Nothing,
         limit_per_s / 1e6,
     );
     let share = lookups_per_s / limit_per_s;
     add(
-        "engine GET over random reads",
+        "the store alone, as a share of what the memory can do",
         "",
         Wanted::AtLeast(0.333),
         share,

@@ -47,7 +47,11 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
                     figure(&probed),
                 );
             }
-            let row = Row::new("the storing meanwhile", "M/s", Wanted::Nothing);
+            let row = Row::new(
+                "SET of 10 M items, the GETs beside it",
+                "M/s",
+                Wanted::Nothing,
+            );
             table.add(&row, product, stored.requests_per_s / 1e6);
         }
     }

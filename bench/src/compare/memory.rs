@@ -43,11 +43,15 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
         false => (1024, Wanted::AtMost(24.0)),
     };
     let total = Row::new(
-        format!("resident bytes above key + value, full, -m {megabytes}"),
+        format!("full with -m {megabytes}: resident memory per item beside key and value"),
         "B/item",
         wanted,
     );
-    let growth = Row::new("the same less the empty server", "B/item", Wanted::Nothing);
+    let growth = Row::new(
+        "the same without what the empty server takes",
+        "B/item",
+        Wanted::Nothing,
+    );
     for &product in &scope.products {
         eprintln!("memory: {}", product.name());
         let server = launcher.start(product, &["-m", &megabytes.to_string()])?;

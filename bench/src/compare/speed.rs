@@ -168,17 +168,17 @@ fn connections(small: &Plan, connections: usize) -> Measurement {
 /// Names of the protocols with their request, the binary one in the long version only.
 fn protocols(short: bool, text: &str, meta: &str) -> Vec<(Protocol, String)> {
     let mut list = vec![
-        (Protocol::Text, text.to_owned()),
-        (Protocol::Meta, meta.to_owned()),
+        (Protocol::Text, format!("text protocol ({text})")),
+        (Protocol::Meta, format!("meta protocol ({meta})")),
     ];
     if !short {
-        list.push((Protocol::Binary, "binary".to_owned()));
+        list.push((Protocol::Binary, "binary protocol".to_owned()));
     }
     list
 }
 
 fn pipelined_gets(small: &Plan, short: bool) -> Vec<Measurement> {
-    let title = |name: &str| format!("GET 64 B, 8 connections, 64 deep, {name}");
+    let title = |name: &str| format!("GET 64 B, 8 connections, 64 at a time, {name}");
     let list = protocols(short, "get", "mg");
     let rivals: Vec<_> = list.iter().map(|(_, name)| title(name)).collect();
     let measurement = |(protocol, name): &(Protocol, String)| Measurement {
@@ -229,7 +229,7 @@ fn pipelined_sets(small: &Plan, short: bool) -> Vec<Measurement> {
     let list = protocols(short, "set", "ms");
     let measurement = |(protocol, name): &(Protocol, String)| Measurement {
         row: Row::new(
-            format!("SET 64 B, 8 connections, 64 deep, {name}"),
+            format!("SET 64 B, 8 connections, 64 at a time, {name}"),
             "M/s",
             Wanted::RatioAtLeast(1.8),
         ),
