@@ -1,0 +1,83 @@
+//! Under which keys the parts of a blob stand.
+
+use crate::Error;
+use std::fmt;
+
+/// Longest name of a blob, in bytes.
+pub const NAME_BYTES_MAX: usize = 200;
+
+/// Tells the chunks of one write from those of all others: 128 random bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WriteId(pub [u8; 16]);
+
+impl WriteId {
+    /// One that nobody else has.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn random() -> Result<Self, Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|error| Error::NoRandomBytes(error.to_string().into()))?;
+        Ok(WriteId(id))
+    }
+}
+
+impl fmt::Display for WriteId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = self.0.iter();
+        bytes.try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for WriteId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "WriteId({self})")
+    }
+}
+
+/// The key of a chunk.
+pub fn chunk_key(write: WriteId, index: u64) -> String {
+    format!("chunk:{write}:{index}")
+}
+
+/// The key of a manifest.
+///
+/// # Errors
+/// [`Error::InvalidName`]: every protocol must be able to say it.
+pub fn manifest_key(name: &str) -> Result<String, Error> {
+    let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
+    match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) {
+        true => Ok(format!("blob:{name}")),
+        false => Err(Error::InvalidName(name.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_these() {
+        let write = WriteId(*b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\xff");
+        let key = chunk_key(write, 17);
+        assert_eq!(key, "chunk:000102030405060708090a0b0c0d0eff:17");
+        assert!(chunk_key(write, u64::MAX).len() < 250);
+        assert_eq!(manifest_key("a/b").unwrap(), "blob:a/b");
+    }
+
+    #[test]
+    fn names_that_a_protocol_cannot_say_are_refused() {
+        let longest = "n".repeat(NAME_BYTES_MAX);
+        assert!(manifest_key(&longest).is_ok() && manifest_key("n\u{e9}").is_ok());
+        let too_long = "n".repeat(NAME_BYTES_MAX + 1);
+        for name in ["", " ", "a b", "a\n", "\u{7f}", &too_long] {
+            let refused = Error::InvalidName(name.into());
+            assert_eq!(manifest_key(name), Err(refused));
+        }
+    }
+
+    #[test]
+    fn ids_differ() {
+        assert_ne!(WriteId::random().unwrap(), WriteId::random().unwrap());
+    }
+}

@@ -1,0 +1,55 @@
+//! Files in Farcache: chunks with a manifest.
+//!
+//! A *blob* has a name and any number of bytes. [`Blobs::create`] gives a [`Writer`], which cuts
+//! what it is given into chunks and stores them behind the caller's back; [`Writer::close`] stores
+//! the manifest last, and with that the blob is there, whole. [`Blobs::open`] gives a [`Reader`].
+//!
+//! ```no_run
+//! use farcache_blobs::{Blobs, Settings};
+//! use farcache_client::{Client, ClientConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(&ClientConfig::new("127.0.0.1:11211")?)?;
+//! let blobs = Blobs::new(client, Settings::default())?;
+//! let mut writer = blobs.create("logs/today")?;
+//! writer.write(b"a line\n")?;
+//! writer.close()?;
+//! let mut reader = blobs.open("logs/today")?;
+//! let mut line = [0; 7];
+//! reader.read_at(0, &mut line)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! No bytes are ever made up or mixed: each write has an id of its own in the keys of its chunks,
+//! and each chunk a checksum in the manifest. A chunk that is gone or damaged is an error that
+//! names it.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `blobs` | the handle: creating, opening, removing |
+//! | `writer` | cutting into chunks, the window of stores under way, publishing |
+//! | `reader` | reading at any place, chunks that are held |
+//! | `pattern` | how far to read ahead |
+//! | `manifest` | the bytes of a manifest |
+//! | `keys` | under which keys chunks and manifests stand |
+//! | `budget` | bytes in flight of all streams together |
+//!
+//! The format and the rules: `docs/design/burst-buffer.md`.
+#![forbid(unsafe_code)]
+
+mod blobs;
+mod budget;
+pub mod error;
+mod keys;
+pub mod manifest;
+mod pattern;
+mod reader;
+mod writer;
+
+pub use blobs::{Blobs, Settings};
+pub use error::Error;
+pub use keys::{NAME_BYTES_MAX, WriteId};
+pub use manifest::Manifest;
+pub use reader::Reader;
+pub use writer::Writer;

@@ -1,0 +1,269 @@
+//! Reading a blob at any place.
+
+use crate::budget::Share;
+use crate::error::Damage;
+use crate::keys::chunk_key;
+use crate::pattern::Pattern;
+use crate::{Blobs, Error, Manifest};
+use farcache_client::{Operation, ReceiveBytes, Reply, Request};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A blob as it was when it was opened. Reads that follow one another are read ahead, the further
+/// the longer they go on, within what [`Settings`](crate::Settings) allow.
+pub struct Reader {
+    blobs: Blobs,
+    name: Box<str>,
+    manifest: Manifest,
+    pattern: Pattern,
+    /// Chunks that are here or under way.
+    held: BTreeMap<u64, Held>,
+    bytes_held: usize,
+    /// Counts the reads, to tell which chunk was wanted last.
+    reads: u64,
+    /// Memory of a chunk that was let go.
+    spare: Option<Vec<u8>>,
+}
+
+/// A chunk that is here or under way.
+struct Held {
+    state: State,
+    bytes: usize,
+    /// The read that has wanted it last.
+    wanted: u64,
+    _share: Option<Share>,
+}
+
+enum State {
+    UnderWay(Request),
+    Here(Vec<u8>),
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Reader of {:?}", self.name)
+    }
+}
+
+impl Reader {
+    pub(crate) fn new(blobs: &Blobs, name: &str, manifest: Manifest) -> Self {
+        Reader {
+            blobs: blobs.clone(),
+            name: name.into(),
+            manifest,
+            pattern: Pattern::new(),
+            held: BTreeMap::new(),
+            bytes_held: 0,
+            reads: 0,
+            spare: None,
+        }
+    }
+
+    /// What the blob consists of.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Length of the blob in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.manifest.length()
+    }
+
+    /// Bytes that are held or under way, never more than
+    /// [`Settings::window_bytes`](crate::Settings::window_bytes) or one chunk.
+    #[must_use]
+    pub fn bytes_held(&self) -> usize {
+        self.bytes_held
+    }
+
+    /// Reads from this place on; returns how many bytes: as many as the buffer takes or the blob
+    /// has, 0 from its end on.
+    ///
+    /// # Errors
+    /// [`Error::MissingChunk`], [`Error::DamagedChunk`], [`Error::Replaced`], [`Error::Request`].
+    /// What the buffer holds then is unspecified. A later call asks again.
+    pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        let length = self.length();
+        let bytes = usize::try_from(length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let bytes = bytes.min(buffer.len());
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let end = offset + bytes as u64;
+        let ahead = end.saturating_add(self.pattern.note(offset, end));
+        self.reads += 1;
+        self.copy(offset, &mut buffer[..bytes], ahead.min(length))?;
+        Ok(bytes)
+    }
+
+    /// Fills the buffer from this place on, and asks for the chunks up to `ahead`.
+    fn copy(&mut self, offset: u64, buffer: &mut [u8], ahead: u64) -> Result<(), Error> {
+        let chunk_bytes = u64::from(self.manifest.chunk_bytes());
+        let last_ahead = (ahead - 1) / chunk_bytes;
+        let mut done = 0;
+        while done < buffer.len() {
+            let place = offset + done as u64;
+            let (index, within) = (place / chunk_bytes, (place % chunk_bytes) as usize);
+            self.ask(index, last_ahead);
+            let chunk = self.wait(index)?;
+            let part = &chunk[within..chunk.len().min(within + buffer.len() - done)];
+            buffer[done..done + part.len()].copy_from_slice(part);
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    /// Asks for a chunk in any case, and for those up to another while there is room.
+    fn ask(&mut self, index: u64, last: u64) {
+        let mut is_new = false;
+        for wanted in index..=last {
+            if let Some(held) = self.held.get_mut(&wanted) {
+                held.wanted = self.reads;
+                continue;
+            }
+            let bytes = self.manifest.bytes_of(wanted);
+            let share = self.room_for(bytes, index, last);
+            if share.is_none() && wanted > index {
+                break;
+            }
+            self.begin(wanted, bytes, share);
+            is_new = true;
+        }
+        if is_new {
+            self.blobs.client.flush();
+        }
+    }
+
+    /// Room for a chunk, for which others are let go that lie outside of what is wanted now.
+    /// Without any, there is none beside what this reader may have alone: one chunk.
+    fn room_for(&mut self, bytes: usize, index: u64, last: u64) -> Option<Share> {
+        loop {
+            if self.bytes_held + bytes <= self.blobs.settings.window_bytes
+                && let Some(share) = self.blobs.budget.take(bytes)
+            {
+                return Some(share);
+            }
+            if !self.let_go_outside(index, last) {
+                break;
+            }
+        }
+        if !self.held.contains_key(&index) {
+            // The chunk that is waited for goes before what was read ahead of it.
+            self.let_all_go();
+        }
+        None
+    }
+
+    /// Lets go the chunk that was wanted longest ago, among those outside of these.
+    fn let_go_outside(&mut self, index: u64, last: u64) -> bool {
+        let outside = self
+            .held
+            .iter()
+            .filter(|(at, _)| !(index..=last).contains(*at));
+        let oldest = outside
+            .min_by_key(|(_, held)| held.wanted)
+            .map(|(at, _)| *at);
+        oldest.inspect(|at| self.let_go(*at)).is_some()
+    }
+
+    fn let_all_go(&mut self) {
+        self.held.clear();
+        self.bytes_held = 0;
+    }
+
+    fn let_go(&mut self, index: u64) {
+        if let Some(held) = self.held.remove(&index) {
+            self.bytes_held -= held.bytes;
+            if let State::Here(memory) = held.state {
+                self.spare = Some(memory);
+            }
+        }
+    }
+
+    fn begin(&mut self, index: u64, bytes: usize, share: Option<Share>) {
+        let key = chunk_key(self.manifest.write(), index);
+        let into = ReceiveBytes::from(self.spare.take().unwrap_or_default());
+        let key = key.as_bytes();
+        let request = self.blobs.client.submit(Operation::Get { key, into });
+        self.bytes_held += bytes;
+        let held = Held {
+            state: State::UnderWay(request),
+            bytes,
+            wanted: self.reads,
+            _share: share,
+        };
+        self.held.insert(index, held);
+    }
+
+    /// Waits for a chunk that was asked for, and checks it once.
+    fn wait(&mut self, index: u64) -> Result<&[u8], Error> {
+        let mut held = self.held.remove(&index).expect("it was asked for");
+        self.bytes_held -= held.bytes;
+        let chunk = match held.state {
+            State::Here(chunk) => chunk,
+            State::UnderWay(request) => self.arrived(index, request)?,
+        };
+        self.bytes_held += held.bytes;
+        held.state = State::Here(chunk);
+        match &self.held.entry(index).insert_entry(held).into_mut().state {
+            State::Here(chunk) => Ok(chunk),
+            State::UnderWay(_) => unreachable!("it is here"),
+        }
+    }
+
+    /// What the server has of a chunk, once it has been checked.
+    fn arrived(&self, index: u64, request: Request) -> Result<Vec<u8>, Error> {
+        let chunk = match request.complete().outcome {
+            Ok(Reply::Value { value, .. }) => value.into_vec(),
+            Ok(_) => {
+                let other = farcache_client::Error::Protocol("the answer to another question");
+                return Err(self.failed(index, other));
+            }
+            Err(farcache_client::Error::NotFound) => return Err(self.missing(index)),
+            Err(error) => return Err(self.failed(index, error)),
+        };
+        match self.damage(index, &chunk) {
+            None => Ok(chunk),
+            Some(damage) => Err(Error::DamagedChunk {
+                name: self.name.clone(),
+                write: self.manifest.write(),
+                index,
+                damage,
+            }),
+        }
+    }
+
+    fn failed(&self, index: u64, error: farcache_client::Error) -> Error {
+        Error::Request {
+            name: self.name.clone(),
+            chunk: Some(index),
+            error,
+        }
+    }
+
+    fn damage(&self, index: u64, chunk: &[u8]) -> Option<Damage> {
+        let expected = self.manifest.bytes_of(index);
+        if chunk.len() != expected {
+            let found = chunk.len();
+            return Some(Damage::Length { expected, found });
+        }
+        let checksum = self.manifest.checksums()[index as usize];
+        (crc32c::crc32c(chunk) != checksum).then_some(Damage::Checksum)
+    }
+
+    /// Why a chunk is not there: whether the blob still is the one that was opened.
+    fn missing(&self, index: u64) -> Error {
+        let write = self.manifest.write();
+        match self.blobs.manifest(&self.name) {
+            Ok(now) if now.write() != write => Error::Replaced(self.name.clone()),
+            Err(Error::NotFound(name)) => Error::Replaced(name),
+            _ => Error::MissingChunk {
+                name: self.name.clone(),
+                write,
+                index,
+            },
+        }
+    }
+}
