@@ -7,7 +7,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 SUPPRESSIONS = HERE.parent / "valgrind.supp"
 SOURCES = sorted((HERE.parents[1] / "examples/c").glob("*.c")) + [
-    HERE / "programs" / name for name in ("operations.c", "requests.c", "threads.c")
+    HERE / "programs" / name for name in ("operations.c", "blobs.c", "requests.c", "threads.c")
 ]
 VALGRIND = [
     "valgrind", "-q", "--fair-sched=try", "--leak-check=full", "--show-leak-kinds=definite,indirect",

@@ -12,7 +12,7 @@ SAYS = {
     "registered": "8 stored, 8 got, 8 are the same\n",
     "callbacks": "100 stored, 100 got\n",
 }
-PROGRAMS = ["operations.c", "requests.c", "threads.c", "waiting.c", "plusplus.cc"]
+PROGRAMS = ["operations.c", "blobs.c", "requests.c", "threads.c", "waiting.c", "plusplus.cc"]
 
 
 def test_every_example_is_run():

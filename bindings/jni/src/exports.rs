@@ -28,7 +28,11 @@ thread_local! {
 
 /// Runs a native method; a panic becomes an exception of Java's, as does an error of the machine's
 /// that has left none pending.
-fn guarded<T>(env: &mut JNIEnv, otherwise: T, method: impl FnOnce(&mut JNIEnv) -> Result<T>) -> T {
+pub fn guarded<T>(
+    env: &mut JNIEnv,
+    otherwise: T,
+    method: impl FnOnce(&mut JNIEnv) -> Result<T>,
+) -> T {
     match catch_unwind(AssertUnwindSafe(|| method(env))) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
@@ -53,13 +57,14 @@ unsafe fn client<'a>(handle: jlong) -> &'a Client {
     unsafe { &*(handle as *const Client) }
 }
 
-fn refused(failure: Failure) -> i64 {
+/// The number that Java is told of a failure; its message is kept for `Native.message`.
+pub fn refused(failure: Failure) -> i64 {
     MESSAGE.set(failure.message);
     -(failure.status as i64)
 }
 
 /// A number that Java has checked not to be negative.
-fn unsigned(number: jint) -> usize {
+pub fn unsigned(number: jint) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
@@ -168,7 +173,7 @@ pub extern "system" fn Java_io_farcache_client_Native_open<'local>(
 }
 
 /// A text of Java's for C, up to the first zero character.
-fn c_text(env: &mut JNIEnv, text: &JString) -> Result<CString> {
+pub fn c_text(env: &mut JNIEnv, text: &JString) -> Result<CString> {
     let text: String = env.get_string(text)?.into();
     let text = text.split('\0').next().unwrap_or_default();
     Ok(CString::new(text).expect("cut off before the first zero"))

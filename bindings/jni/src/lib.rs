@@ -13,8 +13,10 @@
 //! | `finished` | what a complete request has brought, for Java |
 //! | `client` | a client, and its operations for which nobody waits |
 //! | `carry_out` | waiting for an operation, or having its end told |
+//! | `blobs` | the native methods of files as chunks |
 //! | `machine` | the virtual machine, and calls into it |
 
+mod blobs;
 mod carry_out;
 mod client;
 mod exports;

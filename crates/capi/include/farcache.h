@@ -60,7 +60,23 @@ typedef enum farcache_status {
   FARCACHE_STATUS_CONFIGURATION = 21,
   // Something else still needs it, or too much is under way.
   FARCACHE_STATUS_BUSY = 22,
+  // A chunk of a blob is gone: evicted, or lost with its server.
+  FARCACHE_STATUS_MISSING_CHUNK = 23,
+  // A chunk or the manifest of a blob is not what was written.
+  FARCACHE_STATUS_DAMAGED = 24,
+  // The blob was overwritten or removed after it had been opened.
+  FARCACHE_STATUS_REPLACED = 25,
 } farcache_status;
+
+// A blob as it was when it was opened; one thread at a time may use it.
+typedef struct farcache_blob_reader farcache_blob_reader;
+
+// A blob that is being written; one thread at a time may use it.
+typedef struct farcache_blob_writer farcache_blob_writer;
+
+// Blobs on the servers of a client: files, whole or not there, as chunks with a manifest. Any
+// number of threads may use it at the same time.
+typedef struct farcache_blobs farcache_blobs;
 
 // Memory of the caller that is registered with the network.
 typedef struct farcache_buffer farcache_buffer;
@@ -142,6 +158,18 @@ typedef struct farcache_slice {
   // How many.
   size_t bytes;
 } farcache_slice;
+
+// How blobs are written and read. 0 stands for the usual.
+typedef struct farcache_blob_settings {
+  // Bytes of a chunk of what is written: 512 KiB. With its key it must be an item that the
+  // servers take.
+  size_t chunk_bytes;
+  // Bytes that one writer may have under way, or one reader hold: 8 MiB. One chunk is always
+  // allowed.
+  size_t window_bytes;
+  // The same for all writers and readers together: 64 MiB.
+  size_t in_flight_bytes_max;
+} farcache_blob_settings;
 
 #ifdef __cplusplus
 extern "C" {
@@ -400,6 +428,64 @@ enum farcache_status farcache_statistics(const struct farcache_client *client,
                                          const char *group,
                                          const struct farcache_call *call,
                                          struct farcache_request **request);
+
+// Blobs on the servers of this client; settings may be null. To be freed with farcache_blobs_free,
+// after its writers and readers or before. Chunks are stored behind the caller's back all the time
+// where the client has its progress-thread, and else within calls only.
+enum farcache_status farcache_blobs_new(const struct farcache_client *client,
+                                        const struct farcache_blob_settings *blob_settings,
+                                        struct farcache_blobs **blobs);
+
+// Frees it. Null is fine.
+void farcache_blobs_free(struct farcache_blobs *blobs);
+
+// Begins to write a blob; its name has 1 to 200 bytes, without spaces and control characters. It
+// is there, whole, once farcache_blob_close has returned; until then a former one of this name
+// stays. To be freed with farcache_blob_writer_free.
+enum farcache_status farcache_blob_create(const struct farcache_blobs *blobs,
+                                          const char *name,
+                                          struct farcache_blob_writer **writer);
+
+// Writes more bytes, which are copied. A full chunk is stored behind the caller's back; where as
+// much is under way as the settings allow, this waits. It fails where that has failed for any
+// chunk, now or earlier.
+enum farcache_status farcache_blob_write(struct farcache_blob_writer *writer,
+                                         const void *data,
+                                         size_t data_bytes);
+
+// Waits until all full chunks are stored. Nobody sees them before farcache_blob_close.
+enum farcache_status farcache_blob_flush(struct farcache_blob_writer *writer);
+
+// Stores what is left, and then the manifest: the blob is there, in the place of a former one of
+// its name. Where this fails, the blob is not there, unless the status says that whether a request
+// was carried out is unknown. Whatever it says, nothing but freeing can be done with the writer.
+enum farcache_status farcache_blob_close(struct farcache_blob_writer *writer);
+
+// Frees a writer. One that has not been closed removes what it has stored. Null is fine.
+void farcache_blob_writer_free(struct farcache_blob_writer *writer);
+
+// Opens a blob as it is now. To be freed with farcache_blob_reader_free.
+enum farcache_status farcache_blob_open(const struct farcache_blobs *blobs,
+                                        const char *name,
+                                        struct farcache_blob_reader **reader);
+
+// Length of a blob in bytes.
+uint64_t farcache_blob_length(const struct farcache_blob_reader *reader);
+
+// Reads from this place on, as many bytes as the room takes or the blob has; read is told how
+// many. Reads that follow one another are read ahead. A chunk that is gone, or is not what was
+// written, is an error, and what the room holds then is unspecified.
+enum farcache_status farcache_blob_read(struct farcache_blob_reader *reader,
+                                        uint64_t offset,
+                                        void *room,
+                                        size_t room_bytes,
+                                        size_t *read);
+
+// Frees a reader. Null is fine.
+void farcache_blob_reader_free(struct farcache_blob_reader *reader);
+
+// Removes a blob: its manifest, then its chunks.
+enum farcache_status farcache_blob_remove(const struct farcache_blobs *blobs, const char *name);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -19,6 +19,7 @@
 //! | `beginning` | what all operations begin with |
 //! | `get`, `get_many`, `store`, `change` | beginning an operation on a key |
 //! | `servers` | beginning an operation on a server |
+//! | `blob` | files as chunks |
 //! | `request` | an operation that is under way: testing, waiting, callbacks |
 //! | `outcome` | what an operation has brought |
 //!
@@ -31,6 +32,7 @@
 
 mod arguments;
 mod beginning;
+mod blob;
 mod buffer;
 mod call;
 mod change;
@@ -44,6 +46,12 @@ mod servers;
 mod status;
 mod store;
 
+pub use blob::{
+    BlobReader, BlobSettings, BlobWriter, BlobsHandle, farcache_blob_close, farcache_blob_create,
+    farcache_blob_flush, farcache_blob_length, farcache_blob_open, farcache_blob_read,
+    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_write,
+    farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
+};
 pub use buffer::{Buffer, farcache_buffer_free, farcache_buffer_register};
 pub use call::{Call, Callback};
 pub use change::{farcache_decrement, farcache_delete, farcache_increment, farcache_touch};

@@ -54,9 +54,15 @@ pub enum Status {
     Configuration = 21,
     /// Something else still needs it, or too much is under way.
     Busy = 22,
+    /// A chunk of a blob is gone: evicted, or lost with its server.
+    MissingChunk = 23,
+    /// A chunk or the manifest of a blob is not what was written.
+    Damaged = 24,
+    /// The blob was overwritten or removed after it had been opened.
+    Replaced = 25,
 }
 
-const TEXTS: [&CStr; 23] = [
+const TEXTS: [&CStr; 26] = [
     c"done",
     c"in progress",
     c"not found",
@@ -80,6 +86,9 @@ const TEXTS: [&CStr; 23] = [
     c"there are no servers",
     c"the settings cannot work",
     c"busy",
+    c"a chunk is gone",
+    c"a chunk is damaged",
+    c"the blob was overwritten or removed",
 ];
 
 impl From<&Error> for Status {

@@ -556,6 +556,20 @@ public final class FarcacheClient implements AutoCloseable {
     }
 
     /**
+     * Files as chunks on the servers of this client. They use the connections and the thread that
+     * futures use, so chunks move while nobody waits for them.
+     *
+     * @param chunkBytes of what is written: 512 KiB; as all three, 0 stands for the usual. With its
+     *     key a chunk must be an item that the servers take
+     * @param windowBytes that one writer may have under way, or one reader hold: 8 MiB
+     * @param inFlightBytesMax the same for all writers and readers together: 64 MiB
+     * @return blobs, to be closed
+     */
+    public FarcacheBlobs blobs(int chunkBytes, long windowBytes, long inFlightBytesMax) {
+        return FarcacheBlobs.open(handles.telling(), chunkBytes, windowBytes, inFlightBytesMax);
+    }
+
+    /**
      * The version of libfarcache.
      *
      * @return as "0.1.0"

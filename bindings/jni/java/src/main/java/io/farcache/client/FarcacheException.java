@@ -64,6 +64,10 @@ public class FarcacheException extends RuntimeException {
             case CLOSED:
                 return new FarcacheClosedException();
             case BUSY:
+            case NOT_FOUND:
+            case MISSING_CHUNK:
+            case DAMAGED:
+            case REPLACED:
                 return new FarcacheException(status, message);
             default:
                 return new FarcacheServerException(status, message);

@@ -50,6 +50,12 @@ public enum Status {
     CONFIGURATION,
     /** Something else still needs it, or too much is under way. */
     BUSY,
+    /** A chunk of a blob is gone: evicted, or lost with its server. */
+    MISSING_CHUNK,
+    /** A chunk or the manifest of a blob is not what was written. */
+    DAMAGED,
+    /** The blob was overwritten or removed after it had been opened. */
+    REPLACED,
     /**
      * The client has been closed. Whether an operation that was under way was carried out is
      * unknown.

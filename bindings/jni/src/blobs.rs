@@ -1,0 +1,317 @@
+//! The native methods of blobs: `NativeBlobs.java` says what they take.
+
+use crate::client::{Client, Failure};
+use crate::exports::{c_text, guarded, refused, unsigned};
+use crate::memory::{Memory, copy_out};
+use farcache_capi::{
+    BlobReader, BlobSettings, BlobWriter, BlobsHandle, Status, farcache_blob_close,
+    farcache_blob_create, farcache_blob_flush, farcache_blob_length, farcache_blob_open,
+    farcache_blob_read, farcache_blob_reader_free, farcache_blob_remove, farcache_blob_write,
+    farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
+};
+use jni::JNIEnv;
+use jni::errors::Result;
+use jni::objects::{JByteArray, JByteBuffer, JClass, JString};
+use jni::sys::{jint, jlong};
+use std::ptr::null_mut;
+
+/// An array is copied in pieces of this many bytes, which stay in the cache.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// What Java calls the outcome of a call: 0 or more, or a status, negated.
+fn told(status: Status, success: i64) -> jlong {
+    match status {
+        Status::Ok => success,
+        status => refused(Failure::last(status)),
+    }
+}
+
+/// `NativeBlobs.open`: blobs of a client.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_open<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    client: jlong,
+    chunk_bytes: jint,
+    window_bytes: jlong,
+    in_flight_bytes_max: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        let settings = BlobSettings {
+            chunk_bytes: unsigned(chunk_bytes),
+            window_bytes: usize::try_from(window_bytes).unwrap_or(0),
+            in_flight_bytes_max: usize::try_from(in_flight_bytes_max).unwrap_or(0),
+        };
+        let mut blobs: *mut BlobsHandle = null_mut();
+        // SAFETY: Java uses the client only while it is open.
+        let status = unsafe {
+            let client = &*(client as *const Client);
+            farcache_blobs_new(client.raw, &settings, &mut blobs)
+        };
+        Ok(told(status, blobs as i64))
+    })
+}
+
+/// `NativeBlobs.free`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_free<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    blobs: jlong,
+) {
+    guarded(&mut env, (), |_| {
+        // SAFETY: Java frees it once, and does not use it again.
+        unsafe { farcache_blobs_free(blobs as *mut BlobsHandle) };
+        Ok(())
+    });
+}
+
+/// `NativeBlobs.create`: a writer.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_create<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    blobs: jlong,
+    name: JString<'local>,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let name = c_text(env, &name)?;
+        let mut writer: *mut BlobWriter = null_mut();
+        // SAFETY: Java uses the handle only while it is open.
+        let status = unsafe {
+            farcache_blob_create(blobs as *const BlobsHandle, name.as_ptr(), &mut writer)
+        };
+        Ok(told(status, writer as i64))
+    })
+}
+
+/// `NativeBlobs.write`: a part of an array.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_write<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+    array: JByteArray<'local>,
+    offset: jint,
+    bytes: jint,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let (start, bytes) = (unsigned(offset), unsigned(bytes));
+        for begin in (0..bytes).step_by(PIECE_BYTES) {
+            let length = PIECE_BYTES.min(bytes - begin);
+            let at = jint::try_from(start + begin).expect("within an array");
+            let piece = copy_out(env, &array, at, length);
+            // SAFETY: Java uses the writer only while it is open, in one thread at a time; the
+            // piece is copied before this returns.
+            let status = unsafe {
+                let writer = writer as *mut BlobWriter;
+                farcache_blob_write(writer, piece.as_ptr().cast(), piece.len())
+            };
+            if status != Status::Ok {
+                return Ok(told(status, 0));
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// `NativeBlobs.writeDirect`: a part of a direct buffer.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_writeDirect<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+    buffer: JByteBuffer<'local>,
+    offset: jint,
+    bytes: jint,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let memory = Memory::of_buffer(env, &buffer, unsigned(offset), unsigned(bytes))?;
+        // SAFETY: as in `write`; the caller keeps the buffer.
+        let status =
+            unsafe { farcache_blob_write(writer as *mut BlobWriter, memory.start, memory.bytes) };
+        Ok(told(status, 0))
+    })
+}
+
+/// `NativeBlobs.flush`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_flush<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        // SAFETY: as in `write`.
+        let status = unsafe { farcache_blob_flush(writer as *mut BlobWriter) };
+        Ok(told(status, 0))
+    })
+}
+
+/// `NativeBlobs.closeWriter`: stores the rest and the manifest.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_closeWriter<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        // SAFETY: as in `write`.
+        let status = unsafe { farcache_blob_close(writer as *mut BlobWriter) };
+        Ok(told(status, 0))
+    })
+}
+
+/// `NativeBlobs.freeWriter`: one that was not closed removes what it has stored.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_freeWriter<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+) {
+    guarded(&mut env, (), |_| {
+        // SAFETY: Java frees it once, and does not use it again.
+        unsafe { farcache_blob_writer_free(writer as *mut BlobWriter) };
+        Ok(())
+    });
+}
+
+/// `NativeBlobs.openReader`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_openReader<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    blobs: jlong,
+    name: JString<'local>,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let name = c_text(env, &name)?;
+        let mut reader: *mut BlobReader = null_mut();
+        // SAFETY: as in `create`.
+        let status =
+            unsafe { farcache_blob_open(blobs as *const BlobsHandle, name.as_ptr(), &mut reader) };
+        Ok(told(status, reader as i64))
+    })
+}
+
+/// `NativeBlobs.length`, in bytes.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_length<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        // SAFETY: as in `read`.
+        let bytes = unsafe { farcache_blob_length(reader as *const BlobReader) };
+        Ok(jlong::try_from(bytes).unwrap_or(jlong::MAX))
+    })
+}
+
+/// Reads into this memory; how many bytes.
+///
+/// # Safety
+/// The memory is there, and nobody else uses it meanwhile; Java uses the reader only while it is
+/// open, in one thread at a time.
+unsafe fn read(reader: jlong, offset: jlong, memory: Memory) -> std::result::Result<usize, jlong> {
+    let reader = reader as *mut BlobReader;
+    let (offset, mut read) = (offset.cast_unsigned(), 0);
+    // SAFETY: as the caller promises.
+    let status =
+        unsafe { farcache_blob_read(reader, offset, memory.start, memory.bytes, &mut read) };
+    match status {
+        Status::Ok => Ok(read),
+        status => Err(told(status, 0)),
+    }
+}
+
+/// `NativeBlobs.read`: into a part of an array; how many bytes.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_read<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+    offset: jlong,
+    array: JByteArray<'local>,
+    start: jint,
+    bytes: jint,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let wanted = unsigned(bytes);
+        let mut room = vec![0u8; wanted.min(PIECE_BYTES)];
+        let mut done = 0;
+        while done < wanted {
+            let length = room.len().min(wanted - done);
+            let memory = Memory::of_vector(&mut room[..length]);
+            let from = offset + done as i64;
+            // SAFETY: the room is this call's; as Java promises.
+            let read = match unsafe { read(reader, from, memory) } {
+                Ok(read) => read,
+                Err(status) => return Ok(status),
+            };
+            if read == 0 {
+                break;
+            }
+            let at = jint::try_from(unsigned(start) + done).expect("within an array");
+            copy_in(env, &array, at, &room[..read])?;
+            done += read;
+        }
+        Ok(done as i64)
+    })
+}
+
+/// Copies bytes into an array.
+fn copy_in(env: &JNIEnv, array: &JByteArray, at: jint, bytes: &[u8]) -> Result<()> {
+    // SAFETY: bytes without a sign are bytes with one, of the same length.
+    let signed = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) };
+    env.set_byte_array_region(array, at, signed)
+}
+
+/// `NativeBlobs.readDirect`: into a part of a direct buffer; how many bytes.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_readDirect<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+    offset: jlong,
+    buffer: JByteBuffer<'local>,
+    start: jint,
+    bytes: jint,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let memory = Memory::of_buffer(env, &buffer, unsigned(start), unsigned(bytes))?;
+        // SAFETY: the caller keeps the buffer, and Java promises the rest.
+        let read = unsafe { read(reader, offset, memory) };
+        Ok(read.map_or_else(|status| status, |read| read as i64))
+    })
+}
+
+/// `NativeBlobs.freeReader`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_freeReader<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+) {
+    guarded(&mut env, (), |_| {
+        // SAFETY: Java frees it once, and does not use it again.
+        unsafe { farcache_blob_reader_free(reader as *mut BlobReader) };
+        Ok(())
+    });
+}
+
+/// `NativeBlobs.remove`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_remove<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    blobs: jlong,
+    name: JString<'local>,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let name = c_text(env, &name)?;
+        // SAFETY: as in `create`.
+        let status = unsafe { farcache_blob_remove(blobs as *const BlobsHandle, name.as_ptr()) };
+        Ok(told(status, 0))
+    })
+}

@@ -1,0 +1,420 @@
+package io.farcache.hadoop;
+
+import io.farcache.client.BlobReader;
+import io.farcache.client.BlobWriter;
+import io.farcache.client.FarcacheBlobs;
+import io.farcache.client.FarcacheClient;
+import io.farcache.client.FarcacheException;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Paths;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.ParentNotDirectoryException;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Progressable;
+
+/**
+ * A file system whose data are in Farcache's servers: {@code farcache://host:port/path}.
+ *
+ * <p>Names, permissions and times are those of a directory, {@link #NAMES_DIRECTORY}, which every
+ * user of the file system sees at the same place: a directory of the parallel file system. A file
+ * there holds a reference to the blob with its data. An ordinary file there is read as it is.
+ */
+public final class FarcacheFileSystem extends FileSystem {
+    /** The scheme of its URIs. */
+    public static final String SCHEME = "farcache";
+    /** Property: the directory of names. It must be there. */
+    public static final String NAMES_DIRECTORY = "fs.farcache.names.directory";
+    /** Property: the servers, separated by commas; those of the URI where it is not set. */
+    public static final String SERVERS = "fs.farcache.servers";
+    /** Property: {@code auto}, {@code fabric} or {@code tcp}. */
+    public static final String TRANSPORT = "fs.farcache.transport";
+    /** Property: how long one request may take; 30 s. */
+    public static final String TIMEOUT = "fs.farcache.timeout";
+    /** Property: bytes of a chunk of what is written; 512 KiB. */
+    public static final String CHUNK_BYTES = "fs.farcache.chunk.bytes";
+    /** Property: bytes that one stream may have under way, or hold; 8 MiB. */
+    public static final String WINDOW_BYTES = "fs.farcache.window.bytes";
+    /** Property: the same for all streams together; 64 MiB. */
+    public static final String IN_FLIGHT_BYTES_MAX = "fs.farcache.in-flight.bytes.max";
+    /** Property: the size of a block that is told, by which jobs split files; 128 MiB. */
+    public static final String BLOCK_BYTES = "fs.farcache.block.bytes";
+
+    private URI uri;
+    private Path workingDirectory;
+    private Names names;
+    private FarcacheClient client;
+    private FarcacheBlobs blobs;
+    private FsPermission mask;
+    private long blockBytes;
+
+    /** To be initialised. */
+    public FarcacheFileSystem() {
+    }
+
+    @Override
+    public void initialize(URI name, Configuration configuration) throws IOException {
+        super.initialize(name, configuration);
+        setConf(configuration);
+        uri = URI.create(name.getScheme() + "://" + name.getAuthority());
+        workingDirectory = makeQualified(new Path("/user/" + System.getProperty("user.name")));
+        blockBytes = configuration.getLongBytes(BLOCK_BYTES, 128L << 20);
+        mask = FsPermission.getUMask(configuration);
+        String directory = configuration.getTrimmed(NAMES_DIRECTORY, "");
+        if (directory.isEmpty()) {
+            throw new IOException(NAMES_DIRECTORY + " is not set");
+        }
+        names = new Names(Paths.get(directory));
+        try {
+            connect(configuration);
+        } catch (FarcacheException e) {
+            throw new IOException(e.getMessage(), e);
+        }
+    }
+
+    private void connect(Configuration configuration) {
+        Duration timeout = Duration.ofMillis(
+                configuration.getTimeDuration(TIMEOUT, 30_000, TimeUnit.MILLISECONDS));
+        client = FarcacheClient.builder(configuration.getTrimmed(SERVERS, uri.getAuthority()))
+                .transport(configuration.getTrimmed(TRANSPORT, "auto"))
+                .timeout(timeout).connectTimeout(timeout).build();
+        blobs = client.blobs((int) configuration.getLongBytes(CHUNK_BYTES, 0),
+                configuration.getLongBytes(WINDOW_BYTES, 0),
+                configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0));
+    }
+
+    @Override
+    public void close() throws IOException {
+        try {
+            super.close();
+        } finally {
+            if (blobs != null) {
+                blobs.close();
+                client.close();
+            }
+        }
+    }
+
+    @Override
+    public String getScheme() {
+        return SCHEME;
+    }
+
+    @Override
+    public URI getUri() {
+        return uri;
+    }
+
+    @Override
+    public Path getWorkingDirectory() {
+        return workingDirectory;
+    }
+
+    @Override
+    public void setWorkingDirectory(Path directory) {
+        workingDirectory = makeQualified(directory);
+    }
+
+    @Override
+    public long getDefaultBlockSize(Path path) {
+        return blockBytes;
+    }
+
+    private java.nio.file.Path place(Path path) throws IOException {
+        return names.of(makeQualified(path).toUri().getPath());
+    }
+
+    @Override
+    public FSDataInputStream open(Path path, int bufferBytes) throws IOException {
+        java.nio.file.Path place = place(path);
+        if (Files.isDirectory(place)) {
+            throw new FileNotFoundException(path + ": a directory");
+        }
+        Reference reference;
+        try {
+            reference = Reference.read(place);
+        } catch (NoSuchFileException e) {
+            throw absent(path);
+        }
+        Source source = reference == null ? Source.of(place) : blob(path, reference);
+        return new FSDataInputStream(new FarcacheInputStream(source, statistics));
+    }
+
+    private static FileNotFoundException absent(Path path) {
+        return new FileNotFoundException(path + ": there is no such file or directory");
+    }
+
+    private Source blob(Path path, Reference reference) throws IOException {
+        if (!reference.isWritten()) {
+            throw new IOException(path + ": it is being written, or its writer has died");
+        }
+        BlobReader reader;
+        try {
+            reader = blobs.open(reference.blob);
+        } catch (FarcacheException e) {
+            throw new IOException(path + ": " + e.getMessage(), e);
+        }
+        if (reader == null) {
+            throw new IOException(path + ": the servers have lost it (blob " + reference.blob
+                    + ")");
+        }
+        if (reader.length() != reference.length()) {
+            reader.close();
+            throw new IOException(path + ": the blob has another length");
+        }
+        return Source.of(reader);
+    }
+
+    @Override
+    public FSDataOutputStream create(Path path, FsPermission permission, boolean overwrite,
+            int bufferBytes, short replication, long blockSize, Progressable progress)
+            throws IOException {
+        java.nio.file.Path place = place(path);
+        if (names.isRoot(place)) {
+            throw new FileAlreadyExistsException(path + ": a directory");
+        }
+        checkParent(path, place);
+        names.makeDirectories(place.getParent(), FsPermission.getDirDefault().applyUMask(mask));
+        return begin(path, place, permission, overwrite);
+    }
+
+    @Override
+    public FSDataOutputStream createNonRecursive(Path path, FsPermission permission,
+            java.util.EnumSet<org.apache.hadoop.fs.CreateFlag> flags, int bufferBytes,
+            short replication, long blockSize, Progressable progress) throws IOException {
+        java.nio.file.Path place = place(path);
+        checkParent(path, place);
+        if (!names.isRoot(place) && !Files.exists(place.getParent())) {
+            throw absent(path.getParent());
+        }
+        return begin(path, place, permission,
+                flags.contains(org.apache.hadoop.fs.CreateFlag.OVERWRITE));
+    }
+
+    /** Nothing above it may be a file. */
+    private void checkParent(Path path, java.nio.file.Path place) throws IOException {
+        java.nio.file.Path above = place;
+        while (!names.isRoot(above)) {
+            above = above.getParent();
+            if (Files.exists(above)) {
+                if (!Files.isDirectory(above)) {
+                    throw new ParentNotDirectoryException(path + ": under a file");
+                }
+                return;
+            }
+        }
+    }
+
+    /** Makes the name, and the stream to what is going to be its blob. */
+    private FSDataOutputStream begin(Path path, java.nio.file.Path place, FsPermission permission,
+            boolean overwrite) throws IOException {
+        while (true) {
+            if (Files.isDirectory(place)) {
+                throw new FileAlreadyExistsException(path + ": a directory");
+            }
+            try {
+                FileChannel file = names.create(place, permission.applyUMask(mask));
+                return new FSDataOutputStream(stream(file), statistics);
+            } catch (java.nio.file.FileAlreadyExistsException e) {
+                if (!overwrite) {
+                    throw new FileAlreadyExistsException(path + ": a file");
+                }
+            }
+            removeAll(place);
+        }
+    }
+
+    private FarcacheOutputStream stream(FileChannel file) throws IOException {
+        try {
+            Reference reference = Reference.fresh();
+            reference.write(file);
+            BlobWriter writer = blobs.create(reference.blob);
+            return new FarcacheOutputStream(writer, file, reference);
+        } catch (FarcacheException e) {
+            file.close();
+            throw new IOException(e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public FSDataOutputStream append(Path path, int bufferBytes, Progressable progress) {
+        throw new UnsupportedOperationException("append");
+    }
+
+    /**
+     * As with HDFS, false where it cannot be: the source is not there, the destination is, or its
+     * parent is not.
+     */
+    @Override
+    public boolean rename(Path from, Path to) throws IOException {
+        java.nio.file.Path source = place(from);
+        java.nio.file.Path destination = place(to);
+        if (names.isRoot(source) || !Files.exists(source)) {
+            return false;
+        }
+        if (source.equals(destination)) {
+            return !Files.isDirectory(source);
+        }
+        if (Files.isDirectory(destination)) {
+            destination = destination.resolve(source.getFileName().toString());
+        }
+        if (destination.startsWith(source) || Files.exists(destination)
+                || !Files.isDirectory(destination.getParent())) {
+            return false;
+        }
+        try {
+            names.rename(source, destination);
+            return true;
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
+    @Override
+    public boolean delete(Path path, boolean recursive) throws IOException {
+        java.nio.file.Path place = place(path);
+        if (names.isRoot(place)) {
+            return deleteBelowRoot(recursive);
+        }
+        if (!Files.exists(place)) {
+            return false;
+        }
+        if (Files.isDirectory(place) && !recursive) {
+            names.removeEmpty(place);
+            return true;
+        }
+        return removeAll(place);
+    }
+
+    /** The root itself stays. */
+    private boolean deleteBelowRoot(boolean recursive) throws IOException {
+        List<java.nio.file.Path> below = names.list(place(new Path("/")));
+        if (!recursive && !below.isEmpty()) {
+            throw new PathIsNotEmptyDirectoryException("/");
+        }
+        for (java.nio.file.Path place : below) {
+            removeAll(place);
+        }
+        return recursive || below.isEmpty();
+    }
+
+    /** Removes the name at once, then the blobs. */
+    private boolean removeAll(java.nio.file.Path place) throws IOException {
+        java.nio.file.Path kept = names.remove(place);
+        if (kept == null) {
+            return false;
+        }
+        names.forget(kept, this::removeBlob);
+        return true;
+    }
+
+    private void removeBlob(java.nio.file.Path file) throws IOException {
+        Reference reference = Files.isSymbolicLink(file) ? null : Reference.of(file);
+        if (reference != null) {
+            try {
+                blobs.remove(reference.blob);
+            } catch (FarcacheException e) {
+                throw new IOException("blob " + reference.blob + ": " + e.getMessage(), e);
+            }
+        }
+    }
+
+    @Override
+    public boolean mkdirs(Path path, FsPermission permission) throws IOException {
+        java.nio.file.Path place = place(path);
+        checkParent(path, place);
+        names.makeDirectories(place, permission.applyUMask(mask));
+        return true;
+    }
+
+    @Override
+    public FileStatus getFileStatus(Path path) throws IOException {
+        try {
+            return status(place(path), makeQualified(path));
+        } catch (NoSuchFileException e) {
+            throw absent(path);
+        } catch (java.nio.file.FileSystemException e) {
+            // Under a file there is nothing.
+            if (!Files.exists(place(path))) {
+                throw absent(path);
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public FileStatus[] listStatus(Path path) throws IOException {
+        FileStatus own = getFileStatus(path);
+        if (!own.isDirectory()) {
+            return new FileStatus[] {own};
+        }
+        List<FileStatus> all = new ArrayList<>();
+        try {
+            for (java.nio.file.Path place : names.list(place(path))) {
+                String name = place.getFileName().toString();
+                try {
+                    all.add(status(place, new Path(own.getPath(), name)));
+                } catch (NoSuchFileException e) {
+                    // Removed meanwhile.
+                }
+            }
+        } catch (NoSuchFileException | NotDirectoryException e) {
+            throw absent(path);
+        }
+        return all.toArray(new FileStatus[0]);
+    }
+
+    private FileStatus status(java.nio.file.Path place, Path path) throws IOException {
+        PosixFileAttributes attributes = Files.readAttributes(place, PosixFileAttributes.class);
+        boolean isDirectory = attributes.isDirectory();
+        long length = isDirectory ? 0 : attributes.size();
+        Reference reference = isDirectory ? null : Reference.of(place);
+        if (reference != null) {
+            length = reference.length();
+        }
+        String letters = PosixFilePermissions.toString(attributes.permissions());
+        return new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
+                attributes.lastModifiedTime().toMillis(), attributes.lastAccessTime().toMillis(),
+                FsPermission.valueOf("-" + letters), attributes.owner().getName(),
+                attributes.group().getName(), path);
+    }
+
+    @Override
+    public void setPermission(Path path, FsPermission permission) throws IOException {
+        getFileStatus(path);
+        names.permit(place(path), permission);
+    }
+
+    /** Less than 0 leaves a time as it is. */
+    @Override
+    public void setTimes(Path path, long modified, long accessed) throws IOException {
+        getFileStatus(path);
+        PosixFileAttributeView view = Files.getFileAttributeView(place(path),
+                PosixFileAttributeView.class);
+        view.setTimes(time(modified), time(accessed), null);
+    }
+
+    private static FileTime time(long milliseconds) {
+        return milliseconds < 0 ? null : FileTime.fromMillis(milliseconds);
+    }
+}
