@@ -50,8 +50,8 @@ pub use {
     handle::StoreHandle,
     operations::{Reservation, Uncommitted},
     options::{
-        Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, SetMode,
-        SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
+        Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Newest,
+        SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
     },
     scan::ScanCursor,
     stalled::StalledValues,

@@ -85,6 +85,16 @@ pub enum VersionedDelete {
     },
 }
 
+/// What a store has of a key under which readers see nothing that has a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest {
+    /// The key was deleted by this version.
+    Tombstone(Version),
+    /// Nothing, or an item without a version. Whatever the store had or knew of the key, it was not
+    /// newer than this, if it is there.
+    Forgotten(Option<Version>),
+}
+
 /// Everything about a delete but its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {

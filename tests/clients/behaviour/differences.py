@@ -48,6 +48,12 @@ def invalid_arguments(reply, case):
     return b"81 op %s key 0 extra 0 type 0 status 0004 body 17 opaque deadbeef token none b'Invalid arguments'" % opcode
 
 
+def no_version(reply, case):
+    """The refusal of a request about versions that has none, or lacks its parts."""
+    opcode = re.search(r"opcode (..)", case.name)[1].encode()
+    return b"81 op %s key 0 extra 0 type 0 status 0004 body 17 opaque deadbeef token none b'Invalid arguments'" % opcode
+
+
 def me_of_base64(reply, case):
     """What `me` must answer about the key that the flag `b` is given with."""
     shown = b"ME %s exp=-1 la=0 cas=<cas 1> fetch=no cls=<number> size=<number>\r\n"
@@ -79,6 +85,9 @@ DIFFERENCES = [
     Difference(
         "An unknown opcode's body is passed over exactly; memcached passes over the packet behind it, too.",
         r"binary opcode .. with all parts", lambda reply, _: reply + b"\n" + NOOP_REPLY),
+    Difference(
+        "Requests that carry versions are Farcache's own, and are refused where they make no sense.",
+        r"binary opcode f[123]( with all parts)?", no_version),
     Difference(
         "Touch and get-and-touch have no value, so one with a value is refused; memcached takes the value for the next "
         "packet's header.",

@@ -245,11 +245,10 @@ pub(super) fn refusal(packet: &Packet<'_>) -> Error {
         }
         Some(Status::UnknownCommand) => Error::Unsupported,
         Some(Status::OutOfMemory) => Error::OutOfMemory,
-        Some(Status::Success | Status::NotDurable | Status::TemporaryFailure) | None => {
-            Error::Server {
-                status,
-                message: text(),
-            }
-        }
+        Some(Status::Success | Status::NotDurable | Status::TemporaryFailure | Status::Deleted)
+        | None => Error::Server {
+            status,
+            message: text(),
+        },
     }
 }

@@ -102,6 +102,13 @@ opcodes! {
     /// Ask to be let in to the fabric; Farcache's own. The value is a version (1) and, one byte
     /// each, the networks that the client can use.
     FabricUpgrade = 0xf0, loud FabricUpgrade;
+    /// Store a value if its version, the header's CAS token, is newer than what the server has of
+    /// the key; Farcache's own, as all that follow.
+    SetVersioned = 0xf1, loud SetVersioned;
+    /// Put a tombstone in place of an item if its version is newer.
+    DeleteVersioned = 0xf2, loud DeleteVersioned;
+    /// Get a value with its version, or up to so many bytes of it; or a tombstone's version.
+    GetVersioned = 0xf3, loud GetVersioned;
 }
 
 impl Opcode {

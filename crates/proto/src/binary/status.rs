@@ -48,4 +48,6 @@ statuses! {
     NotDurable = 0x84, "Not durable: no SSD is in service";
     /// It cannot be done now.
     TemporaryFailure = 0x86, "Temporary failure";
+    /// The key is deleted by the version in the header's CAS token; Farcache's own.
+    Deleted = 0xf0, "Deleted";
 }

@@ -12,6 +12,7 @@ mod sasl;
 mod set;
 mod stat;
 mod touch;
+mod versioned;
 
 use farcache_proto::binary::{Header, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Packet, Status};
 

@@ -8,3 +8,4 @@ mod items;
 mod splits;
 mod statistics;
 mod values;
+mod versions;

@@ -3,11 +3,12 @@
 use super::reply;
 use super::{
     Context, Flow, State, administration, authenticate, delete, discovery, forward, get, numbers,
-    store, touch, upgrade,
+    store, touch, upgrade, versioned,
 };
 use crate::Replies;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
+use farcache_base::version::Version;
 use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
 use farcache_store::Suspended;
 
@@ -84,6 +85,7 @@ fn may_change(opcode: Opcode) -> bool {
         opcode,
         Opcode::Get
             | Opcode::GetK
+            | Opcode::GetVersioned
             | Opcode::Noop
             | Opcode::Version
             | Opcode::Stat
@@ -136,9 +138,14 @@ impl Request<'_, '_> {
             Opcode::ConfigGet => discovery::run(self, state),
             _ if !self.is_well_formed(opcode.loud()) => self.malformed(),
             Opcode::Get | Opcode::GetK => get::run(self, requests_max)?,
-            Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Append | Opcode::Prepend => {
-                store::run(self, opcode, state)?
-            }
+            Opcode::Set
+            | Opcode::Add
+            | Opcode::Replace
+            | Opcode::Append
+            | Opcode::Prepend
+            | Opcode::SetVersioned => store::run(self, opcode, state)?,
+            Opcode::DeleteVersioned => versioned::delete(self)?,
+            Opcode::GetVersioned => versioned::get(self)?,
             Opcode::Delete => delete::run(self, opcode)?,
             Opcode::Increment | Opcode::Decrement => numbers::run(self, opcode)?,
             Opcode::Touch | Opcode::Gat | Opcode::GatK => touch::run(self, opcode)?,
@@ -154,6 +161,11 @@ impl Request<'_, '_> {
         let has_value = self.head.value_len > 0;
         match command {
             Opcode::Set | Opcode::Add | Opcode::Replace => extras == 8 && has_key,
+            Opcode::SetVersioned => extras == 8 && has_key && self.version().is_some(),
+            Opcode::DeleteVersioned => {
+                extras == 4 && has_key && !has_value && self.version().is_some()
+            }
+            Opcode::GetVersioned => extras == 4 && has_key && !has_value,
             Opcode::Append | Opcode::Prepend => extras == 0 && has_key,
             Opcode::SaslAuth | Opcode::SaslStep => extras == 0 && has_key,
             Opcode::Get | Opcode::GetK | Opcode::Delete => extras == 0 && has_key && !has_value,
@@ -164,6 +176,11 @@ impl Request<'_, '_> {
             Opcode::Stat => extras == 0 && !has_value,
             _ => extras == 0 && !has_key && !has_value,
         }
+    }
+
+    /// The version that the packet carries, where its CAS token can be one.
+    pub(super) fn version(&self) -> Option<Version> {
+        Version::from_bits(self.head.header.cas)
     }
 
     /// Refuses a packet that makes no sense, and with it the rest of the stream.

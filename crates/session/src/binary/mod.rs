@@ -14,6 +14,7 @@ mod reply;
 mod store;
 mod touch;
 mod upgrade;
+mod versioned;
 
 pub use offered::{Expected, Offered};
 pub(super) use offered::{offered, received};

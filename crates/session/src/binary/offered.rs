@@ -68,7 +68,12 @@ fn storing(bytes: &[u8], value_bytes: usize) -> Option<(Opcode, Head<'_>)> {
     let opcode = Opcode::from_byte(head.header.opcode)?;
     let stores = matches!(
         opcode.loud(),
-        Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Append | Opcode::Prepend
+        Opcode::Set
+            | Opcode::Add
+            | Opcode::Replace
+            | Opcode::Append
+            | Opcode::Prepend
+            | Opcode::SetVersioned
     );
     let is_request = head.header.magic == MAGIC_REQUEST && head.key.len() <= KEY_BYTES_MAX;
     (is_whole && stores && is_request).then_some((opcode, head))

@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::Replies;
+use farcache_base::version::Version;
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Status, encode_head};
 use farcache_store::Item;
 
@@ -36,6 +37,19 @@ pub(super) fn success_unless_quiet(request: &Header, quiet: bool, cas: u64, repl
     if !quiet {
         success(request, cas, &[], replies);
     }
+}
+
+/// What is said of a version, by the status and its text; the version is the CAS token.
+pub(super) fn version(
+    request: &Header,
+    status: Status,
+    version: Option<Version>,
+    replies: &mut Replies,
+) {
+    let (cas, text) = (version.map_or(0, Version::bits), status.text());
+    let buffer = replies.buffer();
+    encode_head(header(request, status, cas), &[], &[], text.len(), buffer);
+    buffer.extend_from_slice(text.as_bytes());
 }
 
 /// An error, with memcached's text for it.

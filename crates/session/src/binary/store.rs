@@ -1,4 +1,4 @@
-//! Set, add, replace, append and prepend.
+//! Set, add, replace, append and prepend, and *store if newer*.
 
 use super::dispatch::Request;
 use super::{Context, Flow, Pending, State, reply};
@@ -207,7 +207,14 @@ pub(super) fn commit_arrived(
 fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
     let context = request.context;
     let extras = SetExtras::decode(request.head.extras).unwrap_or_default();
-    let compare_cas = reply::wanted_cas(&request.head.header, context);
+    let version = match opcode {
+        Opcode::SetVersioned => request.version(),
+        _ => None,
+    };
+    let compare_cas = match version {
+        Some(_) => None,
+        None => reply::wanted_cas(&request.head.header, context),
+    };
     let mode = match opcode.loud() {
         Opcode::Append => SetMode::Append,
         Opcode::Prepend => SetMode::Prepend,
@@ -223,6 +230,7 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
         expiry: context.clock.expiry(i64::from(extras.expiration)),
         compare_cas,
         cas_wanted: context.service.options.cas && !opcode.is_quiet(),
+        version,
         ..SetOptions::default()
     }
 }
@@ -274,6 +282,12 @@ fn answer(
     replies: &mut Replies,
 ) {
     let status = match (outcome, opcode.loud()) {
+        (SetOutcome::Stored { .. }, Opcode::SetVersioned) => {
+            return reply::success(header, header.cas, &[], replies);
+        }
+        (SetOutcome::Older { current }, _) => {
+            return reply::version(header, Status::Exists, Some(current), replies);
+        }
         (SetOutcome::Stored { cas }, _) => {
             let cas = reply::visible_cas(cas, context);
             return reply::success_unless_quiet(header, opcode.is_quiet(), cas, replies);
@@ -283,15 +297,18 @@ fn answer(
             Status::NotStored
         }
         (SetOutcome::NotFound, _) | (SetOutcome::NotStored, Opcode::Replace) => Status::NotFound,
-        (SetOutcome::NotStored | SetOutcome::Older { .. }, _) => Status::NotStored,
+        (SetOutcome::NotStored, _) => Status::NotStored,
     };
     reply::error(header, status, replies);
 }
 
 /// Only set, add and replace count as compare-and-swap, as in memcached.
 fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Context<'_>) {
-    let is_append = matches!(opcode.loud(), Opcode::Append | Opcode::Prepend);
-    if is_append || reply::wanted_cas(header, context).is_none() {
+    let has_no_condition = matches!(
+        opcode.loud(),
+        Opcode::Append | Opcode::Prepend | Opcode::SetVersioned
+    );
+    if has_no_condition || reply::wanted_cas(header, context).is_none() {
         return;
     }
     match outcome {
@@ -302,7 +319,12 @@ fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Con
     }
 }
 
-fn refuse(header: &Header, error: StoreError, context: &Context<'_>, replies: &mut Replies) {
+pub(super) fn refuse(
+    header: &Header,
+    error: StoreError,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) {
     match error {
         StoreError::TooLarge => {
             context.counters.store_too_large.bump();

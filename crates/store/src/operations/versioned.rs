@@ -4,7 +4,7 @@
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
-use crate::options::{StoreError, VersionedDelete};
+use crate::options::{Newest, StoreError, VersionedDelete};
 use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
@@ -80,6 +80,25 @@ impl StoreHandle {
                 VersionCommit::Full => return Err(StoreError::OutOfMemory.into()),
                 VersionCommit::Void => continue,
             });
+        }
+    }
+
+    /// What the store has of a key that [`StoreHandle::get`] has just not found, or found without a
+    /// version. Something that was stored in between is passed over, as if the get had come first.
+    pub fn newest_hidden(&self, key: &[u8]) -> Newest {
+        self.enter();
+        let chain = self.core.index.lock(self.core.hash(key));
+        let entry = self.entry(&chain, key);
+        let entry = entry.filter(|entry| !self.is_flushed(entry));
+        let stamp = entry.and_then(|entry| entry.item).and_then(|item| {
+            let is_gone = item.is_expired(self.now()) || item.is_tombstone();
+            item.stamp().filter(|_| is_gone)
+        });
+        match stamp {
+            Some(stamp) if stamp.is_tombstone => Newest::Tombstone(stamp.version),
+            // It has expired, and the horizon is about to be raised to it.
+            Some(stamp) => Newest::Forgotten(self.core.versions.horizon().max(Some(stamp.version))),
+            None => Newest::Forgotten(self.core.versions.horizon()),
         }
     }
 

@@ -1,0 +1,131 @@
+//! Store if newer, delete if newer, get with version, and their answers.
+
+use super::{Parts, assert_golden, request, response};
+use farcache_proto::binary::{Opcode, SetExtras, Status, encode_u32};
+
+/// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
+/// 0xa0000; shifted by the writer's 14 bits 0x2_8000_0000; with the writer 0x2_8000_0003.
+const VERSION: u64 = 0x2_8000_0003;
+
+/// Extras: flags 0xdeadbeef, expiration 3600 = 0x0e10 (8 bytes); key 5; value 5: body 18 = 0x12.
+#[test]
+fn store_if_newer_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf1,             // request, store if newer
+        0x00, 0x05,             // key of 5 bytes
+        0x08, 0x00,             // 8 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x12, // body of 18 bytes
+        0x00, 0x00, 0x00, 0x2a, // opaque 42
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0xde, 0xad, 0xbe, 0xef, // flags
+        0x00, 0x00, 0x0e, 0x10, // expiration
+        b'H', b'e', b'l', b'l', b'o', b'W', b'o', b'r', b'l', b'd',
+    ];
+    let extras = SetExtras {
+        flags: 0xdead_beef,
+        expiration: 3600,
+    };
+    let parts = Parts {
+        extras: &extras.encode(),
+        key: b"Hello",
+        value: b"World",
+    };
+    assert_golden(request(Opcode::SetVersioned, 42, VERSION), parts, &golden);
+}
+
+/// Extras: a minute (4 bytes); key 1: body 5.
+#[test]
+fn delete_if_newer_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf2,             // request, delete if newer
+        0x00, 0x01,             // key of 1 byte
+        0x04, 0x00,             // 4 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x05, // body of 5 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0x00, 0x00, 0x00, 0x3c, // the tombstone is kept for 60 s
+        b'k',
+    ];
+    let extras = encode_u32(60);
+    let parts = Parts {
+        extras: &extras,
+        key: b"k",
+        ..Parts::default()
+    };
+    assert_golden(request(Opcode::DeleteVersioned, 0, VERSION), parts, &golden);
+}
+
+/// Extras: 32 bytes at most (4 bytes); key 1: body 5.
+#[test]
+fn get_with_version_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf3,             // request, get with version
+        0x00, 0x01,             // key of 1 byte
+        0x04, 0x00,             // 4 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x05, // body of 5 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 0, 0, 0, 0, 0, // no version
+        0x00, 0x00, 0x00, 0x20, // at most 32 bytes of the value
+        b'k',
+    ];
+    let extras = encode_u32(32);
+    let parts = Parts {
+        extras: &extras,
+        key: b"k",
+        ..Parts::default()
+    };
+    assert_golden(request(Opcode::GetVersioned, 0, 0), parts, &golden);
+}
+
+/// What is there is newer: its version, and memcached's text for a key that is there, 20 = 0x14.
+#[test]
+fn refusal_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x81, 0xf1,             // response, store if newer
+        0x00, 0x00, 0x00, 0x00, // no key, no extras
+        0x00, 0x02,             // exists
+        0x00, 0x00, 0x00, 0x14, // body of 20 bytes
+        0x00, 0x00, 0x00, 0x2a, // opaque 42
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version that is there
+        b'D', b'a', b't', b'a', b' ', b'e', b'x', b'i', b's', b't', b's', b' ',
+        b'f', b'o', b'r', b' ', b'k', b'e', b'y', b'.',
+    ];
+    assert_golden(
+        response(Opcode::SetVersioned, Status::Exists, 42, VERSION),
+        Parts {
+            value: Status::Exists.text().as_bytes(),
+            ..Parts::default()
+        },
+        &golden,
+    );
+}
+
+/// A tombstone: its version, and the text "Deleted", 7 bytes.
+#[test]
+fn tombstone_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x81, 0xf3,             // response, get with version
+        0x00, 0x00, 0x00, 0x00, // no key, no extras
+        0x00, 0xf0,             // deleted
+        0x00, 0x00, 0x00, 0x07, // body of 7 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version that deleted it
+        b'D', b'e', b'l', b'e', b't', b'e', b'd',
+    ];
+    assert_golden(
+        response(Opcode::GetVersioned, Status::Deleted, 0, VERSION),
+        Parts {
+            value: Status::Deleted.text().as_bytes(),
+            ..Parts::default()
+        },
+        &golden,
+    );
+}

@@ -1,0 +1,186 @@
+//! Requests that carry versions.
+
+use crate::client::{Client, Response, Server, bare, keyed, packet, set};
+use farcache_proto::binary::{Opcode, Status, encode_u32};
+use farcache_server::settings::Settings;
+
+const OK: u16 = Status::Success as u16;
+const NOT_FOUND: u16 = Status::NotFound as u16;
+const EXISTS: u16 = Status::Exists as u16;
+const DELETED: u16 = Status::Deleted as u16;
+const INVALID: u16 = Status::InvalidArguments as u16;
+
+/// Some version; it and those above it are newer than nothing.
+const VERSION: u64 = 0x2_8000_0003;
+const ALL: u32 = u32::MAX;
+
+struct World {
+    server: Server,
+    client: Client,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            server: Server::new(Settings::default()),
+            client: Client::new(),
+        }
+    }
+
+    fn ask(&mut self, request: &[u8]) -> Response {
+        let mut responses = self.client.send(&mut self.server, request);
+        assert_eq!(responses.len(), 1);
+        responses.remove(0)
+    }
+
+    /// Status and CAS token of the answer.
+    fn told(&mut self, request: &[u8]) -> (u16, u64) {
+        let response = self.ask(request);
+        (response.status(), response.header.cas)
+    }
+
+    fn store(&mut self, value: &[u8], version: u64) -> (u16, u64) {
+        self.told(&set(Opcode::SetVersioned, b"k", value, version))
+    }
+
+    fn delete(&mut self, version: u64) -> (u16, u64) {
+        self.told(&delete(version))
+    }
+
+    fn get(&mut self, bytes_max: u32) -> Response {
+        self.ask(&get(bytes_max))
+    }
+}
+
+fn delete(version: u64) -> Vec<u8> {
+    packet(Opcode::DeleteVersioned, &encode_u32(0), b"k", b"", version)
+}
+
+fn get(bytes_max: u32) -> Vec<u8> {
+    packet(Opcode::GetVersioned, &encode_u32(bytes_max), b"k", b"", 0)
+}
+
+#[test]
+fn a_newer_version_is_stored_and_an_older_one_is_told_the_current() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"second", VERSION + 1), (OK, VERSION + 1));
+    assert_eq!(world.store(b"first", VERSION), (EXISTS, VERSION + 1));
+    // The same write once more is no other write; another value of its version is.
+    assert_eq!(world.store(b"second", VERSION + 1), (OK, VERSION + 1));
+    assert_eq!(world.store(b"other", VERSION + 1), (EXISTS, VERSION + 1));
+    let found = world.get(ALL);
+    assert_eq!((found.status(), found.header.cas), (OK, VERSION + 1));
+    assert_eq!(
+        (&found.extras[..], &found.value[..]),
+        (&[0, 0, 0, 7][..], &b"second"[..])
+    );
+    // For an ordinary get the version is the CAS token.
+    let plain = world.ask(&keyed(Opcode::Get, b"k"));
+    assert_eq!(
+        (&plain.value[..], plain.header.cas),
+        (&b"second"[..], VERSION + 1)
+    );
+}
+
+#[test]
+fn a_deletion_stays_and_tells_its_version() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    assert_eq!(world.delete(VERSION - 1), (EXISTS, VERSION));
+    assert_eq!(world.delete(VERSION + 1), (OK, VERSION + 1));
+    assert_eq!(world.store(b"late", VERSION), (EXISTS, VERSION + 1));
+    let gone = world.get(ALL);
+    assert_eq!((gone.status(), gone.header.cas), (DELETED, VERSION + 1));
+    assert_eq!(gone.text(), "Deleted");
+    assert_eq!(world.told(&keyed(Opcode::Get, b"k")).0, NOT_FOUND);
+    // There is nothing to delete, but its version counts.
+    assert_eq!(world.delete(VERSION + 2), (NOT_FOUND, VERSION + 2));
+    assert_eq!(world.store(b"late", VERSION + 1), (EXISTS, VERSION + 2));
+    assert_eq!(world.store(b"new", VERSION + 3), (OK, VERSION + 3));
+}
+
+#[test]
+fn what_is_absent_tells_what_the_server_has_forgotten() {
+    let mut world = World::new();
+    let absent = world.get(ALL);
+    assert_eq!((absent.status(), absent.header.cas), (NOT_FOUND, 0));
+    world.store(b"value", VERSION);
+    // An ordinary deletion leaves no tombstone: the horizon speaks for it.
+    assert_eq!(world.told(&keyed(Opcode::Delete, b"k")).0, OK);
+    let forgotten = world.get(ALL);
+    assert_eq!(
+        (forgotten.status(), forgotten.header.cas),
+        (NOT_FOUND, VERSION)
+    );
+    // What was stored without a version has no part in this.
+    world.ask(&set(Opcode::Set, b"k", b"plain", 0));
+    let plain = world.get(ALL);
+    assert_eq!((plain.status(), plain.header.cas), (NOT_FOUND, VERSION));
+}
+
+#[test]
+fn what_has_expired_is_absent_up_to_its_version() {
+    let mut world = World::new();
+    let extras = [encode_u32(7), encode_u32(10)].concat();
+    let request = packet(Opcode::SetVersioned, &extras, b"k", b"value", VERSION);
+    assert_eq!(world.told(&request), (OK, VERSION));
+    world.server.sleep(11);
+    let expired = world.get(ALL);
+    assert_eq!((expired.status(), expired.header.cas), (NOT_FOUND, VERSION));
+}
+
+#[test]
+fn of_a_value_as_much_comes_as_was_asked_for() {
+    let mut world = World::new();
+    let value: Vec<u8> = (0..100_000_u32).map(|byte| byte as u8).collect();
+    assert_eq!(world.store(&value, VERSION), (OK, VERSION));
+    for bytes in [0, 1, 32, 99_999, 100_000, 100_001] {
+        let found = world.get(bytes);
+        let expected = value.len().min(bytes as usize);
+        assert_eq!((found.status(), found.header.cas), (OK, VERSION));
+        assert!(found.value == value[..expected], "{bytes}");
+    }
+}
+
+#[test]
+fn versions_are_told_where_cas_is_off() {
+    let mut world = World::new();
+    world.server = Server::new(Settings {
+        cas: false,
+        ..Settings::default()
+    });
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    assert_eq!(world.store(b"older", VERSION - 1), (EXISTS, VERSION));
+    assert_eq!(world.get(ALL).header.cas, VERSION);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let store =
+        |extras: &[u8], key: &[u8], cas| packet(Opcode::SetVersioned, extras, key, b"value", cas);
+    let of = |opcode, extras: &[u8], value: &[u8], cas| packet(opcode, extras, b"k", value, cas);
+    let wrong = [
+        store(&[0; 8], b"k", 0),
+        // A time of 0, and the sign bit.
+        store(&[0; 8], b"k", 3),
+        store(&[0; 8], b"k", 1 << 63 | VERSION),
+        store(&[0; 4], b"k", VERSION),
+        store(&[0; 8], b"", VERSION),
+        of(Opcode::DeleteVersioned, &[0; 4], b"", 0),
+        of(Opcode::DeleteVersioned, &[], b"", VERSION),
+        of(Opcode::DeleteVersioned, &[0; 4], b"value", VERSION),
+        of(Opcode::GetVersioned, &[], b"", 0),
+        of(Opcode::GetVersioned, &[0; 4], b"value", 0),
+    ];
+    for request in wrong {
+        let mut world = World::new();
+        let requests = [request.clone(), bare(Opcode::Noop)].concat();
+        let responses = world.client.send(&mut world.server, &requests);
+        let statuses: Vec<_> = responses.iter().map(Response::status).collect();
+        assert_eq!(
+            (statuses, world.client.is_open),
+            (vec![INVALID], false),
+            "{request:?}"
+        );
+    }
+}

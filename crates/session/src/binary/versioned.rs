@@ -1,0 +1,82 @@
+//! *Delete if newer*, and reads that tell the version; *store if newer* is with the other stores.
+
+use super::dispatch::Request;
+use super::{Flow, reply, store};
+use farcache_base::version::Version;
+use farcache_proto::binary::{Status, decode_u32, encode_head, encode_u32};
+use farcache_store::{Access, Interrupt, Item, Newest, Suspended, VersionedDelete};
+
+/// Puts a tombstone of the packet's version in place of the item, if that is newer.
+pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
+    let (head, context) = (request.head, request.context);
+    let Some(version) = request.version() else {
+        return Ok(request.malformed());
+    };
+    let keep_s = decode_u32(head.extras).unwrap_or_default();
+    let keep_until = context.clock.expiry(i64::from(keep_s));
+    let outcome = match context.store.delete_if_newer(head.key, version, keep_until) {
+        Ok(outcome) => outcome,
+        Err(Interrupt::Suspended(suspended)) => return Err(suspended),
+        Err(Interrupt::Failed(error)) => {
+            store::refuse(&head.header, error, context, request.replies);
+            return Ok(Flow::one(head.head_len()));
+        }
+    };
+    context.service.detail.delete(head.key);
+    let (status, told) = match outcome {
+        VersionedDelete::Deleted { was_present: true } => {
+            context.counters.delete_hits.bump();
+            context.show_deleted(head.key);
+            (Status::Success, version)
+        }
+        VersionedDelete::Deleted { was_present: false } => {
+            context.counters.delete_misses.bump();
+            (Status::NotFound, version)
+        }
+        VersionedDelete::Older { current } => (Status::Exists, current),
+    };
+    reply::version(&head.header, status, Some(told), request.replies);
+    Ok(Flow::one(head.head_len()))
+}
+
+/// Tells value and version, or up to so many bytes of the value; or the version of a tombstone; or
+/// up to which version the server has forgotten keys that it does not hold.
+pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
+    let (head, context) = (request.head, request.context);
+    let found = context.store.get(head.key, Access::Use)?;
+    // What was stored by an ordinary request has no version, and no part in this.
+    let item = found.and_then(|item| item.version().map(|version| (item, version)));
+    context.counters.cmd_get.bump();
+    context.service.detail.get(head.key, item.is_some());
+    match item {
+        Some((item, version)) => {
+            context.counters.get_hits.bump();
+            answer(request, &item, version);
+        }
+        None => {
+            context.counters.get_misses.bump();
+            let (status, version) = match context.store.newest_hidden(head.key) {
+                Newest::Tombstone(version) => (Status::Deleted, Some(version)),
+                Newest::Forgotten(version) => (Status::NotFound, version),
+            };
+            reply::version(&head.header, status, version, request.replies);
+        }
+    }
+    Ok(Flow::one(head.head_len()))
+}
+
+fn answer(request: Request<'_, '_>, item: &Item<'_>, version: Version) {
+    let (head, replies) = (request.head, request.replies);
+    let bytes_max = decode_u32(head.extras).unwrap_or_default() as usize;
+    let header = reply::header(&head.header, Status::Success, version.bits());
+    let flags = encode_u32(item.flags());
+    let value_len = item.value().len().min(bytes_max);
+    let packet = replies.buffer().len();
+    encode_head(header, &flags, &[], value_len, replies.buffer());
+    if value_len == item.value().len() {
+        replies.push_value_of(packet, item);
+    } else {
+        let part = &item.value()[..value_len];
+        replies.buffer().extend_from_slice(part);
+    }
+}
