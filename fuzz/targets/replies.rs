@@ -6,7 +6,7 @@ mod client;
 
 use client::Client;
 use farcache_client::engine::Reception;
-use farcache_client::{Operation, ReceiveBytes, Store};
+use farcache_client::{Operation, ReceiveBytes, Store, StoreMode};
 use farcache_fabric::Whole;
 use libfuzzer_sys::fuzz_target;
 
@@ -49,8 +49,11 @@ fn value_bytes(message: &[u8]) -> usize {
     head.ok().flatten().map_or(0, |head| head.value_len)
 }
 
+/// Some version.
+const VERSION: u64 = 0x2_8000_0003;
+
 /// One operation of each kind.
-fn operations() -> [Operation<'static>; 8] {
+fn operations() -> [Operation<'static>; 11] {
     let into = ReceiveBytes::default;
     [
         Operation::Get {
@@ -77,6 +80,21 @@ fn operations() -> [Operation<'static>; 8] {
         Operation::Statistics { group: b"" },
         Operation::Get {
             key: b"other",
+            into: into(),
+        },
+        Operation::Store(Store {
+            mode: StoreMode::IfNewer,
+            cas: VERSION,
+            ..Store::set(b"key", "value")
+        }),
+        Operation::DeleteIfNewer {
+            key: b"key",
+            version: VERSION,
+            keep_s: 0,
+        },
+        Operation::GetVersioned {
+            key: b"key",
+            bytes_max: 32,
             into: into(),
         },
     ]

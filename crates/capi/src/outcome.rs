@@ -128,6 +128,10 @@ impl Brought {
                 kept = Kept::Value(value);
             }
             Reply::Done { cas } => outcome.cas = cas,
+            // Of operations that this interface does not offer.
+            Reply::Older { current: version }
+            | Reply::Deleted { version }
+            | Reply::Absent { version } => outcome.cas = version,
             Reply::Number { number, cas } => (outcome.number, outcome.cas) = (number, cas),
             Reply::Text(text) => {
                 let text = c_text(text);

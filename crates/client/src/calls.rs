@@ -2,6 +2,7 @@
 
 use crate::driver::SoloEnd;
 use crate::engine::ticket::BATCH_KEYS_MAX;
+use crate::redundant::Redundant;
 use crate::{
     Client, Completion, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route,
     Store, StoreMode, Value, Values,
@@ -53,6 +54,9 @@ impl Client {
         value: &mut Vec<u8>,
     ) -> Result<Option<ItemInfo>, Error> {
         let key = key.as_ref();
+        if let Some(redundant) = self.redundant_of(key) {
+            return redundant.get(self, key, value);
+        }
         match self.shared.get_solo(key, value) {
             Some(SoloEnd::Answered(info)) => Ok(info),
             Some(SoloEnd::Complete(completion)) => ended_in(completion, value),
@@ -61,6 +65,13 @@ impl Client {
                 self.got_into(Operation::Get { key, into }, value)
             }
         }
+    }
+
+    /// What stores and reads a key that lies on several servers.
+    #[inline]
+    fn redundant_of(&self, key: &[u8]) -> Option<&Redundant> {
+        let redundant = self.redundant.as_deref();
+        redundant.filter(|redundant| redundant.has(key))
     }
 
     /// Gets an item and gives it a new expiry; `None` where the key is absent.
@@ -233,6 +244,9 @@ impl Client {
     /// # Errors
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
+        if let Some(redundant) = self.redundant_of(store.key) {
+            return redundant.store(self, store);
+        }
         match self.shared.store_solo(&store) {
             Some(SoloEnd::Answered(cas)) => Ok(cas),
             Some(SoloEnd::Complete(completion)) => cas_of(completion.outcome),
@@ -259,6 +273,9 @@ impl Client {
     /// [`Error::NotFound`], and as the operation ends otherwise.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let key = key.as_ref();
+        if let Some(redundant) = self.redundant_of(key) {
+            return redundant.delete(self, key);
+        }
         self.done(Operation::Delete { key, cas: 0 }).map(drop)
     }
 

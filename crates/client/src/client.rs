@@ -3,10 +3,12 @@
 use crate::connect::Fabric;
 use crate::distribution::Server;
 use crate::driver::{ProgressThread, Shared};
+use crate::redundant::Redundant;
 use crate::request::{GetManyRequest, Request};
 use crate::{
     ClientConfig, Completion, Delivery, Error, LentMemory, Notice, Operation, Reply, Values,
 };
+use farcache_cluster::Owners;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ use std::sync::Arc;
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
     servers: Arc<[Server]>,
+    /// Where keys may lie on several servers.
+    pub(crate) redundant: Option<Arc<Redundant>>,
     /// Ends with the last handle.
     _progress: Option<Arc<ProgressThread>>,
 }
@@ -34,7 +38,8 @@ impl Client {
     /// A client with these settings.
     ///
     /// # Errors
-    /// [`Error::Configuration`]: a file cannot be read, or the environment names no transport.
+    /// [`Error::Configuration`]: a file cannot be read, the environment names no transport, or the
+    /// redundancy does not go with the servers.
     pub fn new(config: &ClientConfig) -> Result<Self, Error> {
         Self::over(config, Arc::new(crate::connect::Ucx))
     }
@@ -45,6 +50,7 @@ impl Client {
     /// As [`Client::new`].
     pub fn over(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
         let has_progress_thread = config.progress_thread_chosen()?;
+        let redundant = Redundant::new(config)?.map(Arc::new);
         let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
         let servers = shared.lock().engine.placement().servers().into();
         let progress = match has_progress_thread {
@@ -56,6 +62,7 @@ impl Client {
         Ok(Client {
             shared,
             servers,
+            redundant,
             _progress: progress,
         })
     }
@@ -89,6 +96,17 @@ impl Client {
     pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {
         let guard = self.shared.lock();
         guard.engine.placement().server_of_key(key)
+    }
+
+    /// The servers on which a key with so many owners lies, in the ring's order.
+    pub(crate) fn owners_of_key(&self, key: &[u8], owners: usize) -> Owners {
+        let guard = self.shared.lock();
+        guard.engine.placement().locate(key, owners)
+    }
+
+    /// Has the next operation try a server that is left alone after a failure.
+    pub(crate) fn end_rest(&self, server: usize) {
+        self.shared.lock().engine.end_rest(server);
     }
 
     /// Whether operations on this server go over the fabric now, and by which networks.

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::distribution::{PlacementSettings, Server};
+use farcache_redundancy::Policy;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -109,6 +110,12 @@ pub struct ClientConfig {
     /// rather than in the binary protocol. Not where there are credentials and the server takes
     /// them by SASL, which the binary protocol alone has. Off by default.
     pub prefers_meta: bool,
+    /// Which values lie on several servers, as copies or as shards, so that they survive the loss
+    /// of some: none by default. [`Client::get`](crate::Client::get), `set`, `store` without a
+    /// condition, and `delete` follow it; other operations on such keys end with
+    /// [`Error::InvalidArguments`]. Needs Farcache's servers, at least as many as the policy has
+    /// places for a value; does not go with [`ClientConfig::remove_after_failures`].
+    pub redundancy: Option<Policy>,
 }
 
 impl Default for ClientConfig {
@@ -130,6 +137,7 @@ impl Default for ClientConfig {
             spin: Duration::from_micros(50),
             progress_thread: false,
             prefers_meta: false,
+            redundancy: None,
         }
     }
 }

@@ -45,6 +45,7 @@
 //! | [`distribution`], [`hash`] | on which server a key lives, bit for bit as libmemcached has it |
 //! | [`engine`] | requests without I/O and without a clock |
 //! | [`text`] | servers that do not speak the binary protocol |
+//! | `redundant` | values on several servers, by the plans of `farcache-redundancy` |
 //! | `driver` | joins the engine with ports, connections and the clock; how threads wait |
 //! | `connect` | name, socket, encryption, authentication, the question for the fabric |
 //!
@@ -59,6 +60,7 @@ mod driver;
 pub mod engine;
 mod error;
 mod operation;
+mod redundant;
 mod request;
 pub mod text;
 mod values;
@@ -73,6 +75,7 @@ pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};
 pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
+pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
     Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,
     Value,

@@ -29,6 +29,10 @@ pub enum StoreMode {
     Append,
     /// In front of the value that is there; flags and expiry do not count.
     Prepend,
+    /// If [`Store::cas`], a version, is newer than what the server has of the key, deletions and
+    /// what it has forgotten included. Ends in [`Reply::Older`] where it is not. Farcache's servers
+    /// alone know it, in the binary protocol.
+    IfNewer,
 }
 
 /// Up or down.
@@ -125,7 +129,8 @@ pub struct Store<'a> {
     pub flags: u32,
     /// Seconds to live, up to 30 days; above, seconds since 1970; 0 for ever.
     pub expiry_s: u32,
-    /// Store only where the item has this CAS token; 0 for no such condition.
+    /// Store only where the item has this CAS token; 0 for no such condition. With
+    /// [`StoreMode::IfNewer`], the version.
     pub cas: u64,
 }
 
@@ -178,6 +183,29 @@ pub enum Operation<'a> {
         key: &'a [u8],
         /// Remove it only where it has this CAS token; 0 for no such condition.
         cas: u64,
+    },
+    /// Get a value with its version. Ends in [`Reply::Value`], whose CAS token is the version, in
+    /// [`Reply::Deleted`] or in [`Reply::Absent`]; an item that was stored without a version counts
+    /// as absent. As [`StoreMode::IfNewer`] for Farcache's servers alone.
+    GetVersioned {
+        /// Its key.
+        key: &'a [u8],
+        /// Of a longer value only so many bytes come, from its beginning.
+        bytes_max: u32,
+        /// As with [`Operation::Get`].
+        into: ReceiveBytes,
+    },
+    /// Put a tombstone of a version in place of an item, if the version is newer than what the
+    /// server has of the key. Ends in [`Reply::Done`], in [`Reply::Absent`] where there was nothing
+    /// to delete (the tombstone stands all the same), or in [`Reply::Older`]. As
+    /// [`StoreMode::IfNewer`] for Farcache's servers alone.
+    DeleteIfNewer {
+        /// Its key.
+        key: &'a [u8],
+        /// The version.
+        version: u64,
+        /// How long the tombstone is kept, as [`Store::expiry_s`]; 0 while memory suffices.
+        keep_s: u32,
     },
     /// Count up or down a decimal number of up to 64 bits. Ends in [`Reply::Number`].
     Arithmetic {
@@ -237,6 +265,22 @@ pub enum Reply {
         number: u64,
         /// The item's CAS token.
         cas: u64,
+    },
+    /// Not stored or deleted: the server has something newer, or something else of the version.
+    Older {
+        /// The version that a newer one must exceed.
+        current: u64,
+    },
+    /// The key was deleted.
+    Deleted {
+        /// By this version.
+        version: u64,
+    },
+    /// There is no such item that has a version.
+    Absent {
+        /// After a deletion its version. After a get: nothing that the server has forgotten of the
+        /// key was newer; 0 where it has forgotten nothing.
+        version: u64,
     },
     /// A text.
     Text(String),

@@ -128,6 +128,12 @@ impl Policy {
         }
     }
 
+    /// Every redundancy that it names.
+    pub fn redundancies(&self) -> impl Iterator<Item = Redundancy> {
+        let rules = self.rules.iter().map(|rule| rule.redundancy);
+        rules.chain([self.otherwise])
+    }
+
     /// The length in bytes below which `ec` stores copies.
     pub fn threshold_bytes(&self) -> usize {
         self.threshold_bytes

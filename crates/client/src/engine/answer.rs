@@ -190,7 +190,7 @@ fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool
     }
     let outcome = match packet.header.status {
         SUCCESS => success(slot, packet)?,
-        _ => Err(refusal(packet)),
+        _ => of_version(slot.opcode, packet).ok_or_else(|| refusal(packet)),
     };
     // One that has timed out keeps that outcome.
     slot.outcome.get_or_insert(outcome);
@@ -200,7 +200,7 @@ fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool
 fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>, &'static str> {
     let cas = packet.header.cas;
     Ok(Ok(match slot.opcode {
-        Opcode::Get | Opcode::Gat => {
+        Opcode::Get | Opcode::Gat | Opcode::GetVersioned => {
             let flags = decode_u32(packet.extras).ok_or(BAD_VALUE)?;
             return Ok(match slot.room.take() {
                 Some(mut value) => match value.fill(packet.value) {
@@ -227,6 +227,21 @@ fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>,
         Opcode::Stat => Reply::Statistics(std::mem::take(&mut slot.statistics)),
         _ => Reply::Done { cas },
     }))
+}
+
+/// What an answer says of a version, where the request was about one.
+fn of_version(opcode: Opcode, packet: &Packet<'_>) -> Option<Reply> {
+    let version = packet.header.cas;
+    match (opcode, Status::from_code(packet.header.status)?) {
+        (Opcode::SetVersioned | Opcode::DeleteVersioned, Status::Exists) => {
+            Some(Reply::Older { current: version })
+        }
+        (Opcode::DeleteVersioned | Opcode::GetVersioned, Status::NotFound) => {
+            Some(Reply::Absent { version })
+        }
+        (Opcode::GetVersioned, Status::Deleted) => Some(Reply::Deleted { version }),
+        _ => None,
+    }
 }
 
 /// The error that a status stands for.

@@ -18,7 +18,10 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             StoreMode::Replace => Opcode::Replace,
             StoreMode::Append => Opcode::Append,
             StoreMode::Prepend => Opcode::Prepend,
+            StoreMode::IfNewer => Opcode::SetVersioned,
         },
+        Operation::GetVersioned { .. } => Opcode::GetVersioned,
+        Operation::DeleteIfNewer { .. } => Opcode::DeleteVersioned,
         Operation::Delete { .. } => Opcode::Delete,
         Operation::Arithmetic { direction, .. } => match direction {
             Direction::Increment => Opcode::Increment,
@@ -55,6 +58,8 @@ pub(super) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
         | Operation::GetAndTouch { key, .. }
         | Operation::Touch { key, .. }
         | Operation::Delete { key, .. }
+        | Operation::GetVersioned { key, .. }
+        | Operation::DeleteIfNewer { key, .. }
         | Operation::Arithmetic { key, .. } => Some(key),
         Operation::Store(ref store) => Some(store.key),
         Operation::Flush { .. }
@@ -96,6 +101,15 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
         Operation::Delete { cas, .. } => {
             header.cas = *cas;
             encode_head(header, &[], key, 0, out);
+        }
+        Operation::GetVersioned { bytes_max, .. } => {
+            encode_head(header, &encode_u32(*bytes_max), key, 0, out);
+        }
+        Operation::DeleteIfNewer {
+            version, keep_s, ..
+        } => {
+            header.cas = *version;
+            encode_head(header, &encode_u32(*keep_s), key, 0, out);
         }
         Operation::Arithmetic { delta, initial, .. } => {
             let extras = ArithmeticExtras {

@@ -181,8 +181,11 @@ impl Engine {
 
 /// The flags of a value; `None` where what comes is not a value but an error's text.
 fn value_flags(head: &Head<'_>) -> Result<Option<u32>, Broken> {
-    let is_value =
-        head.header.opcode == Opcode::Get as u8 || head.header.opcode == Opcode::Gat as u8;
+    let opcode = Opcode::from_byte(head.header.opcode);
+    let is_value = matches!(
+        opcode,
+        Some(Opcode::Get | Opcode::Gat | Opcode::GetVersioned)
+    );
     if head.header.status != Status::Success as u16 {
         return Ok(None);
     }

@@ -1,6 +1,7 @@
 //! What the engine needs to know of a client's settings.
 
 use crate::ClientConfig;
+use farcache_redundancy::{Policy, Redundancy};
 use std::time::Duration;
 
 /// Smallest message size that a server over the fabric must take; values that are copied into
@@ -29,6 +30,8 @@ pub struct Settings {
     pub removed_us: u64,
     /// Sockets are no substitute for the fabric.
     pub demands_fabric: bool,
+    /// Which keys lie on several servers.
+    pub redundancy: Option<Policy>,
 }
 
 impl Settings {
@@ -44,7 +47,17 @@ impl Settings {
             remove_after_failures: config.remove_after_failures,
             removed_us: micros(config.removed_for),
             demands_fabric,
+            redundancy: config.redundancy.clone(),
         }
+    }
+}
+
+impl Settings {
+    /// Whether a key lies in one place only, as it does without a policy.
+    #[inline]
+    pub(super) fn is_single(&self, key: &[u8]) -> bool {
+        let policy = self.redundancy.as_ref();
+        policy.is_none_or(|policy| policy.of_key(key) == Redundancy::None)
     }
 }
 

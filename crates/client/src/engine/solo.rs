@@ -106,7 +106,7 @@ impl Engine {
             && self.listed.is_empty()
             && !self.has_actions()
             && !self.has_notices();
-        if !is_quiet || check_key(key).is_err() {
+        if !is_quiet || check_key(key).is_err() || !self.settings.is_single(key) {
             return None;
         }
         let server = match self.servers.len() {

@@ -5,9 +5,10 @@ use super::slots::NO_DEADLINE;
 use super::ticket::{BATCH_KEYS_MAX, QUIET};
 use super::{Action, Engine, Ticket, encode, micros};
 use crate::Error;
-use crate::operation::{Delivery, Operation, Route, Value};
+use crate::operation::{Delivery, Operation, Route, StoreMode, Value};
 use crate::values::{Entry, Place, Values};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use farcache_base::version::Version;
 use farcache_fabric::bytes::{SendBytes, zeroed_memory};
 
 impl Engine {
@@ -118,11 +119,19 @@ impl Engine {
     /// The server of an operation, if it can be sent there.
     fn server_of(&mut self, operation: &Operation<'_>, route: Route<'_>) -> Result<usize, Error> {
         check(operation)?;
+        let key = encode::key(operation);
+        // One of many places is not asked for the key as if it were the only one.
+        if !carries_version(operation) && key.is_some_and(|key| !self.settings.is_single(key)) {
+            return Err(SEVERAL_PLACES);
+        }
         self.route(encode::key(operation), route)
     }
 
     fn server_of_get(&mut self, key: &[u8], route: Route<'_>) -> Result<usize, Error> {
         check_key(key)?;
+        if !self.settings.is_single(key) {
+            return Err(SEVERAL_PLACES);
+        }
         self.route(Some(key), route)
     }
 
@@ -147,6 +156,13 @@ impl Engine {
             _ => self.approach(server)?,
         }
         Ok(server)
+    }
+
+    /// Ends a server's rest after a failure: the next operation tries it.
+    pub(crate) fn end_rest(&mut self, server: usize) {
+        if let Stage::Resting { until_us } = &mut self.servers[server].stage {
+            *until_us = 0;
+        }
     }
 
     /// Begins a connection where there is none.
@@ -175,7 +191,9 @@ impl Engine {
         state.server = server;
         state.answer_due = true;
         match operation {
-            Operation::Get { into, .. } | Operation::GetAndTouch { into, .. } => {
+            Operation::Get { into, .. }
+            | Operation::GetAndTouch { into, .. }
+            | Operation::GetVersioned { into, .. } => {
                 state.room = Some(into);
             }
             Operation::Store(store) => {
@@ -213,7 +231,9 @@ impl Engine {
         let state = self.slots.at(slot);
         state.outcome = Some(Err(error));
         match operation {
-            Operation::Get { into, .. } | Operation::GetAndTouch { into, .. } => {
+            Operation::Get { into, .. }
+            | Operation::GetAndTouch { into, .. }
+            | Operation::GetVersioned { into, .. } => {
                 state.room = Some(into);
             }
             Operation::Store(store) => {
@@ -264,10 +284,30 @@ fn value_bytes(operation: &Operation<'_>) -> usize {
     }
 }
 
-pub(super) fn check_key(key: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     match key.len() {
         1..=KEY_BYTES_MAX => Ok(()),
         _ => Err(Error::InvalidKey),
+    }
+}
+
+/// An operation that redundancy does not have yet.
+const SEVERAL_PLACES: Error = Error::InvalidArguments(
+    "the key's redundancy knows get, set and delete by calls that wait, and nothing else yet",
+);
+
+fn carries_version(operation: &Operation<'_>) -> bool {
+    match operation {
+        Operation::GetVersioned { .. } | Operation::DeleteIfNewer { .. } => true,
+        Operation::Store(store) => store.mode == StoreMode::IfNewer,
+        _ => false,
+    }
+}
+
+fn check_version(bits: u64) -> Result<(), Error> {
+    match Version::from_bits(bits) {
+        Some(_) => Ok(()),
+        None => Err(Error::InvalidArguments("this number cannot be a version")),
     }
 }
 
@@ -279,6 +319,8 @@ fn check(operation: &Operation<'_>) -> Result<(), Error> {
         Operation::Store(store) if store.value.as_slice().len() > VALUE_BYTES_MAX => {
             Err(Error::TooLarge)
         }
+        Operation::Store(store) if store.mode == StoreMode::IfNewer => check_version(store.cas),
+        Operation::DeleteIfNewer { version, .. } => check_version(*version),
         Operation::Statistics { group } if group.len() > KEY_BYTES_MAX => Err(Error::InvalidKey),
         Operation::Arithmetic {
             initial: Some(initial),

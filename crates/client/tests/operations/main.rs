@@ -7,3 +7,4 @@ mod blocking;
 mod connecting;
 mod fabric;
 mod together;
+mod versions;

@@ -11,7 +11,7 @@ mod storing;
 mod write;
 
 pub use group::Group;
-pub use read::{Found, Read, ReadOutcome};
+pub use read::{Fencing, Found, Read, ReadOutcome};
 pub use write::{Write, WriteOutcome};
 
 use crate::{Redundancy, Version};
@@ -118,6 +118,8 @@ pub struct Answer {
     pub complete: Option<Version>,
     /// The version whose bytes came along.
     pub brought: Option<Version>,
+    /// Where it holds nothing: whatever it has forgotten of the key was not newer than this.
+    pub dropped: Option<Version>,
 }
 
 /// What a server answers.

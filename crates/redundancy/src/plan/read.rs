@@ -28,6 +28,17 @@ pub enum ReadOutcome {
     Unavailable,
 }
 
+/// Whether somebody sees to it that a server that was away answers only when it has caught up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fencing {
+    /// By rules 1, 2 and 8: what k answers have in common suffices.
+    #[default]
+    Kept,
+    /// Nobody does. As many answers are taken as a write must reach, so that one of them at least
+    /// knows the newest acknowledged write; that nothing is there must be said by all.
+    None,
+}
+
 /// Bytes that were asked for may have gone when the request arrives, because something newer is
 /// complete. So often in one read that is the work of a server that errs.
 const FETCHES_MAX: u16 = 100;
@@ -55,6 +66,7 @@ struct Pending {
 /// Reads one key.
 pub struct Read {
     redundancy: Redundancy,
+    fencing: Fencing,
     group: Group,
     /// Position of the owner that is asked first: any may be, so reads of a hot key can be spread.
     first: usize,
@@ -82,8 +94,22 @@ impl Read {
         spare: usize,
         actions: &mut Actions,
     ) -> Read {
+        let fencing = Fencing::Kept;
+        Self::begin_among(redundancy, fencing, group, first, spare, actions)
+    }
+
+    /// Begins a read among servers of which this is known.
+    pub fn begin_among(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        group: Group,
+        first: usize,
+        spare: usize,
+        actions: &mut Actions,
+    ) -> Read {
         let mut read = Read {
             redundancy,
+            fencing,
             group,
             first,
             spare,
@@ -134,7 +160,7 @@ impl Read {
         self.asked = Positions::default();
         self.pending.clear();
         self.answers.clear();
-        let wanted = self.redundancy.needed() + self.spare;
+        let wanted = self.answers_min() + self.spare;
         for _ in 0..wanted {
             if !self.ask_further(actions) {
                 break;
@@ -143,6 +169,20 @@ impl Read {
         if self.group.live_count() < self.redundancy.needed() {
             self.end(ReadOutcome::Unavailable, actions);
         }
+    }
+
+    /// How many answers are taken before anything is made of them.
+    fn answers_min(&self) -> usize {
+        let needed = self.redundancy.needed();
+        match self.fencing {
+            Fencing::Kept => needed,
+            Fencing::None => needed.max(self.quorum()),
+        }
+    }
+
+    /// As many servers as a write must reach, or all that are live.
+    fn quorum(&self) -> usize {
+        self.redundancy.stored_min().min(self.group.live_count())
     }
 
     /// Asks one more owner; false where all have been asked.
@@ -193,16 +233,12 @@ impl Read {
 
     /// Rule 7: takes the newest version that k answers have in common.
     fn decide(&mut self, actions: &mut Actions) {
-        let needed = self.redundancy.needed();
-        if self.answers.len() < needed {
+        if self.answers.len() < self.answers_min() {
             return self.await_more(actions);
         }
-        let Some((version, form)) = self.newest_common() else {
-            let empty = self
-                .answers
-                .iter()
-                .filter(|(_, answer)| answer.held.is_empty());
-            if empty.count() >= needed {
+        let common = self.newest_common();
+        let Some((version, form)) = common.filter(|(version, _)| self.is_newest(*version)) else {
+            if self.is_nothing() {
                 return self.end(ReadOutcome::Found(Found::Nothing), actions);
             }
             return self.await_more(actions);
@@ -210,7 +246,9 @@ impl Read {
         let mut complete = self.answers.iter().map(|(_, answer)| answer.complete);
         let is_complete = complete.any(|complete| complete >= Some(version))
             // Nobody else waits for what one server has acknowledged.
-            || self.redundancy.stored_min() == 1;
+            || self.redundancy.stored_min() == 1
+            // Whoever takes as many answers meets it.
+            || self.fencing == Fencing::None && self.holders(version).count() >= self.quorum();
         match form {
             Form::Tombstone => self.show(Found::Deleted(version), form, is_complete, actions),
             Form::Copies if self.has_brought(version, 1, actions) => {
@@ -227,6 +265,30 @@ impl Read {
             }
             Form::Copies | Form::Shards(_) => {}
         }
+    }
+
+    /// Whether no answer leaves room for an acknowledged write above this version. A server that
+    /// has forgotten something may have forgotten that, unless so many hold the version that too
+    /// few are left for another one's quorum.
+    fn is_newest(&self, version: Version) -> bool {
+        let others_max = self.redundancy.owners() - self.redundancy.stored_min();
+        let may_have_dropped = |(_, answer): &(usize, Answer)| answer.dropped >= Some(version);
+        self.fencing == Fencing::Kept
+            || self.holders(version).count() > others_max
+            || !self.answers.iter().any(may_have_dropped)
+    }
+
+    /// Whether the answers say that there is no value: it was never there, or has been evicted.
+    fn is_nothing(&self) -> bool {
+        let held = self.answers.iter().flat_map(|(_, answer)| &answer.held);
+        let newest = held.map(|held| held.version).max();
+        if self.fencing == Fencing::Kept {
+            let empty = self.answers.iter().filter(|(_, one)| one.held.is_empty());
+            return empty.count() >= self.redundancy.needed();
+        }
+        let has_all = self.answers.len() >= self.group.live_count();
+        let mut answers = self.answers.iter();
+        has_all && newest.is_none_or(|newest| answers.any(|(_, one)| one.dropped >= Some(newest)))
     }
 
     /// The newest version that at least k answers hold, with its form.
@@ -352,7 +414,10 @@ impl Read {
         match progress {
             Progress::Going => {}
             Progress::Stuck => self.end(ReadOutcome::Unavailable, actions),
-            Progress::Complete if self.group.live_count() < self.redundancy.stored_min() => {
+            Progress::Complete
+                if self.fencing == Fencing::Kept
+                    && self.group.live_count() < self.redundancy.stored_min() =>
+            {
                 // Not enough for a write, so not for the end of one.
                 self.end(ReadOutcome::Unavailable, actions);
             }

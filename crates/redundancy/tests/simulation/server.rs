@@ -142,6 +142,7 @@ impl Server {
             _ => self.complete,
         };
         let answer = Answer {
+            dropped: None,
             held: held.take(farcache_redundancy::plan::HELD_MAX).collect(),
             complete,
             brought,

@@ -1,0 +1,374 @@
+//! One plan: its requests go out together, what comes back goes in.
+
+use super::parts::Parts;
+use super::pieces::Pieces;
+use super::{Owners, Redundant, group_of};
+use crate::{
+    Client, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request, Route, Store,
+    StoreMode,
+};
+use farcache_cluster::ServerId;
+use farcache_redundancy::plan::{self, Action, Answer, Event, Group, Held, Part, Question};
+use farcache_redundancy::stored::HEADER_BYTES;
+use farcache_redundancy::{Redundancy, Version};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Part of an operation's time after which a read does not wait for a server any more, and asks
+/// another one.
+const READ_PART: u32 = 4;
+
+/// Pause before a server is asked again that the client leaves alone after a failure.
+const REST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A plan's request that is under way.
+struct UnderWay {
+    request: Request,
+    asked: plan::Request,
+}
+
+impl AsRef<Request> for UnderWay {
+    fn as_ref(&self) -> &Request {
+        &self.request
+    }
+}
+
+/// What a plan needs while it runs.
+pub(super) struct Call<'c> {
+    redundant: &'c Redundant,
+    client: &'c Client,
+    key: &'c [u8],
+    redundancy: Redundancy,
+    deadline: Instant,
+    owners: Owners,
+    /// Rises with every owner that is found to be down: to the plan, a map of its own.
+    epoch: u64,
+    told_epoch: u64,
+    under_way: Vec<UnderWay>,
+    events: VecDeque<Event>,
+    has_asked_for_bytes: bool,
+    pieces: Pieces,
+    decoded: Option<Version>,
+    parts: Option<Parts>,
+    was_present: bool,
+}
+
+impl<'c> Call<'c> {
+    /// A plan for a key. Of owners that were down lately it is found out whether they still are.
+    pub fn new(
+        redundant: &'c Redundant,
+        client: &'c Client,
+        key: &'c [u8],
+        deadline: Instant,
+    ) -> Result<Call<'c>, Error> {
+        crate::engine::check_key(key)?;
+        let redundancy = redundant.policy.of_key(key);
+        let owners = client.owners_of_key(key, redundancy.owners());
+        let mut call = Call {
+            redundant,
+            client,
+            key,
+            redundancy,
+            deadline,
+            owners: owners.iter().map(|server| (*server, true)).collect(),
+            epoch: 1,
+            told_epoch: 1,
+            under_way: Vec::new(),
+            events: VecDeque::new(),
+            has_asked_for_bytes: false,
+            pieces: Pieces::default(),
+            decoded: None,
+            parts: None,
+            was_present: false,
+        };
+        call.look_after_those_down();
+        Ok(call)
+    }
+
+    fn look_after_those_down(&mut self) {
+        let down = self.owners.iter_mut();
+        let down = down.filter(|(server, _)| self.redundant.is_down(*server));
+        let delivery = |server: ServerId| Delivery {
+            route: Route::Server(server.0 as usize),
+            timeout: Some(self.deadline.saturating_duration_since(Instant::now()) / READ_PART),
+        };
+        let asked: Vec<_> = down
+            .map(|owner| {
+                // A server that is back and is not asked would lack what is written now.
+                self.client.end_rest(owner.0.0 as usize);
+                let request = self.client.submit_to(Operation::Noop, delivery(owner.0));
+                (owner, request)
+            })
+            .collect();
+        for ((server, is_live), request) in asked {
+            match self.client.wait(request) {
+                Err(error) if self.redundant.is_gone(*server, &error) => *is_live = false,
+                _ => self.redundant.note_down(*server, false),
+            }
+        }
+    }
+
+    /// The owners as they are known now.
+    pub fn group(&self) -> Group {
+        group_of(self.epoch, &self.owners)
+    }
+
+    /// The value that is to be stored.
+    pub fn give(&mut self, parts: Option<Parts>) {
+        self.parts = parts;
+    }
+
+    /// What servers have brought.
+    pub fn into_pieces(self) -> Pieces {
+        self.pieces
+    }
+
+    /// Whether a server has deleted a value.
+    pub fn was_present(&self) -> bool {
+        self.was_present
+    }
+
+    /// Carries out what the plan wants, and gives it what happens next; the plan's outcome, if that
+    /// was among it.
+    ///
+    /// # Errors
+    /// The time is up, or a server has refused in a way that ends the operation.
+    pub fn go_on<O>(
+        &mut self,
+        actions: &mut Vec<Action<O>>,
+        mut step: impl FnMut(Event, &mut Vec<Action<O>>),
+    ) -> Result<Option<O>, Error> {
+        let mut coding = Vec::new();
+        for action in std::mem::take(actions) {
+            match action {
+                Action::Ask(request) => self.ask(request),
+                // What comes behind it tells servers what they have no use for yet.
+                Action::Done(outcome) => return Ok(Some(outcome)),
+                other => coding.push(other),
+            }
+        }
+        self.client.flush();
+        // While the requests travel.
+        for action in coding {
+            self.code(action);
+        }
+        let event = match self.events.pop_front() {
+            Some(event) => event,
+            None => self.wait()?,
+        };
+        step(event, actions);
+        Ok(None)
+    }
+
+    fn code<O>(&mut self, action: Action<O>) {
+        match action {
+            Action::Encode => {
+                if let Some(version) = self.decoded {
+                    self.take_parts_of(version);
+                }
+                if let Some(parts) = &mut self.parts {
+                    parts.encode(self.redundant);
+                }
+                self.events.push_back(Event::Encoded);
+            }
+            Action::Decode(version, from) => {
+                self.pieces.decode(self.redundant, version, &from);
+                self.decoded = Some(version);
+                self.events.push_back(Event::Decoded);
+            }
+            Action::Ask(_) | Action::Done(_) => {}
+        }
+    }
+
+    /// Has the parts of a version that was read at hand, to store them where they are missing.
+    fn take_parts_of(&mut self, version: Version) {
+        if self.parts.is_none() {
+            let form = self.pieces.form(version);
+            self.parts = form.and_then(|form| self.pieces.parts(form, version));
+        }
+    }
+
+    fn ask(&mut self, asked: plan::Request) {
+        if matches!(asked.question, Question::Complete(_)) {
+            return;
+        }
+        if self.owners.contains(&(asked.to, false)) {
+            return self.note_gone(&asked);
+        }
+        let Some(request) = self.submit(&asked) else {
+            return self.events.push_back(Event::Lost(asked.id));
+        };
+        self.under_way.push(UnderWay { request, asked });
+    }
+
+    /// Begins a request; none where it is about bytes that are not at hand.
+    fn submit(&mut self, asked: &plan::Request) -> Option<Request> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let (key, client) = (self.key, self.client);
+        let deliver = |operation, timeout| {
+            let route = Route::Server(asked.to.0 as usize);
+            let timeout = Some(timeout);
+            client.submit_to(operation, Delivery { route, timeout })
+        };
+        match asked.question {
+            Question::Accept(version, Part::Tombstone)
+            | Question::Store(version, Part::Tombstone) => {
+                let (version, keep_s) = (version.bits(), 0);
+                let delete = Operation::DeleteIfNewer {
+                    key,
+                    version,
+                    keep_s,
+                };
+                Some(deliver(delete, left))
+            }
+            Question::Accept(version, part) | Question::Store(version, part) => {
+                self.take_parts_of(version);
+                let parts = self.parts.as_mut()?;
+                let store = Store {
+                    mode: StoreMode::IfNewer,
+                    key,
+                    value: parts.of(part, version).into(),
+                    flags: parts.flags,
+                    expiry_s: parts.expiry_unix,
+                    cas: version.bits(),
+                };
+                Some(deliver(Operation::Store(store), left))
+            }
+            Question::Read(wanted) => {
+                // Of copies one is brought, the others are only asked for their versions.
+                let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
+                let is_head = is_copy && wanted.is_none() && self.has_asked_for_bytes;
+                self.has_asked_for_bytes = true;
+                let get = Operation::GetVersioned {
+                    key,
+                    bytes_max: if is_head {
+                        HEADER_BYTES as u32
+                    } else {
+                        u32::MAX
+                    },
+                    into: ReceiveBytes::default(),
+                };
+                Some(deliver(get, left.min(self.redundant.timeout / READ_PART)))
+            }
+            Question::Complete(_) => None,
+        }
+    }
+
+    /// Waits for the next answer.
+    fn wait(&mut self) -> Result<Event, Error> {
+        if self.under_way.is_empty() {
+            return Err(Error::Protocol("a plan that waits for nothing"));
+        }
+        let at = self.client.wait_any(&self.under_way);
+        let UnderWay { request, asked } = self.under_way.swap_remove(at);
+        match self.client.wait(request) {
+            Ok(reply) => Ok(Event::Reply(asked.id, self.answer(&asked, reply)?)),
+            Err(error) => self.failed(&asked, error),
+        }
+    }
+
+    fn answer(&mut self, asked: &plan::Request, reply: Reply) -> Result<plan::Reply, Error> {
+        self.redundant.note_down(asked.to, false);
+        Ok(match (asked.question, reply) {
+            (Question::Accept(..), Reply::Older { current }) => {
+                let current = Version::from_bits(current);
+                let current = current.ok_or(Error::Protocol("a refusal without a version"))?;
+                plan::Reply::Refused { current }
+            }
+            // Something newer is there, which counts as stored.
+            (Question::Store(..), Reply::Older { .. }) => stored(false),
+            (Question::Accept(_, part) | Question::Store(_, part), Reply::Done { .. }) => {
+                let was_present = part == Part::Tombstone;
+                self.was_present |= was_present;
+                stored(was_present)
+            }
+            (Question::Accept(..) | Question::Store(..), Reply::Absent { .. }) => stored(false),
+            (Question::Read(_), Reply::Value { value, flags, cas }) => {
+                let brought = (value.into_vec(), flags, cas);
+                let answer = self.pieces.take(self.redundancy, asked.to, brought);
+                plan::Reply::Answer(answer)
+            }
+            (Question::Read(_), Reply::Deleted { version }) => {
+                let mut answer = Answer::default();
+                if let Some(version) = Version::from_bits(version) {
+                    let part = Part::Tombstone;
+                    answer.held.push(Held { version, part });
+                }
+                plan::Reply::Answer(answer)
+            }
+            (Question::Read(_), Reply::Absent { version }) => plan::Reply::Answer(Answer {
+                dropped: Version::from_bits(version),
+                ..Answer::default()
+            }),
+            _ => return Err(Error::Protocol("the answer to another question")),
+        })
+    }
+
+    /// A request has failed: whether that ends the operation, or what the plan is told.
+    fn failed(&mut self, asked: &plan::Request, error: Error) -> Result<Event, Error> {
+        if Instant::now() >= self.deadline {
+            return Err(Error::Timeout);
+        }
+        if self.redundant.is_gone(asked.to, &error) {
+            self.redundant.note_down(asked.to, true);
+            if let Some(owner) = self.owners.iter_mut().find(|owner| owner.0 == asked.to)
+                && std::mem::replace(&mut owner.1, false)
+            {
+                self.epoch += 1;
+            }
+            self.note_gone(asked);
+            return Ok(self.events.pop_back().unwrap_or(Event::Lost(asked.id)));
+        }
+        let is_first = matches!(asked.question, Question::Accept(..));
+        match error {
+            Error::Unsupported => Err(error),
+            // Nobody has the value, and it will not fit the next time either.
+            Error::TooLarge | Error::OutOfMemory | Error::InvalidArguments(_) if is_first => {
+                Err(error)
+            }
+            Error::ServerDead if !matches!(asked.question, Question::Read(_)) => {
+                std::thread::sleep(REST_PAUSE);
+                Ok(Event::Lost(asked.id))
+            }
+            _ => Ok(Event::Lost(asked.id)),
+        }
+    }
+
+    /// Tells the plan that a server is down: one that was to accept has not, and the others that
+    /// are live are asked by a new map.
+    fn note_gone(&mut self, asked: &plan::Request) {
+        let event = match asked.question {
+            Question::Accept(..) => Event::Reply(asked.id, plan::Reply::NotReady),
+            _ if self.told_epoch < self.epoch => {
+                self.told_epoch = self.epoch;
+                Event::Map(self.group())
+            }
+            // With the new map that is on its way it begins anew.
+            _ => Event::Lost(asked.id),
+        };
+        self.events.push_back(event);
+    }
+}
+
+impl Redundant {
+    /// Whether an error says that nobody listens at the server's address: its process has ended,
+    /// and its memory with it. A server that is silent may be alive, and reached by others.
+    fn is_gone(&self, server: ServerId, error: &Error) -> bool {
+        match error {
+            Error::Connect(error) => {
+                let errno = error.errno.map(rustix::io::Errno::from_raw_os_error);
+                error.stage == ConnectStage::Refused
+                    && matches!(
+                        errno,
+                        Some(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT)
+                    )
+            }
+            Error::ServerDead => self.is_down(server),
+            _ => false,
+        }
+    }
+}
+
+fn stored(was_present: bool) -> plan::Reply {
+    plan::Reply::Stored { was_present }
+}

@@ -1,0 +1,262 @@
+//! Values on several servers: the plans of `farcache-redundancy`, run by the thread that calls.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `parts` | the bytes that each server gets of a value |
+//! | `pieces` | the bytes that servers have brought, and the value made of them |
+//! | `call` | one plan: its requests go out together, what comes back goes in |
+
+mod call;
+mod parts;
+mod pieces;
+
+use crate::calls::ItemInfo;
+use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store, StoreMode};
+use call::Call;
+use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_redundancy::plan::{Action, WriteOutcome};
+use farcache_redundancy::plan::{Fencing, Form, Found, Group, Read, ReadOutcome, Write};
+use farcache_redundancy::{Clock, Coder, Policy, Redundancy, SKEW_MAX, Scheme, Writer};
+use parts::Parts;
+use pieces::Pieces;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A read that finds too few parts, because a write is under way or a server is coming back, is
+/// begun again after a pause, as long as it has time; the pauses double from the first to the last.
+const READ_PAUSE_MIN: Duration = Duration::from_millis(1);
+const READ_PAUSE_MAX: Duration = Duration::from_millis(64);
+
+/// Seconds up to which an expiry counts from now, as in memcached.
+const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
+
+/// What a client needs for keys that lie on several servers.
+pub(crate) struct Redundant {
+    policy: Policy,
+    clock: Mutex<Clock>,
+    /// Servers at whose address nobody listened when they were last asked.
+    down: Box<[AtomicBool]>,
+    /// Coders that are not in use.
+    coders: Mutex<Vec<Coder>>,
+    timeout: Duration,
+}
+
+impl Redundant {
+    /// Nothing without a policy.
+    pub fn new(config: &ClientConfig) -> Result<Option<Redundant>, Error> {
+        let Some(policy) = config.redundancy.clone() else {
+            return Ok(None);
+        };
+        let refuse = |why: String| Err(Error::Configuration(why.into()));
+        if config.remove_after_failures.is_some() {
+            let why = "redundancy does not go with the removal of failed servers: a server's keys \
+                       stay where they are";
+            return refuse(why.into());
+        }
+        for redundancy in policy.redundancies() {
+            let (owners, servers) = (redundancy.owners(), config.servers.len());
+            if owners > servers {
+                return refuse(format!(
+                    "{redundancy} needs {owners} servers, not {servers}"
+                ));
+            }
+            if redundancy.is_async() {
+                return refuse(format!("{redundancy}: async is not supported yet"));
+            }
+        }
+        let number = RandomState::new().hash_one("writer") % u64::from(Writer::COUNT);
+        let writer = Writer::new(number as u16).expect("below the count");
+        Ok(Some(Redundant {
+            policy,
+            clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
+            down: config
+                .servers
+                .iter()
+                .map(|_| AtomicBool::new(false))
+                .collect(),
+            coders: Mutex::default(),
+            timeout: config.timeout,
+        }))
+    }
+
+    /// Whether a key lies on several servers.
+    pub fn has(&self, key: &[u8]) -> bool {
+        self.policy.of_key(key) != Redundancy::None
+    }
+
+    /// Gets a value; see [`Client::get_into`].
+    pub fn get(
+        &self,
+        client: &Client,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Option<ItemInfo>, Error> {
+        let deadline = Instant::now() + self.timeout;
+        let mut pause = READ_PAUSE_MIN;
+        while Instant::now() + pause < deadline {
+            let (outcome, mut pieces) = self.read(client, key, deadline)?;
+            match outcome {
+                ReadOutcome::Found(Found::Nothing | Found::Deleted(_)) => return Ok(None),
+                ReadOutcome::Found(Found::Value(version)) => {
+                    let found = pieces.take_value(version);
+                    let (bytes, flags) = found.ok_or(Error::Protocol("a value without bytes"))?;
+                    *value = bytes;
+                    let cas = version.bits();
+                    return Ok(Some(ItemInfo { flags, cas }));
+                }
+                ReadOutcome::Unavailable if pieces.has_foreign() => break,
+                ReadOutcome::Unavailable => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(READ_PAUSE_MAX);
+        }
+        Err(Error::ConnectionLost(
+            "too few of the key's servers have parts of one version".into(),
+        ))
+    }
+
+    fn read(
+        &self,
+        client: &Client,
+        key: &[u8],
+        deadline: Instant,
+    ) -> Result<(ReadOutcome, Pieces), Error> {
+        let redundancy = self.policy.of_key(key);
+        let mut call = Call::new(self, client, key, deadline)?;
+        let mut actions = Vec::new();
+        let group = call.group();
+        let fencing = Fencing::None;
+        let mut read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
+        loop {
+            let step = |event, actions: &mut Vec<Action<ReadOutcome>>| read.handle(event, actions);
+            if let Some(outcome) = call.go_on(&mut actions, step)? {
+                return Ok((outcome, call.into_pieces()));
+            }
+        }
+    }
+
+    /// Stores a value; see [`Client::store`].
+    pub fn store(&self, client: &Client, store: Store<'_>) -> Result<u64, Error> {
+        if store.mode != StoreMode::Set || store.cas != 0 {
+            return Err(Error::InvalidArguments(
+                "the key's redundancy knows no store with a condition yet",
+            ));
+        }
+        let value = store.value.as_slice();
+        if value.len() > farcache_base::limits::VALUE_BYTES_MAX {
+            return Err(Error::TooLarge);
+        }
+        let is_small = value.len() < self.policy.threshold_bytes();
+        let form = Form::of_value(self.policy.of_key(store.key), is_small);
+        let expiry_unix = absolute(store.expiry_s);
+        let parts = Parts::new(form, value, store.flags, expiry_unix);
+        let (outcome, _) = self.write(client, store.key, form, Some(parts))?;
+        outcome
+    }
+
+    /// Removes an item; see [`Client::delete`].
+    pub fn delete(&self, client: &Client, key: &[u8]) -> Result<(), Error> {
+        match self.write(client, key, Form::Tombstone, None)? {
+            (Ok(_), true) => Ok(()),
+            (Ok(_), false) => Err(Error::NotFound),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// The version under which it was written, and whether any server had a value before.
+    fn write(
+        &self,
+        client: &Client,
+        key: &[u8],
+        form: Form,
+        parts: Option<Parts>,
+    ) -> Result<(Result<u64, Error>, bool), Error> {
+        let redundancy = self.policy.of_key(key);
+        let deadline = Instant::now() + self.timeout;
+        let mut call = Call::new(self, client, key, deadline)?;
+        call.give(parts);
+        let mut actions = Vec::new();
+        let mut write = {
+            let (clock, now) = (&mut self.clock(), now());
+            Write::begin(redundancy, form, call.group(), clock, now, &mut actions)
+        };
+        loop {
+            let step = |event, actions: &mut Vec<Action<WriteOutcome>>| {
+                write.handle(event, &mut self.clock(), now(), actions);
+            };
+            if let Some(outcome) = call.go_on(&mut actions, step)? {
+                return Ok((written(outcome), call.was_present()));
+            }
+        }
+    }
+
+    fn clock(&self) -> MutexGuard<'_, Clock> {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn coders(&self) -> MutexGuard<'_, Vec<Coder>> {
+        self.coders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lends a coder, so that threads do not wait for one another.
+    fn with_coder<T>(&self, scheme: Scheme, code: impl FnOnce(&mut Coder) -> T) -> T {
+        let spare = {
+            let mut coders = self.coders();
+            let at = coders.iter().position(|coder| coder.scheme() == scheme);
+            at.map(|at| coders.swap_remove(at))
+        };
+        let mut coder = spare.unwrap_or_else(|| Coder::new(scheme));
+        let result = code(&mut coder);
+        self.coders().push(coder);
+        result
+    }
+
+    fn is_down(&self, server: ServerId) -> bool {
+        self.down[server.0 as usize].load(Relaxed)
+    }
+
+    fn note_down(&self, server: ServerId, is_down: bool) {
+        self.down[server.0 as usize].store(is_down, Relaxed);
+    }
+}
+
+/// The owners of a key, each with whether it is live.
+type Owners = arrayvec::ArrayVec<(ServerId, bool), OWNERS_MAX>;
+
+fn group_of(epoch: u64, owners: &Owners) -> Group {
+    Group::new(epoch, owners.iter().copied())
+}
+
+fn now() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// An expiry as Unix time, which is one time for all servers; 0 for never.
+fn absolute(expiry_s: u32) -> u32 {
+    match expiry_s {
+        1..=RELATIVE_EXPIRY_MAX_S => {
+            let unix = now().as_secs() + u64::from(expiry_s);
+            u32::try_from(unix).unwrap_or(u32::MAX)
+        }
+        _ => expiry_s,
+    }
+}
+
+fn written(outcome: WriteOutcome) -> Result<u64, Error> {
+    let refused = |why: &str| {
+        let error = ConnectError::new(ConnectStage::Refused, why);
+        Err(Error::Connect(error))
+    };
+    match outcome {
+        WriteOutcome::Written { version, .. } => Ok(version.bits()),
+        WriteOutcome::TooFewLive => refused("too many of the key's servers are down"),
+        WriteOutcome::Unavailable => refused("none of the key's servers can be reached"),
+        WriteOutcome::Skewed(skewed) => Err(Error::Configuration(skewed.to_string().into())),
+        WriteOutcome::Unknown => Err(Error::ConnectionLost(
+            "some of the key's servers do not answer: the write may have taken effect".into(),
+        )),
+    }
+}

@@ -1,0 +1,119 @@
+//! What redundancy does not have yet is refused, and never done in one place only.
+
+use crate::{Fleet, set_all};
+use farcache_client::{
+    Client, Delivery, Error, Operation, ReceiveBytes, Store, StoreMode, Transport, Values,
+};
+
+#[test]
+fn operations_that_a_policy_lacks_are_refused() {
+    let fleet = Fleet::start(3);
+    let client = fleet.client("single/=none;replicate:3", Transport::Tcp);
+    client.set("key", "7", 0).expect("stored");
+    let refused = |what: &str, error: Option<Error>| {
+        assert!(
+            matches!(error, Some(Error::InvalidArguments(_))),
+            "{what}: {error:?}"
+        );
+    };
+    refused("add", client.add("key", "x", 0).err());
+    refused("replace", client.replace("key", "x", 0).err());
+    refused("append", client.append("key", "x").err());
+    refused("prepend", client.prepend("key", "x").err());
+    refused("cas", client.cas("key", "x", 0, 1).err());
+    refused("increment", client.increment("key", 1, None).err());
+    refused("touch", client.touch("key", 1).err());
+    refused("get_and_touch", client.get_and_touch("key", 1).err());
+    let into = ReceiveBytes::default();
+    let get = client.submit(Operation::Get { key: b"key", into });
+    refused("submit", client.wait(get).err());
+    let add = Operation::Store(Store {
+        mode: StoreMode::Add,
+        ..Store::set(b"key", "x")
+    });
+    refused(
+        "quietly",
+        client.submit_quietly(add, Delivery::default()).err(),
+    );
+    let many = client.get_many(&["key"]).expect("few keys");
+    refused("get_many", many.get(0).err().cloned());
+    let many = client.submit_get_many(&["key"], Values::new(), Delivery::default());
+    refused(
+        "submit_get_many",
+        client.wait_get_many(many).get(0).err().cloned(),
+    );
+    let many = client.set_many([Store::set(b"key", "x")]);
+    refused("set_many", many.into_iter().next().and_then(Result::err));
+    let item = client.get("key").expect("an answer").expect("an item");
+    assert_eq!(item.value, b"7");
+}
+
+#[test]
+fn keys_in_one_place_are_as_without_a_policy() {
+    let fleet = Fleet::start(3);
+    for transport in crate::WAYS {
+        let client = fleet.client("single/=none;replicate:3", transport);
+        client.set("single/number", "7", 0).expect("stored");
+        assert_eq!(client.increment("single/number", 1, None), Ok(8));
+        let mut config = fleet.config("none", transport);
+        config.redundancy = None;
+        let plain = Client::new(&config).expect("a client");
+        let item = plain
+            .get("single/number")
+            .expect("an answer")
+            .expect("an item");
+        assert_eq!(item.value, b"8");
+        client.delete("single/number").expect("deleted");
+    }
+}
+
+#[test]
+fn policies_that_cannot_work_are_refused() {
+    let fleet = Fleet::start(1);
+    let error = |policy: &str, change: &dyn Fn(&mut farcache_client::ClientConfig)| {
+        let mut config = fleet.config(policy, Transport::Tcp);
+        change(&mut config);
+        match Client::new(&config) {
+            Err(Error::Configuration(why)) => why.to_string(),
+            other => panic!("{policy}: {other:?}"),
+        }
+    };
+    let as_it_is = |_: &mut farcache_client::ClientConfig| {};
+    assert!(error("ec:3,2", &as_it_is).contains("needs 5 servers, not 1"));
+    assert!(error("a=replicate:2", &as_it_is).contains("needs 2 servers, not 1"));
+    let twice = |config: &mut farcache_client::ClientConfig| {
+        config.servers = farcache_client::parse_servers("a,b").expect("addresses");
+    };
+    assert!(error("replicate:2,async", &twice).contains("async is not supported yet"));
+    assert!(
+        error("replicate:2", &|config| {
+            twice(config);
+            config.remove_after_failures = Some(1);
+        })
+        .contains("removal of failed servers")
+    );
+}
+
+/// With fewer servers than a write must reach, it has no effect and says so; reads go on.
+#[test]
+fn writes_to_too_few_servers_are_refused() {
+    let mut fleet = Fleet::start(3);
+    let client = fleet.client("replicate:3", Transport::Tcp);
+    set_all(&client, 1);
+    fleet.kill(0);
+    fleet.kill(1);
+    // Who is down may be found out in the middle of the first write.
+    let first = client.set("key-1", "new", 0);
+    assert!(
+        matches!(first, Err(Error::Connect(_) | Error::ConnectionLost(_))),
+        "{first:?}"
+    );
+    let second = client.set("key-2", "new", 0);
+    assert!(matches!(second, Err(Error::Connect(_))), "{second:?}");
+    crate::values(1)
+        .filter(|(key, _)| key != "key-1")
+        .for_each(|(key, value)| {
+            let item = client.get(&key).expect("an answer").expect("an item");
+            assert!(item.value == value, "{key}");
+        });
+}

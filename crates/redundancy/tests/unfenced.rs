@@ -1,0 +1,168 @@
+//! Reads among servers that nobody fences: one that was away may answer with what it had.
+
+use farcache_cluster::ServerId;
+use farcache_redundancy::plan::{
+    Action, Answer, Event, Fencing, Found, Group, Held, Part, Question, Read, ReadOutcome, Reply,
+    Request,
+};
+use farcache_redundancy::{Redundancy, Version};
+
+const OLD: u64 = 0x2_8000_0001;
+const NEW: u64 = 0x2_8000_0002;
+
+fn version(bits: u64) -> Version {
+    Version::from_bits(bits).unwrap()
+}
+
+/// Nothing there; whatever was forgotten was not newer than this.
+fn dropped(bits: u64) -> Answer {
+    Answer {
+        dropped: Version::from_bits(bits),
+        ..Answer::default()
+    }
+}
+
+fn held(bits: u64, part: Part, is_brought: bool) -> Answer {
+    let version = version(bits);
+    let mut answer = Answer {
+        brought: is_brought.then_some(version),
+        ..Answer::default()
+    };
+    answer.held.push(Held { version, part });
+    answer
+}
+
+fn copy(bits: u64) -> Answer {
+    held(bits, Part::Copy, true)
+}
+
+/// Runs a read of servers that always answer the same, and take everything that they are sent;
+/// returns how it ended and who was sent something.
+fn read(redundancy: &str, servers: &[Option<Answer>]) -> (ReadOutcome, Vec<u32>) {
+    let redundancy: Redundancy = redundancy.parse().unwrap();
+    let owners = servers.iter().zip(0..);
+    let group = Group::new(
+        1,
+        owners.map(|(server, id)| (ServerId(id), server.is_some())),
+    );
+    let (mut actions, mut sent) = (Vec::new(), Vec::new());
+    let fencing = Fencing::None;
+    let mut read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
+    while !actions.is_empty() {
+        for action in std::mem::take(&mut actions) {
+            let event = match action {
+                Action::Done(outcome) => return (outcome, sent),
+                Action::Encode => Event::Encoded,
+                Action::Decode(..) => Event::Decoded,
+                Action::Ask(Request {
+                    id, to, question, ..
+                }) => {
+                    let answer = servers[to.0 as usize]
+                        .clone()
+                        .expect("only the live are asked");
+                    let reply = match question {
+                        Question::Read(_) => Reply::Answer(answer),
+                        _ => {
+                            sent.push(to.0);
+                            let was_present = false;
+                            Reply::Stored { was_present }
+                        }
+                    };
+                    Event::Reply(id, reply)
+                }
+            };
+            read.handle(event, &mut actions);
+        }
+    }
+    panic!("it waits for nothing");
+}
+
+fn found(bits: u64) -> ReadOutcome {
+    ReadOutcome::Found(Found::Value(version(bits)))
+}
+
+const NOTHING: ReadOutcome = ReadOutcome::Found(Found::Nothing);
+
+#[test]
+fn an_old_copy_that_answers_first_is_not_shown_and_is_brought_up_to_date() {
+    let servers = [Some(copy(OLD)), Some(copy(NEW)), Some(copy(NEW))];
+    let (outcome, sent) = read("replicate:3", &servers);
+    assert_eq!(outcome, found(NEW));
+    assert!(sent.contains(&0), "{sent:?}");
+}
+
+#[test]
+fn what_a_quorum_holds_is_shown_without_being_stored_again() {
+    let servers = [Some(copy(NEW)), Some(copy(NEW)), Some(copy(NEW))];
+    assert_eq!(read("replicate:3", &servers), (found(NEW), vec![]));
+    let shard = |number| Some(held(NEW, Part::Shard(number), true));
+    let servers = [shard(0), shard(1), shard(2), shard(3), shard(4)];
+    assert_eq!(read("ec:3,2", &servers), (found(NEW), vec![]));
+}
+
+#[test]
+fn the_last_copy_suffices_where_the_others_are_gone() {
+    assert_eq!(
+        read("replicate:3", &[None, None, Some(copy(NEW))]).0,
+        found(NEW)
+    );
+}
+
+#[test]
+fn empty_servers_do_not_outvote_the_one_that_has_the_value() {
+    let empty = || Some(Answer::default());
+    let (outcome, _) = read("replicate:3", &[empty(), empty(), Some(copy(NEW))]);
+    assert_eq!(outcome, found(NEW));
+    assert_eq!(read("replicate:3", &[empty(), empty(), empty()]).0, NOTHING);
+}
+
+#[test]
+fn a_copy_below_what_others_have_forgotten_is_not_shown() {
+    // The others may have had a tombstone, and dropped it.
+    let servers = [Some(copy(OLD)), Some(dropped(NEW)), Some(dropped(NEW))];
+    assert_eq!(read("replicate:3", &servers).0, NOTHING);
+    // A write that was acknowledged would be at two of them.
+    let servers = [Some(copy(OLD)), Some(dropped(NEW)), Some(copy(OLD))];
+    assert_eq!(read("replicate:3", &servers).0, found(OLD));
+    let servers = [Some(copy(NEW)), Some(dropped(OLD)), Some(Answer::default())];
+    assert_eq!(read("replicate:3", &servers).0, found(NEW));
+}
+
+#[test]
+fn a_tombstone_hides_older_copies() {
+    let tombstone = || Some(held(NEW, Part::Tombstone, false));
+    let servers = [Some(copy(OLD)), tombstone(), tombstone()];
+    let deleted = ReadOutcome::Found(Found::Deleted(version(NEW)));
+    assert_eq!(read("replicate:3", &servers).0, deleted);
+}
+
+#[test]
+fn shards_of_two_writes_are_not_mixed() {
+    let shard = |number, bits| Some(held(bits, Part::Shard(number), true));
+    // A writer has come as far as two servers.
+    let servers = [
+        shard(0, NEW),
+        shard(1, NEW),
+        shard(2, OLD),
+        shard(3, OLD),
+        shard(4, OLD),
+    ];
+    assert_eq!(read("ec:3,2", &servers).0, found(OLD));
+    let servers = [
+        shard(0, NEW),
+        shard(1, NEW),
+        shard(2, OLD),
+        shard(3, OLD),
+        None,
+    ];
+    assert_eq!(read("ec:3,2", &servers).0, ReadOutcome::Unavailable);
+    let forgotten = || Some(dropped(NEW));
+    let servers = [
+        shard(0, NEW),
+        shard(1, NEW),
+        forgotten(),
+        forgotten(),
+        forgotten(),
+    ];
+    assert_eq!(read("ec:3,2", &servers).0, NOTHING);
+}
