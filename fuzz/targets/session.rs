@@ -54,6 +54,7 @@ fuzz_target!(|input: &[u8]| {
                 caller: None,
             },
             forward: None,
+            turn: None,
             counters: &shared.workers[0],
             clock,
         };

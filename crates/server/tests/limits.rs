@@ -5,6 +5,8 @@ mod support;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Barrier;
+use std::thread;
 use support::{Client, Server, tcp, wait_for};
 
 #[test]
@@ -134,6 +136,66 @@ fn clients_that_announce_values_and_send_none_leave_room_for_others() {
         (other.stat("curr_connections") == 1).then_some(())
     });
     other.exercise();
+}
+
+/// Half of the memory holds two of these while they arrive: the other writers wait for their turn.
+#[test]
+fn many_writers_of_large_values_wait_for_one_another() {
+    const WRITERS: usize = 16;
+    let server = Server::start(&["-m", "16", "-I", "4m", "-t", "2"]);
+    let value = vec![b'v'; 3 << 20];
+    let all_ready = Barrier::new(WRITERS);
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (server, value, all_ready) = (&server, &value, &all_ready);
+            scope.spawn(move || {
+                let mut client = server.connect();
+                all_ready.wait();
+                for number in 0..8 {
+                    client.set(&format!("large{writer}-{number}"), value);
+                }
+            });
+        }
+    });
+    let mut client = server.connect();
+    assert_eq!(client.stat("store_no_memory"), 0);
+    assert_eq!(client.stat("cmd_set"), WRITERS as u64 * 8);
+}
+
+/// What comes behind a value that waits is answered behind it, and whoever leaves waits no longer.
+#[test]
+fn a_value_that_waits_keeps_its_place_among_its_clients_requests() {
+    let server = Server::start(&["-m", "16", "-I", "4m", "-t", "1"]);
+    let mut other = server.connect();
+    let value = vec![b'v'; 3 << 20];
+    let mut halves: Vec<Client<TcpStream>> = (0..2).map(|_| server.connect()).collect();
+    for (number, client) in halves.iter_mut().enumerate() {
+        client.send(format!("set half{number} 0 0 {}\r\n", value.len()).as_bytes());
+        client.send(&value[1..]);
+    }
+    wait_for("both arrive", || {
+        (other.stat("bytes_read") > 6 << 20).then_some(())
+    });
+    let mut leaver = server.connect();
+    leaver.send(format!("set gone 0 0 {}\r\n", value.len()).as_bytes());
+    let mut writer = server.connect();
+    writer.send(b"set small 0 0 5\r\nfirst\r\n");
+    assert_eq!(writer.line().as_deref(), Some("STORED"));
+    let mut requests = format!("set large 0 0 {}\r\n", value.len()).into_bytes();
+    requests.extend_from_slice(&value);
+    requests.extend_from_slice(b"\r\nget small\r\n");
+    thread::scope(|scope| {
+        let mut stream = writer.stream.get_ref().try_clone().expect("descriptors");
+        scope.spawn(move || stream.write_all(&requests).expect("the server reads"));
+        drop(leaver);
+        halves[0].send(&value[..1]);
+        halves[0].send(b"\r\n");
+        assert_eq!(halves[0].line().as_deref(), Some("STORED"));
+    });
+    assert_eq!(writer.line().as_deref(), Some("STORED"));
+    assert_eq!(writer.line().as_deref(), Some("VALUE small 0 5"));
+    assert_eq!(other.get("large"), Some(value));
+    assert_eq!(other.stat("store_no_memory"), 0);
 }
 
 /// A value that arrives keeps its segment from being emptied, however short it is.

@@ -12,6 +12,7 @@
 //! | `discovery` | which servers the cluster has, as clients of ElastiCache ask for it |
 //! | `watch` | what clients that watch are told of requests |
 //! | `arriving` | values that are still arriving |
+//! | `queue` | large values that wait until others' have arrived |
 //! | `forward` | requests for keys that another server of the cluster owns |
 //! | `peer` | the other end of that: what such a server asks |
 //! | `replies`, `unsent` | replies on their way out |
@@ -27,6 +28,7 @@ mod discovery;
 mod forward;
 mod host;
 mod peer;
+mod queue;
 mod replies;
 mod service;
 pub mod stats;
@@ -43,6 +45,7 @@ pub use host::{
     Host, HostTopic, Networks, Overview, Peering, ProcessorTime, Reload, UpgradeRefusal,
     UpgradeRequest,
 };
+pub use queue::Turn;
 pub use replies::{
     BATCHED_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,
     SLICES_MAX,
@@ -85,6 +88,8 @@ pub struct Context<'a> {
     pub host: &'a dyn Host,
     /// Who owns keys, where the server is in a cluster whose servers forward.
     pub forward: Option<&'a dyn Forward>,
+    /// Where its large values wait while others' arrive; none where it cannot wait, and is refused.
+    pub turn: Option<&'a Turn>,
     /// The worker's counters.
     pub counters: &'a Counters,
     /// The time.

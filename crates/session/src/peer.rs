@@ -249,6 +249,8 @@ impl Body {
         let refusing = Refusing::new(forward);
         let context = Context {
             forward: Some(&refusing),
+            // Other clients' requests come behind this one, and their server waits for a short time only.
+            turn: None,
             ..*context
         };
         let mark = replies.mark();

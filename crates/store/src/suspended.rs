@@ -21,6 +21,9 @@ pub enum Suspended {
     /// The answer of another server. The store itself never waits for one: this is for whoever
     /// carries requests out by means of the store and of other servers.
     OnPeer,
+    /// Others' values that are arriving: they take the memory that there is for such values. The
+    /// store never waits for them either.
+    OnArrivals,
 }
 
 impl fmt::Display for Suspended {
@@ -28,6 +31,7 @@ impl fmt::Display for Suspended {
         match self {
             Suspended::OnDevice => out.write_str("the request has to wait for a device"),
             Suspended::OnPeer => out.write_str("the request has to wait for another server"),
+            Suspended::OnArrivals => out.write_str("the request has to wait for others' values"),
         }
     }
 }

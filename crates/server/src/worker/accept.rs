@@ -71,6 +71,7 @@ impl Worker {
         self.resources.shared.connections.remove(&connection.info);
         connection.transport.say_goodbye();
         self.stop_waiting(&connection);
+        self.stop_queueing(&connection);
         self.stop_asking(&mut connection);
         self.stalls.forget(slot);
         if let Some(watcher) = connection.watcher.take() {

@@ -1,5 +1,6 @@
 //! One client's connection, as its worker keeps it.
 
+use super::arrivals::Wait;
 use super::deferred::Record;
 use super::device::Reads;
 use crate::connections::{ConnectionInfo, State};
@@ -49,6 +50,8 @@ pub(super) struct Connection {
     pub reads: Reads,
     /// What its next request waits for from other servers, or has been given by them.
     pub asked: Option<Box<Asked>>,
+    /// Its wait for others' large values.
+    pub wait: Wait,
     /// Whether it usually needs devices.
     pub record: Record,
     /// Its replies wait until what they tell of is durable.
@@ -85,6 +88,7 @@ impl Connection {
             awaits_room: false,
             reads: Reads::None,
             asked: None,
+            wait: Wait::default(),
             record: Record::default(),
             is_held: false,
             is_muted: false,
@@ -100,9 +104,11 @@ impl Connection {
         self.unsent.is_some() || self.transport.has_unsent()
     }
 
-    /// Whether it waits for a device or another server, so that its input must wait too.
+    /// Whether it waits for a device, another server or others' values, so that its input must wait
+    /// too.
     pub fn is_suspended(&self) -> bool {
         self.is_held
+            || self.wait.is_waiting()
             || matches!(self.reads, Reads::UnderWay(_))
             || self.asked.as_ref().is_some_and(|asked| asked.is_waiting())
     }

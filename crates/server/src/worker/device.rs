@@ -5,6 +5,7 @@
 //! the others go on.
 
 use super::Worker;
+use super::arrivals::Arrivals;
 use super::connection::Connection;
 use super::deferred::{DeferredQueue, Piece};
 use super::read;
@@ -66,6 +67,8 @@ pub struct Waits {
     done: Vec<ReadId>,
     /// Connections whose replies are held back, in the order of their marks.
     held: VecDeque<(DurableMark, usize)>,
+    /// Connections whose large values wait for others'.
+    pub(super) arrivals: Arrivals,
 }
 
 /// What a connection waits for.
@@ -112,8 +115,9 @@ impl Resources {
     pub fn suspend(&mut self, suspended: Suspended, place: Place) -> Option<ReadId> {
         match suspended {
             Suspended::OnDevice => self.start_reads(place),
-            // Only connections are given a way to wait for one.
+            // Only connections are given a way to wait for one, and a turn.
             Suspended::OnPeer => unreachable!("nothing is forwarded over this transport"),
+            Suspended::OnArrivals => unreachable!("values are refused over this transport"),
         }
     }
 
@@ -161,7 +165,7 @@ pub(super) fn suspend(
     suspended: Suspended,
     resources: &mut Resources,
 ) {
-    if suspended == Suspended::OnPeer {
+    if suspended != Suspended::OnDevice {
         return;
     }
     match resources.suspend(suspended, Place::Connection(connection.slot)) {

@@ -34,6 +34,7 @@ impl Worker {
             self.resources.set_time(Instant::now());
             self.tend_peers();
             self.poll_devices(After::Sockets);
+            self.tend_arrivals();
             self.resume_unfinished();
             self.resources.store.quiescent();
             self.close_all_but_unsent();

@@ -1,5 +1,6 @@
 //! Executing: lets a session handle input, and sends what it replies.
 
+use super::arrivals;
 use super::connection::{Connection, Outcome};
 use super::deferred;
 use super::device;
@@ -43,7 +44,7 @@ pub(super) fn run(
         life_line: &connection.life_line,
     };
     resources.replies.set_notes_changes(resources.holds_replies);
-    let context = context!(resources, Some(caller), desk);
+    let context = context!(resources, Some(caller), desk, &connection.wait.turn);
     let (consumed, status) = connection
         .session
         .advance(input, &context, &mut resources.replies);
@@ -54,6 +55,7 @@ pub(super) fn run(
         resources.store.unstage();
     }
     forward::settle(connection, status, resources);
+    arrivals::settle(connection, status, resources);
     if let Status::Suspended(suspended) = status {
         device::suspend(connection, suspended, resources);
     } else if !is_staged {

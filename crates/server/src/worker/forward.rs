@@ -38,7 +38,7 @@ pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mu
             connection.unfinished = !asked.is_waiting();
             connection.asked = Some(Box::new(asked));
         }
-        Status::Suspended(Suspended::OnDevice) => {
+        Status::Suspended(Suspended::OnDevice | Suspended::OnArrivals) => {
             peers.desk.take_noted();
             let asked = peers.take_staged();
             connection.asked = Some(Box::new(asked));

@@ -2,6 +2,7 @@
 //! each: accept, read, execute, reply.
 
 mod accept;
+mod arrivals;
 mod batched;
 mod connection;
 mod datagram;
@@ -171,6 +172,7 @@ impl Worker {
         self.dispatch_all(&events);
         self.events = events;
         self.poll_devices(After::Sockets);
+        self.tend_arrivals();
         self.resume_unfinished();
         self.resources.store.quiescent();
         self.close_silent();
@@ -232,6 +234,7 @@ impl Worker {
             self.idle.timeout(),
             self.stalls.timeout(),
             self.device_timeout(),
+            self.resources.waits.arrivals.timeout(),
             self.peer_timeout(),
             most,
         ];

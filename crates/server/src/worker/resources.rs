@@ -103,15 +103,16 @@ impl Resources {
 }
 
 /// What a session is given; borrows from single fields, so that the others stay usable. A
-/// connection's session is given the `desk` of the worker's peers; without it nothing is passed on.
+/// connection's session is given the `desk` of the worker's peers and a turn of its own; without
+/// them nothing is passed on, and no value waits for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
-        $crate::worker::resources::context!(@ $resources, $caller, desk.owners)
+        $crate::worker::resources::context!(@ $resources, $caller, None, desk.owners)
     };
-    ($resources:expr, $caller:expr, desk) => {
-        $crate::worker::resources::context!(@ $resources, $caller, desk)
+    ($resources:expr, $caller:expr, desk, $turn:expr) => {
+        $crate::worker::resources::context!(@ $resources, $caller, Some($turn), desk)
     };
-    (@ $resources:expr, $caller:expr, $($desk:ident).+) => {
+    (@ $resources:expr, $caller:expr, $turn:expr, $($desk:ident).+) => {
         farcache_session::Context {
             store: &$resources.store,
             service: &$resources.shared.service,
@@ -123,6 +124,7 @@ macro_rules! context {
                 Some(peers) => Some(&peers.$($desk).+),
                 None => None,
             },
+            turn: $turn,
             counters: &$resources.counters,
             clock: $resources.clock,
         }

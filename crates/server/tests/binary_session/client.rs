@@ -110,6 +110,7 @@ impl Client {
                 caller: None,
             },
             forward: None,
+            turn: None,
             counters: &server.shared.workers[0],
             clock: server.clock,
         };

@@ -64,6 +64,7 @@ impl Server {
                 caller: None,
             },
             forward: None,
+            turn: None,
             counters: &self.counters,
             clock: self.clock,
         };

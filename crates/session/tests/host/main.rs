@@ -149,6 +149,7 @@ impl Fixture {
             service: &self.service,
             host: &self.host,
             forward: None,
+            turn: None,
             counters: &self.counters,
             clock,
         };

@@ -32,6 +32,7 @@ fn answer(server: &mut Server, connection: &Connection, input: &[u8]) -> Vec<u8>
             caller: Some(caller),
         },
         forward: None,
+        turn: None,
         counters: &server.resources.counters,
         clock: server.resources.clock,
     };

@@ -301,7 +301,9 @@ impl StoreHandle {
                     return Ok(outcome);
                 }
                 Err(Suspended::OnDevice) => self.start_reads()?,
-                Err(suspended @ Suspended::OnPeer) => return Err(io::Error::other(suspended)),
+                Err(suspended @ (Suspended::OnPeer | Suspended::OnArrivals)) => {
+                    return Err(io::Error::other(suspended));
+                }
             };
             self.wait_reads(id);
             self.stage(id);
