@@ -136,6 +136,8 @@ impl Flusher {
                 self.take_dirty();
             }
         }
+        #[cfg(test)]
+        self.tier().note_loss();
         self.tier().dirty.set_lost(through);
         self.tier().bell.ring();
     }

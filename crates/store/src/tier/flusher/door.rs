@@ -45,6 +45,9 @@ pub(crate) struct FlusherDoor {
     queue: Mutex<Queue>,
     pub(super) wake: Condvar,
     progress: Condvar,
+    /// How long it has waited for anything but devices.
+    #[cfg(test)]
+    pub(super) waits: super::waits::Waits,
 }
 
 impl FlusherDoor {

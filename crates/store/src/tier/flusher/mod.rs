@@ -5,6 +5,8 @@ mod door;
 mod durable;
 mod gap;
 mod retiring;
+#[cfg(test)]
+mod waits;
 mod writing;
 
 use super::assembler::Source;
@@ -216,7 +218,12 @@ impl Flusher {
         };
         let door = &self.tier().flusher;
         let waited = door.wake.wait_timeout_while(queue, time, idle);
-        waited.expect("no holder panics").0.is_wanted = false;
+        let mut waited = waited.expect("no holder panics");
+        waited.0.is_wanted = false;
+        #[cfg(test)]
+        if waited.1.timed_out() {
+            self.note_wait(time);
+        }
     }
 
     fn regular_work(&mut self) {

@@ -74,6 +74,8 @@ impl Flusher {
         if self.in_flight.is_empty() {
             self.write_tombstones_for_slots();
             thread::sleep(GRACE_TICK);
+            #[cfg(test)]
+            self.note_wait(GRACE_TICK);
         } else {
             self.engine.wait();
         }
