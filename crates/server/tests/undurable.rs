@@ -8,9 +8,10 @@ use farcache_proto::binary::{
     HEADER_BYTES, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head,
 };
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use support::{Client, Server, wait_for};
 use tempfile::TempDir;
 
@@ -41,7 +42,7 @@ impl Failing {
             ("LD_PRELOAD", shim),
             ("FAILING_SSD", order.to_str().expect("a path")),
         ];
-        let place = ["-l", "127.0.0.1", "-p", "-1", "-t", "2"];
+        let place = ["-l", "127.0.0.1", "-p", "-1", "-U", "-1", "-t", "2"];
         let server = Server::start_in(&place, &arguments, &environment);
         Failing { server, directory }
     }
@@ -254,4 +255,42 @@ fn binary_requests_are_refused_too_quiet_ones_among_them() {
     for key in ["binary", "other", "kept"] {
         assert_eq!(get(&mut client, key), None, "{key}");
     }
+}
+
+/// Sends a datagram with these requests; its reply's text.
+fn ask_udp(socket: &UdpSocket, number: u8, requests: &[u8]) -> String {
+    let header = [0, number, 0, 0, 0, 1, 0, 0];
+    let datagram = [&header, requests].concat();
+    socket.send(&datagram).expect("sent");
+    let mut reply = [0; 1400];
+    let bytes = socket.recv(&mut reply).expect("a reply");
+    assert_eq!(reply[..8], header);
+    String::from_utf8(reply[8..bytes].to_vec()).expect("text")
+}
+
+#[test]
+fn over_udp_changes_are_acknowledged_and_refused_alike() {
+    let failing = Failing::start(&["ssd"]);
+    let mut client = failing.server.connect();
+    store_some(&mut client);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let port = failing.server.port_logged("udp:");
+    socket.connect(("127.0.0.1", port)).expect("an address");
+    socket
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("settable");
+    let requests = b"set udp 0 0 1\r\n1\r\nincr number 1\r\nget udp\r\n";
+    let replies = "STORED\r\n2\r\nVALUE udp 0 1\r\n1\r\nEND\r\n";
+    assert_eq!(ask_udp(&socket, 1, requests), replies);
+    failing.fail(None);
+    for number in 2..5 {
+        let replies = format!("VALUE kept 0 1\r\n1\r\nEND\r\n{ERROR}\r\n{ERROR}\r\n");
+        let requests = b"get kept\r\nset udp 0 0 1\r\n2\r\ndelete old\r\n";
+        assert_eq!(ask_udp(&socket, number, requests), replies);
+        assert_eq!(get(&mut client, "udp"), None, "it was not acknowledged");
+    }
+    assert_eq!(
+        ask_udp(&socket, 5, b"get kept\r\n"),
+        "VALUE kept 0 1\r\n1\r\nEND\r\n"
+    );
 }

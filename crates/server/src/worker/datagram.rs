@@ -7,10 +7,11 @@
 use super::Worker;
 use super::device::Place;
 use super::resources::{Resources, context};
-use farcache_session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status};
-use farcache_store::{ReadId, Suspended};
+use farcache_session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status, Unsent};
+use farcache_store::{DurableMark, ReadId, Suspended};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use socket2::Socket;
+use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
 
 /// Bytes of the frame header.
@@ -34,12 +35,33 @@ const WAITING_MAX: usize = 1024;
 const MULTI_PACKET_REQUEST: &[u8] = b"SERVER_ERROR multi-packet request not supported\r\n";
 const REPLY_TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
 
-/// A datagram whose requests wait for a device.
-pub(super) struct Waiting {
+/// Where a reply goes.
+#[derive(Clone)]
+struct Sender {
     /// Number of the socket.
     socket: usize,
     client: SocketAddrAny,
     id: [u8; 2],
+}
+
+/// All datagrams that wait at one worker.
+#[derive(Default)]
+pub(super) struct Datagrams {
+    /// For reads.
+    waiting: HashMap<ReadId, Waiting>,
+    /// Until what their replies tell of is durable, in the order of their marks.
+    held: VecDeque<(DurableMark, Sender, Unsent)>,
+}
+
+impl Datagrams {
+    fn has_room(&self) -> bool {
+        self.waiting.len() + self.held.len() < WAITING_MAX
+    }
+}
+
+/// A datagram whose requests wait for a device.
+struct Waiting {
+    sender: Sender,
     session: Session,
     /// Requests not yet handled.
     input: Vec<u8>,
@@ -88,9 +110,11 @@ impl Worker {
             _ => Progress::Refused(MULTI_PACKET_REQUEST),
         };
         let waiting = Waiting {
-            socket,
-            client,
-            id: [id_high, id_low],
+            sender: Sender {
+                socket,
+                client,
+                id: [id_high, id_low],
+            },
             session,
             input: Vec::new(),
             replies: Replies::default(),
@@ -102,11 +126,11 @@ impl Worker {
     fn finish_datagram(&mut self, mut datagram: Waiting, input: &[u8], progress: Progress) {
         let resources = &mut self.resources;
         match progress {
-            Progress::Waits(used, suspended) if self.datagrams.len() < WAITING_MAX => {
+            Progress::Waits(used, suspended) if self.datagrams.has_room() => {
                 datagram.input = input[used..].to_vec();
                 datagram.replies = std::mem::take(&mut resources.replies);
                 if let Some(id) = resources.suspend(suspended, Place::Datagram) {
-                    self.datagrams.insert(id, datagram);
+                    self.datagrams.waiting.insert(id, datagram);
                 }
                 return;
             }
@@ -119,22 +143,69 @@ impl Worker {
                 resources.replies.clear();
                 resources.replies.buffer().extend_from_slice(refusal);
             }
-            Progress::Done => {}
+            Progress::Done => {
+                let has_changed = resources.holds_replies && datagram.session.take_changed();
+                if has_changed && self.hold_datagram(&datagram.sender) {
+                    return;
+                }
+            }
         }
-        let socket = &self.datagram_sockets[datagram.socket];
-        let sent = send(
-            socket,
-            &datagram.client,
-            datagram.id,
-            &mut resources.replies,
-        );
-        resources.counters.bytes_written.add(sent as u64);
-        resources.replies.clear();
+        let mut replies = std::mem::take(&mut self.resources.replies);
+        self.send_datagrams(&datagram.sender, &mut replies);
+        self.resources.replies = replies;
+    }
+
+    /// Keeps the replies until what they tell of is durable; false if it is already.
+    fn hold_datagram(&mut self, sender: &Sender) -> bool {
+        let resources = &mut self.resources;
+        let mark = resources.store.durable_mark();
+        let has_nothing_to_tell = resources.replies.is_empty() && !resources.replies.has_changes();
+        if resources.store.is_durable(mark) || has_nothing_to_tell {
+            resources.replies.forget_changes();
+            return false;
+        }
+        if !self.datagrams.has_room() {
+            // Lost, as datagrams are: nobody is told what may not come true.
+            resources.replies.clear();
+            return true;
+        }
+        let replies = std::mem::take(&mut resources.replies);
+        let unsent = Unsent::new(replies, &resources.store);
+        let held = &mut self.datagrams.held;
+        held.push_back((mark, sender.clone(), unsent));
+        true
+    }
+
+    /// Something has become durable, or never will: sends the replies that waited for it.
+    pub(super) fn release_datagrams(&mut self) {
+        while let Some(&(mark, ..)) = self.datagrams.held.front() {
+            let store = &self.resources.store;
+            let is_lost = store.is_lost(mark);
+            if !is_lost && !store.is_durable(mark) {
+                return;
+            }
+            // Those that had to give way to others are lost, as datagrams are.
+            if let Some((_, sender, unsent)) = self.datagrams.held.pop_front()
+                && let Some(mut replies) = unsent.resume()
+            {
+                if is_lost {
+                    replies.fail_changes();
+                }
+                self.send_datagrams(&sender, &mut replies);
+            }
+        }
+    }
+
+    fn send_datagrams(&self, sender: &Sender, replies: &mut Replies) {
+        let socket = &self.datagram_sockets[sender.socket];
+        let sent = send(socket, &sender.client, sender.id, replies);
+        self.resources.counters.bytes_written.add(sent as u64);
+        replies.clear();
     }
 
     /// Goes on with a datagram whose reads have ended.
     pub(super) fn resume_datagram(&mut self, id: ReadId) {
-        let Some(mut datagram) = self.datagrams.remove(&id) else {
+        let Some(mut datagram) = self.datagrams.waiting.remove(&id) else {
             return self.resources.store.cancel_reads(id);
         };
         let input = std::mem::take(&mut datagram.input);
@@ -148,6 +219,7 @@ impl Worker {
 
 /// Carries the requests out.
 fn execute(session: &mut Session, input: &[u8], resources: &mut Resources) -> Progress {
+    resources.replies.set_notes_changes(resources.holds_replies);
     let settings = &resources.shared.settings;
     let bytes_max = (settings.item_bytes_max + HIGH_WATER_BYTES).min(REPLY_BYTES_MAX);
     let context = context!(resources, None);

@@ -247,6 +247,7 @@ impl Worker {
         if let Some(messages) = &mut self.messages {
             messages.engine.on_durable(&self.resources);
         }
+        self.release_datagrams();
         while let Some(&(mark, slot)) = self.resources.waits.held.front() {
             let store = &self.resources.store;
             let is_lost = store.is_lost(mark);

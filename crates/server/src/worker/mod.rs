@@ -28,7 +28,6 @@ use crate::shared::Shared;
 use batched::BatchedIo;
 use connection::{Connection, Outcome};
 use device::After;
-use farcache_store::ReadId;
 use mailbox::Mailbox;
 use messages::Messages;
 use polling::{Permit, Polling};
@@ -37,7 +36,6 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::Socket;
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -82,7 +80,7 @@ pub struct Worker {
     /// Sockets for UDP, which all workers share.
     datagram_sockets: Vec<Arc<Socket>>,
     /// Datagrams that wait for devices.
-    datagrams: HashMap<ReadId, datagram::Waiting>,
+    datagrams: datagram::Datagrams,
     /// Its part of the fabric, where there is one.
     messages: Option<Messages>,
     /// Serves several connections with one system call, where it may.
@@ -143,7 +141,7 @@ impl Worker {
             mailbox,
             watching: Vec::new(),
             datagram_sockets,
-            datagrams: HashMap::new(),
+            datagrams: datagram::Datagrams::default(),
         })
     }
 
