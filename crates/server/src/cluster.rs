@@ -18,10 +18,34 @@ use std::sync::{Arc, Mutex};
 /// The server's own place in its cluster.
 #[derive(Debug)]
 pub struct Membership {
-    /// Its name in the map.
-    pub id: ServerId,
+    /// Which of the map's servers it is.
+    pub place: Place,
     /// What the cluster's servers share, where the operator has given it.
     pub secret: Option<Secret>,
+}
+
+/// How a server finds itself in a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// By its name, which it was told.
+    Named(ServerId),
+    /// By its address: whoever makes the map gives it a name.
+    Reached(Address),
+}
+
+impl Place {
+    /// The server's name in this map; none before the map gives it one.
+    pub fn id(&self, map: &ClusterMap) -> Option<ServerId> {
+        let address = match self {
+            Place::Named(id) => return Some(*id),
+            Place::Reached(address) => address,
+        };
+        let servers = map.content().servers.iter();
+        let here = servers.filter(|server| server.addresses.contains(address));
+        // An address may have belonged to servers that are gone.
+        here.min_by_key(|server| server.state == MemberState::Gone)
+            .map(|server| server.id)
+    }
 }
 
 /// What the server knows of its cluster.
@@ -137,21 +161,6 @@ impl Cluster {
         self.epoch.load(Relaxed)
     }
 
-    /// What this server says to a peer first.
-    ///
-    /// # Panics
-    /// Where it takes no part in forwarding.
-    pub fn hello_to(&self, peer: ServerId, map: &ClusterMap) -> Hello {
-        let member = self.member().expect("it takes part in forwarding");
-        Hello {
-            from: member.id.0,
-            to: peer.0,
-            epoch: map.epoch().0,
-            nonce: nonce(),
-            cluster: map.content().cluster.to_string(),
-        }
-    }
-
     /// What clients are told of the map in force; none before there is one.
     pub fn configuration(&self) -> Option<Arc<Configuration>> {
         let map = self.directory.map();
@@ -210,6 +219,17 @@ fn endpoint(server: &Member) -> Option<(&str, u16)> {
     Some((&address.host, address.port))
 }
 
+/// What the server `from` of this map says to the peer `to` first.
+pub fn hello(from: ServerId, to: ServerId, map: &ClusterMap) -> Hello {
+    Hello {
+        from: from.0,
+        to: to.0,
+        epoch: map.epoch().0,
+        nonce: nonce(),
+        cluster: map.content().cluster.to_string(),
+    }
+}
+
 /// A new random number.
 ///
 /// # Panics
@@ -243,6 +263,23 @@ mod tests {
         let text =
             format!("farcache-cluster-map 1\ncluster c\nepoch 0\nplacement ketama\n{servers}end\n");
         text.parse().expect("a map")
+    }
+
+    #[test]
+    fn a_server_is_found_by_its_address_in_its_present_life() {
+        let map = map("\
+            server 1 incarnation=1 weight=1 zone=- state=gone addresses=a:1,b:1\n\
+            server 2 incarnation=1 weight=1 zone=- state=serving addresses=b:1\n\
+            server 3 incarnation=1 weight=1 zone=- state=serving addresses=c:1\n");
+        let id = |host: &str| {
+            let address = Address {
+                host: host.to_owned(),
+                port: 1,
+            };
+            Place::Reached(address).id(&map)
+        };
+        let expected = [Some(ServerId(1)), Some(ServerId(2)), None];
+        assert_eq!(["a", "b", "d"].map(id), expected);
     }
 
     #[test]

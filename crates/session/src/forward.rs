@@ -26,6 +26,8 @@ pub enum Failure {
     NotDurable,
     /// Over this transport nothing is forwarded.
     NotForwarded,
+    /// The cluster's map does not list the server that was asked.
+    NoPlace,
 }
 
 impl Failure {
@@ -40,6 +42,7 @@ impl Failure {
             Failure::TooLarge => "the reply is too large to be forwarded",
             Failure::NotDurable => "not durable: no SSD is in service",
             Failure::NotForwarded => "another server owns this key: ask over a stream socket",
+            Failure::NoPlace => "this server has no place in the cluster's map",
         }
     }
 }

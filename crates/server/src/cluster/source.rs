@@ -1,6 +1,6 @@
 //! Where the map comes from: a file, or etcd.
 
-use super::{Cluster, Membership, Part, lists, tell_of};
+use super::{Cluster, Membership, Part, Place, lists, tell_of};
 use crate::logging::EVENTS;
 use crate::settings::Settings;
 use farcache_cluster::{Address, ClusterMap, ServerId};
@@ -33,19 +33,21 @@ enum Kind {
 pub fn open(settings: &Settings) -> io::Result<Option<Opened>> {
     let own_address = settings.cluster_address.clone();
     let own_address = own_address.map(|address| with_port(address, settings));
-    let mut member = None;
+    let secret = settings.cluster_secret_file.as_deref();
+    let secret = secret.map(read_secret).transpose()?;
+    let place;
     let kind = match (&settings.cluster_file, &settings.cluster_etcd) {
         (Some(path), _) => {
             let file = open_file(path)?;
-            let secret = settings.cluster_secret_file.as_deref();
-            let id = settings.cluster_self;
-            let joined = id.map(|id| join(file.map(), ServerId(id), secret));
-            member = joined.transpose()?;
+            let id = settings.cluster_self.map(ServerId);
+            place = id.map(|id| named(file.map(), id)).transpose()?;
             Kind::File(file)
         }
         #[cfg(feature = "etcd")]
         (None, Some(etcd)) => {
             let address = with_port(etcd.address.clone(), settings);
+            // Servers on other machines let nobody in who has no secret.
+            place = secret.is_some().then(|| Place::Reached(address.clone()));
             let etcd = farcache_membership::etcd::EtcdSettings {
                 address,
                 ..etcd.clone()
@@ -56,7 +58,7 @@ pub fn open(settings: &Settings) -> io::Result<Option<Opened>> {
     };
     Ok(Some(Opened {
         own_address,
-        member,
+        member: place.map(|place| Membership { place, secret }),
         kind,
     }))
 }
@@ -76,17 +78,18 @@ fn open_file(path: &Path) -> io::Result<WatchedFile> {
     })
 }
 
-/// The place of server `id` in the map, with the secret in this file.
+/// The place of server `id`.
 ///
 /// # Errors
-/// Where the map has no such server, and why the secret cannot be used.
-fn join(map: &ClusterMap, id: ServerId, secret: Option<&Path>) -> io::Result<Membership> {
-    if map.server(id).is_none() {
-        let message = format!("--cluster-self: the cluster's map has no server {id}");
-        return Err(io::Error::other(message));
+/// Where the map has no such server.
+fn named(map: &ClusterMap, id: ServerId) -> io::Result<Place> {
+    match map.server(id) {
+        Some(_) => Ok(Place::Named(id)),
+        None => {
+            let message = format!("--cluster-self: the cluster's map has no server {id}");
+            Err(io::Error::other(message))
+        }
     }
-    let secret = secret.map(read_secret).transpose()?;
-    Ok(Membership { id, secret })
 }
 
 fn read_secret(path: &Path) -> io::Result<Secret> {

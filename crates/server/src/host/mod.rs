@@ -98,7 +98,7 @@ impl Host for ServerHost<'_> {
         let (member, map) = (cluster.member()?, cluster.map());
         Some(Peering {
             cluster: map.content().cluster.to_string(),
-            server: member.id.0,
+            server: member.place.id(&map)?.0,
             epoch: map.epoch().0,
             secret: member.secret.as_ref(),
             is_near: is_near(&caller.info.peer),

@@ -23,7 +23,10 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
     }
     if let Some(id) = settings.cluster_self {
         report.stat("cluster_self", id);
-        report.yes_no("cluster_secret", settings.cluster_secret_file.is_some());
+    }
+    let has_secret = settings.cluster_secret_file.is_some();
+    if has_secret || settings.cluster_self.is_some() {
+        report.yes_no("cluster_secret", has_secret);
         report.stat("forward_timeout_ms", settings.forward_timeout.as_millis());
     }
     if let Some(etcd) = &settings.cluster_etcd {

@@ -81,6 +81,11 @@ impl Options {
         let places = self.places()?;
         settings.cluster_address.clone_from(&self.cluster.address);
         settings.cluster_etcd = self.cluster.etcd_settings(self.serves_tcp(), &places)?;
+        let forwards = settings.cluster_self.is_some() || settings.cluster_etcd.is_some();
+        if settings.cluster_secret_file.is_some() && !forwards {
+            let message = "--cluster-secret-file needs --cluster-self or --cluster-etcd";
+            return Err(Refusal::bad_value(message));
+        }
         Ok(Plan {
             places,
             tcp: self.serves_tcp(),

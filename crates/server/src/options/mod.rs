@@ -329,12 +329,9 @@ pub struct Options {
     /// File with a secret of 16 bytes or more that the cluster's servers share
     ///
     /// Servers that pass requests on prove to one another that they know it. Without it only
-    /// servers on the same machine are let in, and none where clients have to authenticate.
-    #[arg(
-        long = "cluster-secret-file",
-        value_name = "file",
-        requires = "cluster_self"
-    )]
+    /// servers on the same machine are let in, and none where clients have to authenticate. With
+    /// --cluster-etcd, requests for keys of other servers are passed on only if there is a secret.
+    #[arg(long = "cluster-secret-file", value_name = "file")]
     pub cluster_secret_file: Option<PathBuf>,
 
     /// Milliseconds that another server may take for a request that is passed on to it

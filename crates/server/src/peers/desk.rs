@@ -1,6 +1,7 @@
 //! What a worker's sessions see of the other servers: who owns a key, what was answered, and a
 //! place to note what they ask for.
 
+use crate::cluster::Place;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
 use std::cell::RefCell;
@@ -11,17 +12,24 @@ pub type Answer = Result<Vec<u8>, Failure>;
 
 /// Who owns keys, for those whose requests are not passed on.
 pub struct Owners {
-    me: ServerId,
+    /// None before the map lists this server.
+    me: Option<ServerId>,
     map: Arc<ClusterMap>,
     owns_every: bool,
 }
 
 impl Owners {
-    fn new(me: ServerId, map: Arc<ClusterMap>) -> Owners {
+    fn new(place: &Place, map: Arc<ClusterMap>) -> Owners {
+        let me = place.id(&map);
+        let owns_every = match me {
+            Some(me) => map.decides_on_every(me),
+            // Whoever owns one key of a map without owners owns all of them.
+            None => map.locate(b"", 1).is_empty(),
+        };
         Owners {
             me,
-            owns_every: map.decides_on_every(me),
             map,
+            owns_every,
         }
     }
 }
@@ -36,11 +44,12 @@ impl Forward for Owners {
             return None;
         }
         let owner = *self.map.locate(key, 1).first()?;
-        (owner != self.me).then_some(Peer(owner.0))
+        (Some(owner) != self.me).then_some(Peer(owner.0))
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        self.owns_every || self.map.decides_on_each(self.me, keys)
+        let owns_each = |me| self.map.decides_on_each(me, keys);
+        self.owns_every || self.me.is_some_and(owns_each)
     }
 
     fn owns_every(&self) -> bool {
@@ -60,28 +69,35 @@ impl Forward for Owners {
 pub struct Desk {
     /// Who owns keys.
     pub owners: Owners,
+    place: Place,
     staged: RefCell<Vec<(Vec<u8>, Answer)>>,
     noted: RefCell<Vec<(Peer, Vec<u8>)>>,
 }
 
 impl Desk {
-    /// That of the server `me`.
-    pub fn new(me: ServerId, map: Arc<ClusterMap>) -> Desk {
+    /// That of the server at this place.
+    pub fn new(place: Place, map: Arc<ClusterMap>) -> Desk {
         Desk {
-            owners: Owners::new(me, map),
+            owners: Owners::new(&place, map),
+            place,
             staged: RefCell::default(),
             noted: RefCell::default(),
         }
     }
 
-    /// That map.
+    /// This server's name; none before the map lists it.
+    pub fn me(&self) -> Option<ServerId> {
+        self.owners.me
+    }
+
+    /// The map that counts.
     pub fn map(&self) -> Arc<ClusterMap> {
         Arc::clone(&self.owners.map)
     }
 
     /// Another map counts from now on.
     pub fn set_map(&mut self, map: Arc<ClusterMap>) {
-        self.owners = Owners::new(self.owners.me, map);
+        self.owners = Owners::new(&self.place, map);
     }
 
     /// Lets the session that runs next find these answers.

@@ -12,7 +12,7 @@ pub mod desk;
 pub mod dial;
 pub mod wire;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, hello};
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
 use desk::{Answer, Desk};
@@ -79,7 +79,7 @@ impl Peers {
         let cluster = shared.cluster.as_ref()?;
         let member = cluster.member()?;
         Some(Box::new(Peers {
-            desk: Desk::new(member.id, cluster.map()),
+            desk: Desk::new(member.place.clone(), cluster.map()),
             wires: Vec::new(),
             next_wait: 0,
             held_bytes: 0,
@@ -148,6 +148,7 @@ impl Peers {
         if self.held_bytes as u64 > FORWARDED_BYTES_MAX {
             return Err(Failure::TooMuch);
         }
+        let me = self.desk.me().ok_or(Failure::NoPlace)?;
         let (deadline, epoch) = (now + self.timeout(), self.desk.epoch());
         let (index, dials) = {
             let index = self.wire_to(ServerId(owner.0));
@@ -156,7 +157,7 @@ impl Peers {
             (index, wire.must_dial())
         };
         if dials {
-            self.dial(index);
+            self.dial(index, me);
         }
         Ok(())
     }
@@ -169,8 +170,8 @@ impl Peers {
         })
     }
 
-    /// Has a connection made.
-    fn dial(&mut self, index: usize) {
+    /// Has a connection made, as the server `me`.
+    fn dial(&mut self, index: usize, me: ServerId) {
         let peer = self.wires[index].peer;
         let map = self.desk.map();
         let addresses = map.server(peer).map(|server| server.addresses.clone());
@@ -183,7 +184,7 @@ impl Peers {
                 addresses: addresses.unwrap_or_default(),
                 timeout: self.timeout(),
                 shared: Arc::clone(&self.shared),
-                hello: self.cluster().hello_to(peer, &map),
+                hello: hello(me, peer, &map),
             },
             Arc::clone(&self.mailbox),
         );

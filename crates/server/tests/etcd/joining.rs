@@ -106,6 +106,10 @@ fn options_that_make_no_sense_are_refused() {
             "cannot be used with",
         ),
         (&["--cluster-zone", "a"], "--cluster-etcd"),
+        (
+            &["--cluster-secret-file", "f"],
+            "--cluster-secret-file needs --cluster-self or --cluster-etcd",
+        ),
     ] {
         let output = command(wrong)
             .stderr(Stdio::piped())

@@ -5,6 +5,7 @@ mod support;
 
 mod deaths;
 mod fleet;
+mod forwarding;
 mod joining;
 mod losses;
 mod node;
