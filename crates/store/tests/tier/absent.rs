@@ -306,3 +306,67 @@ fn a_start_without_a_device_keeps_what_it_finds_for_the_next() {
         assert_eq!(found(&open(&plan(&[&left], &[], false).unwrap())), first);
     }
 }
+
+/// The keys that are there.
+fn found_alone(device: &Arc<FaultyDevice>) -> Vec<u32> {
+    let mut handle = open(&plan(&[device], &[], true).unwrap()).handle();
+    let is_found = |number: &u32| get(&mut handle, *number).is_some();
+    (0..KEYS).filter(is_found).collect()
+}
+
+/// Opens the store over this device alone, which tears a write of it and is gone from then on;
+/// false if there are fewer writes.
+fn tear(device: &Arc<FaultyDevice>, write: u64) -> bool {
+    device.fail_write(write, Fault::Torn { blocks: 1 });
+    device.fail_write(write + 1, Fault::Vanishes);
+    let Ok(store) = Store::open_planned(config(512 << 10), &plan(&[device], &[], true).unwrap())
+    else {
+        return true;
+    };
+    let mut handle = store.handle();
+    set(&mut handle, FURTHER, 0, BYTES);
+    handle.park();
+    store.sync_tier(PATIENCE);
+    device.writes() > write
+}
+
+/// Without the device that told of them, echoes are all that is left of some tombstones; and some
+/// of these in segments that died as a whole, whose slots are the first to be used again.
+#[test]
+fn what_only_echoes_tell_survives_a_start_whose_first_writes_are_torn() {
+    let devices = [device(2 << 20), device(2 << 20)];
+    let store = open_over(&devices);
+    let mut handle = store.handle();
+    let make_durable = |handle: &mut StoreHandle| {
+        handle.park();
+        assert!(store.sync_tier(PATIENCE), "{:?}", stats(&store));
+    };
+    fill(&store);
+    // Each is told in a segment of its own, and echoed in the next one, on the other device.
+    for number in (0..60).step_by(4) {
+        _ = handle
+            .delete(&key(number), &DeleteOptions::default())
+            .unwrap();
+        handle.quiescent();
+        make_durable(&mut handle);
+    }
+    // Those with the echoes alone die, and the next segment tells so.
+    eventually("some have died", || stats(&store).segments_waiting > 0);
+    make_durable(&mut handle);
+    let devices = again(&devices);
+    drop(handle);
+    drop(store);
+    for left in &devices {
+        let fresh = || Arc::new(FaultyDevice::with_contents(left.contents()));
+        let found = found_alone(&fresh());
+        assert!(!found.is_empty());
+        for write in 0..20 {
+            let torn = fresh();
+            if !tear(&torn, write) {
+                break;
+            }
+            let torn = Arc::new(FaultyDevice::with_contents(torn.contents()));
+            assert_eq!(found_alone(&torn), found, "write {write} was torn");
+        }
+    }
+}

@@ -100,14 +100,21 @@ impl Recovery<'_> {
         }
         let is_dead = |position: &usize| self.dead.is_whole(*position);
         let positions: Vec<usize> = self.accepted().filter(is_dead).collect();
-        let mut held = Vec::new();
+        let (mut held, mut echoing) = (Vec::new(), Vec::new());
+        let mut told = none_dead(&self.scan);
         self.scan.tails(self.tier, &positions, |position, tail| {
-            let tombstones = tail.map_or(&[][..], |tail| tail.tombstones);
-            if parse_tombstones(tombstones).any(|tombstone| orphans.knows(&tombstone)) {
+            let Some(tail) = tail else { return };
+            if parse_tombstones(tail.tombstones).any(|one| orphans.knows(&one)) {
                 held.push(position);
+            } else if parse_tombstones(tail.echoes)
+                .any(|one| orphans.knows(&one) && !told.knows(&one))
+            {
+                echoing.push(position);
             }
+            parse_tombstones(tail.tombstones).for_each(|tombstone| told.note(tombstone));
         })?;
         self.held.append(&mut held);
+        self.echoing = echoing;
         Ok(())
     }
 

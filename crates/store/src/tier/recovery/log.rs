@@ -2,6 +2,7 @@
 
 use super::claim::erase;
 use super::{Recovery, check_readable};
+use crate::tier::assembler::CLEANER_SLOTS;
 use crate::tier::format::parse_tombstones;
 use crate::tier::options::TierEventKind;
 use crate::tier::scan::{Segment, verify_whole};
@@ -111,14 +112,20 @@ impl Recovery<'_> {
 
     /// Segments that have died as a whole, while this process has yet to tell what only they tell:
     /// nothing is written over them before that is durable.
+    ///
+    /// What only echoes tell was told on a device that is not there, or in a segment that cannot be
+    /// read. Of those as many are held as leave room to tell it again.
     pub(super) fn hold_needed(&self) {
-        let mut held = Vec::new();
-        for &position in &self.held {
+        let slots = &self.tier.slots;
+        let place = |&position: &usize| {
             let segment = &self.scan.segments[position];
-            if self.tier.slots.hold(segment.slot, segment.header.slots) {
-                held.push((segment.slot, segment.header.slots));
-            }
-        }
+            (segment.slot, segment.header.slots)
+        };
+        let hold = |&(slot, run): &(u32, u32)| slots.hold(slot, run);
+        let mut held: Vec<(u32, u32)> = self.held.iter().map(place).filter(hold).collect();
+        let leaves_room = |&(_, run): &(u32, u32)| slots.free_of_all() >= CLEANER_SLOTS + run;
+        let echoing = self.echoing.iter().map(place).filter(leaves_room);
+        held.extend(echoing.filter(hold));
         *self.tier.held.lock().expect("no holder panics") = held;
     }
 }

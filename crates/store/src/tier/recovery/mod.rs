@@ -81,6 +81,8 @@ struct Recovery<'c> {
     /// Positions of segments that have died as a whole and are needed until what they tell has been
     /// told again.
     held: Vec<usize>,
+    /// Further ones, where only their echoes are needed.
+    echoing: Vec<usize>,
 }
 
 impl Recovery<'_> {
@@ -96,6 +98,7 @@ impl Recovery<'_> {
             watermark: scan.watermark().max(plan.superblock.watermark),
             dead,
             held: Vec::new(),
+            echoing: Vec::new(),
             scan,
         })
     }
