@@ -82,6 +82,7 @@ impl Record {
             contents: contents.crash(position, loss, random),
             keys: self.model.possible_at(position),
             now: self.now,
+            may_be_behind: self.may_be_behind,
         }
     }
 
@@ -128,6 +129,7 @@ impl Explorer<'_> {
             contents: Contents::new(images.collect()),
             keys: vec![vec![None]; self.scenario.keys],
             now: 1_000_000,
+            may_be_behind: false,
         };
         for generation in 0..self.effort.generations {
             self.path = vec![format!("generation {generation}")];

@@ -68,6 +68,8 @@ pub struct Start {
     pub keys: Vec<Vec<State>>,
     /// Unix time, in seconds.
     pub now: i64,
+    /// All devices may know that they fell behind.
+    pub may_be_behind: bool,
 }
 
 /// What a life has left behind.
@@ -78,8 +80,10 @@ pub struct Record {
     pub inherited: usize,
     pub model: Model,
     pub now: i64,
-    /// The store could not be opened, because a device failed.
+    /// The store could not be opened, because a device failed, or all had fallen behind.
     pub was_refused: bool,
+    /// No device was left in service at its end, or earlier.
+    pub may_be_behind: bool,
 }
 
 struct Life<'s> {
@@ -102,6 +106,18 @@ fn check(devices: Vec<Arc<dyn Device>>, now: i64) -> Result<(), String> {
         return Err(format!("after an orderly stop the checker says:\n{report}"));
     }
     Ok(())
+}
+
+/// Whether a device is refused because the store went on without it.
+fn is_behind(error: &std::io::Error) -> bool {
+    let refusal = error.get_ref().and_then(|inner| inner.downcast_ref());
+    matches!(
+        refusal,
+        Some(TierRefusal::Device {
+            why: Unusable::FellBehind,
+            ..
+        })
+    )
 }
 
 fn key(number: usize) -> Vec<u8> {
@@ -145,7 +161,9 @@ impl Record {
         let expected = check_devices(&shared, start.now).ok();
         let store = match scenario.open(shared.clone(), plan.away.is_some(), epoch) {
             Ok(store) => store,
-            Err(error) if plan.fault.is_none() => return Err(format!("not opened: {error}")),
+            Err(error) if plan.fault.is_none() && !(start.may_be_behind && is_behind(&error)) => {
+                return Err(format!("not opened: {error}"));
+            }
             Err(_) => {
                 return Ok(Record {
                     begun,
@@ -154,6 +172,7 @@ impl Record {
                     model,
                     now: start.now,
                     was_refused: true,
+                    may_be_behind: start.may_be_behind,
                 });
             }
         };
@@ -182,6 +201,9 @@ impl Record {
         };
         life.run(plan)?;
         let checks = plan.end == End::Stop && !life.model.has_lost();
+        // With `Sync` nobody was answered that anything changed, and the last one is told nothing.
+        let is_told = scenario.durability != Durability::Sync;
+        let may_be_behind = start.may_be_behind || (is_told && !life.has_device());
         let Life {
             devices,
             store,
@@ -204,6 +226,7 @@ impl Record {
             model,
             now,
             was_refused: false,
+            may_be_behind,
         })
     }
 }
@@ -525,7 +548,8 @@ impl Life<'_> {
                 return Err("nothing becomes durable".into());
             }
         }
-        if self.look_for_losses() {
+        // Without a device nothing has become durable, and nobody waits for it.
+        if self.look_for_losses() || !self.has_device() {
             return Ok(());
         }
         let position = self.recorder.position();
