@@ -87,7 +87,11 @@ fn try_set(handle: &StoreHandle, number: u32) -> Result<SetOutcome, Interrupt> {
 /// Stores until a request has to wait and the device takes nothing any more; returns its number,
 /// its reads started.
 fn fill(handle: &mut StoreHandle) -> (u32, ReadId) {
-    for number in 0..10_000 {
+    fill_from(handle, 0)
+}
+
+fn fill_from(handle: &mut StoreHandle, first: u32) -> (u32, ReadId) {
+    for number in first..10_000 {
         let mut outcome = try_set(handle, number);
         while let Err(Interrupt::Suspended(_)) = outcome {
             let id = handle.start_reads().unwrap();
@@ -167,15 +171,22 @@ fn an_invalidation_that_waits_for_room_leaves_its_item_alone() {
     let mut handle = store.handle();
     handle.let_requests_await_room();
     device.set_open(false);
-    let (number, _) = fill(&mut handle);
-    let last = number - 1;
     let invalidate = DeleteOptions {
         invalidate: true,
         ..DeleteOptions::default()
     };
-    let outcome = handle.delete(&key(last), &invalidate);
-    assert_eq!(outcome, Err(Suspended::OnDevice));
-    handle.forget_reads();
+    let (mut first, mut back) = (0, 1);
+    let last = loop {
+        let (number, id) = fill_from(&mut handle, first);
+        handle.cancel_reads(id);
+        let outcome = handle.delete(&key(number - back), &invalidate);
+        if outcome.is_err() {
+            handle.forget_reads();
+            break number - back;
+        }
+        // A segment of memory came free behind the last look: it is filled, too.
+        (first, back) = (number, back + 1);
+    };
     assert_eq!(get(&mut handle, last), Some(value(last, 0, 4000)));
     device.set_open(true);
     let outcome = handle.run_blocking(|handle| handle.delete(&key(last), &invalidate));
