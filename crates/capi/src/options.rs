@@ -37,6 +37,10 @@ impl Options {
             "eager-bytes-max" => config.eager_bytes_max = number(name, value)?,
             "remove-after-failures" => config.remove_after_failures = Some(number(name, value)?),
             "removed-for-ms" => config.removed_for = milliseconds(name, value)?,
+            "redundancy" => {
+                let policy = farcache_client::parse_redundancy(value);
+                config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
+            }
             "user" => self.user = Some(value.into()),
             "password" => self.password = Some(value.into()),
             "tls-ca-file" => self.ca_file = Some(value.into()),
@@ -128,7 +132,8 @@ pub extern "C" fn farcache_options_new() -> *mut Options {
 
 /// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 /// progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-/// user, password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
+/// redundancy (replicate:3, ec:3,2, ...), user, password, tls-ca-file, tls-certificate-file,
+/// tls-key-file, tls-server-name.
 /// FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_options_set(

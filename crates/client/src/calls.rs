@@ -55,7 +55,7 @@ impl Client {
     ) -> Result<Option<ItemInfo>, Error> {
         let key = key.as_ref();
         if let Some(redundant) = self.redundant_of(key) {
-            return redundant.get(self, key, value);
+            return redundant.get(self, key, value, None);
         }
         match self.shared.get_solo(key, value) {
             Some(SoloEnd::Answered(info)) => Ok(info),
@@ -69,7 +69,7 @@ impl Client {
 
     /// What stores and reads a key that lies on several servers.
     #[inline]
-    fn redundant_of(&self, key: &[u8]) -> Option<&Redundant> {
+    pub(crate) fn redundant_of(&self, key: &[u8]) -> Option<&Redundant> {
         let redundant = self.redundant.as_deref();
         redundant.filter(|redundant| redundant.has(key))
     }
@@ -123,9 +123,11 @@ impl Client {
         if keys.len() > BATCH_KEYS_MAX {
             return Err(Error::InvalidArguments("more than 65,536 keys"));
         }
+        let delivery = Delivery::default();
+        let elsewhere = self.got_elsewhere(keys, delivery);
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let (engine, before) = (&mut guard.engine, std::mem::take(values));
-        let ticket = engine.submit_get_many(keys, before, Delivery::default(), now_us);
+        let ticket = engine.submit_get_rest(keys, before, delivery, now_us, elsewhere);
         *values = self
             .shared
             .wait_from(guard, now_us, |engine| engine.fetch_values(ticket));
@@ -245,7 +247,7 @@ impl Client {
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
         if let Some(redundant) = self.redundant_of(store.key) {
-            return redundant.store(self, store);
+            return redundant.store(self, store, None);
         }
         match self.shared.store_solo(&store) {
             Some(SoloEnd::Answered(cas)) => Ok(cas),
@@ -274,7 +276,7 @@ impl Client {
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let key = key.as_ref();
         if let Some(redundant) = self.redundant_of(key) {
-            return redundant.delete(self, key);
+            return redundant.delete(self, key, None);
         }
         self.done(Operation::Delete { key, cas: 0 }).map(drop)
     }

@@ -50,6 +50,10 @@ impl Client {
     /// As [`Client::new`].
     pub fn over(config: &ClientConfig, fabric: Arc<dyn Fabric>) -> Result<Self, Error> {
         let has_progress_thread = config.progress_thread_chosen()?;
+        let config = &ClientConfig {
+            redundancy: config.redundancy_chosen()?,
+            ..config.clone()
+        };
         let redundant = Redundant::new(config)?.map(Arc::new);
         let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
         let servers = shared.lock().engine.placement().servers().into();
@@ -104,6 +108,19 @@ impl Client {
         guard.engine.placement().locate(key, owners)
     }
 
+    /// Whether a key lies on several servers, by the policy in [`ClientConfig::redundancy`] or the
+    /// environment.
+    #[must_use]
+    pub fn has_redundancy(&self, key: &[u8]) -> bool {
+        self.redundant_of(key).is_some()
+    }
+
+    /// Whether there is a policy that places any key on several servers.
+    #[must_use]
+    pub fn has_any_redundancy(&self) -> bool {
+        self.redundant.is_some()
+    }
+
     /// Has the next operation try a server that is left alone after a failure.
     pub(crate) fn end_rest(&self, server: usize) {
         self.shared.lock().engine.end_rest(server);
@@ -122,9 +139,18 @@ impl Client {
 
     /// Begins an operation, with its own way and time limit.
     pub fn submit_to(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
+        if let Some(redundant) = self.redundant_for(&operation) {
+            return self.submit_complete(redundant.complete(self, operation, delivery));
+        }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
         self.shared.submitted(guard, now_us);
+        Request::new(&self.shared, ticket)
+    }
+
+    /// A request for what has ended.
+    fn submit_complete(&self, completion: Completion) -> Request {
+        let ticket = self.shared.lock().engine.submit_complete(completion);
         Request::new(&self.shared, ticket)
     }
 
@@ -132,6 +158,9 @@ impl Client {
     /// wait: then it waits for more to travel together with, or for the next [`Client::flush`],
     /// [`Client::test`] or wait.
     pub fn submit_batched(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
+        if let Some(redundant) = self.redundant_for(&operation) {
+            return self.submit_complete(redundant.complete(self, operation, delivery));
+        }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
         self.shared.submitted_batched(guard, now_us);
@@ -148,6 +177,13 @@ impl Client {
         operation: Operation<'_>,
         delivery: Delivery<'_>,
     ) -> Result<(), Error> {
+        if let Some(redundant) = self.redundant_for(&operation) {
+            let completion = redundant.complete(self, operation, delivery);
+            return match completion.outcome {
+                Ok(_) | Err(Error::NotFound) => Ok(()),
+                Err(error) => Err(error),
+            };
+        }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let submitted = guard.engine.submit_quietly(operation, delivery, now_us);
         self.shared.submitted(guard, now_us);
@@ -165,9 +201,10 @@ impl Client {
         values: Values,
         delivery: Delivery<'_>,
     ) -> GetManyRequest {
+        let elsewhere = self.got_elsewhere(keys, delivery);
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let engine = &mut guard.engine;
-        let ticket = engine.submit_get_many(keys, values, delivery, now_us);
+        let ticket = engine.submit_get_rest(keys, values, delivery, now_us, elsewhere);
         self.shared.submitted(guard, now_us);
         GetManyRequest(Request::new(&self.shared, ticket))
     }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::distribution::{PlacementSettings, Server};
-use farcache_redundancy::Policy;
+use farcache_redundancy::{Policy, Redundancy};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,6 +12,9 @@ pub const TRANSPORT_VARIABLE: &str = "FARCACHE_TRANSPORT";
 
 /// The variable that overrides [`ClientConfig::progress_thread`]: `thread` or `caller`.
 pub const PROGRESS_VARIABLE: &str = "FARCACHE_PROGRESS";
+
+/// The variable that overrides [`ClientConfig::redundancy`]: a policy, as in `ec:3,2`, or `none`.
+pub const REDUNDANCY_VARIABLE: &str = "FARCACHE_REDUNDANCY";
 
 /// What carries the operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,8 +114,8 @@ pub struct ClientConfig {
     /// them by SASL, which the binary protocol alone has. Off by default.
     pub prefers_meta: bool,
     /// Which values lie on several servers, as copies or as shards, so that they survive the loss
-    /// of some: none by default. [`Client::get`](crate::Client::get), `set`, `store` without a
-    /// condition, and `delete` follow it; other operations on such keys end with
+    /// of some: none by default. [`REDUNDANCY_VARIABLE`] in the environment goes first. Gets, sets
+    /// and deletions without a condition follow it; other operations on such keys end with
     /// [`Error::InvalidArguments`]. Needs Farcache's servers, at least as many as the policy has
     /// places for a value; does not go with [`ClientConfig::remove_after_failures`].
     pub redundancy: Option<Policy>,
@@ -169,6 +172,19 @@ impl ClientConfig {
         }
     }
 
+    /// The policy, after a look at the environment; none where it has one place for every key.
+    ///
+    /// # Errors
+    /// The variable holds something else than a policy.
+    pub fn redundancy_chosen(&self) -> Result<Option<Policy>, Error> {
+        let policy = match std::env::var(REDUNDANCY_VARIABLE) {
+            Ok(text) => Some(parse_redundancy(&text)?),
+            Err(_) => self.redundancy.clone(),
+        };
+        let is_single = |policy: &Policy| policy.redundancies().all(|one| one == Redundancy::None);
+        Ok(policy.filter(|policy| !is_single(policy)))
+    }
+
     /// The transport, after a look at the environment.
     ///
     /// # Errors
@@ -179,6 +195,16 @@ impl ClientConfig {
             Err(_) => Ok(self.transport),
         }
     }
+}
+
+/// Reads a policy for [`ClientConfig::redundancy`]: `ec:3,2`, `replicate:3`, `replicate:3,sync`, or
+/// rules by prefix, `session/=replicate:3;none`.
+///
+/// # Errors
+/// [`Error::Configuration`] says what cannot be read.
+pub fn parse_redundancy(text: &str) -> Result<Policy, Error> {
+    text.parse::<Policy>()
+        .map_err(|why| Error::Configuration(format!("redundancy {text:?}: {why}").into()))
 }
 
 /// Reads a list of servers, separated by commas or spaces: `host`, `host:port`, `[IPv6]:port`, or

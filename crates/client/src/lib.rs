@@ -68,8 +68,8 @@ mod values;
 pub use calls::{Item, ItemInfo};
 pub use client::Client;
 pub use config::{
-    ClientConfig, Credentials, PROGRESS_VARIABLE, TRANSPORT_VARIABLE, TlsSettings, Transport,
-    parse_servers,
+    ClientConfig, Credentials, PROGRESS_VARIABLE, REDUNDANCY_VARIABLE, TRANSPORT_VARIABLE,
+    TlsSettings, Transport, parse_redundancy, parse_servers,
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};

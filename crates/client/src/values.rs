@@ -1,6 +1,6 @@
 //! What a multi-get brings.
 
-use crate::Error;
+use crate::{Error, Item};
 use farcache_fabric::bytes::ReceiveBytes;
 
 /// A value and what is stored with it.
@@ -143,6 +143,27 @@ impl Values {
     pub(crate) fn fail(&mut self, key: usize, error: Error) {
         self.entries[key].place = Place::Failed(self.errors.len() as u32);
         self.errors.push(error);
+    }
+
+    /// Adds a key that was got in another way.
+    pub(crate) fn push_got(&mut self, got: Result<Option<Item>, Error>) {
+        let key = self.entries.len();
+        self.entries.push(Entry {
+            place: Place::Missing,
+            server: 0,
+            flags: 0,
+            cas: 0,
+        });
+        match got {
+            Ok(Some(Item { value, flags, cas })) => {
+                let place = Place::Large(self.larges.len() as u32);
+                self.larges.push(value.into());
+                let entry = &mut self.entries[key];
+                (entry.place, entry.flags, entry.cas) = (place, flags, cas);
+            }
+            Ok(None) => {}
+            Err(error) => self.fail(key, error),
+        }
     }
 
     /// Keeps a small value.

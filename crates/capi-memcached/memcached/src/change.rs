@@ -34,6 +34,11 @@ impl Context<'_> {
             self.check_delete_trigger()?;
         }
         let full = self.full_key(key).into_owned();
+        if let Some(client) = self.redundant(&full)? {
+            self.delete_redundantly(&client, group, (key, &full))?;
+            self.trigger_deletion(key);
+            return Ok(());
+        }
         let operation = || Operation::Delete { key: &full, cas: 0 };
         self.replicate(operation, server, self.replicas());
         if is_buffering || !is_replying {
@@ -45,11 +50,16 @@ impl Context<'_> {
             };
         }
         self.plain(operation(), server)?;
+        self.trigger_deletion(key);
+        Ok(())
+    }
+
+    /// Tells the application that a key was removed.
+    fn trigger_deletion(&mut self, key: &[u8]) {
         if let Some(trigger) = self.handle.delete_trigger {
             // SAFETY: the application's function takes its own handle and the key as it gave it.
             unsafe { trigger(self.raw(), key.as_ptr().cast(), key.len()) };
         }
-        Ok(())
     }
 
     /// Carries an operation out that brings nothing.
@@ -66,6 +76,7 @@ impl Context<'_> {
         self.rebuild_when_due();
         let server = self.server_of_key(group);
         let key = self.full_key(key).into_owned();
+        self.check_single(&key)?;
         let expiry_s = self.expiry_s(expiration);
         let touch = Operation::Touch {
             key: &key,
@@ -93,8 +104,13 @@ impl Context<'_> {
         }
         self.check_key(key)?;
         self.rebuild_when_due();
-        let server = self.server_of_key(group);
-        let key = self.full_key(key).into_owned();
+        let (server, given) = (self.server_of_key(group), key);
+        let key = self.full_key(given).into_owned();
+        if let Some(client) = self.redundant(&key)? {
+            let whole = &key[..];
+            let got = self.get_redundantly(&client, group, (given, whole));
+            return got.map(drop);
+        }
         let add = Operation::Store(Store {
             mode: StoreMode::Add,
             key: &key,
@@ -125,6 +141,7 @@ impl Context<'_> {
             return Err(self.fail(Return::INVALID_ARGUMENTS, what));
         }
         let key = self.full_key(count.key).into_owned();
+        self.check_single(&key)?;
         let initial = count.initial.and_then(|(number, expiration)| {
             let expiry_s = expiration as u32;
             (expiry_s != EXPIRATION_NOT_ADD).then_some(Initial { number, expiry_s })

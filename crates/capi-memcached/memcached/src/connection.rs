@@ -33,9 +33,11 @@ impl Context<'_> {
                 Connection::UNIX_SOCKET => Server::unix_socket(host),
                 _ => Server::new(host, server.port),
             }
+            .with_weight(server.weight)
         });
         ClientConfig {
             servers: servers.collect(),
+            placement: self.placement_settings(),
             transport: self.state.transport,
             credentials: self.credentials(),
             connect_timeout: milliseconds(handle.connect_timeout),
@@ -46,6 +48,7 @@ impl Context<'_> {
             reconnect_delay_max: Duration::ZERO,
             progress_thread: self.state.has_progress_thread,
             prefers_meta: self.state.prefers_meta,
+            redundancy: self.state.redundancy.clone(),
             ..ClientConfig::default()
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub(crate) transport: farcache_client::Transport,
     /// What `--PROGRESS` said: whether a thread moves operations on.
     pub(crate) has_progress_thread: bool,
+    /// What `--REDUNDANCY` said: which keys lie on several servers.
+    pub(crate) redundancy: Option<farcache_client::Policy>,
     /// `MEMCACHED_BEHAVIOR_META_PROTOCOL`: servers over sockets are spoken to in meta commands.
     pub(crate) prefers_meta: bool,
 }

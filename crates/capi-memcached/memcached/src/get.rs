@@ -32,6 +32,9 @@ const EXPECTED_BYTES_MIN: usize = 128;
 /// As [`EXPECTED_BYTES_MIN`] at most: larger values are announced, and then get room of their size.
 const EXPECTED_BYTES_MAX: usize = 16 << 10;
 
+/// Stands for a server where values are of keys that lie on several.
+const NO_SERVER: usize = usize::MAX;
+
 /// Values of one server that are fetched, one after the other.
 pub(crate) struct Batch {
     server: usize,
@@ -76,20 +79,28 @@ impl Context<'_> {
         self.rebuild_when_due();
         self.state.batches.clear();
         let server = self.server_of_key(if group.is_empty() { key } else { group });
-        let key = self.full_key(key);
-        let mut outcome = self.get_at(server, &key);
+        let whole = self.full_key(key).into_owned();
+        if let Some(client) = self.redundant(&whole)? {
+            let outcome = self.get_redundantly(&client, group, (key, &whole));
+            return self.fetched_alone(outcome);
+        }
+        let mut outcome = self.get_at(server, &whole);
         for copy in self.servers_after(server).take(self.replicas()) {
             if outcome.is_ok() {
                 break;
             }
-            let copy = self.get_at(copy, &key);
+            let copy = self.get_at(copy, &whole);
             // That a server does not have it says more than that another is not there.
             outcome = match (outcome, copy) {
                 (Err(Return::NOTFOUND), Err(_)) => Err(Return::NOTFOUND),
                 (_, copy) => copy,
             };
         }
-        // As though it had been fetched with the handle's own result.
+        self.fetched_alone(outcome)
+    }
+
+    /// As though it had been fetched with the handle's own result.
+    fn fetched_alone(&mut self, outcome: Result<Got, Return>) -> Result<Got, Return> {
         let fetched = &mut self.handle.result;
         match outcome {
             Ok(_) => fetched.count += 1,
@@ -117,7 +128,7 @@ impl Context<'_> {
     }
 
     /// The value as the application stored it.
-    fn readable(&mut self, value: Vec<u8>) -> Result<Vec<u8>, Return> {
+    pub(crate) fn readable(&mut self, value: Vec<u8>) -> Result<Vec<u8>, Return> {
         if !self.is_encrypted() || value.is_empty() {
             return Ok(value);
         }
@@ -218,12 +229,22 @@ impl Context<'_> {
         self.state.fetch_failure = None;
         self.settle_unseen();
         let mut of_servers = KeysOfServers::new();
+        let mut of_several = Vec::new();
         for key in keys {
+            let whole = self.full_key(key).into_owned();
+            if self.redundant(&whole)?.is_some() {
+                self.check_group(group, key)?;
+                of_several.push(whole);
+                continue;
+            }
             let server = self.server_of_key(if group.is_empty() { key } else { group });
-            of_servers
-                .entry(server)
-                .or_default()
-                .push(self.full_key(key).into_owned());
+            of_servers.entry(server).or_default().push(whole);
+        }
+        if !of_several.is_empty() {
+            let outcome = self.get_many_redundantly(of_several);
+            if of_servers.is_empty() || outcome.is_err() {
+                return outcome;
+            }
         }
         if self.replicas() == 0 {
             return self.stream(of_servers);
@@ -243,6 +264,25 @@ impl Context<'_> {
             }
         }
         outcome
+    }
+
+    /// Gets the values of keys that lie on several servers, to be fetched.
+    fn get_many_redundantly(&mut self, keys: Vec<Vec<u8>>) -> Result<(), Return> {
+        let client = self.client()?;
+        let values = client.get_many(&keys);
+        let values = values.map_err(|error| self.failed_together(&error))?;
+        if let Some(error) = values.error() {
+            let code = self.failed_together(error);
+            self.state.fetch_failure = Some(code);
+        }
+        self.state.batches.push_back(Batch {
+            server: NO_SERVER,
+            keys,
+            answer: Answer::There(values),
+            next: 0,
+            tells_cas: self.is_binary() || self.handle.has(flags::SUPPORT_CAS),
+        });
+        Ok(())
     }
 
     /// Sends all questions before any answer is waited for. Keys of servers that are left alone are
@@ -346,7 +386,9 @@ impl Context<'_> {
             }
             Answer::There(values) => {
                 batch.answer = Answer::There(values);
-                self.answered(batch.server);
+                if batch.server != NO_SERVER {
+                    self.answered(batch.server);
+                }
                 Ok(())
             }
             _ => Ok(()),

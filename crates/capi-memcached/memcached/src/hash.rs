@@ -100,7 +100,10 @@ impl Context<'_> {
 
     fn hash_was_set(&mut self, outcome: HashReturn) -> Result<(), Return> {
         match outcome {
-            HashReturn::SUCCESS => Ok(()),
+            HashReturn::SUCCESS => {
+                self.placement_changed();
+                Ok(())
+            }
             _ => Err(self.fail(Return::INVALID_ARGUMENTS, "Invalid memcached_hash_t()")),
         }
     }

@@ -44,6 +44,7 @@ mod lifecycle;
 mod memory;
 mod options;
 mod placement;
+mod redundancy;
 mod request;
 mod result;
 mod sasl;

@@ -160,6 +160,7 @@ fn copy(to: &mut Context<'_>, from: &mut Context<'_>) -> Result<(), Return> {
     to.state.transport = from.state.transport;
     to.state.has_progress_thread = from.state.has_progress_thread;
     to.state.prefers_meta = from.state.prefers_meta;
+    to.state.redundancy = from.state.redundancy.clone();
     to.copy_sasl(from)?;
     to.run_distribution();
     if let Some(on_clone) = from.handle.on_clone {

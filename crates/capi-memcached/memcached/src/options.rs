@@ -229,6 +229,7 @@ impl Reader<'_, '_> {
             "HASH" => self.hash(value),
             "FABRIC" => self.fabric(value),
             "PROGRESS" => self.progress(value),
+            "REDUNDANCY" => self.redundancy(value),
             "CONFIGURE-FILE" => {
                 self.context.state.file = Some(c_string(string(value)?)?);
                 Ok(())
@@ -322,6 +323,13 @@ impl Reader<'_, '_> {
     fn fabric(&mut self, value: &str) -> Result<(), Fault> {
         let wrong = || "--FABRIC is auto, off or require".to_owned();
         self.context.state.transport = named(TRANSPORTS, value).ok_or_else(wrong)?;
+        self.context.disconnect();
+        Ok(())
+    }
+
+    fn redundancy(&mut self, value: &str) -> Result<(), Fault> {
+        let policy = farcache_client::parse_redundancy(value);
+        self.context.state.redundancy = Some(policy.map_err(|why| why.to_string())?);
         self.context.disconnect();
         Ok(())
     }

@@ -60,21 +60,35 @@ impl Context<'_> {
         self.servers_changed();
     }
 
-    /// Makes the ring anew, of the servers that are not ejected.
-    pub(crate) fn make_ring(&mut self) {
-        let weighted = self.handle.ketama.weighted;
+    fn ring(&self) -> Ring {
         let is_spy = self.handle.distribution == Distribution::CONSISTENT_KETAMA_SPY;
-        let distribution = match (is_spy, weighted) {
+        match (is_spy, self.handle.ketama.weighted) {
             (true, true) => Ring::KetamaSpyWeighted,
             (true, false) => Ring::KetamaSpy,
             (false, true) => Ring::KetamaWeighted,
             (false, false) => Ring::Ketama,
-        };
-        let settings = PlacementSettings {
-            distribution,
+        }
+    }
+
+    /// How keys that lie on several servers are placed: as the others, where the client knows the
+    /// handle's way, but for the namespace, which always counts.
+    pub(crate) fn placement_settings(&self) -> PlacementSettings {
+        PlacementSettings {
+            distribution: match is_consistent(self.handle.distribution) {
+                true => self.ring(),
+                false => Ring::Modula,
+            },
             key_hash: algorithm(hash::key_hash(&self.handle.hashkit)),
             hashed_namespace: None,
             sort_servers: false,
+        }
+    }
+
+    /// Makes the ring anew, of the servers that are not ejected.
+    pub(crate) fn make_ring(&mut self) {
+        let settings = PlacementSettings {
+            distribution: self.ring(),
+            ..self.placement_settings()
         };
         let servers = self.state.servers.iter().map(|server| {
             let host = server.hostname.to_string_lossy();

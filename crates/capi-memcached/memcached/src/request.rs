@@ -130,8 +130,14 @@ impl Context<'_> {
         of: &mut NonBlocking,
         operation: Operation<'_>,
         server: usize,
+        key: &[u8],
     ) -> Result<(), Return> {
         self.settle_unseen();
+        if let Some(client) = self.redundant(key)? {
+            // Carried out before this returns.
+            of.under_way = Some(client.submit(operation));
+            return Ok(());
+        }
         self.admit(server)?;
         let client = self.client()?;
         of.under_way = Some(client.submit_batched(operation, self.delivery(server)));
@@ -167,14 +173,14 @@ impl Context<'_> {
             expiry_s,
             cas: 0,
         };
-        self.launch(of, Operation::Store(store), server)
+        self.launch(of, Operation::Store(store), server, &key)
     }
 
     fn start_get(&mut self, of: &mut NonBlocking, key: &[u8]) -> Result<(), Return> {
         of.begin()?;
         let (server, key) = self.prepare(key)?;
         let into = of.receive();
-        self.launch(of, Operation::Get { key: &key, into }, server)
+        self.launch(of, Operation::Get { key: &key, into }, server, &key)
     }
 }
 

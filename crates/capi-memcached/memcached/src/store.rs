@@ -74,6 +74,9 @@ impl Context<'_> {
         let value = encrypted.as_deref().unwrap_or(item.value);
         let key = self.full_key(item.key);
         let expiry_s = self.expiry_s(item.expiration);
+        if let Some(client) = self.redundant(&key)? {
+            return self.store_redundantly(&client, item, verb, (&key, value, expiry_s));
+        }
         let store = |value| {
             Operation::Store(Store {
                 mode: mode(verb, item.cas),

@@ -38,7 +38,7 @@ pub use settings::Settings;
 pub(crate) use settings::micros;
 pub use solo::{Solo, SoloGet, SoloRoute, SoloStage};
 pub use solo_store::SoloStore;
-pub(crate) use submit::check_key;
+pub(crate) use submit::{Elsewhere, check_key};
 pub use transmit::Message;
 
 use crate::distribution::Placement;

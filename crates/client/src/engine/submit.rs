@@ -4,12 +4,16 @@ use super::server::Stage;
 use super::slots::NO_DEADLINE;
 use super::ticket::{BATCH_KEYS_MAX, QUIET};
 use super::{Action, Engine, Ticket, encode, micros};
-use crate::Error;
-use crate::operation::{Delivery, Operation, Route, StoreMode, Value};
+use crate::operation::{Completion, Delivery, Operation, Route, StoreMode, Value};
 use crate::values::{Entry, Place, Values};
+use crate::{Error, Item};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use farcache_base::version::Version;
 use farcache_fabric::bytes::{SendBytes, zeroed_memory};
+use std::collections::VecDeque;
+
+/// Keys of a multi-get, by their numbers in order, that were got in another way.
+pub(crate) type Elsewhere = VecDeque<(usize, Result<Option<Item>, Error>)>;
 
 impl Engine {
     /// Takes an operation. It ends in time, whatever happens; one that cannot be sent at all has
@@ -66,6 +70,23 @@ impl Engine {
         Ok(())
     }
 
+    /// Takes what has ended elsewhere, to be fetched like anything else.
+    ///
+    /// # Panics
+    /// Four million operations are under way.
+    pub(crate) fn submit_complete(&mut self, completion: Completion) -> Ticket {
+        let slot = self.slots.take(NO_DEADLINE);
+        let slot = slot.expect("fewer than four million operations are under way");
+        let opaque = self.slots.opaque(slot);
+        let state = self.slots.at(slot);
+        state.outcome = Some(completion.outcome);
+        state.lent = completion.lent;
+        state.returns_lent = true;
+        state.room = completion.unused;
+        self.slots.settle(slot);
+        Ticket(opaque)
+    }
+
     /// Takes a multi-get of up to 65,536 keys. `values` is cleared and comes back with the result.
     ///
     /// # Panics
@@ -73,9 +94,24 @@ impl Engine {
     pub fn submit_get_many<K: AsRef<[u8]>>(
         &mut self,
         keys: &[K],
+        values: Values,
+        delivery: Delivery<'_>,
+        now_us: u64,
+    ) -> Ticket {
+        self.submit_get_rest(keys, values, delivery, now_us, Elsewhere::new())
+    }
+
+    /// Takes a multi-get of which some keys were got elsewhere, and are not asked for.
+    ///
+    /// # Panics
+    /// There are more keys, or 8192 multi-gets are under way.
+    pub(crate) fn submit_get_rest<K: AsRef<[u8]>>(
+        &mut self,
+        keys: &[K],
         mut values: Values,
         delivery: Delivery<'_>,
         now_us: u64,
+        mut elsewhere: Elsewhere,
     ) -> Ticket {
         assert!(keys.len() <= BATCH_KEYS_MAX, "too many keys");
         self.now_us = self.now_us.max(now_us);
@@ -89,6 +125,12 @@ impl Engine {
         self.batches.at(batch).missing = keys.len() + 1;
         let mut failed = 0;
         for (number, key) in keys.iter().enumerate() {
+            if elsewhere.front().is_some_and(|(of, _)| *of == number) {
+                let (_, got) = elsewhere.pop_front().expect("looked at");
+                self.batches.at(batch).values.push_got(got);
+                failed += 1;
+                continue;
+            }
             let server = self.server_of_get(key.as_ref(), delivery.route);
             let entry = Entry {
                 place: Place::Awaited,
@@ -292,9 +334,8 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
 }
 
 /// An operation that redundancy does not have yet.
-const SEVERAL_PLACES: Error = Error::InvalidArguments(
-    "the key's redundancy knows get, set and delete by calls that wait, and nothing else yet",
-);
+const SEVERAL_PLACES: Error =
+    Error::InvalidArguments("the key's redundancy knows get, set and delete, and nothing else yet");
 
 fn carries_version(operation: &Operation<'_>) -> bool {
     match operation {

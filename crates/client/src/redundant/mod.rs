@@ -5,7 +5,9 @@
 //! | `parts` | the bytes that each server gets of a value |
 //! | `pieces` | the bytes that servers have brought, and the value made of them |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
+//! | `begun` | operations that are begun rather than called |
 
+mod begun;
 mod call;
 mod parts;
 mod pieces;
@@ -92,8 +94,9 @@ impl Redundant {
         client: &Client,
         key: &[u8],
         value: &mut Vec<u8>,
+        timeout: Option<Duration>,
     ) -> Result<Option<ItemInfo>, Error> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = self.deadline(timeout);
         let mut pause = READ_PAUSE_MIN;
         while Instant::now() + pause < deadline {
             let (outcome, mut pieces) = self.read(client, key, deadline)?;
@@ -137,7 +140,12 @@ impl Redundant {
     }
 
     /// Stores a value; see [`Client::store`].
-    pub fn store(&self, client: &Client, store: Store<'_>) -> Result<u64, Error> {
+    pub fn store(
+        &self,
+        client: &Client,
+        store: Store<'_>,
+        timeout: Option<Duration>,
+    ) -> Result<u64, Error> {
         if store.mode != StoreMode::Set || store.cas != 0 {
             return Err(Error::InvalidArguments(
                 "the key's redundancy knows no store with a condition yet",
@@ -151,13 +159,18 @@ impl Redundant {
         let form = Form::of_value(self.policy.of_key(store.key), is_small);
         let expiry_unix = absolute(store.expiry_s);
         let parts = Parts::new(form, value, store.flags, expiry_unix);
-        let (outcome, _) = self.write(client, store.key, form, Some(parts))?;
+        let (outcome, _) = self.write(client, store.key, form, Some(parts), timeout)?;
         outcome
     }
 
     /// Removes an item; see [`Client::delete`].
-    pub fn delete(&self, client: &Client, key: &[u8]) -> Result<(), Error> {
-        match self.write(client, key, Form::Tombstone, None)? {
+    pub fn delete(
+        &self,
+        client: &Client,
+        key: &[u8],
+        timeout: Option<Duration>,
+    ) -> Result<(), Error> {
+        match self.write(client, key, Form::Tombstone, None, timeout)? {
             (Ok(_), true) => Ok(()),
             (Ok(_), false) => Err(Error::NotFound),
             (Err(error), _) => Err(error),
@@ -171,9 +184,10 @@ impl Redundant {
         key: &[u8],
         form: Form,
         parts: Option<Parts>,
+        timeout: Option<Duration>,
     ) -> Result<(Result<u64, Error>, bool), Error> {
         let redundancy = self.policy.of_key(key);
-        let deadline = Instant::now() + self.timeout;
+        let deadline = self.deadline(timeout);
         let mut call = Call::new(self, client, key, deadline)?;
         call.give(parts);
         let mut actions = Vec::new();
@@ -189,6 +203,10 @@ impl Redundant {
                 return Ok((written(outcome), call.was_present()));
             }
         }
+    }
+
+    fn deadline(&self, timeout: Option<Duration>) -> Instant {
+        Instant::now() + timeout.unwrap_or(self.timeout)
     }
 
     fn clock(&self) -> MutexGuard<'_, Clock> {

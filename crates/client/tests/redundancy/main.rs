@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod begun;
 mod refusals;
 mod survival;
 

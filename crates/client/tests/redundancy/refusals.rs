@@ -2,7 +2,7 @@
 
 use crate::{Fleet, set_all};
 use farcache_client::{
-    Client, Delivery, Error, Operation, ReceiveBytes, Store, StoreMode, Transport, Values,
+    Client, Delivery, Error, Operation, ReceiveBytes, Route, Store, StoreMode, Transport,
 };
 
 #[test]
@@ -24,9 +24,29 @@ fn operations_that_a_policy_lacks_are_refused() {
     refused("increment", client.increment("key", 1, None).err());
     refused("touch", client.touch("key", 1).err());
     refused("get_and_touch", client.get_and_touch("key", 1).err());
-    let into = ReceiveBytes::default();
-    let get = client.submit(Operation::Get { key: b"key", into });
-    refused("submit", client.wait(get).err());
+    let touch = client.submit(Operation::Touch {
+        key: b"key",
+        expiry_s: 1,
+    });
+    refused("submit", client.wait(touch).err());
+    let delete = client.submit(Operation::Delete {
+        key: b"key",
+        cas: 7,
+    });
+    refused("delete with a condition", client.wait(delete).err());
+    let elsewhere = |route| {
+        let get = Operation::Get {
+            key: b"key",
+            into: ReceiveBytes::default(),
+        };
+        let delivery = Delivery {
+            route,
+            timeout: None,
+        };
+        client.wait(client.submit_to(get, delivery)).err()
+    };
+    refused("the key of a group", elsewhere(Route::Group(b"other")));
+    refused("one server", elsewhere(Route::Server(0)));
     let add = Operation::Store(Store {
         mode: StoreMode::Add,
         ..Store::set(b"key", "x")
@@ -35,15 +55,6 @@ fn operations_that_a_policy_lacks_are_refused() {
         "quietly",
         client.submit_quietly(add, Delivery::default()).err(),
     );
-    let many = client.get_many(&["key"]).expect("few keys");
-    refused("get_many", many.get(0).err().cloned());
-    let many = client.submit_get_many(&["key"], Values::new(), Delivery::default());
-    refused(
-        "submit_get_many",
-        client.wait_get_many(many).get(0).err().cloned(),
-    );
-    let many = client.set_many([Store::set(b"key", "x")]);
-    refused("set_many", many.into_iter().next().and_then(Result::err));
     let item = client.get("key").expect("an answer").expect("an item");
     assert_eq!(item.value, b"7");
 }
