@@ -4,6 +4,7 @@ use crate::epoch::Epochs;
 use crate::events::Events;
 use crate::evicted::Observer;
 use crate::flush::Flush;
+use crate::ghosts::Ghosts;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
 use crate::lending::Lending;
@@ -26,11 +27,14 @@ const INITIAL_LEVEL_RANGE: (u32, u32) = (10, 24);
 /// Least memory that an item with its share of a bucket can take; bounds the address space of the
 /// index.
 const ITEM_BYTES_MIN: u64 = 16;
+/// Least memory limit with which ghosts lie in huge pages: one of them must not count.
+const HUGE_GHOSTS_MEMORY_BYTES: u64 = 1 << 30;
 
 pub(crate) struct Core {
     pub config: StoreConfig,
     secrets: RapidSecrets,
     pub index: Index,
+    pub ghosts: Ghosts,
     pub arena: Arena,
     pub epochs: Epochs,
     pub flush: Flush,
@@ -96,6 +100,7 @@ impl Core {
         let memory_max = u64::from(arena.segment_count()) * arena.segment_bytes() as u64;
         let device_max = tier.as_ref().map_or(0, Tier::bytes);
         let capacity = (memory_max / ITEM_BYTES_MIN + device_max / DEVICE_BYTES_PER_ENTRY) / 6;
+        let has_huge_ghosts = config.huge_pages && config.memory_bytes >= HUGE_GHOSTS_MEMORY_BYTES;
         let epochs = Epochs::new(config.handles_max + OWN_PARTICIPANTS);
         let mut own = (0..OWN_PARTICIPANTS).filter_map(|_| epochs.join());
         let mut join = || own.next().expect("nobody has joined yet");
@@ -106,6 +111,7 @@ impl Core {
         };
         Ok(Core {
             index: Index::new(level, capacity, config.huge_pages)?,
+            ghosts: Ghosts::new(memory_max, has_huge_ghosts)?,
             epochs,
             participants,
             secrets: RapidSecrets::seed(seed),
@@ -290,6 +296,11 @@ impl Core {
         if is_last && meta.state() == SegmentState::Sealed && self.arena.begin_emptying(head) {
             self.arena.retire(head, self.epochs.retire());
         }
+    }
+
+    /// Entries of the index, to within a few per handle.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Relaxed).max(0) as u64
     }
 
     /// Accounts for entries added (or removed) and grows the index where that calls for it.

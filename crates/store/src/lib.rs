@@ -10,6 +10,7 @@
 //! | `item` | header, key and value at their place |
 //! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
 //! | `epoch` | when memory that left the index may be reused |
+//! | `ghosts` | what was evicted a short while ago |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
 //! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
 //! | `operations` | set, delete, arithmetic, touch; the same by versions |
@@ -23,6 +24,7 @@ mod events;
 mod evicted;
 mod flush;
 mod found;
+mod ghosts;
 mod handle;
 mod index;
 mod item;

@@ -43,7 +43,7 @@ pub struct StoreStats {
     pub segments_cleaned: u64,
     /// Items moved to another segment since start.
     pub items_moved: u64,
-    /// Bytes of the index.
+    /// Bytes of the index and of the ghosts.
     pub index_bytes: u64,
     /// Buckets of the index in use.
     pub index_buckets: u64,
@@ -88,7 +88,7 @@ impl Store {
             segments_expired: sum(|events| &events.segments_expired),
             segments_cleaned: sum(|events| &events.segments_cleaned),
             items_moved: sum(|events| &events.moved),
-            index_bytes: core.index.bytes(),
+            index_bytes: core.index.bytes() + core.ghosts.bytes(),
             index_buckets,
             index_overflow_buckets,
             out_of_memory: sum(|events| &events.out_of_memory),

@@ -272,6 +272,56 @@ fn a_flush_beside_moves_takes_all_that_was_there() {
     });
 }
 
+/// Reads keys of its own and stores those that are not there: what is there is what was stored
+/// last.
+fn use_as_cache(store: &Arc<Store>, thread: u32, steps: u32) {
+    let mut handle = store.handle();
+    let mut last = vec![None; KEYS_PER_THREAD as usize];
+    for step in 0..steps {
+        let number = thread_rng().gen_range(0..KEYS_PER_THREAD);
+        let place = &mut last[number as usize];
+        match get(&mut handle, &key(thread, number)) {
+            Some(found) => {
+                let wanted = place.map(|version| value(thread, number, version));
+                assert!(wanted == Some(found), "key {thread} {number}");
+            }
+            None => {
+                set(
+                    &mut handle,
+                    &key(thread, number),
+                    &value(thread, number, step),
+                );
+                *place = Some(step);
+            }
+        }
+        handle.quiescent();
+    }
+    handle.park();
+}
+
+/// Evictions and the ghosts that they leave, beside writers whose items come back: all ghosts lie
+/// in two or three lines of the cache, which all threads change.
+#[test]
+fn what_comes_back_after_its_eviction_is_what_was_stored_last() {
+    check(|| {
+        let config = StoreConfig {
+            memory_bytes: MEMORY_BYTES,
+            segment_bytes: SEGMENT_BYTES,
+            huge_pages: false,
+            ..StoreConfig::default()
+        };
+        let store = Store::new(config).unwrap();
+        let threads = (0..2).map(|number| {
+            let store = Arc::clone(&store);
+            thread::spawn(move || use_as_cache(&store, number, 300))
+        });
+        let threads = threads.collect::<Vec<_>>();
+        threads.into_iter().for_each(|one| one.join().unwrap());
+        let evicted = store.stats().evictions;
+        assert!(evicted > 100, "{evicted} evicted");
+    });
+}
+
 /// What is durable is on the device, whatever happens to the process then.
 #[test]
 fn what_is_durable_survives_a_kill() {

@@ -42,6 +42,34 @@ fn eventually(store: &Store, handle: &mut StoreHandle, condition: impl Fn(&Store
 }
 
 #[test]
+fn what_comes_back_soon_after_its_eviction_outlives_what_is_new() {
+    const CONTROLS: std::ops::Range<u32> = 1..9;
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    let mut scanned = 1000;
+    let mut scan = |handle: &mut StoreHandle| {
+        set(handle, scanned, &[7; 1000]).unwrap();
+        handle.quiescent();
+        scanned += 1;
+    };
+    set(&handle, 0, &[1; 1000]).unwrap();
+    while holds(&handle, 0) {
+        scan(&mut handle);
+    }
+    for number in std::iter::once(0).chain(CONTROLS) {
+        set(&handle, number, &[1; 1000]).unwrap();
+    }
+    // Three times what memory holds.
+    for _ in 0..12_000 {
+        scan(&mut handle);
+    }
+    assert!(holds(&handle, 0));
+    // Rarely one of them has the fingerprint of a ghost.
+    let held = CONTROLS.filter(|&number| holds(&handle, number)).count();
+    assert!(held <= 2, "{held} of the controls");
+}
+
+#[test]
 fn a_full_store_goes_on_storing_and_keeps_to_its_memory() {
     let store = store(4 << 20, true);
     let mut handle = store.handle();

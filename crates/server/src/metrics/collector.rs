@@ -155,7 +155,7 @@ impl Page<'_> {
         )?;
         self.gauge(
             "index_bytes",
-            "Memory of the index, which is not part of -m",
+            "Memory of the index and of the ghosts, which is not part of -m",
             stats.index_bytes,
         )?;
         self.gauge(

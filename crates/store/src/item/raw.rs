@@ -359,6 +359,12 @@ impl RawItem {
 pub(crate) struct State(u32);
 
 impl State {
+    /// Of an item that was used so often.
+    #[cfg(test)]
+    pub fn with_frequency(frequency: u32) -> State {
+        State(frequency << STATE_FREQUENCY_SHIFT)
+    }
+
     pub fn last_access(self) -> Seconds {
         self.0 & STATE_ACCESS_MASK
     }

@@ -11,6 +11,9 @@ use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
+/// Frequency of an item that was evicted a short while ago: enough to reach the main queue.
+const FREQUENCY_OF_GHOST: u32 = 1;
+
 /// How putting a written item under its key ended.
 pub(super) enum Commit {
     Ended(SetOutcome),
@@ -59,6 +62,8 @@ impl StoreHandle {
         self.check_size(key, value.len(), options.flags)?;
         self.enter();
         let hash = self.core.hash(key);
+        self.core.index.prefetch(hash);
+        self.core.ghosts.prefetch(hash);
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) && options.version.is_none() {
             return self.extend(hash, key, value, options);
         }
@@ -318,15 +323,19 @@ impl StoreHandle {
                     self.note_entries(1 - entries);
                 }
             }
-            None if chain.insert(placed.location()) => {
+            None => {
+                // Before others see the item, whose uses count in the same word.
+                if self.core.ghosts.take(hash) {
+                    item.inherit_state(item.state(), FREQUENCY_OF_GHOST);
+                }
+                if !chain.insert(placed.location()) {
+                    self.core.note_dead(placed.location(), item);
+                    return false;
+                }
                 // Unlocked first: accounting may split this very chain.
                 drop(chain);
                 self.events().added.add(1);
                 self.note_entries(1);
-            }
-            None => {
-                self.core.note_dead(placed.location(), item);
-                return false;
             }
         }
         self.events().stored.add(1);

@@ -64,6 +64,7 @@ impl Core {
                 let item = self.arena.item(location);
                 let hash = self.hash(item.key());
                 self.index.prefetch(hash);
+                self.ghosts.prefetch(hash);
                 batch[filled] = Candidate { location, hash };
                 filled += 1;
                 next += (item.layout().size() / ITEM_ALIGNMENT) as u64;
@@ -95,7 +96,7 @@ impl Core {
         if !self.is_alive(location, item, self.now()) && self.drop_item(candidate, item, true) {
             return true;
         }
-        match fate.of(item.state(), home) {
+        match fate.of(item.state(), item.layout().size(), home) {
             Verdict::Drop => self.spill_or_drop(state, candidate, item),
             Verdict::Move { queue, frequency } => {
                 self.move_item(state, candidate, item, queue, frequency)
@@ -191,13 +192,13 @@ impl Core {
         self.note_dead(candidate.location, item);
         self.note_entries(-1 - i64::from(is_void && shadow.is_some()));
         if shadow.is_none() || is_void {
-            self.count_dropped(item, is_void);
+            self.count_dropped(candidate.hash, item, is_void);
         }
         // Else it stays on its device.
         true
     }
 
-    fn count_dropped(&self, item: RawItem, is_void: bool) {
+    fn count_dropped(&self, hash: u64, item: RawItem, is_void: bool) {
         let events = self.reclaimer_events();
         events.removed.add(1);
         let was_fetched = item.state().was_fetched();
@@ -209,6 +210,7 @@ impl Core {
         all.add(1);
         unread.add(u64::from(!was_fetched));
         if !is_void && !item.is_tombstone() {
+            self.ghosts.remember(hash);
             self.tell_evicted(item);
         }
     }

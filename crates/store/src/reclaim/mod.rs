@@ -16,7 +16,7 @@ use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
 use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
 use patience::Patience;
-use policy::Fate;
+use policy::{Fate, MeanSize};
 pub(crate) use room::Prospect;
 use std::time::Duration;
 pub(crate) use thread::ReclaimThread;
@@ -52,6 +52,8 @@ struct State {
     /// Where items that stay go, by the queue they belong to.
     probation: Writer,
     main: Writer,
+    /// Of the items in the segments emptied by use.
+    mean_size: MeanSize,
     /// Where the last look for cheap segments ended.
     position: u32,
     /// Where the next look for a stretch begins, in windows.
@@ -97,6 +99,7 @@ impl Default for Reclaimer {
         let state = State {
             probation: Writer::new(Queue::Probation, 0),
             main: Writer::new(Queue::Main, 0),
+            mean_size: MeanSize::default(),
             position: 0,
             run_window: 0,
             in_vain: 0,
@@ -334,8 +337,28 @@ impl Core {
         if !self.config.evict && !self.can_spill() {
             return self.sparsest().map(|head| (head, Fate::Keep));
         }
-        self.oldest()
-            .map(|(head, queue)| (head, Fate::ByUse { queue, round }))
+        let (head, queue) = self.oldest()?;
+        let fate = Fate::ByUse {
+            queue,
+            round,
+            bytes_large: self.prepare_by_use(state, head),
+        };
+        Some((head, fate))
+    }
+
+    /// Before a segment is emptied by use: the bytes above which an item is large. What leaves
+    /// memory for a device is not lost, so there everything is alike, and nothing has a ghost.
+    fn prepare_by_use(&self, state: &mut State, head: u32) -> u64 {
+        if self.tier.is_some() {
+            return u64::MAX;
+        }
+        let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
+        self.ghosts.fit(self.entries(), memory);
+        let meta = self.arena.meta(head);
+        state
+            .mean_size
+            .note(meta.live_bytes().into(), meta.live_items().into());
+        state.mean_size.bytes_large()
     }
 
     /// Whether items may leave memory for a device.

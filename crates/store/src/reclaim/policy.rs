@@ -22,6 +22,11 @@ pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 /// rise by one use.
 const ROUNDS_PER_USE: u32 = 8;
 
+/// An item of more than so many times the mean size is large. Measured: 2 and 4 are alike.
+const LARGE_FACTOR: u64 = 4;
+/// Segments over which the mean is taken, the last ones counting most.
+const MEAN_SEGMENTS: u64 = 64;
+
 /// Live items that such a segment must have at least, so that they fill the segments to which they
 /// move: a few large ones would leave as much room behind as they had.
 const ITEMS_ABOVE_DEVICE_MIN: u32 = 16;
@@ -56,6 +61,8 @@ pub(super) enum Fate {
         queue: Queue,
         /// Segments emptied in vain just before this one.
         round: u32,
+        /// An item of more bytes must have been used once more.
+        bytes_large: u64,
     },
     /// All are dropped.
     Drop,
@@ -71,29 +78,55 @@ pub(super) enum Verdict {
 }
 
 impl Fate {
-    /// The verdict on an item with this use, now in `home`.
-    pub fn of(self, state: State, home: Queue) -> Verdict {
+    /// The verdict on an item with this use and so many bytes, now in `home`.
+    pub fn of(self, state: State, bytes: usize, home: Queue) -> Verdict {
         match self {
             Fate::Keep => Verdict::Move {
                 queue: home,
                 frequency: state.frequency(),
             },
             Fate::ByUse {
-                queue: Queue::Probation,
+                queue,
                 round,
-            } if state.frequency() > round / ROUNDS_PER_USE => Verdict::Move {
+                bytes_large,
+            } if state.frequency() > demand(round, bytes as u64 > bytes_large) => Verdict::Move {
                 queue: Queue::Main,
-                frequency: 0,
-            },
-            Fate::ByUse {
-                queue: Queue::Main,
-                round,
-            } if state.frequency() > round / ROUNDS_PER_USE => Verdict::Move {
-                queue: Queue::Main,
-                frequency: state.frequency() - 1,
+                frequency: match queue {
+                    Queue::Probation => 0,
+                    Queue::Main => state.frequency() - 1,
+                },
             },
             Fate::ByUse { .. } | Fate::Drop => Verdict::Drop,
         }
+    }
+}
+
+/// Uses that do not suffice, after `round` segments emptied in vain. One of a large item takes the
+/// place of many small ones.
+fn demand(round: u32, is_large: bool) -> u32 {
+    round / ROUNDS_PER_USE + u32::from(is_large)
+}
+
+/// Mean size of the live items of the segments emptied last.
+#[derive(Debug, Default)]
+pub(super) struct MeanSize {
+    bytes: u64,
+    items: u64,
+}
+
+impl MeanSize {
+    /// Counts a segment that is about to be emptied.
+    pub fn note(&mut self, live_bytes: u64, live_items: u64) {
+        let fade = |sum: u64| sum - sum / MEAN_SEGMENTS;
+        self.bytes = fade(self.bytes) + live_bytes;
+        self.items = fade(self.items) + live_items;
+    }
+
+    /// Bytes above which an item is large; nothing is while nothing was counted.
+    pub fn bytes_large(&self) -> u64 {
+        (self.bytes * LARGE_FACTOR)
+            .checked_div(self.items)
+            .unwrap_or(u64::MAX)
     }
 }
 
@@ -137,6 +170,42 @@ mod tests {
         assert_eq!(first(10, 90), Queue::Probation);
         assert_eq!(first(10, 91), Queue::Main);
         assert_eq!(first(1, 0), Queue::Probation);
+    }
+
+    fn verdict(uses: u32, bytes: usize, queue: Queue) -> Verdict {
+        let fate = Fate::ByUse {
+            queue,
+            round: 0,
+            bytes_large: 1000,
+        };
+        fate.of(State::with_frequency(uses), bytes, queue)
+    }
+
+    #[test]
+    fn a_large_item_stays_if_it_was_used_once_more_than_others_must_be() {
+        let to_main = |frequency| Verdict::Move {
+            queue: Queue::Main,
+            frequency,
+        };
+        for queue in [Queue::Probation, Queue::Main] {
+            assert_eq!(verdict(0, 1000, queue), Verdict::Drop);
+            assert_eq!(verdict(1, 1000, queue), to_main(0));
+            assert_eq!(verdict(1, 1001, queue), Verdict::Drop);
+        }
+        assert_eq!(verdict(2, 1001, Queue::Probation), to_main(0));
+        assert_eq!(verdict(2, 1001, Queue::Main), to_main(1));
+    }
+
+    #[test]
+    fn large_is_four_times_the_mean_of_the_segments_emptied_last() {
+        let mut mean = MeanSize::default();
+        assert_eq!(mean.bytes_large(), u64::MAX);
+        mean.note(0, 0);
+        assert_eq!(mean.bytes_large(), u64::MAX, "nothing was alive");
+        mean.note(64_000, 640);
+        assert_eq!(mean.bytes_large(), 400);
+        (0..1000).for_each(|_| mean.note(64_000, 64));
+        assert!((3900..=4000).contains(&mean.bytes_large()));
     }
 
     #[test]

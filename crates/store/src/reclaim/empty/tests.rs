@@ -35,6 +35,36 @@ fn an_item_that_is_touched_while_it_is_dropped_as_expired_stays() {
     assert!(!core.index.has(hash, location));
 }
 
+/// What is evicted leaves a ghost; what has expired does not, nobody misses it.
+#[test]
+fn an_evicted_item_counts_as_used_when_it_comes_back_and_an_expired_one_does_not() {
+    let config = StoreConfig {
+        memory_bytes: 1 << 20,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    };
+    let store = Store::new(config).unwrap();
+    let core = &*store.core;
+    let handle = store.handle();
+    core.ghosts.fit(1000, 1 << 20);
+    let frequency_of_the_next = |is_void: bool| {
+        let key: &[u8] = if is_void { b"expired" } else { b"evicted" };
+        handle.set(key, b"1", &SetOptions::set(0, 100)).unwrap();
+        let hash = core.hash(key);
+        let location = core.index.find(hash, Some).unwrap();
+        core.advance_clock(if is_void { 150 } else { 50 });
+        let item = core.arena.item(location);
+        assert_eq!(item.state().frequency(), 0);
+        assert!(core.drop_item(Candidate { location, hash }, item, is_void));
+        handle.set(key, b"2", &SetOptions::default()).unwrap();
+        let location = core.index.find(hash, Some).unwrap();
+        core.arena.item(location).state().frequency()
+    };
+    assert_eq!(frequency_of_the_next(false), 1);
+    assert_eq!(frequency_of_the_next(true), 0);
+}
+
 /// A device whose writes do not end while it is held.
 #[derive(Default)]
 struct HeldDevice {
