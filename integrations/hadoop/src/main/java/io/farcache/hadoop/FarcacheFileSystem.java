@@ -1,10 +1,9 @@
 package io.farcache.hadoop;
 
-import io.farcache.client.BlobReader;
-import io.farcache.client.BlobWriter;
 import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheClient;
 import io.farcache.client.FarcacheException;
+import java.io.Closeable;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
@@ -13,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFileAttributes;
@@ -34,11 +34,13 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 
 /**
- * A file system whose data are in Farcache's servers: {@code farcache://host:port/path}.
+ * A file system that writes into Farcache's servers, and behind the writers' backs into ordinary
+ * files: {@code farcache://host:port/path}.
  *
  * <p>Names, permissions and times are those of a directory, {@link #NAMES_DIRECTORY}, which every
  * user of the file system sees at the same place: a directory of the parallel file system. A file
- * there holds a reference to the blob with its data. An ordinary file there is read as it is.
+ * there begins with a reference to the blob with its data until it is persisted; then it is an
+ * ordinary file.
  */
 public final class FarcacheFileSystem extends FileSystem {
     /** The scheme of its URIs. */
@@ -60,6 +62,16 @@ public final class FarcacheFileSystem extends FileSystem {
     /** Property: the size of a block that is told, by which jobs split files; 128 MiB. */
     public static final String BLOCK_BYTES = "fs.farcache.block.bytes";
 
+    /** Property: what closing a file waits for, {@code buffered} or {@code persisted}. */
+    public static final String CLOSE = "fs.farcache.close";
+    /** Property: how long those who wait for data to be persisted wait while it fails; 60 s. */
+    public static final String PERSIST_PATIENCE = "fs.farcache.persist.patience";
+    private static final String BUFFERED = "buffered";
+    private static final String PERSISTED = "persisted";
+
+    /** Tests fail here what is done below. */
+    volatile Below.Watch watch = change -> {
+    };
     private URI uri;
     private Path workingDirectory;
     private Names names;
@@ -67,6 +79,13 @@ public final class FarcacheFileSystem extends FileSystem {
     private FarcacheBlobs blobs;
     private FsPermission mask;
     private long blockBytes;
+    private boolean waits;
+    private boolean checked;
+    private boolean closed;
+    private Heads heads;
+    private Pending pending;
+    private Persistence persistence;
+    private Persister persister;
 
     /** To be initialised. */
     public FarcacheFileSystem() {
@@ -84,12 +103,56 @@ public final class FarcacheFileSystem extends FileSystem {
         if (directory.isEmpty()) {
             throw new IOException(NAMES_DIRECTORY + " is not set");
         }
+        waits = waits(configuration.getTrimmed(CLOSE, BUFFERED));
         names = new Names(Paths.get(directory));
         try {
             connect(configuration);
         } catch (FarcacheException e) {
             throw new IOException(e.getMessage(), e);
         }
+        Below.Watch watched = change -> watch.before(change);
+        heads = new Heads(names.hidden("heads"), watched);
+        persistence = new Persistence(blobs, heads);
+        pending = Pending.create(names.hidden("pending"), watched);
+        persister = new Persister(persistence, watched, configuration.getTimeDuration(
+                PERSIST_PATIENCE, 60_000, TimeUnit.MILLISECONDS));
+        persister.recover(names.hidden("pending"));
+    }
+
+    /** Waits until a file, or what dead clients have left, is persisted. */
+    void awaitPersisted(String id) throws IOException {
+        persister.await(id);
+    }
+
+    private static boolean waits(String mode) throws IOException {
+        switch (mode) {
+            case BUFFERED:
+                return false;
+            case PERSISTED:
+                return true;
+            case "redundant":
+                throw new IOException(CLOSE + "=redundant cannot be promised: blobs have no copies"
+                        + " yet");
+            default:
+                throw new IOException(CLOSE + " is " + BUFFERED + " or " + PERSISTED + ", not "
+                        + mode);
+        }
+    }
+
+    /** What is only buffered must not be evicted; what closing waits for may fail instead. */
+    private synchronized void checkServers() throws IOException {
+        if (waits || checked) {
+            return;
+        }
+        int servers = getConf().getTrimmed(SERVERS, uri.getAuthority()).split(",").length;
+        for (int server = 0; server < servers; server++) {
+            if (!"off".equals(client.statistics(server, "settings").get("evictions"))) {
+                throw new IOException(CLOSE + "=" + BUFFERED + " cannot be promised: server "
+                        + server + " evicts; start it with --disable-evictions, or wait with "
+                        + CLOSE + "=" + PERSISTED);
+            }
+        }
+        checked = true;
     }
 
     private void connect(Configuration configuration) {
@@ -103,15 +166,34 @@ public final class FarcacheFileSystem extends FileSystem {
                 configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0));
     }
 
+    /**
+     * Waits until all files are persisted that were written by way of it.
+     *
+     * @throws IOException some are not; what is to be done for them is recorded, and done when
+     *     another file system of the same directory is opened
+     */
     @Override
-    public void close() throws IOException {
-        try {
-            super.close();
-        } finally {
-            if (blobs != null) {
-                blobs.close();
-                client.close();
+    public synchronized void close() throws IOException {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        IOException failure = null;
+        for (Closeable part : new Closeable[] {super::close, persister, pending}) {
+            try {
+                if (part != null) {
+                    part.close();
+                }
+            } catch (IOException e) {
+                failure = failure == null ? e : failure;
             }
+        }
+        if (blobs != null) {
+            blobs.close();
+            client.close();
+        }
+        if (failure != null) {
+            throw failure;
         }
     }
 
@@ -150,39 +232,45 @@ public final class FarcacheFileSystem extends FileSystem {
         if (Files.isDirectory(place)) {
             throw new FileNotFoundException(path + ": a directory");
         }
-        Reference reference;
+        return new FSDataInputStream(new FarcacheInputStream(source(path, place), statistics));
+    }
+
+    private Source source(Path path, java.nio.file.Path place) throws IOException {
+        FileChannel channel;
         try {
-            reference = Reference.read(place);
+            channel = FileChannel.open(place, StandardOpenOption.READ);
         } catch (NoSuchFileException e) {
             throw absent(path);
         }
-        Source source = reference == null ? Source.of(place) : blob(path, reference);
-        return new FSDataInputStream(new FarcacheInputStream(source, statistics));
+        Source source = null;
+        try {
+            // Once more where the file is persisted just now.
+            while (source == null) {
+                source = source(channel);
+            }
+            return source;
+        } catch (IOException | FarcacheException e) {
+            throw new IOException(path + ": " + e.getMessage(), e);
+        } finally {
+            if (source == null) {
+                channel.close();
+            }
+        }
+    }
+
+    private Source source(FileChannel channel) throws IOException {
+        Reference reference = Reference.read(channel);
+        if (reference == null) {
+            return Source.of(channel);
+        }
+        if (!reference.isWritten() && reference.start == 0) {
+            throw new IOException("it is being written, or its writer has died");
+        }
+        return CachedSource.open(channel, reference, blobs, heads);
     }
 
     private static FileNotFoundException absent(Path path) {
         return new FileNotFoundException(path + ": there is no such file or directory");
-    }
-
-    private Source blob(Path path, Reference reference) throws IOException {
-        if (!reference.isWritten()) {
-            throw new IOException(path + ": it is being written, or its writer has died");
-        }
-        BlobReader reader;
-        try {
-            reader = blobs.open(reference.blob);
-        } catch (FarcacheException e) {
-            throw new IOException(path + ": " + e.getMessage(), e);
-        }
-        if (reader == null) {
-            throw new IOException(path + ": the servers have lost it (blob " + reference.blob
-                    + ")");
-        }
-        if (reader.length() != reference.length()) {
-            reader.close();
-            throw new IOException(path + ": the blob has another length");
-        }
-        return Source.of(reader);
     }
 
     @Override
@@ -233,8 +321,11 @@ public final class FarcacheFileSystem extends FileSystem {
                 throw new FileAlreadyExistsException(path + ": a directory");
             }
             try {
+                checkServers();
                 FileChannel file = names.create(place, permission.applyUMask(mask));
-                return new FSDataOutputStream(stream(file), statistics);
+                return new FSDataOutputStream(stream(file, place), statistics);
+            } catch (FarcacheException e) {
+                throw new IOException(e.getMessage(), e);
             } catch (java.nio.file.FileAlreadyExistsException e) {
                 if (!overwrite) {
                     throw new FileAlreadyExistsException(path + ": a file");
@@ -244,15 +335,18 @@ public final class FarcacheFileSystem extends FileSystem {
         }
     }
 
-    private FarcacheOutputStream stream(FileChannel file) throws IOException {
+    private FarcacheOutputStream stream(FileChannel channel, java.nio.file.Path place)
+            throws IOException {
+        Below file = new Below(channel, change -> watch.before(change));
         try {
             Reference reference = Reference.fresh();
+            pending.add(reference.id, place);
             reference.write(file);
-            BlobWriter writer = blobs.create(reference.blob);
-            return new FarcacheOutputStream(writer, file, reference);
-        } catch (FarcacheException e) {
+            return new FarcacheOutputStream(blobs, persistence, persister, pending, file,
+                    reference, waits);
+        } catch (IOException e) {
             file.close();
-            throw new IOException(e.getMessage(), e);
+            throw e;
         }
     }
 
@@ -332,9 +426,9 @@ public final class FarcacheFileSystem extends FileSystem {
         Reference reference = Files.isSymbolicLink(file) ? null : Reference.of(file);
         if (reference != null) {
             try {
-                blobs.remove(reference.blob);
+                blobs.remove(reference.blob());
             } catch (FarcacheException e) {
-                throw new IOException("blob " + reference.blob + ": " + e.getMessage(), e);
+                throw new IOException("blob " + reference.blob() + ": " + e.getMessage(), e);
             }
         }
     }
@@ -409,6 +503,11 @@ public final class FarcacheFileSystem extends FileSystem {
     @Override
     public void setTimes(Path path, long modified, long accessed) throws IOException {
         getFileStatus(path);
+        Reference reference = Reference.of(place(path));
+        if (reference != null) {
+            // It would be given the time at which it was written.
+            persister.await(reference.id);
+        }
         PosixFileAttributeView view = Files.getFileAttributeView(place(path),
                 PosixFileAttributeView.class);
         view.setTimes(time(modified), time(accessed), null);

@@ -1,32 +1,58 @@
 package io.farcache.hadoop;
 
 import io.farcache.client.BlobWriter;
+import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheException;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.channels.FileChannel;
+import java.util.Arrays;
 import org.apache.hadoop.fs.FSExceptionMessages;
+import org.apache.hadoop.fs.StreamCapabilities;
+import org.apache.hadoop.fs.Syncable;
 
 /**
- * A file that is being written. Its reference is completed when it is closed, by way of the open
- * file: so a rename meanwhile does no harm.
+ * A file that is being written, to a blob. What is persisted of it, and its reference, are written
+ * by way of the open file: so a rename meanwhile does no harm. A file that is no longer than a
+ * reference never comes to a blob.
  */
-final class FarcacheOutputStream extends OutputStream {
-    private final BlobWriter writer;
-    private final FileChannel names;
-    private final Reference reference;
+final class FarcacheOutputStream extends OutputStream implements Syncable, StreamCapabilities {
+    private final FarcacheBlobs blobs;
+    private final Persistence persistence;
+    private final Persister persister;
+    private final Pending pending;
+    private final Below file;
+    private final boolean waits;
+    private final byte[] head = new byte[Reference.BYTES];
+    private Reference reference;
+    /** Of what follows {@link Reference#start}; null while there is nothing but the head. */
+    private BlobWriter writer;
     private long length;
+    private IOException failure;
     private boolean closed;
 
-    FarcacheOutputStream(BlobWriter writer, FileChannel names, Reference reference) {
-        this.writer = writer;
-        this.names = names;
+    /**
+     * A stream to a file that has this reference.
+     *
+     * @param waits whether closing waits until the file is persisted
+     */
+    FarcacheOutputStream(FarcacheBlobs blobs, Persistence persistence, Persister persister,
+            Pending pending, Below file, Reference reference, boolean waits) {
+        this.blobs = blobs;
+        this.persistence = persistence;
+        this.persister = persister;
+        this.pending = pending;
+        this.file = file;
         this.reference = reference;
+        this.waits = waits;
     }
 
     private void check() throws IOException {
+        persister.check();
         if (closed) {
             throw new IOException(FSExceptionMessages.STREAM_IS_CLOSED);
+        }
+        if (failure != null) {
+            throw new IOException(failure.getMessage(), failure);
         }
     }
 
@@ -38,18 +64,82 @@ final class FarcacheOutputStream extends OutputStream {
     @Override
     public synchronized void write(byte[] array, int offset, int bytes) throws IOException {
         check();
-        try {
+        if (offset < 0 || bytes < 0 || bytes > array.length - offset) {
+            throw new IndexOutOfBoundsException();
+        }
+        attempt(() -> append(array, offset, bytes));
+    }
+
+    private void append(byte[] array, int offset, int bytes) throws IOException {
+        int known = (int) Math.min(length, head.length);
+        int first = Math.min(bytes, head.length - known);
+        System.arraycopy(array, offset, head, known, first);
+        if (Reference.isLike(head, known + first)) {
+            throw new IOException("no file may begin with \"" + Reference.MAGIC + "\"");
+        }
+        if (writer == null && length + bytes > head.length) {
+            writer = blobs.create(reference.blob());
+            writer.write(head, (int) Math.min(reference.start, known),
+                    known - (int) Math.min(reference.start, known));
+        }
+        if (writer != null) {
             writer.write(array, offset, bytes);
-        } catch (FarcacheException e) {
-            throw new IOException(e.getMessage(), e);
         }
         length += bytes;
     }
 
-    /** Nothing is seen of a file before it is closed, so there is nothing to do. */
+    /** Something that breaks the stream if it fails. */
+    private interface Action {
+        void run() throws IOException;
+    }
+
+    private void attempt(Action action) throws IOException {
+        try {
+            action.run();
+        } catch (IOException e) {
+            failure = e;
+            throw e;
+        } catch (FarcacheException e) {
+            failure = new IOException(e.getMessage(), e);
+            throw failure;
+        }
+    }
+
+    /** Sends nothing: see {@link #hflush}. */
     @Override
     public synchronized void flush() throws IOException {
         check();
+    }
+
+    /** As {@link #hsync}. */
+    @Override
+    public synchronized void hflush() throws IOException {
+        hsync();
+    }
+
+    /** Returns once all that was written is persisted; readers who open the file see it then. */
+    @Override
+    public synchronized void hsync() throws IOException {
+        check();
+        if (length > reference.start) {
+            attempt(this::advance);
+        }
+    }
+
+    private void advance() throws IOException {
+        if (writer == null) {
+            byte[] all = Arrays.copyOf(head, (int) length);
+            reference = persister.insist(() -> persistence.advance(file, reference, all));
+            return;
+        }
+        writer.close();
+        writer = null;
+        reference = persister.insist(() -> persistence.advance(file, reference, length));
+    }
+
+    @Override
+    public boolean hasCapability(String capability) {
+        return capability.equalsIgnoreCase("hflush") || capability.equalsIgnoreCase("hsync");
     }
 
     @Override
@@ -58,11 +148,41 @@ final class FarcacheOutputStream extends OutputStream {
             return;
         }
         closed = true;
-        try (FileChannel file = names) {
-            writer.close();
-            reference.written(length).write(file);
-        } catch (FarcacheException e) {
-            throw new IOException(e.getMessage(), e);
+        if (failure != null) {
+            giveUp();
+            throw new IOException(failure.getMessage(), failure);
         }
+        try {
+            attempt(this::complete);
+        } catch (IOException e) {
+            giveUp();
+            throw e;
+        }
+        persister.finish(file, pending, reference.id);
+        if (waits) {
+            persister.await(reference.id);
+        }
+    }
+
+    private void complete() throws IOException {
+        persister.check();
+        if (writer != null) {
+            writer.close();
+        } else if (length <= head.length && reference.start == 0) {
+            Persistence.seal(file, Arrays.copyOf(head, (int) length), length);
+            return;
+        } else if (length > reference.start) {
+            advance();
+        }
+        reference = reference.written(length);
+        reference.write(file);
+    }
+
+    /** What was persisted stays, and is what is found when this client is gone. */
+    private void giveUp() throws IOException {
+        if (writer != null) {
+            writer.abort();
+        }
+        file.close();
     }
 }

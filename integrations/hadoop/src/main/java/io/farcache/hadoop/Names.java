@@ -29,7 +29,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * What it does at once (making a name, renaming, removing an empty directory) is done at once here.
  */
 final class Names {
-    /** Where what was removed waits for its blobs to be removed; nobody sees it. */
+    /** What is remembered of files; nobody sees it. */
     private static final String HIDDEN = ".farcache";
     private final Path root;
     private final Path removed;
@@ -60,6 +60,11 @@ final class Names {
             place = place.resolve(name);
         }
         return place;
+    }
+
+    /** A hidden directory, for what is remembered of files. */
+    Path hidden(String name) {
+        return root.resolve(HIDDEN).resolve(name);
     }
 
     boolean isRoot(Path place) {
@@ -107,13 +112,20 @@ final class Names {
     /** Makes a file, which must not be there. */
     FileChannel create(Path file, FsPermission permission) throws IOException {
         FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW,
-                StandardOpenOption.WRITE);
+                StandardOpenOption.READ, StandardOpenOption.WRITE);
         try {
             permit(file, permission);
             return channel;
         } catch (IOException e) {
             channel.close();
             throw e;
+        }
+    }
+
+    /** Returns once the names in a directory are on the disks. */
+    static void force(Path directory) throws IOException {
+        try (FileChannel channel = FileChannel.open(directory, StandardOpenOption.READ)) {
+            channel.force(true);
         }
     }
 

@@ -14,59 +14,83 @@ import java.util.regex.Pattern;
 import java.util.zip.CRC32;
 
 /**
- * What a file of the directory of names holds in place of the data: which blob has them, and how
- * many bytes they are. One line of text, always of the same length, so that it is written and read
- * at once:
+ * What stands at the beginning of a file that is not persisted yet: where its data are. One line of
+ * text, always of the same length, so that it is written and read at once:
  *
  * <pre>
- * farcache-file 1 BLOB LENGTH CHECKSUM
+ * farcache-file 1 ID PART START LENGTH CHECKSUM
  * </pre>
  *
- * <p>BLOB are 32 hexadecimal digits, LENGTH 20 decimal ones, or {@code -1} behind eighteen zeros
- * while the file is being written; CHECKSUM is the CRC-32 of everything before it, in hexadecimal.
+ * <p>ID are 32 hexadecimal digits, PART 8, START and LENGTH 20 decimal ones, LENGTH {@code -1}
+ * behind eighteen zeros while the file is being written; CHECKSUM is the CRC-32 of everything
+ * before it, in hexadecimal. The first START bytes of the file are persisted: those that the line
+ * covers in the {@link Heads}, the others at their places. The rest is the blob ID-PART.
  */
 final class Reference {
-    private static final String MAGIC = "farcache-file ";
-    private static final Pattern FORM = Pattern.compile(
-            "(farcache-file 1 ([0-9a-f]{32}) (0{18}-1|0\\d{19}) )([0-9a-f]{8})\n");
+    static final String MAGIC = "farcache-file ";
+    private static final Pattern FORM = Pattern.compile("(farcache-file 1 ([0-9a-f]{32}) "
+            + "([0-7][0-9a-f]{7}) (0\\d{19}) (0{18}-1|0\\d{19}) )([0-9a-f]{8})\n");
     private static final long WRITING = -1;
     /** Bytes of every reference. */
-    static final int BYTES = MAGIC.length() + 2 + 32 + 1 + 20 + 1 + 8 + 1;
+    static final int BYTES = 14 + 2 + 32 + 1 + 8 + 1 + 20 + 1 + 20 + 1 + 8 + 1;
+    /** Looks at a line that may be half written, and the time between two of them. */
+    private static final int LOOKS = 5;
+    private static final int LOOK_MILLISECONDS = 2;
 
-    /** The blob's name. */
-    final String blob;
+    /** Tells the file from all others, wherever it is renamed to. */
+    final String id;
+    /** Which blob of this file it is, from 0. */
+    final int part;
+    /** Bytes in front of the blob, which are persisted. */
+    final long start;
     private final long length;
 
-    private Reference(String blob, long length) {
-        this.blob = blob;
+    private Reference(String id, int part, long start, long length) {
+        this.id = id;
+        this.part = part;
+        this.start = start;
         this.length = length;
     }
 
-    /** Of a file that is going to be written, to a blob of its own. */
+    /** Of a file that is going to be written. */
     static Reference fresh() {
-        return new Reference(UUID.randomUUID().toString().replace("-", ""), WRITING);
+        return new Reference(UUID.randomUUID().toString().replace("-", ""), 0, 0, WRITING);
+    }
+
+    /** Of the same file while it is written, once so many bytes are persisted. */
+    Reference persisted(long bytes) {
+        return new Reference(id, part + 1, bytes, WRITING);
     }
 
     /** Of the same file once it has been written. */
     Reference written(long bytes) {
-        return new Reference(blob, bytes);
+        return new Reference(id, part, start, bytes);
+    }
+
+    static String blob(String id, int part) {
+        return id + "-" + part;
+    }
+
+    /** The name of the blob with the bytes from {@link #start} on. */
+    String blob() {
+        return blob(id, part);
     }
 
     boolean isWritten() {
         return length != WRITING;
     }
 
-    /** In bytes; 0 of a file that is being written. */
+    /** In bytes; of a file that is being written those that are persisted. */
     long length() {
-        return Math.max(length, 0);
+        return isWritten() ? length : start;
     }
 
     byte[] bytes() {
         String digits = isWritten() ? String.format(Locale.ROOT, "%020d", length)
                 : "000000000000000000-1";
-        String text = MAGIC + "1 " + blob + " " + digits + " ";
-        String all = text + checksum(text) + "\n";
-        return all.getBytes(StandardCharsets.US_ASCII);
+        String text = String.format(Locale.ROOT, "%s1 %s %08x %020d %s ", MAGIC, id, part, start,
+                digits);
+        return (text + checksum(text) + "\n").getBytes(StandardCharsets.US_ASCII);
     }
 
     private static String checksum(String text) {
@@ -75,43 +99,84 @@ final class Reference {
         return String.format(Locale.ROOT, "%08x", checksum.getValue());
     }
 
-    /** Writes it over what stands there, at once. */
-    void write(FileChannel channel) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(bytes());
-        int written = channel.write(bytes, 0);
-        if (written != BYTES) {
-            throw new IOException("wrote " + written + " bytes of a reference");
-        }
+    /** Writes it over what stands there, at once, and for good. */
+    void write(Below file) throws IOException {
+        file.write(ByteBuffer.wrap(bytes()), 0);
+        file.force();
+    }
+
+    /** Whether these first bytes of a file would be taken for a reference. */
+    static boolean isLike(byte[] head, int bytes) {
+        int compared = MAGIC.length();
+        return bytes >= compared
+                && new String(head, 0, compared, StandardCharsets.ISO_8859_1).equals(MAGIC);
     }
 
     /**
-     * Reads what a file holds.
+     * Reads what a file begins with.
      *
      * @return null where it is no reference, but an ordinary file
      * @throws IOException it looks like a reference and is damaged, or cannot be read
      */
-    static Reference read(Path file) throws IOException {
-        ByteBuffer bytes = ByteBuffer.allocate(BYTES + 1);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            while (bytes.hasRemaining() && channel.read(bytes) >= 0) {
-                // More may follow.
+    static Reference read(FileChannel channel) throws IOException {
+        IOException damage = null;
+        for (int look = 0; look < LOOKS; look++) {
+            try {
+                return parse(text(channel));
+            } catch (DamagedException e) {
+                damage = e;
+                pause();
             }
         }
-        return parse(new String(bytes.array(), 0, bytes.position(), StandardCharsets.ISO_8859_1),
-                file);
+        throw damage;
     }
 
-    private static Reference parse(String text, Path file) throws IOException {
+    private static void pause() throws IOException {
+        try {
+            Thread.sleep(LOOK_MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new java.io.InterruptedIOException();
+        }
+    }
+
+    private static String text(FileChannel channel) throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(BYTES);
+        while (bytes.hasRemaining() && channel.read(bytes, bytes.position()) >= 0) {
+            // More may follow.
+        }
+        return new String(bytes.array(), 0, bytes.position(), StandardCharsets.ISO_8859_1);
+    }
+
+    static Reference read(Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return read(channel);
+        } catch (DamagedException e) {
+            throw new DamagedException(file + ": " + e.getMessage());
+        }
+    }
+
+    /** Something that begins like a reference and is none. */
+    static final class DamagedException extends IOException {
+        private static final long serialVersionUID = 1L;
+
+        DamagedException(String message) {
+            super(message);
+        }
+    }
+
+    private static Reference parse(String text) throws DamagedException {
         if (!text.startsWith(MAGIC)) {
             return null;
         }
         Matcher parts = FORM.matcher(text);
-        if (!parts.matches() || !checksum(parts.group(1)).equals(parts.group(4))) {
-            throw new IOException(file + ": a damaged reference");
+        if (!parts.matches() || !checksum(parts.group(1)).equals(parts.group(6))) {
+            throw new DamagedException("a damaged reference");
         }
-        String digits = parts.group(3);
-        return new Reference(parts.group(2), digits.endsWith("-1") ? WRITING
-                : Long.parseLong(digits));
+        String digits = parts.group(5);
+        return new Reference(parts.group(2), Integer.parseInt(parts.group(3), 16),
+                Long.parseLong(parts.group(4)),
+                digits.endsWith("-1") ? WRITING : Long.parseLong(digits));
     }
 
     /** The reference that a file holds; null where there is none, or the file is gone. */

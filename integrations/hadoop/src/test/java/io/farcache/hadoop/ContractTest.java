@@ -1,10 +1,6 @@
 package io.farcache.hadoop;
 
-import java.io.IOException;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataOutputStream;
-import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.StreamCapabilities;
 import org.apache.hadoop.fs.contract.AbstractContractContentSummaryTest;
 import org.apache.hadoop.fs.contract.AbstractContractCopyFromLocalTest;
 import org.apache.hadoop.fs.contract.AbstractContractCreateTest;
@@ -17,13 +13,8 @@ import org.apache.hadoop.fs.contract.AbstractContractRootDirectoryTest;
 import org.apache.hadoop.fs.contract.AbstractContractSeekTest;
 import org.apache.hadoop.fs.contract.AbstractContractSetTimesTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
-import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Suite;
-
-import static org.apache.hadoop.fs.contract.ContractTestUtils.assertCapabilities;
-import static org.apache.hadoop.fs.contract.ContractTestUtils.readUTF8;
-import static org.apache.hadoop.test.LambdaTestUtils.intercept;
 
 /** Hadoop's own tests of what a file system must do. */
 @RunWith(Suite.class)
@@ -62,20 +53,6 @@ public class ContractTest {
         @Override
         protected AbstractFSContract createContract(Configuration configuration) {
             return new FarcacheContract(configuration);
-        }
-
-        /** Opening a file that is being written fails, rather than show no bytes. */
-        @Override
-        @Test
-        public void testSyncable() throws Throwable {
-            Path path = methodPath();
-            try (FSDataOutputStream stream = getFileSystem().create(path, true)) {
-                stream.write('a');
-                assertCapabilities(stream, null, new String[] {StreamCapabilities.HFLUSH,
-                    StreamCapabilities.HSYNC});
-                intercept(IOException.class, "being written", () -> getFileSystem().open(path));
-            }
-            assertEquals("a", readUTF8(getFileSystem(), path, 1));
         }
     }
 

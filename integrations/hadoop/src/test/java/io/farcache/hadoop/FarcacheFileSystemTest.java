@@ -39,6 +39,7 @@ class FarcacheFileSystemTest {
     java.nio.file.Path names;
     private TestServer server;
     private FileSystem files;
+    private final Faults faults = new Faults();
 
     @BeforeEach
     void start() throws Exception {
@@ -46,12 +47,18 @@ class FarcacheFileSystemTest {
         Configuration configuration = new Configuration();
         FarcacheContract.configure(configuration, server, names);
         files = FileSystem.get(URI.create("farcache://any/"), configuration);
+        ((FarcacheFileSystem) files).watch = faults;
     }
 
     @AfterEach
     void stop() throws Exception {
-        files.close();
-        server.close();
+        faults.release();
+        faults.mend();
+        try {
+            files.close();
+        } finally {
+            server.close();
+        }
     }
 
     private void write(Path path, byte[] content) throws IOException {
@@ -76,27 +83,31 @@ class FarcacheFileSystemTest {
     }
 
     @Test
-    void dataAreInTheServersAndNamesInTheDirectory() throws Exception {
+    void dataAreInTheServersUntilTheyArePersisted() throws Exception {
+        faults.hold();
         write(FILE, CONTENT);
         assertArrayEquals(CONTENT, read(FILE));
         // Six chunks and a manifest.
         assertEquals(7, items());
-        java.nio.file.Path name = names.resolve("folder/file");
-        assertEquals(Reference.BYTES, Files.size(name));
-        assertEquals(CONTENT.length, Reference.read(name).length());
+        assertEquals(CONTENT.length, Reference.read(names.resolve("folder/file")).length());
     }
 
     @Test
     void whatIsDeletedOrOverwrittenLeavesNothingBehind() throws Exception {
+        faults.hold();
         write(FILE, CONTENT);
-        write(FILE, Arrays.copyOf(CONTENT, 10));
+        write(FILE, Arrays.copyOf(CONTENT, 1000));
         assertEquals(2, items());
         write(new Path("/folder/below/other"), CONTENT);
         assertTrue(files.delete(new Path("/folder"), true));
         assertEquals(0, items());
-        try (java.util.stream.Stream<java.nio.file.Path> left = Files.list(
-                names.resolve(".farcache/removed"))) {
-            assertEquals(0, left.count());
+        faults.release();
+        files.close();
+        for (String hidden : new String[] {"removed", "pending", "heads"}) {
+            try (java.util.stream.Stream<java.nio.file.Path> left = Files.list(
+                    names.resolve(".farcache").resolve(hidden))) {
+                assertEquals(0, left.count(), hidden);
+            }
         }
     }
 
@@ -135,6 +146,7 @@ class FarcacheFileSystemTest {
 
     @Test
     void aDamagedReferenceIsAnError() throws Exception {
+        faults.hold();
         write(FILE, CONTENT);
         java.nio.file.Path name = names.resolve("folder/file");
         byte[] reference = Files.readAllBytes(name);
@@ -152,6 +164,7 @@ class FarcacheFileSystemTest {
 
     @Test
     void lostDataAreAnErrorAndNoZeros() throws Exception {
+        faults.hold();
         write(FILE, CONTENT);
         FSDataInputStream stream = files.open(FILE);
         try (FarcacheClient client = FarcacheClient.connect(server.address())) {

@@ -1,0 +1,190 @@
+package io.farcache.hadoop;
+
+import io.farcache.client.BlobReader;
+import io.farcache.client.FarcacheBlobs;
+import io.farcache.client.FarcacheException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.attribute.FileTime;
+import java.util.Arrays;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes an ordinary file of one that has its data in a blob. Every step may be done again: what
+ * the next one needs is on the disks before anything is overwritten or removed, so it does not
+ * matter where the one who does this is interrupted.
+ */
+final class Persistence {
+    /** Read from the servers and written below at once. */
+    private static final int COPY_BYTES = 4 << 20;
+    /** Of a file without a head: a blob is removed before the head that tells of it. */
+    private static final int NO_PART = -1;
+    private static final Logger LOG = LoggerFactory.getLogger(Persistence.class);
+    private final FarcacheBlobs blobs;
+    private final Heads heads;
+
+    Persistence(FarcacheBlobs blobs, Heads heads) {
+        this.blobs = blobs;
+        this.heads = heads;
+    }
+
+    /**
+     * Persists a blob that continues a file which is still being written.
+     *
+     * @param reference of the file until now
+     * @param length of the file with the blob
+     * @return the reference of the file from now on
+     */
+    Reference advance(Below file, Reference reference, long length) throws IOException {
+        byte[] head = copy(file, reference, length);
+        file.force();
+        if (reference.start < Reference.BYTES) {
+            heads.write(reference.id, new Heads.Head(reference.part, -1, head));
+        }
+        Reference advanced = reference.persisted(length);
+        advanced.write(file);
+        try {
+            removeBlob(reference.id, reference.part);
+        } catch (IOException e) {
+            // It only takes room; it is removed again when the file is finished.
+            LOG.warn("{}", e.getMessage());
+        }
+        return advanced;
+    }
+
+    /** As {@link #advance} of a file so short that all of it is its head. */
+    Reference advance(Below file, Reference reference, byte[] head) throws IOException {
+        heads.write(reference.id, new Heads.Head(reference.part, -1, head));
+        Reference advanced = reference.persisted(head.length);
+        advanced.write(file);
+        return advanced;
+    }
+
+    /**
+     * Finishes a file: one that was written whole, or whose writer is dead. Of the latter there are
+     * the bytes that were persisted while it was written.
+     */
+    void finish(Below file, Pending pending, String id) throws IOException {
+        if (pending.isDeleted(id)) {
+            finishDeleted(file, pending, id);
+            return;
+        }
+        FileTime modified = Files.getLastModifiedTime(pending.name(id));
+        Heads.Head head = heads.read(id);
+        Reference reference = isComplete(head) ? null : Reference.read(file.channel());
+        if (reference != null) {
+            long length = reference.length();
+            byte[] bytes = copy(file, reference, length);
+            file.resize(Math.max(length, Reference.BYTES));
+            file.force();
+            head = new Heads.Head(reference.part, length, bytes);
+            heads.write(id, head);
+        }
+        if (isComplete(head)) {
+            seal(file, head.bytes, head.length);
+        }
+        Files.setLastModifiedTime(pending.name(id), modified);
+        forget(pending, id, head == null ? NO_PART : head.part);
+    }
+
+    /** Whether nothing but the head is missing, so the line may be half overwritten with it. */
+    private static boolean isComplete(Heads.Head head) {
+        return head != null && head.length >= 0;
+    }
+
+    /** Puts the head into its place: from now on the file is an ordinary one. */
+    static void seal(Below file, byte[] head, long length) throws IOException {
+        if (length < Reference.BYTES) {
+            file.resize(0);
+        }
+        if (head.length > 0) {
+            file.write(ByteBuffer.wrap(head), 0);
+        }
+        file.force();
+    }
+
+    private void finishDeleted(Below file, Pending pending, String id) throws IOException {
+        Heads.Head head = heads.read(id);
+        Reference reference = isComplete(head) ? null : Reference.read(file.channel());
+        int last = head == null ? NO_PART : head.part;
+        forget(pending, id, reference == null ? last : reference.part);
+    }
+
+    /** The record goes last: while it is there, all of this is done again. */
+    private void forget(Pending pending, String id, int part) throws IOException {
+        for (int left = Math.max(part - 1, 0); left <= part; left++) {
+            removeBlob(id, left);
+        }
+        heads.remove(id);
+        pending.remove(id);
+    }
+
+    private void removeBlob(String id, int part) throws IOException {
+        try {
+            blobs.remove(Reference.blob(id, part));
+        } catch (FarcacheException e) {
+            throw new IOException("blob " + Reference.blob(id, part) + ": " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Writes the bytes of the blob to their places.
+     *
+     * @return the first bytes of the file, as many as the reference covers
+     */
+    private byte[] copy(Below file, Reference reference, long length) throws IOException {
+        byte[] head = new byte[(int) Math.min(length, Reference.BYTES)];
+        int known = (int) Math.min(reference.start, head.length);
+        if (known > 0) {
+            System.arraycopy(knownHead(reference, known), 0, head, 0, known);
+        }
+        if (length == reference.start) {
+            return head;
+        }
+        try (BlobReader reader = open(reference, length)) {
+            byte[] bytes = new byte[(int) Math.min(COPY_BYTES, length - reference.start)];
+            long position = reference.start;
+            while (position < length) {
+                int read = reader.read(position - reference.start, bytes, 0, bytes.length);
+                place(file, head, position, bytes, read);
+                position += read;
+            }
+        } catch (FarcacheException e) {
+            throw new IOException(e.getMessage(), e);
+        }
+        return head;
+    }
+
+    private byte[] knownHead(Reference reference, int bytes) throws IOException {
+        Heads.Head head = heads.read(reference.id);
+        if (head == null || head.bytes.length < bytes) {
+            throw new IOException("the first bytes of file " + reference.id + " are gone");
+        }
+        return Arrays.copyOf(head.bytes, bytes);
+    }
+
+    private BlobReader open(Reference reference, long length) throws IOException {
+        BlobReader reader = blobs.open(reference.blob());
+        if (reader == null) {
+            throw new IOException("the servers have lost blob " + reference.blob());
+        }
+        if (reader.length() != length - reference.start) {
+            reader.close();
+            throw new IOException("blob " + reference.blob() + " has another length");
+        }
+        return reader;
+    }
+
+    private static void place(Below file, byte[] head, long position, byte[] bytes, int count)
+            throws IOException {
+        int covered = (int) Math.max(0, Math.min(Reference.BYTES - position, count));
+        if (covered > 0) {
+            System.arraycopy(bytes, 0, head, (int) position, covered);
+        }
+        if (covered < count) {
+            file.write(ByteBuffer.wrap(bytes, covered, count - covered), position + covered);
+        }
+    }
+}
