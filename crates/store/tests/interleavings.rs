@@ -12,6 +12,7 @@ use farcache_store::*;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::thread;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,11 +116,10 @@ fn verify(handle: &mut StoreHandle, thread: u32, held: &Held) {
     handle.park();
 }
 
-/// Changes keys of its own for a while, and looks at them.
-fn change(store: &Arc<Store>, thread: u32, steps: u32) -> Held {
+/// Changes keys of its own for some steps, and looks at them.
+fn change(store: &Arc<Store>, thread: u32, held: &mut Held, steps: Range<u32>) {
     let mut handle = store.handle();
-    let mut held = vec![None; KEYS_PER_THREAD as usize];
-    for step in 0..steps {
+    for step in steps {
         let number = thread_rng().gen_range(0..KEYS_PER_THREAD);
         let key = key(thread, number);
         let place = &mut held[number as usize];
@@ -149,13 +149,16 @@ fn change(store: &Arc<Store>, thread: u32, steps: u32) -> Held {
         handle.quiescent();
     }
     handle.park();
-    held
 }
 
 fn change_from_two_threads(store: &Arc<Store>, steps: u32) -> Vec<Held> {
     let threads = (0..2).map(|number| {
         let store = Arc::clone(store);
-        thread::spawn(move || change(&store, number, steps))
+        thread::spawn(move || {
+            let mut held = vec![None; KEYS_PER_THREAD as usize];
+            change(&store, number, &mut held, 0..steps);
+            held
+        })
     });
     let threads = threads.collect::<Vec<_>>();
     threads
@@ -322,21 +325,48 @@ fn what_comes_back_after_its_eviction_is_what_was_stored_last() {
     });
 }
 
-/// What is durable is on the device, whatever happens to the process then.
+/// What a power loss leaves when all that a thread has changed so far is durable: of what was
+/// written, only what was synced.
+fn lose_power(store: &Arc<Store>, device: &FaultyDevice) -> Vec<u8> {
+    let mut handle = store.handle();
+    let mark = handle.durable_mark();
+    handle.park();
+    while !handle.is_durable(mark) {
+        thread::yield_now();
+    }
+    device.contents_after_power_loss(|| false)
+}
+
+/// What is durable is on the device and synced, whatever happens to the machine then, and whatever
+/// other threads were doing.
 #[test]
-fn what_is_durable_survives_a_kill() {
+fn what_is_durable_survives_a_power_loss() {
     check(|| {
         let device = Arc::new(FaultyDevice::new(DEVICE_BYTES));
         let store = open(&device, Durability::Sync);
-        let held = change_from_two_threads(&store, 250);
-        let handle = store.handle();
-        let mark = handle.durable_mark();
-        while !handle.is_durable(mark) {
-            thread::yield_now();
-        }
-        let killed = Arc::new(FaultyDevice::with_contents(device.contents()));
-        drop(handle);
+        let threads = (0..2).map(|number| {
+            let (store, device) = (Arc::clone(&store), Arc::clone(&device));
+            thread::spawn(move || {
+                let mut held = vec![None; KEYS_PER_THREAD as usize];
+                let losses = (0..4).map(|round| {
+                    change(&store, number, &mut held, 60 * round..60 * (round + 1));
+                    (lose_power(&store, &device), held.clone())
+                });
+                losses.collect::<Vec<_>>()
+            })
+        });
+        let threads = threads.collect::<Vec<_>>();
+        let losses = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect::<Vec<_>>();
         drop(store);
-        verify_all(&open(&killed, Durability::Sync), &held);
+        for (thread, losses) in losses.into_iter().enumerate() {
+            for (contents, held) in losses {
+                let left = Arc::new(FaultyDevice::with_contents(contents));
+                let store = open(&left, Durability::Sync);
+                verify(&mut store.handle(), thread as u32, &held);
+            }
+        }
     });
 }
