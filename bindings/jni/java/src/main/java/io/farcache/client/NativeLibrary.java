@@ -16,12 +16,25 @@ final class NativeLibrary {
     static final String PATH_PROPERTY = "farcache.native.path";
     static final String FOLDER_PROPERTY = "farcache.native.folder";
     private static final String FILE = "libfarcache_jni.so";
+    private static boolean loaded;
 
     private NativeLibrary() {
     }
 
-    /** Throws UnsatisfiedLinkError, with what to do, where it cannot be loaded. */
-    static void load() {
+    /**
+     * Loads it unless that has been done: a second copy would have its own threads and messages,
+     * and calls for the handles of one would reach the other.
+     *
+     * @throws UnsatisfiedLinkError with what to do, where it cannot be loaded
+     */
+    static synchronized void load() {
+        if (!loaded) {
+            find();
+            loaded = true;
+        }
+    }
+
+    private static void find() {
         String path = System.getProperty(PATH_PROPERTY);
         if (path != null) {
             System.load(Paths.get(path).toAbsolutePath().toString());

@@ -61,6 +61,16 @@ class NativeLibraryTest {
     }
 
     @Test
+    void allClassesShareOneCopy() throws Exception {
+        FarcacheClient.libraryVersion();
+        NativeBlobs.free(0);
+        List<String> maps = Files.readAllLines(Paths.get("/proc/self/maps"));
+        long copies = maps.stream().filter(line -> line.contains("/libfarcache_jni.so"))
+                .map(line -> line.substring(line.indexOf('/'))).distinct().count();
+        assertEquals(1, copies);
+    }
+
+    @Test
     void everySystemHasAFolder() {
         assertEquals("linux-x86_64", NativeLibrary.platform("Linux", "amd64"));
         assertEquals("linux-aarch64", NativeLibrary.platform("Linux", "aarch64"));
