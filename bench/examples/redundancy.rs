@@ -41,7 +41,7 @@ impl Fleet {
             cpu: Some(SERVER_CPU),
             user: "root".into(),
         };
-        let options = ["-m", "512", "--fabric", "auto"];
+        let options = ["-m", "512", "-I", "8m", "--fabric", "auto"];
         let start = |_| launcher.start(Product::Farcached, &options);
         let servers = (0..SERVERS).map(start).collect::<Result<_, _>>()?;
         Ok(Fleet { servers })
@@ -123,7 +123,7 @@ struct Clients {
 fn stores(clients: &Clients) -> Outcome<()> {
     println!("\nSET, median us; ratios to three plain copies in flight");
     println!(
-        "value B   one copy  3 copies  {REPLICAS}  ratio    ec:3,2  ratio  ec:3,2 as configured  ratio"
+        "value B   one copy  3 copies  {REPLICAS}  ratio    ec:3,2  ratio  with threshold  ratio"
     );
     for bytes in SIZES {
         let value = Arc::new(vec![0x5a; bytes]);
@@ -143,7 +143,8 @@ fn stores(clients: &Clients) -> Outcome<()> {
         }
         let [one, three, replicas, shards, mixed] = times.map(median_us);
         println!(
-            "{bytes:7} {one:10.1} {three:9.1} {replicas:12.1} {:6.2} {shards:9.1} {:6.2} {mixed:21.1} {:6.2}",
+            "{bytes:7} {one:10.1} {three:9.1} {replicas:12.1} {:6.2} {shards:9.1} {:6.2} \
+             {mixed:15.1} {:6.2}",
             replicas / three,
             shards / three,
             mixed / three,
@@ -197,10 +198,13 @@ fn memory(fleet: &Fleet, clients: &Clients) -> Outcome<()> {
     for bytes in [4 << 10, 64 << 10] {
         let mut grown = Vec::new();
         for client in [&clients.replicas, &clients.shards] {
-            clients.plain.flush_all(0)?;
             let before = fleet.bytes(&clients.plain)?;
             for number in 0..STORED {
-                client.set(format!("memory-{number}"), vec![0x5a; bytes], 0)?;
+                client.set(
+                    format!("memory-{bytes}-{}-{number}", grown.len()),
+                    vec![0x5a; bytes],
+                    0,
+                )?;
             }
             let after = fleet.bytes(&clients.plain)?;
             grown.push(after.saturating_sub(before) as f64 / (STORED * bytes) as f64);
