@@ -44,7 +44,7 @@ impl Table {
     #[inline]
     pub fn line(&self, hash: u64, used: u64) -> &Line {
         let used = used.min(self.lines);
-        let mask = u64::MAX >> (used - 1 | 1).leading_zeros();
+        let mask = u64::MAX >> ((used - 1) | 1).leading_zeros();
         let number = hash & mask;
         self.at(if number < used {
             number

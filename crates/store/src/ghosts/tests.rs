@@ -85,7 +85,7 @@ fn there_is_room_for_as_many_ghosts_as_items_and_no_line_is_beyond_the_last() {
 #[test]
 fn only_the_sample_has_ghosts_while_nothing_comes_back() {
     let ghosts = ghosts();
-    let other = SAMPLE_BITS & SAMPLE_BITS - 1;
+    let other = SAMPLE_BITS & (SAMPLE_BITS - 1);
     let has_ghost = |line: u64| {
         ghosts.remember(hash(line, 3) | other);
         ghosts.take(hash(line, 3) | other)
