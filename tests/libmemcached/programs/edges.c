@@ -166,6 +166,8 @@ static void silent_binary(void) {
 
 static void closing(void) {
   only(closing_port);
+  /* It closes soon, but on a busy machine not within the short time. */
+  be_patient(memc);
 }
 
 static void noreply(void) {
