@@ -168,6 +168,7 @@ impl Engine {
         let Named::Single { slot: index, .. } = ticket::named(tag as u32) else {
             return;
         };
+        self.leaving -= 1;
         let slot = self.slots.at(index);
         slot.held -= 1;
         slot.lent = Some(body);

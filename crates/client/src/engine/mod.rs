@@ -91,6 +91,8 @@ pub struct Engine {
     outstanding: usize,
     /// Large values that are being received.
     arriving: usize,
+    /// Large values that the network has not let go of, also those of sessions that have ended.
+    leaving: usize,
 }
 
 impl Engine {
@@ -112,6 +114,7 @@ impl Engine {
             on_sockets: 0,
             outstanding: 0,
             arriving: 0,
+            leaving: 0,
         }
     }
 

@@ -243,6 +243,7 @@ impl Engine {
                 match large(store.value, self.settings.eager_bytes_max) {
                     Ok(body) => {
                         state.held += 1;
+                        self.leaving += 1;
                         outgoing.attach(at, body, u64::from(opaque));
                     }
                     Err(small) => {

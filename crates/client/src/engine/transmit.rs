@@ -42,10 +42,11 @@ impl Engine {
         })
     }
 
-    /// Whether nothing waits to be sent, and no answer is to come.
+    /// Whether nothing waits to be sent or to be let go of by the network, and no answer is to
+    /// come.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.is_expecting() && self.listed.is_empty()
+        !self.is_expecting() && self.listed.is_empty() && self.leaving == 0
     }
 
     /// Whether something waits, for a connection or for credits.

@@ -113,5 +113,6 @@ fn everything_ends_once_and_nothing_is_left() {
             (0, 0),
             "{seed}"
         );
+        assert!(world.engine.is_idle(), "{seed}");
     }
 }

@@ -36,7 +36,9 @@ fn an_operation_ends_when_the_network_has_let_go_of_its_memory() {
         !world.engine.is_complete(ticket),
         "the network still has the value"
     );
+    assert!(!world.engine.is_idle(), "it is to be moved on");
     world.run();
+    assert!(world.engine.is_idle());
     let completion = world.engine.fetch(ticket).expect("complete");
     assert!(matches!(completion.outcome, Err(Error::ConnectionLost(_))));
     drop(completion);
