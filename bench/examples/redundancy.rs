@@ -1,12 +1,15 @@
 //! What values on several servers cost:
-//! `cargo run --release -p farcache-bench --example redundancy -- target/release/farcached`.
+//! `cargo run --release -p farcache-bench --example redundancy -- target/release/farcached`, with
+//! `tcp` behind it over sockets instead of the fabric.
 //!
-//! Five servers on one core, the client on another, over the fabric. Ways of storing and reading a
-//! value take turns, one operation at a time; medians count. Bytes are those that the servers tell.
+//! Five servers on one core, the client on another. Ways of storing and reading a value take turns;
+//! medians count. Bytes are those that the servers tell.
 
 use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
-use farcache_client::{Client, ClientConfig, Delivery, Operation, Route, Store, Transport};
+use farcache_client::{
+    Client, ClientConfig, Delivery, Operation, Request, Route, Store, Transport,
+};
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +20,9 @@ const COPIES: usize = 3;
 const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 const TURNS: usize = 301;
+/// Values that are stored at a time where throughput counts.
+const IN_FLIGHT: usize = 8;
+const IN_FLIGHT_SIZES: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
 const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 /// Values of which the servers' bytes are counted.
 const STORED: usize = 200;
@@ -31,10 +37,11 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 struct Fleet {
     servers: Vec<ServerProcess>,
+    transport: Transport,
 }
 
 impl Fleet {
-    fn start(farcached: &str) -> Outcome<Fleet> {
+    fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
         let launcher = Launcher {
             farcached: PathBuf::from(farcached),
             memcached: PathBuf::from("memcached"),
@@ -44,7 +51,7 @@ impl Fleet {
         let options = ["-m", "512", "-I", "8m", "--fabric", "auto"];
         let start = |_| launcher.start(Product::Farcached, &options);
         let servers = (0..SERVERS).map(start).collect::<Result<_, _>>()?;
-        Ok(Fleet { servers })
+        Ok(Fleet { servers, transport })
     }
 
     fn client(&self, policy: Option<&str>) -> Outcome<Client> {
@@ -54,7 +61,7 @@ impl Fleet {
             .map(|one| one.address().to_string())
             .collect();
         let mut config = ClientConfig::new(&addresses.join(","))?;
-        config.transport = Transport::Fabric;
+        config.transport = self.transport;
         config.timeout = Duration::from_secs(30);
         config.connect_timeout = Duration::from_secs(30);
         config.redundancy = policy.map(str::parse).transpose()?;
@@ -90,6 +97,15 @@ fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {
 /// Stores plain copies on several servers, all under way at once: what nothing that stores as many
 /// can go below.
 fn set_copies(client: &Client, key: &[u8], value: &Arc<Vec<u8>>, copies: usize) -> Outcome<()> {
+    let requests = begin_copies(client, key, value, copies);
+    client.flush();
+    for request in requests {
+        client.wait(request)?;
+    }
+    Ok(())
+}
+
+fn begin_copies(client: &Client, key: &[u8], value: &Arc<Vec<u8>>, copies: usize) -> Vec<Request> {
     let submit = |server| {
         let delivery = Delivery {
             route: Route::Server(server),
@@ -98,10 +114,46 @@ fn set_copies(client: &Client, key: &[u8], value: &Arc<Vec<u8>>, copies: usize) 
         let store = Store::set(key, Arc::clone(value));
         client.submit_to(Operation::Store(store), delivery)
     };
-    let requests: Vec<_> = (0..copies).map(submit).collect();
+    (0..copies).map(submit).collect()
+}
+
+/// Stores so many values that are all under way at once; the time that each takes of it.
+fn set_many(flight: impl Fn(usize) -> Vec<Request>, client: &Client) -> Outcome<Duration> {
+    let start = Instant::now();
+    let requests: Vec<_> = (0..IN_FLIGHT).flat_map(flight).collect();
     client.flush();
     for request in requests {
         client.wait(request)?;
+    }
+    Ok(start.elapsed() / IN_FLIGHT as u32)
+}
+
+fn throughput(clients: &Clients) -> Outcome<()> {
+    println!("\nSET, {IN_FLIGHT} in flight, median us of each; three copies over ec:3,2");
+    println!("value B  3 copies    ec:3,2  ratio");
+    for bytes in IN_FLIGHT_SIZES {
+        let value = Arc::new(vec![0x5a; bytes]);
+        let mut times: [Vec<Duration>; 2] = Default::default();
+        for _ in 0..TURNS / IN_FLIGHT {
+            let plain = &clients.plain;
+            let copies = |number| {
+                let key = format!("flight-{number}");
+                begin_copies(plain, key.as_bytes(), &value, COPIES)
+            };
+            times[0].push(set_many(copies, plain)?);
+            let shards = &clients.shards;
+            let whole = |number| {
+                let key = format!("flight-ec-{number}");
+                let store = Store::set(key.as_bytes(), Arc::clone(&value));
+                vec![shards.submit(Operation::Store(store))]
+            };
+            times[1].push(set_many(whole, shards)?);
+        }
+        let [copies, shards] = times.map(median_us);
+        println!(
+            "{bytes:7} {copies:9.1} {shards:9.1} {:6.2}",
+            copies / shards
+        );
     }
     Ok(())
 }
@@ -221,9 +273,14 @@ fn memory(fleet: &Fleet, clients: &Clients) -> Outcome<()> {
 fn main() -> Outcome<()> {
     let farcached = std::env::args()
         .nth(1)
-        .ok_or("usage: redundancy FARCACHED")?;
+        .ok_or("usage: redundancy FARCACHED [tcp]")?;
     stop_servers_on_signals()?;
-    let mut fleet = Fleet::start(&farcached)?;
+    let transport = match std::env::args().nth(2).as_deref() {
+        None => Transport::Fabric,
+        Some("tcp") => Transport::Tcp,
+        Some(other) => return Err(format!("{other}: tcp or nothing").into()),
+    };
+    let mut fleet = Fleet::start(&farcached, transport)?;
     pin_to_cpu(CLIENT_CPU)?;
     let clients = Clients {
         plain: fleet.client(None)?,
@@ -238,6 +295,8 @@ fn main() -> Outcome<()> {
     memory(&fleet, &clients)?;
     clients.plain.flush_all(0)?;
     stores(&clients)?;
+    clients.plain.flush_all(0)?;
+    throughput(&clients)?;
     clients.plain.flush_all(0)?;
     for bytes in SIZES {
         let single = single_key(&clients.plain, bytes);

@@ -134,6 +134,16 @@ impl Redundancy {
         }
     }
 
+    /// How many servers must accept a version where nobody fences them (rule 3). One of them at
+    /// least knows the newest acknowledged write; and no reader takes a version that fewer hold for
+    /// the newest, as long as those who have refused it are there.
+    pub fn accepted_min(self) -> usize {
+        match self {
+            Redundancy::None | Redundancy::Replicate { .. } => self.stored_min(),
+            Redundancy::Erasure(_) => self.owners() - self.stored_min() + 1,
+        }
+    }
+
     /// Whether a write is acknowledged before all live owners have stored it.
     pub fn is_async(self) -> bool {
         matches!(

@@ -166,3 +166,25 @@ fn shards_of_two_writes_are_not_mixed() {
     ];
     assert_eq!(read("ec:3,2", &servers).0, NOTHING);
 }
+
+/// What was acknowledged is on all servers but those that have lost something.
+#[test]
+fn a_value_that_has_lost_too_many_shards_is_a_miss() {
+    let shard = |number, bits| Some(held(bits, Part::Shard(number), true));
+    let empty = || Some(Answer::default());
+    let servers = [shard(0, NEW), shard(1, NEW), empty(), empty(), empty()];
+    assert_eq!(read("ec:3,2", &servers).0, NOTHING);
+    let servers = [None, shard(1, NEW), empty(), shard(3, NEW), empty()];
+    assert_eq!(read("ec:3,2", &servers).0, NOTHING);
+    // A write is under way: what was acknowledged before may be the older or the newer one.
+    let servers = [shard(0, NEW), shard(1, OLD), empty(), empty(), empty()];
+    assert_eq!(read("ec:3,2", &servers).0, ReadOutcome::Unavailable);
+    let servers = [
+        shard(0, NEW),
+        shard(1, NEW),
+        empty(),
+        empty(),
+        shard(4, NEW),
+    ];
+    assert_eq!(read("ec:3,2", &servers).0, found(NEW));
+}

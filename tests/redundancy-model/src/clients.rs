@@ -22,6 +22,7 @@ impl Redundancy {
                     accepted: false,
                     epoch,
                     stored: 0,
+                    refused: 0,
                     floor,
                 }
             }
@@ -44,6 +45,7 @@ impl Redundancy {
                     accepted,
                     epoch,
                     stored,
+                    refused: 0,
                     floor,
                 }
             }
@@ -58,39 +60,42 @@ impl Redundancy {
         takes_part && server.lease && (server.epoch == epoch || self.has(Mutation::NoFence))
     }
 
-    /// A client stores at one server: first at one that may refuse, then at all others.
+    /// A client stores at one server. All may refuse the version until one has accepted it; when
+    /// all have, the writer goes above.
     pub(crate) fn store(&self, state: &mut State, client: usize, number: usize) -> Option<()> {
         let Client::Storing {
             version,
             accepted,
             epoch,
             stored,
+            refused,
             floor,
         } = state.clients[client]
         else {
             return None;
         };
+        let members = state.maps[usize::from(epoch)];
         let server = &mut state.servers[number];
-        if stored & bit(number) != 0 || !self.answers(server, epoch) {
+        if (stored | refused) & bit(number) != 0 || !self.answers(server, epoch) {
             return None;
         }
-        let may_accept = server.phase == Phase::Serving || self.has(Mutation::JoinerAccepts);
-        if !accepted && !may_accept {
-            return None;
-        }
+        let is_ready = server.phase == Phase::Serving || self.has(Mutation::JoinerAccepts);
         let may_refuse = !accepted || client != READER && self.has(Mutation::GoesAboveAnywhere);
         let refuses = may_refuse && server.newest() > version;
-        state.clients[client] = if refuses && !self.has(Mutation::IgnoresRefusals) {
-            let version = version + WRITERS as u8;
-            if version > VERSION_MAX {
-                return None;
-            }
-            Client::Storing {
-                version,
-                accepted: false,
-                epoch,
-                stored: 0,
-                floor,
+        let passes_over = self.has(Mutation::IgnoresRefusals);
+        state.clients[client] = if !accepted && !is_ready || refuses && !passes_over {
+            let refused = refused | bit(number);
+            if members & !refused == 0 || refuses && self.has(Mutation::GoesAboveAnywhere) {
+                above(version, epoch, floor)?
+            } else {
+                Client::Storing {
+                    version,
+                    accepted,
+                    epoch,
+                    stored,
+                    refused,
+                    floor,
+                }
             }
         } else {
             self.take(server, version);
@@ -99,6 +104,8 @@ impl Redundancy {
                 accepted: true,
                 epoch,
                 stored: stored | bit(number),
+                // Those who have refused it are asked to store it all the same.
+                refused: 0,
                 floor,
             }
         };
@@ -208,12 +215,12 @@ impl Redundancy {
         if is_complete || self.has(Mutation::ShowsUnfinished) {
             show(state, Some(version), floor);
         } else {
-            let (accepted, stored) = (true, 0);
             state.clients[READER] = Client::Storing {
                 version,
-                accepted,
+                accepted: true,
                 epoch,
-                stored,
+                stored: 0,
+                refused: 0,
                 floor,
             };
         }
@@ -244,6 +251,19 @@ impl Redundancy {
         (server.held, server.complete) = (0, 0);
         Some(())
     }
+}
+
+/// A writer that nobody has accepted a version of takes its next one, if there is one.
+fn above(version: u8, epoch: u8, floor: u8) -> Option<Client> {
+    let version = version + WRITERS as u8;
+    (version <= VERSION_MAX).then_some(Client::Storing {
+        version,
+        accepted: false,
+        epoch,
+        stored: 0,
+        refused: 0,
+        floor,
+    })
 }
 
 fn reading(epoch: u8, floor: u8) -> Client {

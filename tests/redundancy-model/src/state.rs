@@ -107,6 +107,9 @@ pub enum Client {
         epoch: u8,
         /// The servers that have stored it in this epoch.
         stored: Set,
+        /// The servers that have refused it in this epoch, or were not ready to accept it, while
+        /// nobody had accepted it.
+        refused: Set,
         /// The newest version that had been acknowledged or shown when the operation began.
         floor: u8,
     },
@@ -186,7 +189,9 @@ impl State {
         self.maps = self.maps.map(set);
         for client in &mut self.clients {
             match client {
-                Client::Storing { stored, .. } => *stored = set(*stored),
+                Client::Storing {
+                    stored, refused, ..
+                } => (*stored, *refused) = (set(*stored), set(*refused)),
                 Client::Reading { answers, .. } => *answers = order.map(|number| answers[number]),
                 Client::Idle | Client::Done => {}
             }

@@ -21,6 +21,16 @@ const READ_PART: u32 = 4;
 /// Pause before a server is asked again that the client leaves alone after a failure.
 const REST_PAUSE: Duration = Duration::from_millis(20);
 
+/// At which owners that were down an operation looks before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// At each: one that is back and is not asked would lack what is written now.
+    AtAll,
+    /// Not at those that were down a moment ago, if the others are as many as a write must reach:
+    /// they know all that was acknowledged.
+    NotAgain,
+}
+
 /// A plan's request that is under way.
 struct UnderWay {
     request: Request,
@@ -47,19 +57,24 @@ pub(super) struct Call<'c> {
     under_way: Vec<UnderWay>,
     events: VecDeque<Event>,
     has_asked_for_bytes: bool,
-    pieces: Pieces,
+    pieces: Pieces<'c>,
     decoded: Option<Version>,
-    parts: Option<Parts>,
+    parts: Option<Parts<'c>>,
     was_present: bool,
+    /// Why a server that was to accept a version will not take it.
+    refusal: Option<Error>,
+    /// An owner was left out without a look at it.
+    passes_over: bool,
 }
 
 impl<'c> Call<'c> {
-    /// A plan for a key. Of owners that were down lately it is found out whether they still are.
+    /// A plan for a key. Of owners that were down it is found out whether they still are.
     pub fn new(
         redundant: &'c Redundant,
         client: &'c Client,
         key: &'c [u8],
         deadline: Instant,
+        look: Look,
     ) -> Result<Call<'c>, Error> {
         crate::engine::check_key(key)?;
         let redundancy = redundant.policy.of_key(key);
@@ -76,18 +91,45 @@ impl<'c> Call<'c> {
             under_way: Vec::new(),
             events: VecDeque::new(),
             has_asked_for_bytes: false,
-            pieces: Pieces::default(),
+            pieces: Pieces::new(redundant, Vec::new()),
             decoded: None,
             parts: None,
             was_present: false,
+            refusal: None,
+            passes_over: false,
         };
+        call.pass_over_those_down(look);
         call.look_after_those_down();
         Ok(call)
     }
 
+    /// Leaves out who was down a moment ago, if the others suffice for a read.
+    fn pass_over_those_down(&mut self, look: Look) {
+        let is_down = |owner: &(ServerId, bool)| self.redundant.was_just_down(owner.0);
+        let others = self.owners.iter().filter(|owner| !is_down(owner)).count();
+        if look == Look::AtAll || others < self.redundancy.stored_min() {
+            return;
+        }
+        for owner in &mut self.owners {
+            owner.1 = !self.redundant.was_just_down(owner.0);
+        }
+        self.passes_over = others < self.owners.len();
+    }
+
+    /// Whether an owner was left out without a look at it.
+    pub fn passes_over(&self) -> bool {
+        self.passes_over
+    }
+
+    /// Whether fewer owners are live than it takes to make a value.
+    pub fn has_too_few(&self) -> bool {
+        self.group().live_count() < self.redundancy.needed()
+    }
+
     fn look_after_those_down(&mut self) {
         let down = self.owners.iter_mut();
-        let down = down.filter(|(server, _)| self.redundant.is_down(*server));
+        let is_down = |server| self.redundant.is_down(server);
+        let down = down.filter(|(server, is_live)| *is_live && is_down(*server));
         let delivery = |server: ServerId| Delivery {
             route: Route::Server(server.0 as usize),
             timeout: Some(self.deadline.saturating_duration_since(Instant::now()) / READ_PART),
@@ -102,7 +144,10 @@ impl<'c> Call<'c> {
             .collect();
         for ((server, is_live), request) in asked {
             match self.client.wait(request) {
-                Err(error) if self.redundant.is_gone(*server, &error) => *is_live = false,
+                Err(error) if self.redundant.is_gone(*server, &error) => {
+                    *is_live = false;
+                    self.redundant.note_down(*server, true);
+                }
                 _ => self.redundant.note_down(*server, false),
             }
         }
@@ -114,18 +159,28 @@ impl<'c> Call<'c> {
     }
 
     /// The value that is to be stored.
-    pub fn give(&mut self, parts: Option<Parts>) {
+    pub fn give(&mut self, parts: Option<Parts<'c>>) {
         self.parts = parts;
     }
 
+    /// Room for the value that is read.
+    pub fn receive_into(&mut self, room: Vec<u8>) {
+        self.pieces = Pieces::new(self.redundant, room);
+    }
+
     /// What servers have brought.
-    pub fn into_pieces(self) -> Pieces {
+    pub fn into_pieces(self) -> Pieces<'c> {
         self.pieces
     }
 
     /// Whether a server has deleted a value.
     pub fn was_present(&self) -> bool {
         self.was_present
+    }
+
+    /// Why a server has not accepted what it was sent, where that was not for a newer version.
+    pub fn take_refusal(&mut self) -> Option<Error> {
+        self.refusal.take()
     }
 
     /// Carries out what the plan wants, and gives it what happens next; the plan's outcome, if that
@@ -184,7 +239,8 @@ impl<'c> Call<'c> {
     fn take_parts_of(&mut self, version: Version) {
         if self.parts.is_none() {
             let form = self.pieces.form(version);
-            self.parts = form.and_then(|form| self.pieces.parts(form, version));
+            let redundant = self.redundant;
+            self.parts = form.and_then(|form| self.pieces.parts(redundant, form, version));
         }
     }
 
@@ -238,6 +294,10 @@ impl<'c> Call<'c> {
                 // Of copies one is brought, the others are only asked for their versions.
                 let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
                 let is_head = is_copy && wanted.is_none() && self.has_asked_for_bytes;
+                let into = match is_head {
+                    true => ReceiveBytes::default(),
+                    false => self.redundant.pool.take_vec(HEADER_BYTES).into(),
+                };
                 self.has_asked_for_bytes = true;
                 let get = Operation::GetVersioned {
                     key,
@@ -246,7 +306,7 @@ impl<'c> Call<'c> {
                     } else {
                         u32::MAX
                     },
-                    into: ReceiveBytes::default(),
+                    into,
                 };
                 Some(deliver(get, left.min(self.redundant.timeout / READ_PART)))
             }
@@ -322,9 +382,10 @@ impl<'c> Call<'c> {
         let is_first = matches!(asked.question, Question::Accept(..));
         match error {
             Error::Unsupported => Err(error),
-            // Nobody has the value, and it will not fit the next time either.
+            // It has not taken the value, and it will not fit the next time either.
             Error::TooLarge | Error::OutOfMemory | Error::InvalidArguments(_) if is_first => {
-                Err(error)
+                self.refusal = Some(error);
+                Ok(Event::Reply(asked.id, plan::Reply::NotReady))
             }
             Error::ServerDead if !matches!(asked.question, Question::Read(_)) => {
                 std::thread::sleep(REST_PAUSE);

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `parts` | the bytes that each server gets of a value |
+//! | `pool` | memory of parts, used again |
 //! | `pieces` | the bytes that servers have brought, and the value made of them |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
 //! | `begun` | operations that are begun rather than called |
@@ -11,18 +12,20 @@ mod begun;
 mod call;
 mod parts;
 mod pieces;
+mod pool;
 
 use crate::calls::ItemInfo;
 use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store, StoreMode};
-use call::Call;
+use call::{Call, Look};
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::plan::{Action, WriteOutcome};
 use farcache_redundancy::plan::{Fencing, Form, Found, Group, Read, ReadOutcome, Write};
 use farcache_redundancy::{Clock, Coder, Policy, Redundancy, SKEW_MAX, Scheme, Writer};
 use parts::Parts;
 use pieces::Pieces;
+use pool::Pool;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -31,6 +34,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const READ_PAUSE_MIN: Duration = Duration::from_millis(1);
 const READ_PAUSE_MAX: Duration = Duration::from_millis(64);
 
+/// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
+/// costs more than the read itself.
+const DOWN_KNOWN_MS: u64 = 1000;
+
 /// Seconds up to which an expiry counts from now, as in memcached.
 const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
 
@@ -38,10 +45,13 @@ const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
 pub(crate) struct Redundant {
     policy: Policy,
     clock: Mutex<Clock>,
-    /// Servers at whose address nobody listened when they were last asked.
-    down: Box<[AtomicBool]>,
+    /// When nobody listened at a server's address, where that was so when it was last asked: in
+    /// milliseconds since the client began, and 1 more. 0 where it is up.
+    down: Box<[AtomicU64]>,
+    began: Instant,
     /// Coders that are not in use.
     coders: Mutex<Vec<Coder>>,
+    pool: Pool,
     timeout: Duration,
 }
 
@@ -73,12 +83,10 @@ impl Redundant {
         Ok(Some(Redundant {
             policy,
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
-            down: config
-                .servers
-                .iter()
-                .map(|_| AtomicBool::new(false))
-                .collect(),
+            down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
+            began: Instant::now(),
             coders: Mutex::default(),
+            pool: Pool::default(),
             timeout: config.timeout,
         }))
     }
@@ -97,11 +105,16 @@ impl Redundant {
         timeout: Option<Duration>,
     ) -> Result<Option<ItemInfo>, Error> {
         let deadline = self.deadline(timeout);
-        let mut pause = READ_PAUSE_MIN;
+        let (mut pause, mut look) = (READ_PAUSE_MIN, Look::NotAgain);
         while Instant::now() + pause < deadline {
-            let (outcome, mut pieces) = self.read(client, key, deadline)?;
+            let room = std::mem::take(value);
+            let Ended {
+                outcome,
+                mut pieces,
+                passes_over,
+                has_too_few,
+            } = self.read(client, key, room, (deadline, look))?;
             match outcome {
-                ReadOutcome::Found(Found::Nothing | Found::Deleted(_)) => return Ok(None),
                 ReadOutcome::Found(Found::Value(version)) => {
                     let found = pieces.take_value(version);
                     let (bytes, flags) = found.ok_or(Error::Protocol("a value without bytes"))?;
@@ -109,24 +122,34 @@ impl Redundant {
                     let cas = version.bits();
                     return Ok(Some(ItemInfo { flags, cas }));
                 }
+                ReadOutcome::Found(Found::Deleted(_)) => return Ok(None),
+                // Who was passed over may be back, and have it.
+                _ if passes_over => look = Look::AtAll,
+                ReadOutcome::Found(Found::Nothing) => return Ok(None),
+                ReadOutcome::Unavailable if has_too_few => return Err(too_few_live()),
                 ReadOutcome::Unavailable if pieces.has_foreign() => break,
-                ReadOutcome::Unavailable => std::thread::sleep(pause),
+                ReadOutcome::Unavailable => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(READ_PAUSE_MAX);
+                }
             }
-            pause = (pause * 2).min(READ_PAUSE_MAX);
+            *value = pieces.take_room();
         }
         Err(Error::ConnectionLost(
             "too few of the key's servers have parts of one version".into(),
         ))
     }
 
-    fn read(
-        &self,
-        client: &Client,
-        key: &[u8],
-        deadline: Instant,
-    ) -> Result<(ReadOutcome, Pieces), Error> {
+    fn read<'a>(
+        &'a self,
+        client: &'a Client,
+        key: &'a [u8],
+        room: Vec<u8>,
+        (deadline, look): (Instant, Look),
+    ) -> Result<Ended<'a>, Error> {
         let redundancy = self.policy.of_key(key);
-        let mut call = Call::new(self, client, key, deadline)?;
+        let mut call = Call::new(self, client, key, deadline, look)?;
+        call.receive_into(room);
         let mut actions = Vec::new();
         let group = call.group();
         let fencing = Fencing::None;
@@ -134,7 +157,12 @@ impl Redundant {
         loop {
             let step = |event, actions: &mut Vec<Action<ReadOutcome>>| read.handle(event, actions);
             if let Some(outcome) = call.go_on(&mut actions, step)? {
-                return Ok((outcome, call.into_pieces()));
+                return Ok(Ended {
+                    outcome,
+                    passes_over: call.passes_over(),
+                    has_too_few: call.has_too_few(),
+                    pieces: call.into_pieces(),
+                });
             }
         }
     }
@@ -158,7 +186,7 @@ impl Redundant {
         let is_small = value.len() < self.policy.threshold_bytes();
         let form = Form::of_value(self.policy.of_key(store.key), is_small);
         let expiry_unix = absolute(store.expiry_s);
-        let parts = Parts::new(form, value, store.flags, expiry_unix);
+        let parts = Parts::new(self, form, value, store.flags, expiry_unix);
         let (outcome, _) = self.write(client, store.key, form, Some(parts), timeout)?;
         outcome
     }
@@ -183,24 +211,29 @@ impl Redundant {
         client: &Client,
         key: &[u8],
         form: Form,
-        parts: Option<Parts>,
+        parts: Option<Parts<'_>>,
         timeout: Option<Duration>,
     ) -> Result<(Result<u64, Error>, bool), Error> {
         let redundancy = self.policy.of_key(key);
         let deadline = self.deadline(timeout);
-        let mut call = Call::new(self, client, key, deadline)?;
+        let mut call = Call::new(self, client, key, deadline, Look::AtAll)?;
         call.give(parts);
         let mut actions = Vec::new();
         let mut write = {
             let (clock, now) = (&mut self.clock(), now());
-            Write::begin(redundancy, form, call.group(), clock, now, &mut actions)
+            let (group, fencing) = (call.group(), Fencing::None);
+            Write::begin_among(redundancy, fencing, form, group, (clock, now), &mut actions)
         };
         loop {
             let step = |event, actions: &mut Vec<Action<WriteOutcome>>| {
                 write.handle(event, &mut self.clock(), now(), actions);
             };
             if let Some(outcome) = call.go_on(&mut actions, step)? {
-                return Ok((written(outcome), call.was_present()));
+                // Nobody has it, and one has said why.
+                let refusal = call.take_refusal();
+                let refusal = refusal.filter(|_| outcome == WriteOutcome::Unavailable);
+                let written = refusal.map_or_else(|| written(outcome), Err);
+                return Ok((written, call.was_present()));
             }
         }
     }
@@ -231,12 +264,37 @@ impl Redundant {
     }
 
     fn is_down(&self, server: ServerId) -> bool {
-        self.down[server.0 as usize].load(Relaxed)
+        self.down[server.0 as usize].load(Relaxed) > 0
+    }
+
+    /// Whether it was down when it was asked a moment ago.
+    fn was_just_down(&self, server: ServerId) -> bool {
+        let noted_ms = self.down[server.0 as usize].load(Relaxed);
+        noted_ms > 0 && self.now_ms() - noted_ms < DOWN_KNOWN_MS
     }
 
     fn note_down(&self, server: ServerId, is_down: bool) {
-        self.down[server.0 as usize].store(is_down, Relaxed);
+        let noted_ms = if is_down { self.now_ms() } else { 0 };
+        let down = &self.down[server.0 as usize];
+        if is_down || down.load(Relaxed) > 0 {
+            down.store(noted_ms, Relaxed);
+        }
     }
+
+    /// Never 0.
+    fn now_ms(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64 + 1
+    }
+}
+
+/// How a read ended.
+struct Ended<'r> {
+    outcome: ReadOutcome,
+    pieces: Pieces<'r>,
+    /// An owner was left out without a look at it.
+    passes_over: bool,
+    /// Fewer owners are live than it takes to make a value.
+    has_too_few: bool,
 }
 
 /// The owners of a key, each with whether it is live.
@@ -263,15 +321,19 @@ fn absolute(expiry_s: u32) -> u32 {
     }
 }
 
+fn refused(why: &str) -> Error {
+    Error::Connect(ConnectError::new(ConnectStage::Refused, why))
+}
+
+fn too_few_live() -> Error {
+    refused("too many of the key's servers are down")
+}
+
 fn written(outcome: WriteOutcome) -> Result<u64, Error> {
-    let refused = |why: &str| {
-        let error = ConnectError::new(ConnectStage::Refused, why);
-        Err(Error::Connect(error))
-    };
     match outcome {
         WriteOutcome::Written { version, .. } => Ok(version.bits()),
-        WriteOutcome::TooFewLive => refused("too many of the key's servers are down"),
-        WriteOutcome::Unavailable => refused("none of the key's servers can be reached"),
+        WriteOutcome::TooFewLive => Err(too_few_live()),
+        WriteOutcome::Unavailable => Err(refused("none of the key's servers can be reached")),
         WriteOutcome::Skewed(skewed) => Err(Error::Configuration(skewed.to_string().into())),
         WriteOutcome::Unknown => Err(Error::ConnectionLost(
             "some of the key's servers do not answer: the write may have taken effect".into(),

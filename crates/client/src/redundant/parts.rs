@@ -1,13 +1,15 @@
 //! The bytes that each server gets of a value.
 
 use super::Redundant;
+use super::pool::Pool;
 use farcache_redundancy::plan::{Form, Part};
-use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum};
+use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
 use farcache_redundancy::{Scheme, Version};
 use std::sync::Arc;
 
 /// The parts of one value, each with the header in front of it.
-pub(super) struct Parts {
+pub(super) struct Parts<'r> {
+    pool: &'r Pool,
     value_bytes: u32,
     pub flags: u32,
     pub expiry_unix: u32,
@@ -16,37 +18,38 @@ pub(super) struct Parts {
 
 struct Stored {
     piece: Piece,
-    /// Of the part; none before it has been computed.
-    checksum: Option<u32>,
+    /// Of the part.
+    checksum: u32,
     version: Option<Version>,
     bytes: Arc<Vec<u8>>,
 }
 
-impl Parts {
+impl<'r> Parts<'r> {
     /// Those of a value; of shards the data, parity follows by [`Parts::encode`].
-    pub fn new(form: Form, value: &[u8], flags: u32, expiry_unix: u32) -> Parts {
-        let copy = |piece, bytes: &[u8]| {
-            let mut stored = Vec::with_capacity(HEADER_BYTES + bytes.len());
-            stored.resize(HEADER_BYTES, 0);
-            stored.extend_from_slice(bytes);
-            Stored {
-                piece,
-                checksum: None,
-                version: None,
-                bytes: Arc::new(stored),
-            }
-        };
+    pub fn new(
+        redundant: &'r Redundant,
+        form: Form,
+        value: &[u8],
+        flags: u32,
+        expiry_unix: u32,
+    ) -> Parts<'r> {
+        let pool = &redundant.pool;
+        let copy = |piece, bytes| Stored::copied(pool, piece, bytes);
         let stored = match form {
             Form::Tombstone => Vec::new(),
             Form::Copies => vec![copy(Piece::Copy, value)],
             Form::Shards(scheme) => {
+                let mut all = Vec::with_capacity(scheme.shards());
                 let cut = scheme.cut(value);
                 let shards = cut.iter().zip(0..);
-                let data = shards.map(|(bytes, shard)| copy(Piece::Shard { scheme, shard }, bytes));
-                data.collect()
+                all.extend(
+                    shards.map(|(bytes, shard)| copy(Piece::Shard { scheme, shard }, bytes)),
+                );
+                all
             }
         };
         Parts {
+            pool,
             value_bytes: value.len() as u32,
             flags,
             expiry_unix,
@@ -64,11 +67,12 @@ impl Parts {
             return;
         }
         let shard_bytes = scheme.shard_bytes(self.value_bytes as usize);
-        let mut parity = vec![vec![0; HEADER_BYTES + shard_bytes]; scheme.parity_shards()];
+        let room = |_| sized(self.pool.take(HEADER_BYTES + shard_bytes), shard_bytes);
+        let mut parity: Vec<Arc<Vec<u8>>> = (0..scheme.parity_shards()).map(room).collect();
         let data: Vec<&[u8]> = self.stored.iter().map(Stored::part).collect();
         let mut outputs: Vec<&mut [u8]> = parity
             .iter_mut()
-            .map(|bytes| &mut bytes[HEADER_BYTES..])
+            .map(|bytes| &mut Arc::make_mut(bytes)[HEADER_BYTES..])
             .collect();
         let encoded = redundant.with_coder(scheme, |coder| coder.encode(&data, &mut outputs));
         encoded.expect("shards of one value have the lengths that its scheme gives them");
@@ -92,15 +96,12 @@ impl Parts {
         let (value_bytes, expiry_unix) = (self.value_bytes, self.expiry_unix);
         let stored = &mut self.stored[index];
         if stored.version != Some(version) {
-            let sum = *stored
-                .checksum
-                .get_or_insert_with(|| checksum(&stored.bytes[HEADER_BYTES..]));
             let header = Header {
                 piece: stored.piece,
                 value_bytes,
                 expiry_unix,
                 version,
-                checksum: sum,
+                checksum: stored.checksum,
             };
             // Copied where the network still has it under an older version.
             let bytes = Arc::make_mut(&mut stored.bytes);
@@ -111,13 +112,44 @@ impl Parts {
     }
 }
 
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        for stored in self.stored.drain(..) {
+            self.pool.give_back(stored.bytes);
+        }
+    }
+}
+
+/// A buffer for a header and so many bytes of a part; what it holds is of no interest.
+fn sized(mut buffer: Arc<Vec<u8>>, part_bytes: usize) -> Arc<Vec<u8>> {
+    let bytes = Arc::make_mut(&mut buffer);
+    if bytes.capacity() < HEADER_BYTES + part_bytes {
+        // What is there need not be moved.
+        *bytes = vec![0; HEADER_BYTES + part_bytes];
+    }
+    bytes.resize(HEADER_BYTES + part_bytes, 0);
+    buffer
+}
+
 impl Stored {
-    fn parity(scheme: Scheme, shard: u8, bytes: Vec<u8>) -> Stored {
+    fn copied(pool: &Pool, piece: Piece, part: &[u8]) -> Stored {
+        let mut bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
+        let room = &mut Arc::make_mut(&mut bytes)[HEADER_BYTES..];
+        let checksum = copy_with_checksum(part, room);
+        Stored {
+            piece,
+            checksum,
+            version: None,
+            bytes,
+        }
+    }
+
+    fn parity(scheme: Scheme, shard: u8, bytes: Arc<Vec<u8>>) -> Stored {
         Stored {
             piece: Piece::Shard { scheme, shard },
-            checksum: None,
+            checksum: checksum(&bytes[HEADER_BYTES..]),
             version: None,
-            bytes: Arc::new(bytes),
+            bytes,
         }
     }
 

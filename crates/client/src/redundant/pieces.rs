@@ -2,18 +2,21 @@
 
 use super::Redundant;
 use super::parts::Parts;
-use farcache_cluster::ServerId;
+use super::pool::Pool;
+use arrayvec::ArrayVec;
+use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::plan::{Answer, Form, Held, Part};
-use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece};
-use farcache_redundancy::{Redundancy, Version};
+use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, copy_with_checksum};
+use farcache_redundancy::{Redundancy, Scheme, Version};
+use std::sync::Arc;
 
 /// What has been brought of a key.
-#[derive(Default)]
-pub(super) struct Pieces {
-    brought: Vec<Brought>,
+pub(super) struct Pieces<'r> {
+    pool: &'r Pool,
+    brought: ArrayVec<Brought, OWNERS_MAX>,
     /// Something has been met that this policy cannot have stored.
     has_foreign: bool,
-    value: Option<(Version, Vec<u8>)>,
+    value: Assembly,
 }
 
 struct Brought {
@@ -24,7 +27,71 @@ struct Brought {
     bytes: Vec<u8>,
 }
 
-impl Pieces {
+impl Brought {
+    fn part(&self) -> &[u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+}
+
+/// The value as data shards put themselves into it, each when it arrives.
+struct Assembly {
+    /// That of the shards in it.
+    version: Option<Version>,
+    /// Which shards are in it, by bits.
+    shards: u32,
+    is_whole: bool,
+    bytes: Vec<u8>,
+}
+
+impl Assembly {
+    fn begin(&mut self, version: Version, padded_bytes: usize) {
+        self.version = Some(version);
+        (self.shards, self.is_whole) = (0, false);
+        if self.bytes.capacity() < padded_bytes {
+            // What is there need not be moved.
+            self.bytes = vec![0; padded_bytes];
+        }
+        self.bytes.resize(padded_bytes, 0);
+    }
+
+    /// Room of a data shard of this version.
+    fn room(&mut self, header: &Header) -> Option<&mut [u8]> {
+        let Piece::Shard { scheme, shard } = header.piece else {
+            return None;
+        };
+        let (value_bytes, shard) = (header.value_bytes as usize, usize::from(shard));
+        if shard >= scheme.data_shards() {
+            return None;
+        }
+        let shard_bytes = scheme.shard_bytes(value_bytes);
+        if self.version < Some(header.version) {
+            self.begin(header.version, shard_bytes * scheme.data_shards());
+        }
+        if self.version != Some(header.version) || self.is_whole {
+            return None;
+        }
+        self.shards |= 1 << shard;
+        let room = self.bytes.get_mut(shard * shard_bytes..)?;
+        room.get_mut(..header.part_bytes())
+    }
+}
+
+impl<'r> Pieces<'r> {
+    /// Nothing. The value comes into this room, whose bytes are of no interest.
+    pub fn new(redundant: &'r Redundant, room: Vec<u8>) -> Pieces<'r> {
+        Pieces {
+            pool: &redundant.pool,
+            brought: ArrayVec::new(),
+            has_foreign: false,
+            value: Assembly {
+                version: None,
+                shards: 0,
+                is_whole: false,
+                bytes: room,
+            },
+        }
+    }
+
     /// Takes what a server has of the key, or the beginning of that.
     pub fn take(
         &mut self,
@@ -40,7 +107,7 @@ impl Pieces {
             self.has_foreign = true;
             return answer;
         };
-        let is_whole = Header::split(&bytes).is_ok();
+        let is_whole = self.is_whole(&header, &bytes);
         if !is_whole && bytes.len() != HEADER_BYTES {
             // Damaged: as good as lost.
             return answer;
@@ -49,64 +116,95 @@ impl Pieces {
         answer.held.push(Held { version, part });
         if is_whole {
             answer.brought = Some(version);
-            self.brought.retain(|other| other.from != from);
-            self.brought.push(Brought {
+            self.keep(Brought {
                 from,
                 header,
                 flags,
                 bytes,
             });
+        } else {
+            self.pool.give_back(Arc::new(bytes));
         }
         answer
+    }
+
+    /// Whether a part is undamaged. A data shard is in its place in the value then.
+    fn is_whole(&mut self, header: &Header, bytes: &[u8]) -> bool {
+        let part = &bytes[HEADER_BYTES..];
+        if part.len() != header.part_bytes() {
+            return false;
+        }
+        let Some(room) = self.value.room(header) else {
+            return Header::split(bytes).is_ok();
+        };
+        let is_whole = copy_with_checksum(part, room) == header.checksum;
+        if let (false, Piece::Shard { shard, .. }) = (is_whole, header.piece) {
+            self.value.shards &= !(1 << shard);
+        }
+        is_whole
+    }
+
+    fn keep(&mut self, brought: Brought) {
+        let mut others = self.brought.iter();
+        match others.position(|other| other.from == brought.from) {
+            Some(at) => self.brought[at] = brought,
+            // There are no more servers than owners.
+            None => _ = self.brought.try_push(brought),
+        }
     }
 
     /// Makes the value of a version from the shards that these servers have brought.
     pub fn decode(&mut self, redundant: &Redundant, version: Version, from: &[ServerId]) {
         let of_version = |one: &&Brought| one.header.version == version && from.contains(&one.from);
-        let shards: Vec<&Brought> = self.brought.iter().filter(of_version).collect();
+        let shards: ArrayVec<&Brought, OWNERS_MAX> =
+            self.brought.iter().filter(of_version).collect();
         let Some(Piece::Shard { scheme, .. }) = shards.first().map(|one| one.header.piece) else {
             return;
         };
         let value_bytes = shards[0].header.value_bytes as usize;
+        let lengths = shards.iter().map(|one| one.header.value_bytes as usize);
+        if lengths.into_iter().any(|bytes| bytes != value_bytes) {
+            // No writer makes such parts.
+            return;
+        }
         let shard_bytes = scheme.shard_bytes(value_bytes);
         let padded_bytes = shard_bytes * scheme.data_shards();
-        let mut value = vec![0; padded_bytes];
-        let mut present = Vec::new();
+        let value = &mut self.value;
+        if value.version != Some(version) || value.bytes.len() != padded_bytes {
+            value.begin(version, padded_bytes);
+        }
+        let mut present = ArrayVec::<(usize, &[u8]), OWNERS_MAX>::new();
         for one in &shards {
-            if let Piece::Shard { shard, .. } = one.header.piece {
-                present.push((usize::from(shard), &one.bytes[HEADER_BYTES..]));
+            let Piece::Shard { shard, .. } = one.header.piece else {
+                continue;
+            };
+            present.push((usize::from(shard), one.part()));
+            if value.shards >> shard & 1 == 0
+                && let Some(room) = value.room(&one.header)
+            {
+                room.copy_from_slice(one.part());
             }
         }
-        let mut missing = Vec::new();
-        // Nothing is made of nothing.
-        let rooms = value.chunks_mut(shard_bytes.max(1)).enumerate();
-        for (shard, room) in rooms.take(scheme.data_shards()) {
-            match present.iter().find(|(other, _)| *other == shard) {
-                Some((_, bytes)) => room[..bytes.len()].copy_from_slice(bytes),
-                None => missing.push((shard, room)),
-            }
-        }
-        let decoded =
-            redundant.with_coder(scheme, |coder| coder.reconstruct(&present, &mut missing));
-        if decoded.is_ok() {
-            value.truncate(value_bytes);
-            self.value = Some((version, value));
+        if fill_gaps(redundant, scheme, value, shard_bytes, &present) {
+            value.bytes.truncate(value_bytes);
+            value.is_whole = true;
         }
     }
 
     /// The parts of a version that was read, to be stored where it is missing.
-    pub fn parts(&self, form: Form, version: Version) -> Option<Parts> {
+    pub fn parts(
+        &self,
+        redundant: &'r Redundant,
+        form: Form,
+        version: Version,
+    ) -> Option<Parts<'r>> {
         let one = self.of(version)?;
         let value = match form {
-            Form::Shards(_) => self
-                .value
-                .as_ref()
-                .filter(|(of, _)| *of == version)?
-                .1
-                .as_slice(),
-            _ => &one.bytes[HEADER_BYTES..],
+            Form::Shards(_) => self.decoded(version)?,
+            _ => one.part(),
         };
-        Some(Parts::new(form, value, one.flags, one.header.expiry_unix))
+        let expiry_unix = one.header.expiry_unix;
+        Some(Parts::new(redundant, form, value, one.flags, expiry_unix))
     }
 
     /// The form in which a version is stored.
@@ -117,21 +215,28 @@ impl Pieces {
         })
     }
 
+    fn decoded(&self, version: Version) -> Option<&[u8]> {
+        let value = &self.value;
+        (value.is_whole && value.version == Some(version)).then_some(&value.bytes[..])
+    }
+
     /// Value and flags of a version.
     pub fn take_value(&mut self, version: Version) -> Option<(Vec<u8>, u32)> {
         let one = self.of(version)?;
         let flags = one.flags;
         if one.header.piece != Piece::Copy {
-            let value = self.value.take().filter(|(of, _)| *of == version);
-            return value.map(|(_, value)| (value, flags));
+            self.decoded(version)?;
+            return Some((std::mem::take(&mut self.value.bytes), flags));
         }
-        let at = self
-            .brought
-            .iter()
-            .position(|one| one.header.version == version)?;
-        let mut bytes = self.brought.swap_remove(at).bytes;
-        bytes.drain(..HEADER_BYTES);
+        let mut bytes = std::mem::take(&mut self.value.bytes);
+        bytes.clear();
+        bytes.extend_from_slice(self.of(version)?.part());
         Some((bytes, flags))
+    }
+
+    /// The room that no value has come into.
+    pub fn take_room(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.value.bytes)
     }
 
     /// Whether something was met that this policy cannot have stored.
@@ -144,6 +249,33 @@ impl Pieces {
             .iter()
             .find(|one| one.header.version == version)
     }
+}
+
+impl Drop for Pieces<'_> {
+    fn drop(&mut self) {
+        for brought in self.brought.drain(..) {
+            self.pool.give_back(Arc::new(brought.bytes));
+        }
+    }
+}
+
+/// Computes the data shards that are not in the value; false where that cannot be.
+fn fill_gaps(
+    redundant: &Redundant,
+    scheme: Scheme,
+    value: &mut Assembly,
+    shard_bytes: usize,
+    present: &[(usize, &[u8])],
+) -> bool {
+    let is_there = |shard: usize| present.iter().any(|(other, _)| *other == shard);
+    // Nothing is made of nothing.
+    let rooms = value.bytes.chunks_mut(shard_bytes.max(1)).enumerate();
+    let missing = rooms
+        .take(scheme.data_shards())
+        .filter(|(shard, _)| !is_there(*shard));
+    let mut missing: ArrayVec<_, OWNERS_MAX> = missing.collect();
+    let decoded = redundant.with_coder(scheme, |coder| coder.reconstruct(present, &mut missing));
+    decoded.is_ok()
 }
 
 /// What a piece is to the plans; none where it is of another redundancy.

@@ -141,3 +141,46 @@ fn concurrent_writers_leave_whole_values() {
         scope.spawn(writer(2));
     });
 }
+
+/// Too many servers have lost what they had. Nobody waits for it: the patience here is a minute.
+#[test]
+fn what_too_many_servers_have_lost_is_a_miss_or_an_error_at_once() {
+    let mut fleet = Fleet::start(5);
+    let client = fleet.client("ec:3,2", Transport::Tcp);
+    set_all(&client, 1);
+    for lost in 0..3 {
+        fleet.kill(lost);
+    }
+    let is_refused = |error: &Error| matches!(error, Error::Connect(_));
+    for (key, _) in values(1) {
+        let got = client.get(&key);
+        assert!(got.as_ref().is_err_and(is_refused), "{key}: {got:?}");
+    }
+    for lost in 0..3 {
+        fleet.start_again(lost);
+    }
+    for (key, _) in values(1) {
+        assert_eq!(client.get(&key), Ok(None), "{key}");
+    }
+    set_all(&client, 2);
+    assert_all(&client, 2, "stored again");
+}
+
+/// A client that leaves out servers that were down a moment ago looks at them before it says that
+/// there is nothing.
+#[test]
+fn what_only_a_server_has_that_was_down_a_moment_ago_is_found() {
+    let mut fleet = Fleet::start(3);
+    let client = fleet.client("replicate:3", Transport::Tcp);
+    let other = fleet.client("replicate:3", Transport::Tcp);
+    set_all(&client, 1);
+    fleet.kill(0);
+    assert_all(&client, 1, "without the first");
+    fleet.start_again(0);
+    set_all(&other, 2);
+    for lost in 1..3 {
+        fleet.kill(lost);
+        fleet.start_again(lost);
+    }
+    assert_all(&client, 2, "at the first alone");
+}

@@ -5,13 +5,14 @@
 //! those of `docs/design/redundancy.md`; comments name them by their numbers there. Who runs a plan
 //! keeps the bytes, measures the time, and says of a request that gets no answer that it is lost.
 
+mod accepting;
 mod group;
 mod read;
 mod storing;
 mod write;
 
 pub use group::Group;
-pub use read::{Fencing, Found, Read, ReadOutcome};
+pub use read::{Found, Read, ReadOutcome};
 pub use write::{Write, WriteOutcome};
 
 use crate::{Redundancy, Version};
@@ -21,6 +22,19 @@ use farcache_erasure::Scheme;
 
 /// How often a request is repeated by one map before its plan gives up.
 pub const TRIES_MAX: u8 = 5;
+
+/// Whether somebody sees to it that a server that was away answers only when it has caught up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fencing {
+    /// By rules 1, 2 and 8: one server that accepts a version knows all that was complete, and what
+    /// k answers have in common suffices.
+    #[default]
+    Kept,
+    /// Nobody does. As many servers as a write must reach accept a version, and as many answers are
+    /// taken, so that one of them at least knows the newest acknowledged write; that nothing is
+    /// there must be said by all.
+    None,
+}
 
 /// In what form a write is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +63,17 @@ impl Form {
             Form::Copies => Part::Copy,
             Form::Shards(_) => Part::Shard(position as u8),
             Form::Tombstone => Part::Tombstone,
+        }
+    }
+
+    /// Whether there are the bytes for this owner: the data from the beginning, parity once it has
+    /// been made.
+    fn is_at_hand(self, position: usize, is_encoded: bool) -> bool {
+        match (self, self.part_at(position)) {
+            (Form::Shards(scheme), Part::Shard(shard)) => {
+                is_encoded || usize::from(shard) < scheme.data_shards()
+            }
+            _ => true,
         }
     }
 }

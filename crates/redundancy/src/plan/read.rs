@@ -2,7 +2,7 @@
 
 use super::group::{Group, Positions};
 use super::storing::{Progress, Requests, Storing};
-use super::{Action, Answer, Event, Form, Part, Question, Reply, RequestId, TRIES_MAX};
+use super::{Action, Answer, Event, Fencing, Form, Part, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
@@ -26,17 +26,6 @@ pub enum ReadOutcome {
     /// Too few owners answer, or they have not enough parts of one version in common: what there
     /// was may have been evicted, or a writer has died, or too many servers are lost.
     Unavailable,
-}
-
-/// Whether somebody sees to it that a server that was away answers only when it has caught up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fencing {
-    /// By rules 1, 2 and 8: what k answers have in common suffices.
-    #[default]
-    Kept,
-    /// Nobody does. As many answers are taken as a write must reach, so that one of them at least
-    /// knows the newest acknowledged write; that nothing is there must be said by all.
-    None,
 }
 
 /// Bytes that were asked for may have gone when the request arrives, because something newer is
@@ -278,17 +267,27 @@ impl Read {
             || !self.answers.iter().any(may_have_dropped)
     }
 
-    /// Whether the answers say that there is no value: it was never there, or has been evicted.
+    /// Whether the answers say that there is no value: it was never there, has been evicted, or lies
+    /// on too few servers.
     fn is_nothing(&self) -> bool {
-        let held = self.answers.iter().flat_map(|(_, answer)| &answer.held);
-        let newest = held.map(|held| held.version).max();
         if self.fencing == Fencing::Kept {
             let empty = self.answers.iter().filter(|(_, one)| one.held.is_empty());
             return empty.count() >= self.redundancy.needed();
         }
+        let held = || self.answers.iter().flat_map(|(_, answer)| &answer.held);
+        let newest = held().map(|held| held.version).max();
         let has_all = self.answers.len() >= self.group.live_count();
-        let mut answers = self.answers.iter();
-        has_all && newest.is_none_or(|newest| answers.any(|(_, one)| one.dropped >= Some(newest)))
+        let is_dropped = |newest| {
+            let mut answers = self.answers.iter();
+            answers.any(|(_, one)| one.dropped >= Some(newest))
+        };
+        // Whoever has lost nothing since a write was acknowledged holds it, or something newer. So
+        // one that was acknowledged cannot be the only one and on too few of all.
+        let is_lost = |newest| {
+            let is_alone = held().all(|held| held.version == newest);
+            is_alone && self.holders(newest).count() < self.redundancy.needed()
+        };
+        has_all && newest.is_none_or(|newest| is_dropped(newest) || is_lost(newest))
     }
 
     /// The newest version that at least k answers hold, with its form.

@@ -2,7 +2,7 @@
 //! finish what a writer has left.
 
 use super::group::{Group, Positions};
-use super::{Action, Form, Part, Question, Reply, Request, RequestId, TRIES_MAX};
+use super::{Action, Form, Question, Reply, Request, RequestId, TRIES_MAX};
 use crate::Version;
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
@@ -41,11 +41,14 @@ pub(super) enum Progress {
     Stuck,
 }
 
-struct Pending {
-    id: RequestId,
-    position: usize,
-    tries: u8,
+pub(super) struct Pending {
+    pub id: RequestId,
+    pub position: usize,
+    pub tries: u8,
 }
+
+/// Requests that are under way, one for each server at most.
+pub(super) type AllPending = ArrayVec<Pending, OWNERS_MAX>;
 
 /// One version on its way to all members of one map.
 pub(super) struct Storing {
@@ -55,7 +58,7 @@ pub(super) struct Storing {
     stored: Positions,
     /// Who has been asked.
     asked: Positions,
-    pending: ArrayVec<Pending, OWNERS_MAX>,
+    pending: AllPending,
     /// Parts that are at hand: data shards are from the beginning, parity once it has been made.
     is_encoded: bool,
 }
@@ -63,22 +66,21 @@ pub(super) struct Storing {
 impl Storing {
     /// `stored` are those who are known to have it by this map.
     pub fn new(version: Version, form: Form, stored: Positions) -> Storing {
+        Storing::behind(version, form, stored, AllPending::new())
+    }
+
+    /// The same where others have been asked to accept it and have not answered yet. One that
+    /// refuses is asked to store it all the same (rule 4).
+    pub fn behind(version: Version, form: Form, stored: Positions, pending: AllPending) -> Storing {
+        let mut asked = stored;
+        pending.iter().for_each(|one| asked.insert(one.position));
         Storing {
             version,
             form,
             stored,
-            asked: stored,
-            pending: ArrayVec::new(),
+            asked,
+            pending,
             is_encoded: false,
-        }
-    }
-
-    fn is_at_hand(&self, position: usize) -> bool {
-        match (self.form, self.form.part_at(position)) {
-            (Form::Shards(scheme), Part::Shard(shard)) => {
-                self.is_encoded || usize::from(shard) < scheme.data_shards()
-            }
-            _ => true,
         }
     }
 
@@ -90,7 +92,7 @@ impl Storing {
         actions: &mut Vec<Action<O>>,
     ) -> Progress {
         for position in group.live().iter() {
-            if !self.asked.has(position) && self.is_at_hand(position) {
+            if !self.asked.has(position) && self.form.is_at_hand(position, self.is_encoded) {
                 self.asked.insert(position);
                 self.ask(group, position, 1, requests, actions);
             }

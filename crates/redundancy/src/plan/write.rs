@@ -1,8 +1,9 @@
 //! Writing a value or a tombstone.
 
+use super::accepting::{Accepting, Verdict};
 use super::group::{Group, Positions};
 use super::storing::{Progress, Requests, Storing};
-use super::{Action, Event, Form, Question, Reply, RequestId, TRIES_MAX};
+use super::{Action, Event, Fencing, Form, Reply, RequestId};
 use crate::{Clock, Redundancy, TooFarAhead, Version};
 use std::time::Duration;
 
@@ -28,11 +29,8 @@ pub enum WriteOutcome {
 }
 
 enum Stage {
-    /// Asks one server to accept the version.
-    Accepting {
-        id: RequestId,
-        position: usize,
-    },
+    /// Asks all members to accept the version.
+    Accepting(Box<Accepting>),
     /// Stores the accepted version.
     Storing(Box<Storing>),
     /// Goes on with the next map.
@@ -43,12 +41,13 @@ enum Stage {
 /// Writes one value, or one tombstone, under one key.
 pub struct Write {
     redundancy: Redundancy,
+    fencing: Fencing,
     form: Form,
     group: Group,
     version: Version,
     requests: Requests,
     stage: Stage,
-    /// A server has accepted the version: it stays as it is (rule 3).
+    /// The version has been accepted: it stays as it is (rule 3).
     is_accepted: bool,
     /// A server may have accepted the version without its answer having arrived. Then nothing may
     /// be written above it any more: the same write would take effect twice.
@@ -56,7 +55,6 @@ pub struct Write {
     was_present: bool,
     is_encoded: bool,
     is_told: bool,
-    tries: u8,
 }
 
 type Actions = Vec<Action<WriteOutcome>>;
@@ -71,8 +69,22 @@ impl Write {
         now: Duration,
         actions: &mut Actions,
     ) -> Write {
+        let fencing = Fencing::Kept;
+        Self::begin_among(redundancy, fencing, form, group, (clock, now), actions)
+    }
+
+    /// Begins a write among servers of which this is known.
+    pub fn begin_among(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        form: Form,
+        group: Group,
+        (clock, now): (&mut Clock, Duration),
+        actions: &mut Actions,
+    ) -> Write {
         let mut write = Write {
             redundancy,
+            fencing,
             form,
             group,
             version: clock.next(now),
@@ -83,10 +95,9 @@ impl Write {
             was_present: false,
             is_encoded: false,
             is_told: false,
-            tries: 0,
         };
         if matches!(form, Form::Shards(_)) {
-            // Parity is computed while the first shard travels.
+            // Parity is computed while the data travels.
             actions.push(Action::Encode);
         }
         write.go_by_map(actions);
@@ -113,19 +124,27 @@ impl Write {
     ) {
         match event {
             Event::Map(group) if group.epoch() > self.group.epoch() => {
-                self.is_doubtful |= matches!(self.stage, Stage::Accepting { .. });
+                if let Stage::Accepting(accepting) = &self.stage {
+                    self.is_doubtful |= accepting.may_be_held();
+                }
                 self.group = group;
                 if !self.has_ended() {
-                    self.tries = 0;
                     self.go_by_map(actions);
                 }
             }
             Event::Encoded => {
                 self.is_encoded = true;
-                if let Stage::Storing(storing) = &mut self.stage {
-                    storing.note_encoded();
-                    let progress = storing.go_on(&self.group, &mut self.requests, actions);
-                    self.note_progress(progress, actions);
+                match &mut self.stage {
+                    Stage::Accepting(accepting) => {
+                        accepting.note_encoded();
+                        accepting.go_on(&self.group, &mut self.requests, actions);
+                    }
+                    Stage::Storing(storing) => {
+                        storing.note_encoded();
+                        let progress = storing.go_on(&self.group, &mut self.requests, actions);
+                        self.note_progress(progress, actions);
+                    }
+                    Stage::AwaitsMap | Stage::Ended => {}
                 }
             }
             Event::Reply(id, reply) => self.settle(id, Some(reply), clock, now, actions),
@@ -144,32 +163,25 @@ impl Write {
             return self.end(outcome, actions);
         }
         if self.is_accepted {
-            self.store(Positions::default(), actions);
+            let storing = Storing::new(self.version, self.form, Positions::default());
+            self.store(storing, actions);
         } else {
-            self.ask_to_accept(0, actions);
+            self.ask_to_accept(actions);
         }
     }
 
-    /// Asks the first live owner from this position on, if there is one.
-    fn ask_to_accept(&mut self, from: usize, actions: &mut Actions) {
-        let mut live = self.group.live().iter();
-        let Some(position) = live.find(|position| *position >= from) else {
-            return self.end(self.not_accepted(), actions);
+    /// Asks all members at once: what nobody has seen may be refused by all (rule 3).
+    fn ask_to_accept(&mut self, actions: &mut Actions) {
+        let wanted = match self.fencing {
+            Fencing::Kept => 1,
+            Fencing::None => self.redundancy.accepted_min(),
         };
-        let question = Question::Accept(self.version, self.form.part_at(position));
-        let id = self.requests.ask(&self.group, position, question, actions);
-        self.stage = Stage::Accepting { id, position };
+        let mut accepting = Accepting::new(self.version, self.form, wanted, self.is_encoded);
+        accepting.go_on(&self.group, &mut self.requests, actions);
+        self.stage = Stage::Accepting(Box::new(accepting));
     }
 
-    fn not_accepted(&self) -> WriteOutcome {
-        match self.is_doubtful {
-            true => WriteOutcome::Unknown,
-            false => WriteOutcome::Unavailable,
-        }
-    }
-
-    fn store(&mut self, stored: Positions, actions: &mut Actions) {
-        let mut storing = Storing::new(self.version, self.form, stored);
+    fn store(&mut self, mut storing: Storing, actions: &mut Actions) {
         if self.is_encoded {
             storing.note_encoded();
         }
@@ -186,61 +198,54 @@ impl Write {
         now: Duration,
         actions: &mut Actions,
     ) {
+        let (group, requests) = (&self.group, &mut self.requests);
         match &mut self.stage {
-            Stage::Accepting {
-                id: expected,
-                position,
-            } if *expected == id => {
-                let position = *position;
-                self.settle_acceptance(position, reply, clock, now, actions);
+            Stage::Accepting(accepting) => {
+                let verdict = accepting.settle(id, reply.as_ref(), group, requests, actions);
+                self.note_verdict(verdict, clock, now, actions);
             }
             Stage::Storing(storing) => {
-                let (group, requests) = (&self.group, &mut self.requests);
                 let progress = storing.settle(id, reply.as_ref(), group, requests, actions);
                 self.note_progress(progress, actions);
             }
-            _ => {}
+            Stage::AwaitsMap | Stage::Ended => {}
         }
     }
 
-    fn settle_acceptance(
+    fn note_verdict(
         &mut self,
-        position: usize,
-        reply: Option<Reply>,
+        verdict: Verdict,
         clock: &mut Clock,
         now: Duration,
         actions: &mut Actions,
     ) {
-        match reply {
-            Some(Reply::Stored { was_present }) => {
-                self.is_accepted = true;
-                self.was_present = was_present;
-                if self.redundancy.is_async() {
-                    self.tell_written(actions);
+        match verdict {
+            Verdict::Open | Verdict::AwaitsMap => {}
+            Verdict::Accepted => self.go_on_accepted(actions),
+            Verdict::Doubtful => self.end(WriteOutcome::Unknown, actions),
+            _ if self.is_doubtful => self.end(WriteOutcome::Unknown, actions),
+            Verdict::NobodyReady => self.end(WriteOutcome::Unavailable, actions),
+            Verdict::Refused { current } => match clock.above(current, now) {
+                Ok(version) => {
+                    self.version = version;
+                    self.ask_to_accept(actions);
                 }
-                self.store([position].into_iter().collect(), actions);
-            }
-            Some(Reply::Refused { current }) if !self.is_doubtful => {
-                match clock.above(current, now) {
-                    Ok(version) => {
-                        self.version = version;
-                        self.ask_to_accept(0, actions);
-                    }
-                    Err(skewed) => self.end(WriteOutcome::Skewed(skewed), actions),
-                }
-            }
-            Some(Reply::Refused { .. }) => self.end(WriteOutcome::Unknown, actions),
-            Some(Reply::NotReady) => self.ask_to_accept(position + 1, actions),
-            Some(Reply::NewerMap) => self.stage = Stage::AwaitsMap,
-            Some(Reply::Answer(_)) | None => {
-                self.is_doubtful = true;
-                self.tries += 1;
-                if self.tries == TRIES_MAX {
-                    return self.end(WriteOutcome::Unknown, actions);
-                }
-                self.ask_to_accept(position, actions);
-            }
+                Err(skewed) => self.end(WriteOutcome::Skewed(skewed), actions),
+            },
         }
+    }
+
+    fn go_on_accepted(&mut self, actions: &mut Actions) {
+        let Stage::Accepting(accepting) = std::mem::replace(&mut self.stage, Stage::AwaitsMap)
+        else {
+            return;
+        };
+        self.is_accepted = true;
+        self.was_present = accepting.was_present;
+        if self.redundancy.is_async() {
+            self.tell_written(actions);
+        }
+        self.store(accepting.into_storing(), actions);
     }
 
     fn note_progress(&mut self, progress: Progress, actions: &mut Actions) {

@@ -3,7 +3,6 @@ package io.farcache.hadoop;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
@@ -66,27 +65,6 @@ final class Names {
     /** A hidden directory, for what is remembered of files. */
     Path hidden(String name) {
         return root.resolve(HIDDEN).resolve(name);
-    }
-
-    /** What tells this directory from all others, for as long as it is there. */
-    String id() throws IOException {
-        Path file = hidden("id");
-        if (!Files.exists(file)) {
-            Path fresh = hidden("id." + UUID.randomUUID());
-            Files.write(fresh, UUID.randomUUID().toString().getBytes(StandardCharsets.US_ASCII));
-            try {
-                Files.createLink(file, fresh);
-            } catch (java.nio.file.FileAlreadyExistsException e) {
-                // Somebody else was faster.
-            }
-            Files.delete(fresh);
-        }
-        return new String(Files.readAllBytes(file), StandardCharsets.US_ASCII);
-    }
-
-    /** The device that its files are on, once there is an {@link #id}. */
-    long device() throws IOException {
-        return (Long) Files.getAttribute(hidden("id"), "unix:dev");
     }
 
     boolean isRoot(Path place) {

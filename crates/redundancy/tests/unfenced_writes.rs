@@ -1,0 +1,158 @@
+//! Writes among servers that nobody fences: one that was away accepts what it should refuse.
+
+use farcache_cluster::ServerId;
+use farcache_redundancy::plan::{
+    Action, Event, Fencing, Form, Group, Question, Reply, Request, Write, WriteOutcome,
+};
+use farcache_redundancy::{Clock, Redundancy, SKEW_MAX, Version, Writer};
+use std::time::Duration;
+
+const NOW: Duration = Duration::from_secs(1_800_000_000);
+
+/// What a server has of the key, in this test: the newest version, as a reading of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    Nothing,
+    /// What another writer's clock, a second ahead, has made.
+    Newer,
+    /// Requests to it are lost.
+    IsSilent,
+    /// Nobody listens there.
+    IsDown,
+}
+use Has::*;
+
+struct Written {
+    outcome: WriteOutcome,
+    first: Version,
+    asked: Vec<(u32, Question)>,
+}
+
+impl Written {
+    /// Servers that were asked to store what had been accepted.
+    fn told_to_store(&self) -> Vec<u32> {
+        let is_store = |(_, question): &&(u32, Question)| matches!(question, Question::Store(..));
+        let told = self.asked.iter().filter(is_store);
+        told.map(|(server, _)| *server).collect()
+    }
+
+    fn version(&self) -> Version {
+        match self.outcome {
+            WriteOutcome::Written { version, .. } => version,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn newer() -> Version {
+    let mut clock = Clock::new(Writer::new(9).unwrap(), SKEW_MAX);
+    clock.next(NOW + Duration::from_secs(1))
+}
+
+/// Writes once; events come in the order of the requests.
+fn write(redundancy: &str, servers: &[Has]) -> Written {
+    let redundancy: Redundancy = redundancy.parse().unwrap();
+    let owners = servers.iter().zip(0..);
+    let group = Group::new(1, owners.map(|(_, id)| (ServerId(id), true)));
+    let mut clock = Clock::new(Writer::new(1).unwrap(), SKEW_MAX);
+    let (mut actions, mut asked) = (Vec::new(), Vec::new());
+    let form = Form::of_value(redundancy, false);
+    let (fencing, time) = (Fencing::None, (&mut clock, NOW));
+    let mut write = Write::begin_among(redundancy, fencing, form, group, time, &mut actions);
+    let first = write.version();
+    while !actions.is_empty() {
+        for action in std::mem::take(&mut actions) {
+            let event = match action {
+                Action::Done(outcome) => {
+                    return Written {
+                        outcome,
+                        first,
+                        asked,
+                    };
+                }
+                Action::Encode => Event::Encoded,
+                Action::Decode(..) => panic!("a write decodes"),
+                Action::Ask(Request {
+                    id, to, question, ..
+                }) => {
+                    asked.push((to.0, question));
+                    answer(servers[to.0 as usize], question)
+                        .map_or(Event::Lost(id), |reply| Event::Reply(id, reply))
+                }
+            };
+            write.handle(event, &mut clock, NOW, &mut actions);
+        }
+    }
+    panic!("it waits for nothing");
+}
+
+fn answer(server: Has, question: Question) -> Option<Reply> {
+    let was_present = false;
+    match (server, question) {
+        (IsSilent, _) => None,
+        (IsDown, _) => Some(Reply::NotReady),
+        (Newer, Question::Accept(version, _)) if version < newer() => {
+            let current = newer();
+            Some(Reply::Refused { current })
+        }
+        _ => Some(Reply::Stored { was_present }),
+    }
+}
+
+#[test]
+fn what_all_accept_is_stored_in_one_round() {
+    for (redundancy, owners) in [("replicate:3", 3), ("ec:3,2", 5)] {
+        let written = write(redundancy, &vec![Nothing; owners]);
+        assert_eq!(written.version(), written.first);
+        assert_eq!(written.asked.len(), owners);
+        assert_eq!(written.told_to_store(), []);
+    }
+}
+
+/// Somebody may read it: it is not written a second time, above what one server has refused it for.
+#[test]
+fn what_a_quorum_accepts_stays_and_is_stored_by_those_who_have_refused_it() {
+    for (redundancy, servers) in [
+        ("replicate:3", &[Newer, Nothing, Nothing][..]),
+        ("ec:3,2", &[Newer, Nothing, Newer, Nothing, Nothing]),
+        ("ec:2,3", &[Newer, Nothing, Newer, Newer, Nothing]),
+    ] {
+        let written = write(redundancy, servers);
+        assert_eq!(written.version(), written.first, "{redundancy}");
+        let refusers = (0..).zip(servers).filter(|(_, has)| **has == Newer);
+        let refusers: Vec<u32> = refusers.map(|(server, _)| server).collect();
+        assert_eq!(written.told_to_store(), refusers, "{redundancy}");
+    }
+}
+
+/// A server that has come back with nothing accepts everything. What was acknowledged before is at
+/// the others, and the write goes above it.
+#[test]
+fn what_too_few_accept_is_written_above_what_the_others_have() {
+    for (redundancy, servers) in [
+        ("replicate:2", &[Nothing, Newer][..]),
+        ("replicate:3", &[Nothing, Newer, Newer]),
+        ("ec:3,2", &[Nothing, Newer, Newer, Nothing, Newer]),
+        ("ec:2,3", &[Newer, Newer, Newer, Nothing, Newer]),
+        ("ec:3,2", &[Newer; 5]),
+    ] {
+        let written = write(redundancy, servers);
+        assert!(written.version() > newer(), "{redundancy}");
+        assert_eq!(written.told_to_store(), [], "{redundancy}");
+    }
+}
+
+/// The silent server may have accepted it, and then too many have.
+#[test]
+fn what_may_have_been_accepted_is_not_written_above() {
+    let written = write("replicate:3", &[Nothing, IsSilent, Newer]);
+    assert_eq!(written.outcome, WriteOutcome::Unknown);
+    let written = write("replicate:3", &[Nothing, IsDown, IsDown]);
+    assert_eq!(written.outcome, WriteOutcome::Unknown);
+}
+
+#[test]
+fn what_nobody_takes_is_not_written() {
+    let written = write("replicate:3", &[IsDown; 3]);
+    assert_eq!(written.outcome, WriteOutcome::Unavailable);
+}
