@@ -115,6 +115,8 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Whether items may be evicted (off with `-M`).
     pub evictions: bool,
+    /// Whether items that have an expiry may be evicted where others may not (`--evict-expiring`).
+    pub evict_expiring: bool,
     /// Largest item in bytes (`-I`).
     pub item_bytes_max: usize,
     /// Whether CAS is on (off with `-C`).
@@ -234,6 +236,7 @@ impl Default for Settings {
             unix_mask: 0o700,
             memory_bytes: 64 << 20,
             evictions: true,
+            evict_expiring: false,
             item_bytes_max: farcache_base::limits::ITEM_BYTES_DEFAULT,
             cas: true,
             flush: true,

@@ -305,6 +305,7 @@ fn store_config(plan: &Plan) -> StoreConfig {
         segment_bytes: StoreConfig::segment_bytes_for(settings.memory_bytes),
         item_bytes_max: settings.item_bytes_max,
         evict: settings.evictions,
+        evict_expiring: settings.evict_expiring,
         cas: settings.cas,
         handles_max: settings.threads + EXTRA_HANDLES,
         ..StoreConfig::default()

@@ -212,6 +212,9 @@ pub struct StoreConfig {
     pub item_bytes_max: usize,
     /// Whether items may be evicted to make room (off with `-M`).
     pub evict: bool,
+    /// Where they may not: whether those with an expiry may all the same (`--evict-expiring`). For
+    /// a store without devices.
+    pub evict_expiring: bool,
     /// Whether CAS tokens are handed out (off with `-C`).
     pub cas: bool,
     /// Ask for huge pages.
@@ -236,6 +239,7 @@ impl Default for StoreConfig {
             segment_bytes: 1 << 20,
             item_bytes_max: farcache_base::limits::ITEM_BYTES_DEFAULT,
             evict: true,
+            evict_expiring: false,
             cas: true,
             huge_pages: true,
             handles_max: 64,

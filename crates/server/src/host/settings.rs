@@ -46,6 +46,10 @@ fn cluster(etcd: &EtcdSettings, report: &mut Report<'_>) {
     report.stat("cluster_state", path_or_null(etcd.saved.as_deref()));
 }
 
+fn on_off(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
 fn listening(settings: &Settings, shared: &Shared, report: &mut Report<'_>) {
     report.stat("maxbytes", shared.store.stats().memory_bytes);
     report.stat("maxconns", settings.connections_max);
@@ -54,7 +58,8 @@ fn listening(settings: &Settings, shared: &Shared, report: &mut Report<'_>) {
     report.stat("inter", or_null(&settings.interfaces.join(",")));
     report.stat("verbosity", shared.verbosity.load(Relaxed));
     report.stat("oldest", 0);
-    report.stat("evictions", if settings.evictions { "on" } else { "off" });
+    report.stat("evictions", on_off(settings.evictions));
+    report.stat("evict_expiring", on_off(settings.evict_expiring));
     report.stat(
         "domain_socket",
         path_or_null(settings.unix_socket.as_deref()),

@@ -133,6 +133,10 @@ impl Options {
                 "-I: the largest item (1m by default) cannot be above half of the memory: lower -I or raise -m",
             ),
             (
+                self.evict_expiring && !self.no_evictions,
+                "--evict-expiring needs -M",
+            ),
+            (
                 self.fabric_with_tls && !self.tls,
                 "--fabric-with-tls needs -Z",
             ),
@@ -176,6 +180,7 @@ impl Options {
             unix_mask: self.unix_mask,
             memory_bytes: self.memory_bytes,
             evictions: !self.no_evictions,
+            evict_expiring: self.evict_expiring,
             item_bytes_max: self.item_bytes_max as usize,
             cas: !self.no_cas,
             flush: !self.no_flush,
@@ -226,6 +231,11 @@ impl Options {
         }
         if self.ssd_allow_missing && settings.devices.is_empty() {
             return Err(Refusal::bad_value("--ssd-allow-missing needs --ssd"));
+        }
+        if self.evict_expiring && !settings.devices.is_empty() {
+            return Err(Refusal::bad_value(
+                "--evict-expiring cannot be combined with --ssd",
+            ));
         }
         for path in &settings.devices_to_format {
             if !settings.devices.iter().any(|device| device.is_at(path)) {
@@ -444,6 +454,8 @@ mod tests {
             &["-p"],
             &["--poll-us", "x"],
             &["--fabric", "perhaps"],
+            &["--evict-expiring"],
+            &["--evict-expiring", "-M", "--ssd", "/f:1g"],
             &["--fabric-with-tls"],
             &["--fabric", "require", "-Z", "-o", "ssl_chain_cert=/f"],
             &["--ssd", "/f:1"],

@@ -97,6 +97,10 @@ pub struct Options {
     #[arg(short = 'M', long = "disable-evictions")]
     pub no_evictions: bool,
 
+    /// With -M: evict items that have an expiry time all the same; not with --ssd
+    #[arg(long = "evict-expiring")]
+    pub evict_expiring: bool,
+
     /// Most simultaneous connections [default: 1024, or fewer where the system allows fewer open
     /// files]
     #[arg(short = 'c', long = "conn-limit", value_name = "num")]

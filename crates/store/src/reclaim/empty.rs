@@ -8,6 +8,7 @@ use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
 use crate::schedule::Instant;
 use crate::segment::{Placed, Queue, Writer};
 use crate::tier::{PROGRESS_WAIT, Spilled};
+use farcache_base::time::NEVER;
 
 /// Items whose index buckets are fetched together.
 const BATCH: usize = 16;
@@ -113,8 +114,7 @@ impl Core {
             return self.drop_item(candidate, item, false);
         }
         if self.tier.is_none() {
-            self.drop_item(candidate, item, false);
-            return self.config.evict;
+            return self.drop_item(candidate, item, false);
         }
         if self.leave_to_shadow(candidate, item) {
             return true;
@@ -171,13 +171,17 @@ impl Core {
     }
 
     /// Drops an item, of which `is_void` says that nobody may see it any more; false if that is not
-    /// so.
+    /// so, or if it is one that may not be evicted.
     fn drop_item(&self, candidate: Candidate, item: RawItem, is_void: bool) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
         };
-        if is_void && self.is_alive(candidate.location, item, self.now()) {
+        let may_go = match is_void {
+            true => !self.is_alive(candidate.location, item, self.now()),
+            false => self.may_evict(item),
+        };
+        if !may_go {
             return false;
         }
         let shadow = self.shadow_of(&chain, item.key());
@@ -196,6 +200,12 @@ impl Core {
         }
         // Else it stays on its device.
         true
+    }
+
+    /// Its expiry may be taken from it at any time, but under the lock of its chain.
+    fn may_evict(&self, item: RawItem) -> bool {
+        let by_expiry = || self.config.evict_expiring && item.expiry() != NEVER;
+        self.config.evict || item.is_tombstone() || by_expiry()
     }
 
     fn count_dropped(&self, hash: u64, item: RawItem, is_void: bool) {

@@ -255,7 +255,7 @@ impl Core {
 
     /// Whether nothing but replies that are being sent may keep segments from being evicted.
     fn is_all_in_use(&self) -> bool {
-        let may_evict = self.config.evict || self.can_spill();
+        let may_evict = self.config.evict || self.config.evict_expiring || self.can_spill();
         let mut heads = 0..self.arena.segments_end();
         may_evict && heads.any(|head| self.arena.meta(head).is_pinned())
     }
@@ -335,7 +335,8 @@ impl Core {
             return Some((head, Fate::Keep));
         }
         if !self.config.evict && !self.can_spill() {
-            return self.sparsest().map(|head| (head, Fate::Keep));
+            let expiring = self.oldest_expiring().map(|head| (head, Fate::Drop));
+            return expiring.or_else(|| self.sparsest().map(|head| (head, Fate::Keep)));
         }
         let (head, queue) = self.oldest()?;
         let fate = Fate::ByUse {
@@ -396,6 +397,18 @@ impl Core {
             .min_by_key(|&(live_part, _)| live_part)?;
         (live_part < policy::COMPACTING_LIVE_PART_MAX && self.arena.begin_emptying(head))
             .then_some(head)
+    }
+
+    /// Where only what expires may be evicted: the segment with nothing else that was filled first.
+    fn oldest_expiring(&self) -> Option<u32> {
+        if !self.config.evict_expiring {
+            return None;
+        }
+        let heads = 0..self.arena.segments_end();
+        let head = heads
+            .filter(|&head| self.can_empty(head) && self.arena.meta(head).is_expiring())
+            .min_by_key(|&head| self.arena.meta(head).sequence())?;
+        self.arena.begin_emptying(head).then_some(head)
     }
 
     /// Takes a segment out of service for emptying whose turn has come: stalled readers do not keep

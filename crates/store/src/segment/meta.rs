@@ -165,6 +165,11 @@ impl SegmentMeta {
         self.expiry_max.load(Relaxed) <= now
     }
 
+    /// Whether everything in it will expire some day.
+    pub fn is_expiring(&self) -> bool {
+        ![NEVER, Seconds::MAX].contains(&self.expiry_max.load(Relaxed))
+    }
+
     pub fn live_bytes(&self) -> u32 {
         self.live_bytes.load(Relaxed)
     }

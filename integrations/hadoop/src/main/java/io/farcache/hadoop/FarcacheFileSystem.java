@@ -27,6 +27,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FsStatus;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
@@ -66,8 +67,18 @@ public final class FarcacheFileSystem extends FileSystem {
     public static final String CLOSE = "fs.farcache.close";
     /** Property: how long those who wait for data to be persisted wait while it fails; 60 s. */
     public static final String PERSIST_PATIENCE = "fs.farcache.persist.patience";
+    /** Property: whether what is persisted stays in the servers, for readers; true. */
+    public static final String CACHE_PERSISTED = "fs.farcache.cache.persisted";
+    /** Property: whether what is read below is stored in the servers, for the next reader; true. */
+    public static final String CACHE_READS = "fs.farcache.cache.reads";
+    /** Property: how long it stays there at most; 7 days. */
+    public static final String CACHE_TIME = "fs.farcache.cache.time";
+    /** Property: how old the last change of a file must be before what is read is stored; 2 s. */
+    public static final String CACHE_SETTLE = "fs.farcache.cache.settle";
     private static final String BUFFERED = "buffered";
     private static final String PERSISTED = "persisted";
+    /** More would be a time since 1970. */
+    private static final int CACHE_TIME_SECONDS_MAX = 30 * 86_400;
 
     /** Tests fail here what is done below. */
     volatile Below.Watch watch = change -> {
@@ -83,6 +94,7 @@ public final class FarcacheFileSystem extends FileSystem {
     private boolean checked;
     private boolean closed;
     private Heads heads;
+    private Cache cache;
     private Pending pending;
     private Persistence persistence;
     private Persister persister;
@@ -112,11 +124,31 @@ public final class FarcacheFileSystem extends FileSystem {
         }
         Below.Watch watched = change -> watch.before(change);
         heads = new Heads(names.hidden("heads"), watched);
-        persistence = new Persistence(blobs, heads);
+        cache = new Cache(client, cacheSettings(configuration),
+                new FileClock(names.hidden("clock")), names.id(), names.device());
+        persistence = new Persistence(blobs, heads, cache);
         pending = Pending.create(names.hidden("pending"), watched);
         persister = new Persister(persistence, watched, configuration.getTimeDuration(
                 PERSIST_PATIENCE, 60_000, TimeUnit.MILLISECONDS));
         persister.recover(names.hidden("pending"));
+    }
+
+    private static Cache.Settings cacheSettings(Configuration configuration) {
+        Cache.Settings settings = new Cache.Settings();
+        settings.keeps = configuration.getBoolean(CACHE_PERSISTED, true);
+        settings.readsThrough = configuration.getBoolean(CACHE_READS, true);
+        settings.chunkBytes = (int) configuration.getLongBytes(CHUNK_BYTES, 512L << 10);
+        settings.windowBytes = configuration.getLongBytes(WINDOW_BYTES, 8L << 20);
+        settings.expirySeconds = (int) Math.min(CACHE_TIME_SECONDS_MAX,
+                configuration.getTimeDuration(CACHE_TIME, 7 * 86_400, TimeUnit.SECONDS));
+        settings.settleNanoseconds = TimeUnit.MILLISECONDS.toNanos(
+                configuration.getTimeDuration(CACHE_SETTLE, 2000, TimeUnit.MILLISECONDS));
+        return settings;
+    }
+
+    /** What readers find in the servers. */
+    Cache cache() {
+        return cache;
     }
 
     /** Waits until a file, or what dead clients have left, is persisted. */
@@ -236,6 +268,7 @@ public final class FarcacheFileSystem extends FileSystem {
     }
 
     private Source source(Path path, java.nio.file.Path place) throws IOException {
+        Identity before = cache.identity(place);
         FileChannel channel;
         try {
             channel = FileChannel.open(place, StandardOpenOption.READ);
@@ -246,7 +279,7 @@ public final class FarcacheFileSystem extends FileSystem {
         try {
             // Once more where the file is persisted just now.
             while (source == null) {
-                source = source(channel);
+                source = source(channel, place, before);
             }
             return source;
         } catch (IOException | FarcacheException e) {
@@ -258,10 +291,11 @@ public final class FarcacheFileSystem extends FileSystem {
         }
     }
 
-    private Source source(FileChannel channel) throws IOException {
+    private Source source(FileChannel channel, java.nio.file.Path place, Identity before)
+            throws IOException {
         Reference reference = Reference.read(channel);
         if (reference == null) {
-            return Source.of(channel);
+            return cache.source(channel, place, before);
         }
         if (!reference.isWritten() && reference.start == 0) {
             throw new IOException("it is being written, or its writer has died");
@@ -377,7 +411,9 @@ public final class FarcacheFileSystem extends FileSystem {
             return false;
         }
         try {
+            Identity before = cache.identity(source);
             names.rename(source, destination);
+            cache.follow(before, destination);
             return true;
         } catch (NoSuchFileException e) {
             return false;
@@ -430,6 +466,8 @@ public final class FarcacheFileSystem extends FileSystem {
             } catch (FarcacheException e) {
                 throw new IOException("blob " + reference.blob() + ": " + e.getMessage(), e);
             }
+        } else if (!Files.isSymbolicLink(file)) {
+            cache.forget(cache.identity(file));
         }
     }
 
@@ -493,10 +531,19 @@ public final class FarcacheFileSystem extends FileSystem {
                 attributes.group().getName(), path);
     }
 
+    /** Space of the file system below, of which the servers take a part only until it is there. */
+    @Override
+    public FsStatus getStatus(Path path) throws IOException {
+        return names.space();
+    }
+
     @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
         getFileStatus(path);
-        names.permit(place(path), permission);
+        java.nio.file.Path place = place(path);
+        Identity before = cache.identity(place);
+        names.permit(place, permission);
+        cache.follow(before, place);
     }
 
     /** Less than 0 leaves a time as it is. */

@@ -3,9 +3,11 @@ package io.farcache.hadoop;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -20,6 +22,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FsStatus;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -65,6 +68,34 @@ final class Names {
     /** A hidden directory, for what is remembered of files. */
     Path hidden(String name) {
         return root.resolve(HIDDEN).resolve(name);
+    }
+
+    /** What tells this directory from all others, for as long as it is there. */
+    String id() throws IOException {
+        Path file = hidden("id");
+        if (!Files.exists(file)) {
+            Path fresh = hidden("id." + UUID.randomUUID());
+            Files.write(fresh, UUID.randomUUID().toString().getBytes(StandardCharsets.US_ASCII));
+            try {
+                Files.createLink(file, fresh);
+            } catch (java.nio.file.FileAlreadyExistsException e) {
+                // Somebody else was faster.
+            }
+            Files.delete(fresh);
+        }
+        return new String(Files.readAllBytes(file), StandardCharsets.US_ASCII);
+    }
+
+    /** The device that its files are on, once there is an {@link #id}. */
+    long device() throws IOException {
+        return (Long) Files.getAttribute(hidden("id"), "unix:dev");
+    }
+
+    /** Space of the file system that it is on. */
+    FsStatus space() throws IOException {
+        FileStore store = Files.getFileStore(root);
+        long used = store.getTotalSpace() - store.getUnallocatedSpace();
+        return new FsStatus(store.getTotalSpace(), used, store.getUsableSpace());
     }
 
     boolean isRoot(Path place) {

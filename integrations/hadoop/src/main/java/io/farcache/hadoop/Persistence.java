@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,10 +25,12 @@ final class Persistence {
     private static final Logger LOG = LoggerFactory.getLogger(Persistence.class);
     private final FarcacheBlobs blobs;
     private final Heads heads;
+    private final Cache cache;
 
-    Persistence(FarcacheBlobs blobs, Heads heads) {
+    Persistence(FarcacheBlobs blobs, Heads heads, Cache cache) {
         this.blobs = blobs;
         this.heads = heads;
+        this.cache = cache;
     }
 
     /**
@@ -38,7 +41,7 @@ final class Persistence {
      * @return the reference of the file from now on
      */
     Reference advance(Below file, Reference reference, long length) throws IOException {
-        byte[] head = copy(file, reference, length);
+        byte[] head = copy(file, reference, length, null);
         file.force();
         if (reference.start < Reference.BYTES) {
             heads.write(reference.id, new Heads.Head(reference.part, -1, head));
@@ -74,9 +77,12 @@ final class Persistence {
         FileTime modified = Files.getLastModifiedTime(pending.name(id));
         Heads.Head head = heads.read(id);
         Reference reference = isComplete(head) ? null : Reference.read(file.channel());
+        // What was synchronised before has left the servers already.
+        Keeping keeping = reference == null || reference.start > 0 ? null
+                : cache.keep(reference.length());
         if (reference != null) {
             long length = reference.length();
-            byte[] bytes = copy(file, reference, length);
+            byte[] bytes = copy(file, reference, length, keeping);
             file.resize(Math.max(length, Reference.BYTES));
             file.force();
             head = new Heads.Head(reference.part, length, bytes);
@@ -86,7 +92,13 @@ final class Persistence {
             seal(file, head.bytes, head.length);
         }
         Files.setLastModifiedTime(pending.name(id), modified);
+        Identity written = null;
+        if (keeping != null) {
+            cache.clock().awaitLater(modified.to(TimeUnit.NANOSECONDS));
+            written = Identity.of(pending.name(id));
+        }
         forget(pending, id, head == null ? NO_PART : head.part);
+        cache.publish(keeping, written);
     }
 
     /** Whether nothing but the head is missing, so the line may be half overwritten with it. */
@@ -132,9 +144,11 @@ final class Persistence {
     /**
      * Writes the bytes of the blob to their places.
      *
+     * @param keeping where they go, too; null where they are not kept
      * @return the first bytes of the file, as many as the reference covers
      */
-    private byte[] copy(Below file, Reference reference, long length) throws IOException {
+    private byte[] copy(Below file, Reference reference, long length, Keeping keeping)
+            throws IOException {
         byte[] head = new byte[(int) Math.min(length, Reference.BYTES)];
         int known = (int) Math.min(reference.start, head.length);
         if (known > 0) {
@@ -149,6 +163,9 @@ final class Persistence {
             while (position < length) {
                 int read = reader.read(position - reference.start, bytes, 0, bytes.length);
                 place(file, head, position, bytes, read);
+                if (keeping != null) {
+                    keeping.add(bytes, read);
+                }
                 position += read;
             }
         } catch (FarcacheException e) {

@@ -41,6 +41,8 @@ final class FarcacheContract extends AbstractFSContract {
         configuration.set(FarcacheFileSystem.NAMES_DIRECTORY, names.toString());
         configuration.set(FarcacheFileSystem.TIMEOUT, TestServer.PATIENCE_SECONDS + "s");
         configuration.setBoolean("fs.farcache.impl.disable.cache", true);
+        configuration.set("fs.AbstractFileSystem.farcache.impl",
+                FarcacheAbstractFileSystem.class.getName());
     }
 
     @Override
