@@ -73,7 +73,7 @@ workloads libmariadb-dev /usr/include/mariadb/mysql.h
 '
 
 # The oldest compiler that builds Farcache.
-rust_minor_min=93
+rust_minor_min=95
 
 fail() {
     echo "install-deps: $*" >&2
@@ -145,7 +145,8 @@ ensure_rust() {
         fail "no Rust 1.$rust_minor_min or later is here for root, and rustup is not run by sudo; build as yourself"
     echo "install-deps: no Rust 1.$rust_minor_min or later here; installing the stable" \
         "toolchain with rustup from https://rustup.rs into ~/.cargo" >&2
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+    # Where https://sh.rustup.rs leads; the toolchain comes from the same host, the only one that must be reached.
+    curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh |
         sh -s -- -y --quiet --no-modify-path --profile minimal \
             --default-toolchain stable --component rustfmt --component clippy
     rust_is_recent || fail "rustup ended without a usable toolchain; see https://rustup.rs"

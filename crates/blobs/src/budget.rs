@@ -33,7 +33,7 @@ impl Budget {
                 .filter(|sum| *sum <= self.bytes_max)
         };
         let taken = &self.taken;
-        let update = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+        let update = taken.try_update(Ordering::Relaxed, Ordering::Relaxed, left);
         update.ok().map(|_| Share {
             budget: Arc::clone(self),
             bytes,

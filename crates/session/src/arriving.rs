@@ -82,7 +82,7 @@ impl ArrivingLimit {
             (bytes <= self.bytes_max).then_some(bytes)
         };
         let bytes = &self.shared.bytes;
-        bytes.fetch_update(SeqCst, SeqCst, with_it).ok()?;
+        bytes.try_update(SeqCst, SeqCst, with_it).ok()?;
         Some(Admitted {
             shared: Arc::clone(&self.shared),
             value_bytes,

@@ -254,14 +254,14 @@ pub(crate) mod atomic {
                     self.compare_exchange(current, new, success, failure)
                 }
 
-                pub fn fetch_update(
+                pub fn update(
                     &self,
                     _set: Ordering,
                     _fetch: Ordering,
-                    mut next: impl FnMut($value) -> Option<$value>,
-                ) -> Result<$value, $value> {
+                    next: impl FnMut($value) -> $value,
+                ) -> $value {
                     switch();
-                    self.0.fetch_update(SeqCst, SeqCst, &mut next)
+                    self.0.update(SeqCst, SeqCst, next)
                 }
             }
         )*};

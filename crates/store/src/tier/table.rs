@@ -146,8 +146,8 @@ impl Table {
         let place = &self.entries[item as usize].place;
         let before = place.load(Relaxed) >> WINDOW_SHIFT;
         if before != now {
-            let set = |place| Some(place & !(3 << WINDOW_SHIFT) | now << WINDOW_SHIFT);
-            let _ = place.fetch_update(Relaxed, Relaxed, set);
+            let set = |place| place & !(3 << WINDOW_SHIFT) | now << WINDOW_SHIFT;
+            place.update(Relaxed, Relaxed, set);
         }
         before == now || before == last
     }
