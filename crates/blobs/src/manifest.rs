@@ -165,8 +165,8 @@ impl Manifest {
         if crc32c::crc32c(&bytes[..bytes.len() - CHECKSUM_BYTES]) != u32::from_le_bytes(*own) {
             return Err(Fault::Checksum);
         }
-        let numbers = checksums.chunks_exact(CHECKSUM_BYTES);
-        let numbers = numbers.map(|number| u32::from_le_bytes(field(number, 0)));
+        let (numbers, _) = checksums.as_chunks::<CHECKSUM_BYTES>();
+        let numbers = numbers.iter().map(|number| u32::from_le_bytes(*number));
         let length = u64::from_le_bytes(field(header, 16));
         let write = WriteId(field(header, 24));
         Manifest::new(write, chunk_bytes, length, numbers.collect()).ok_or(Fault::Chunks)

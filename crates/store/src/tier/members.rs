@@ -10,8 +10,8 @@ pub(crate) type DeviceId = [u8; 16];
 /// 16 bytes that are nobody else's.
 pub(crate) fn random_id() -> [u8; 16] {
     let mut id = [0; 16];
-    for half in id.chunks_exact_mut(8) {
-        half.copy_from_slice(&RandomState::new().hash_one("id").to_le_bytes());
+    for half in id.as_chunks_mut().0 {
+        *half = RandomState::new().hash_one("id").to_le_bytes();
     }
     id
 }

@@ -59,10 +59,10 @@ impl Superblock {
     pub fn encode(&self, out: &mut [u8]) {
         let (block, table) = out[..SUPERBLOCK_BYTES].split_at_mut(BLOCK_BYTES);
         table.fill(0);
-        let places = table.chunks_exact_mut(MEMBER_BYTES);
+        let (places, _) = table.as_chunks_mut::<MEMBER_BYTES>();
         let members = self.members.all();
         assert!(members.len() <= MEMBERS_MAX);
-        for (place, member) in places.zip(members) {
+        for (place, member) in places.iter_mut().zip(members) {
             place[..16].copy_from_slice(&member.device_id);
             place[16..].copy_from_slice(&member.left.to_le_bytes());
         }
@@ -94,7 +94,8 @@ impl Superblock {
         if reader.u32(100) != crc32c::crc32c(table) {
             return None;
         }
-        let members = table.chunks_exact(MEMBER_BYTES).map(Reader);
+        let (members, _) = table.as_chunks::<MEMBER_BYTES>();
+        let members = members.iter().map(|member| Reader(member));
         Some(Superblock {
             segment_bytes,
             store_id: reader.array(16),

@@ -83,14 +83,16 @@ impl Tombstone {
 
 /// The entries of an item table.
 pub(crate) fn parse_entries(table: &[u8]) -> impl Iterator<Item = TableEntry> + '_ {
-    table.chunks_exact(ENTRY_BYTES).map(TableEntry::decode)
+    let (entries, _) = table.as_chunks::<ENTRY_BYTES>();
+    entries.iter().map(|entry| TableEntry::decode(entry))
 }
 
 /// The tombstones that follow an item table.
 pub(crate) fn parse_tombstones(tombstones: &[u8]) -> impl Iterator<Item = Tombstone> + '_ {
+    let (tombstones, _) = tombstones.as_chunks::<TOMBSTONE_BYTES>();
     tombstones
-        .chunks_exact(TOMBSTONE_BYTES)
-        .map(Tombstone::decode)
+        .iter()
+        .map(|tombstone| Tombstone::decode(tombstone))
 }
 
 #[cfg(test)]

@@ -103,8 +103,10 @@ pub(crate) fn encode_tail(
     echoes: &[Tombstone],
 ) -> (Vec<u8>, TailChecksums) {
     let mut table = vec![0; items.len() * ENTRY_BYTES];
-    let places = table.chunks_exact_mut(ENTRY_BYTES);
-    places.zip(items).for_each(|(at, item)| item.encode(at));
+    let (places, _) = table.as_chunks_mut::<ENTRY_BYTES>();
+    for (place, item) in places.iter_mut().zip(items) {
+        item.encode(place);
+    }
     let [tombstones, echoes] = [tombstones, echoes].map(encode_tombstones);
     let checksums = TailChecksums {
         table: crc32c::crc32c(&table),
@@ -119,10 +121,10 @@ pub(crate) fn encode_tail(
 
 fn encode_tombstones(tombstones: &[Tombstone]) -> Vec<u8> {
     let mut bytes = vec![0; tombstones.len() * TOMBSTONE_BYTES];
-    let places = bytes.chunks_exact_mut(TOMBSTONE_BYTES);
-    places
-        .zip(tombstones)
-        .for_each(|(at, tombstone)| tombstone.encode(at));
+    let (places, _) = bytes.as_chunks_mut::<TOMBSTONE_BYTES>();
+    for (place, tombstone) in places.iter_mut().zip(tombstones) {
+        tombstone.encode(place);
+    }
     bytes
 }
 
