@@ -159,11 +159,10 @@ pub extern "system" fn Java_io_farcache_client_Native_open<'local>(
             let text = JString::from(env.get_object_array_element(&options, index)?);
             texts.push(c_text(env, &text)?);
         }
-        let pair = |pair: &'_ [CString]| (pair[0].clone(), pair[1].clone());
-        let pairs: Vec<_> = texts.chunks_exact(2).map(pair).collect();
+        let (pairs, _) = texts.as_chunks();
         let pairs: Vec<_> = pairs
             .iter()
-            .map(|(n, v)| (n.as_c_str(), v.as_c_str()))
+            .map(|[name, value]| (name.as_c_str(), value.as_c_str()))
             .collect();
         Ok(match Client::open(&servers, &pairs) {
             Ok(client) => Box::into_raw(client) as jlong,

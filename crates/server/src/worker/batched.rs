@@ -27,7 +27,7 @@ const ROOM_BYTES: usize = (16 << 10) + 64;
 /// What serving connections together needs.
 pub(super) struct BatchedIo {
     batch: Batch,
-    rooms: Box<[u8]>,
+    rooms: Box<[[u8; ROOM_BYTES]]>,
     /// Connections that are ready, and wait for nothing but requests.
     ready: Vec<usize>,
     /// What became of the calls.
@@ -49,7 +49,7 @@ impl BatchedIo {
             .ok()?;
         Some(Box::new(BatchedIo {
             batch,
-            rooms: vec![0; BATCH_MAX * ROOM_BYTES].into_boxed_slice(),
+            rooms: vec![[0; ROOM_BYTES]; BATCH_MAX].into_boxed_slice(),
             ready: Vec::with_capacity(super::EVENTS_MAX),
             results: Vec::with_capacity(BATCH_MAX),
             replies: Vec::with_capacity(BATCH_MAX * read::SHORT_REPLIES_BYTES_MAX),
@@ -115,7 +115,7 @@ impl Worker {
     }
 
     fn receive_batched(&self, slots: &[usize], batched: &mut BatchedIo) {
-        let rooms = batched.rooms.chunks_exact_mut(ROOM_BYTES);
+        let rooms = batched.rooms.iter_mut();
         let calls = slots.iter().zip(rooms).map(|(&slot, room)| Receiving {
             socket: self.connections[slot].transport.as_fd(),
             room,
@@ -125,8 +125,7 @@ impl Worker {
 
     /// Starts fetching what the requests will touch, so that their cache misses overlap.
     fn prefetch_batched(&self, batched: &BatchedIo) {
-        let rooms = batched.rooms.chunks_exact(ROOM_BYTES);
-        let received = batched.results.iter().zip(rooms);
+        let received = batched.results.iter().zip(&batched.rooms);
         let keys: ArrayVec<&[u8], BATCH_MAX> = received
             .filter_map(|(result, room)| peek_key(&room[..*result.as_ref().ok()?]))
             .collect();
@@ -134,9 +133,8 @@ impl Worker {
     }
 
     fn handle_batched(&mut self, slots: &[usize], batched: &mut BatchedIo) {
-        let rooms = batched.rooms.chunks_exact(ROOM_BYTES);
         let results = batched.results.drain(..);
-        for ((&slot, room), result) in slots.iter().zip(rooms).zip(results) {
+        for ((&slot, room), result) in slots.iter().zip(&batched.rooms).zip(results) {
             let connection = &mut self.connections[slot];
             match read::on_received(connection, &mut self.resources, result, room) {
                 Some(outcome) => self.settle(slot, outcome),
