@@ -30,4 +30,5 @@ pub mod sizes;
 pub mod torture;
 pub mod trace;
 pub mod traces;
+pub mod verdict;
 pub mod workloads;

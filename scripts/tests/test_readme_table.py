@@ -12,7 +12,7 @@ LINES = [
 ]
 FABRIC_LINES = [
     {"title": "GET", "unit": "us", "limit": 1.0, "tuned": 0.9, "fabric": 1.3, "sockets": 13.5, "memcached": 14.25,
-     "judgements": [{"wanted": "<= 1.4x limit", "figure": 1.44, "quartiles": [1.4, 1.5], "met": False}]},
+     "judgements": [{"wanted": "<= 1.4x limit", "figure": 1.44, "interval": [1.4, 1.5], "met": "unclear"}]},
 ]
 PAGE = "# Top\n<!-- measured: begin -->\nold\n<!-- measured: end -->\nbottom\n"
 

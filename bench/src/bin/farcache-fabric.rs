@@ -96,8 +96,8 @@ impl Options {
         Scope {
             short: self.short,
             rounds: self.rounds.unwrap_or(if self.short { 1 } else { 3 }),
-            turns: self.turns.unwrap_or(if self.short { 3 } else { 12 }),
-            seconds: self.seconds.unwrap_or(if self.short { 0.25 } else { 1.0 }),
+            turns: self.turns.unwrap_or(if self.short { 5 } else { 12 }),
+            seconds: self.seconds.unwrap_or(if self.short { 0.15 } else { 1.0 }),
             kills: self.kills,
             clients: self.clients,
         }
@@ -120,7 +120,7 @@ struct File {
     rows: Vec<Line>,
 }
 
-/// Whether every wanted figure was reached.
+/// Whether no wanted figure was missed.
 fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     if let Err(error) = farcache_ucx_sys::Library::load() {
         println!("No fabric on this machine, so nothing is measured: {error}");
@@ -151,7 +151,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     if let (Some(path), Some(picture)) = (&options.svg, &results.picture) {
         std::fs::write(path, picture.svg())?;
     }
-    Ok(results.table.all_met())
+    Ok(results.table.none_missed())
 }
 
 fn main() -> ExitCode {

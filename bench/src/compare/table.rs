@@ -1,6 +1,7 @@
 //! The rows that are compared, their samples, and the table of the medians.
 
 use crate::server_process::Product;
+use crate::verdict::{self, Verdict, median_interval};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,13 +25,16 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    fn is_met(self, ours: Option<f64>, ratio: Option<f64>) -> Option<bool> {
+    /// Judges the intervals of farcached's figure and of the ratio.
+    fn verdict(self, ours: Option<[f64; 2]>, ratio: Option<[f64; 2]>) -> Option<Verdict> {
+        let at_least = |interval, least| Verdict::of(interval, |figure| figure >= least);
+        let at_most = |interval, most| Verdict::of(interval, |figure| figure <= most);
         match self {
-            Wanted::RatioAtLeast(least) => ratio.map(|ratio| ratio >= least),
-            Wanted::RatioAbove(least) => ratio.map(|ratio| ratio > least),
-            Wanted::RatioAtMost(most) => ratio.map(|ratio| ratio <= most),
-            Wanted::AtMost(most) => ours.map(|ours| ours <= most),
-            Wanted::AtLeast(least) => ours.map(|ours| ours >= least),
+            Wanted::RatioAtLeast(least) => ratio.map(|ratio| at_least(ratio, least)),
+            Wanted::RatioAbove(least) => ratio.map(|ratio| Verdict::of(ratio, |one| one > least)),
+            Wanted::RatioAtMost(most) => ratio.map(|ratio| at_most(ratio, most)),
+            Wanted::AtMost(most) => ours.map(|ours| at_most(ours, most)),
+            Wanted::AtLeast(least) => ours.map(|ours| at_least(ours, least)),
             Wanted::Nothing => None,
         }
     }
@@ -95,12 +99,12 @@ pub struct Line {
     /// farcached over memcached: the median of the turns' ratios, where both had as many turns,
     /// else the medians' ratio.
     pub ratio: Option<f64>,
-    /// The first and the third quartile of the turns' ratios.
-    pub ratio_quartiles: Option<[f64; 2]>,
+    /// In which the ratio lies, by the turns; nothing where they cannot be compared in pairs.
+    pub ratio_interval: Option<[f64; 2]>,
     /// What it should show.
     pub wanted: Wanted,
-    /// Whether it does.
-    pub met: Option<bool>,
+    /// Whether it does, by the interval of what is wanted.
+    pub met: Option<Verdict>,
     /// Every farcached sample.
     pub farcached_samples: Vec<f64>,
     /// Every memcached sample.
@@ -148,15 +152,18 @@ impl Table {
         let ratios = turn_ratios(&ours, &theirs);
         let of_medians = || farcached.zip(memcached).map(|(ours, theirs)| ours / theirs);
         let ratio = median(ratios.clone()).or_else(of_medians);
+        let ratio_interval = median_interval(ratios);
+        // Without pairs of turns there is nothing but the ratio itself.
+        let judged = ratio_interval.or(ratio.map(|ratio| [ratio, ratio]));
         Line {
             title: row.title.clone(),
             unit: row.unit,
             memcached,
             farcached,
             ratio,
-            ratio_quartiles: quartiles(ratios),
+            ratio_interval,
             wanted: row.wanted,
-            met: row.wanted.is_met(farcached, ratio),
+            met: row.wanted.verdict(median_interval(ours.clone()), judged),
             farcached_samples: ours,
             memcached_samples: self.samples(&row.title, Product::Memcached),
         }
@@ -169,44 +176,45 @@ impl Table {
 
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
-        let head = "| | unit | memcached | farcached | ratio | quartiles | wanted | met |\n|---|---|---|---|---|---|---|---|\n";
+        let head = "| | unit | memcached | farcached | ratio | interval | wanted | met |\n|---|---|---|---|---|---|---|---|\n";
         let lines = self.lines();
         lines
             .iter()
             .fold(head.to_owned(), |text, line| text + &line.markdown())
     }
 
-    /// Whether no row falls short of what it should show.
-    pub fn all_met(&self) -> bool {
-        self.lines().iter().all(|line| line.met != Some(false))
+    /// Whether no row certainly falls short of what it should show.
+    pub fn none_missed(&self) -> bool {
+        self.lines()
+            .iter()
+            .all(|line| line.met != Some(Verdict::No))
     }
 }
 
 impl Line {
-    /// "yes", "NO" or nothing.
+    /// The verdict, or nothing.
     fn met_word(&self) -> &'static str {
-        match self.met {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "",
-        }
+        self.met.map_or("", Verdict::word)
     }
 
     fn ratio_text(&self) -> String {
         self.ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"))
     }
 
-    /// The quartiles of the ratios; of farcached's samples where there is nothing to compare them
-    /// with.
-    fn quartiles_text(&self) -> String {
-        let text = |[first, third]: [f64; 2]| format!("{first:.2} - {third:.2}");
-        let own = || match self.memcached_samples.is_empty() {
-            true => quartiles(self.farcached_samples.clone()),
-            false => None,
+    /// The interval of the ratio; of farcached's figure where there is nothing to compare it with.
+    /// A single turn has none.
+    fn interval_text(&self) -> String {
+        if self.farcached_samples.len() < 2 {
+            return String::new();
+        }
+        let own = || {
+            let samples = self.farcached_samples.clone();
+            self.memcached_samples.is_empty().then_some(samples)
         };
-        self.ratio_quartiles
-            .or_else(own)
-            .map_or(String::new(), text)
+        let interval = self.ratio_interval.or_else(|| median_interval(own()?));
+        interval.map_or(String::new(), |[least, greatest]| {
+            format!("{least:.2} - {greatest:.2}")
+        })
     }
 
     /// The line as one row of a Markdown table.
@@ -218,7 +226,7 @@ impl Line {
             figure(self.memcached),
             figure(self.farcached),
             self.ratio_text(),
-            self.quartiles_text(),
+            self.interval_text(),
             self.wanted,
             self.met_word()
         )
@@ -267,7 +275,7 @@ impl fmt::Display for Table {
         writeln!(
             formatter,
             "{:<52} {:<9} {:>10} {:>10} {:>7}  {:<13} {:<9} met",
-            "", "unit", "memcached", "farcached", "ratio", "quartiles", "wanted"
+            "", "unit", "memcached", "farcached", "ratio", "interval", "wanted"
         )?;
         for line in self.lines() {
             writeln!(
@@ -278,12 +286,13 @@ impl fmt::Display for Table {
                 figure(line.memcached),
                 figure(line.farcached),
                 line.ratio_text(),
-                line.quartiles_text(),
+                line.interval_text(),
                 line.wanted.to_string(),
                 line.met_word(),
             )?;
         }
-        Ok(())
+        let verdicts = self.lines().into_iter().filter_map(|line| line.met);
+        writeln!(formatter, "{}", verdict::summary(verdicts))
     }
 }
 
@@ -308,8 +317,10 @@ mod tests {
             table.add(&row, Product::Farcached, ours);
         }
         let line = &table.lines()[0];
-        assert_eq!((line.ratio, line.met), (Some(2.0), Some(true)));
-        assert_eq!(line.ratio_quartiles, Some([2.0, 2.1]));
+        assert_eq!((line.ratio, line.met), (Some(2.0), Some(Verdict::Unclear)));
+        assert_eq!(line.ratio_interval, Some([1.9, 2.2]));
+        assert!(table.to_string().contains("unclear"));
+        assert!(table.none_missed());
     }
 
     #[test]
@@ -320,7 +331,7 @@ mod tests {
         table.add(&row, Product::Farcached, 2.0);
         table.add(&row, Product::Farcached, 4.0);
         let line = &table.lines()[0];
-        assert_eq!((line.ratio, line.ratio_quartiles), (Some(3.0), None));
+        assert_eq!((line.ratio, line.ratio_interval), (Some(3.0), None));
     }
 
     #[test]
@@ -334,9 +345,15 @@ mod tests {
         table.add(&other, Product::Memcached, 4.0);
         table.add(&other, Product::Farcached, 9.0);
         let lines = table.lines();
-        assert_eq!((lines[0].memcached, lines[0].met), (Some(4.0), Some(false)));
-        assert_eq!((lines[1].ratio, lines[1].met), (Some(2.25), Some(true)));
-        assert!(!table.all_met());
+        assert_eq!(
+            (lines[0].memcached, lines[0].met),
+            (Some(4.0), Some(Verdict::No))
+        );
+        assert_eq!(
+            (lines[1].ratio, lines[1].met),
+            (Some(2.25), Some(Verdict::Yes))
+        );
+        assert!(!table.none_missed());
     }
 
     #[test]

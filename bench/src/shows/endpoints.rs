@@ -123,6 +123,7 @@ fn shares(clients: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Verdict;
 
     #[test]
     fn all_clients_are_shared_out() {
@@ -149,7 +150,7 @@ mod tests {
             .map(|line| line.fabric.unwrap())
             .collect();
         assert_eq!(figures[..4], [12.0, 100.0, 1.0, 2.0]);
-        assert_eq!(table.lines()[3].met(), Some(false));
-        assert_eq!(table.lines()[4].met(), Some(false));
+        assert_eq!(table.lines()[3].met(), Some(Verdict::No));
+        assert_eq!(table.lines()[4].met(), Some(Verdict::No));
     }
 }

@@ -1,6 +1,7 @@
 //! What was measured of the fabric, beside the limits, sockets and memcached.
 
-use crate::compare::table::{median, quartiles, turn_ratios};
+use crate::compare::table::{median, turn_ratios};
+use crate::verdict::{self, Verdict, median_interval};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,10 +89,10 @@ pub struct Judgement {
     /// The figure or the ratio that decides: the median of the turns' ratios, where both were
     /// measured in the same turns, else that of the medians.
     pub figure: Option<f64>,
-    /// The first and the third quartile of the turns' ratios.
-    pub quartiles: Option<[f64; 2]>,
-    /// Whether it was reached; nothing where a figure is missing.
-    pub met: Option<bool>,
+    /// In which it lies, by the turns.
+    pub interval: Option<[f64; 2]>,
+    /// Whether it was reached, by the interval; nothing where a figure is missing.
+    pub met: Option<Verdict>,
 }
 
 /// A line of the table: the medians, and what they are worth.
@@ -145,9 +146,11 @@ impl Table {
             .collect()
     }
 
-    /// Whether nothing that was wanted was missed.
-    pub fn all_met(&self) -> bool {
-        self.lines().iter().all(|line| line.met() != Some(false))
+    /// Whether nothing that was wanted was certainly missed.
+    pub fn none_missed(&self) -> bool {
+        self.lines()
+            .iter()
+            .all(|line| line.met() != Some(Verdict::No))
     }
 
     /// The table in Markdown.
@@ -182,8 +185,8 @@ fn line(row: &Row, samples: &BTreeMap<Column, Vec<f64>>) -> Line {
                 times,
                 false,
             ),
-            Wanted::AtMost(most) => (Ratio::figure(of(Column::Fabric)), most, true),
-            Wanted::AtLeast(least) => (Ratio::figure(of(Column::Fabric)), least, false),
+            Wanted::AtMost(most) => (Ratio::figure(samples), most, true),
+            Wanted::AtLeast(least) => (Ratio::figure(samples), least, false),
         };
         let is_met = |figure| match is_most {
             true => figure <= bound,
@@ -192,8 +195,8 @@ fn line(row: &Row, samples: &BTreeMap<Column, Vec<f64>>) -> Line {
         Judgement {
             wanted: wanted.to_string(),
             figure: ratio.figure,
-            quartiles: ratio.quartiles,
-            met: ratio.figure.map(is_met),
+            interval: ratio.interval,
+            met: ratio.interval.map(|interval| Verdict::of(interval, is_met)),
         }
     };
     Line {
@@ -213,15 +216,16 @@ fn line(row: &Row, samples: &BTreeMap<Column, Vec<f64>>) -> Line {
 #[derive(Default)]
 struct Ratio {
     figure: Option<f64>,
-    quartiles: Option<[f64; 2]>,
+    interval: Option<[f64; 2]>,
 }
 
 impl Ratio {
-    /// A figure that stands for itself.
-    fn figure(figure: Option<f64>) -> Ratio {
+    /// The fabric's figure, which stands for itself.
+    fn figure(samples: &BTreeMap<Column, Vec<f64>>) -> Ratio {
+        let samples = samples.get(&Column::Fabric).cloned().unwrap_or_default();
         Ratio {
-            figure,
-            quartiles: None,
+            figure: median(samples.clone()),
+            interval: median_interval(samples),
         }
     }
 
@@ -232,9 +236,11 @@ impl Ratio {
         };
         let ratios = turn_ratios(above, below);
         let medians = || Some(median(above.clone())? / median(below.clone())?);
+        let figure = median(ratios.clone()).or_else(medians);
         Ratio {
-            figure: median(ratios.clone()).or_else(medians),
-            quartiles: quartiles(ratios),
+            figure,
+            // Without pairs of turns there is nothing but the figure itself.
+            interval: median_interval(ratios).or(figure.map(|figure| [figure, figure])),
         }
     }
 
@@ -252,9 +258,8 @@ impl Ratio {
 
 impl Line {
     /// Whether everything wanted was reached; nothing where nothing is known.
-    pub fn met(&self) -> Option<bool> {
-        let known: Vec<_> = self.judgements.iter().filter_map(|one| one.met).collect();
-        (!known.is_empty()).then(|| known.iter().all(|met| *met))
+    pub fn met(&self) -> Option<Verdict> {
+        self.judgements.iter().filter_map(|one| one.met).min()
     }
 
     fn cells(&self) -> [String; 7] {
@@ -280,22 +285,19 @@ impl Line {
     /// What was wanted, each with the figure that decides.
     fn wanted_text(&self) -> String {
         let text = |one: &Judgement| {
-            let range = |[first, third]: [f64; 2]| {
-                format!(" ({}-{})", figure(Some(first)), figure(Some(third)))
+            let range = |[least, greatest]: [f64; 2]| match least == greatest {
+                true => String::new(),
+                false => format!(" ({}-{})", figure(Some(least)), figure(Some(greatest))),
             };
-            let quartiles = one.quartiles.map_or(String::new(), range);
-            format!("{}: {}{quartiles}", one.wanted, figure(one.figure))
+            let interval = one.interval.map_or(String::new(), range);
+            format!("{}: {}{interval}", one.wanted, figure(one.figure))
         };
         let texts: Vec<_> = self.judgements.iter().map(text).collect();
         texts.join(", ")
     }
 
     fn met_text(&self) -> &'static str {
-        match self.met() {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "",
-        }
+        self.met().map_or("", Verdict::word)
     }
 }
 
@@ -313,19 +315,20 @@ impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             formatter,
-            "{:<66} {:<9} {:>9} {:>9} {:>9} {:>9} {:>9}  {:<3} wanted",
+            "{:<66} {:<9} {:>9} {:>9} {:>9} {:>9} {:>9}  {:<7} wanted",
             "", "unit", "bare UCX", "tuned", "fabric", "sockets", "memcached", "met"
         )?;
         for line in self.lines() {
             let [title, unit, limit, tuned, fabric, sockets, memcached] = line.cells();
             writeln!(
                 formatter,
-                "{title:<66} {unit:<9} {limit:>9} {tuned:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<3} {}",
+                "{title:<66} {unit:<9} {limit:>9} {tuned:>9} {fabric:>9} {sockets:>9} {memcached:>9}  {:<7} {}",
                 line.met_text(),
                 line.wanted_text()
             )?;
         }
-        Ok(())
+        let verdicts = self.lines().into_iter().filter_map(|line| line.met());
+        writeln!(formatter, "{}", verdict::summary(verdicts))
     }
 }
 
@@ -357,9 +360,9 @@ mod tests {
         let line = &good.lines()[0];
         assert_eq!(line.judgements[0].figure, Some(1.4));
         assert!((line.judgements[1].figure.unwrap() - 10.0).abs() < 1e-9);
-        assert!(good.all_met());
-        assert!(!table(&wanted, [1.0, 1.41, 13.0, 15.0]).all_met());
-        assert!(!table(&wanted, [1.0, 1.4, 13.0, 13.9]).all_met());
+        assert!(good.none_missed());
+        assert!(!table(&wanted, [1.0, 1.41, 13.0, 15.0]).none_missed());
+        assert!(!table(&wanted, [1.0, 1.4, 13.0, 13.9]).none_missed());
     }
 
     #[test]
@@ -369,11 +372,11 @@ mod tests {
             Wanted::AboveMemcached(9.0),
             Wanted::OfLimitAtLeast(0.5),
         ];
-        assert!(table(&wanted, [4.0, 2.0, 0.2, 0.2]).all_met());
-        assert!(!table(&wanted, [4.0, 1.9, 0.2, 0.2]).all_met());
-        assert!(!table(&wanted, [4.1, 2.0, 0.2, 0.2]).all_met());
-        assert!(!table(&wanted, [4.0, 2.0, 0.2, 0.3]).all_met());
-        assert!(!table(&[Wanted::AtMost(1.0)], [0.0, 1.1, 0.0, 0.0]).all_met());
+        assert!(table(&wanted, [4.0, 2.0, 0.2, 0.2]).none_missed());
+        assert!(!table(&wanted, [4.0, 1.9, 0.2, 0.2]).none_missed());
+        assert!(!table(&wanted, [4.1, 2.0, 0.2, 0.2]).none_missed());
+        assert!(!table(&wanted, [4.0, 2.0, 0.2, 0.3]).none_missed());
+        assert!(!table(&[Wanted::AtMost(1.0)], [0.0, 1.1, 0.0, 0.0]).none_missed());
     }
 
     #[test]
@@ -382,7 +385,7 @@ mod tests {
         let mut table = Table::default();
         table.add(&row, Column::Limit, 1.0);
         assert_eq!(table.lines()[0].met(), None);
-        assert!(table.all_met());
+        assert!(table.none_missed());
         assert!(
             table
                 .markdown()
@@ -409,9 +412,8 @@ mod tests {
         let line = &table.lines()[0];
         let figure = line.judgements[0].figure.unwrap();
         assert!((figure - 1.2).abs() < 1e-9, "{figure}");
-        let [first, third] = line.judgements[0].quartiles.unwrap();
-        assert!(first <= figure && figure <= third);
-        assert_eq!(line.met(), Some(true));
+        assert_eq!(line.judgements[0].interval, Some([1.2, 3.0]));
+        assert_eq!(line.met(), Some(Verdict::Unclear));
         assert_eq!(line.tuned, Some(1.0));
     }
 
