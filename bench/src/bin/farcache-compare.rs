@@ -24,7 +24,7 @@ struct Options {
     #[arg(long, value_enum, value_delimiter = ',')]
     groups: Vec<Group>,
     /// How often the servers take turns at each speed row, on busy cores, and at reads and the
-    /// write-out of the SSD tier; 4 in the short version.
+    /// write-out of the SSD tier; 5 in the short version.
     #[arg(long)]
     turns: Option<usize>,
     /// Seconds of each of these turns.
