@@ -29,7 +29,7 @@ pub(crate) struct State {
     /// Operations that were sent, or will be, without waiting for how they end.
     pub(crate) pending: Vec<crate::connection::Pending>,
     /// Values that wait to be fetched.
-    pub(crate) batches: std::collections::VecDeque<crate::get::Batch>,
+    pub(crate) batches: std::collections::VecDeque<crate::batch::Batch>,
     /// A server that failed while its values were fetched.
     pub(crate) fetch_failure: Option<farcache_libmemcached_abi::Return>,
     /// Length of the value that was got last, as that of the next is likely to be no greater.

@@ -29,6 +29,7 @@ macro_rules! export {
 }
 
 mod arguments;
+mod batch;
 mod behavior;
 mod callback;
 mod change;
@@ -36,7 +37,9 @@ mod connection;
 mod context;
 mod control;
 mod errors;
+mod fetch;
 mod get;
+mod get_many;
 mod hash;
 mod health;
 mod key;
