@@ -112,11 +112,16 @@ impl WatchedFile {
         &self.map
     }
 
-    /// Follows the file on a thread of its own, which calls `tell` with what comes of each change.
+    /// Follows the file on a thread of its own, which calls `tell` with what comes of each change,
+    /// and `prepare` with each map that is about to come into force: it does when that returns.
     ///
     /// # Errors
     /// When threads are exhausted.
-    pub fn follow(self, tell: impl Fn(News) + Send + 'static) -> io::Result<FollowedFile> {
+    pub fn follow(
+        self,
+        prepare: impl Fn(&ClusterMap) + Send + 'static,
+        tell: impl Fn(News) + Send + 'static,
+    ) -> io::Result<FollowedFile> {
         let Self {
             path,
             watch,
@@ -131,7 +136,7 @@ impl WatchedFile {
         };
         let thread = std::thread::Builder::new()
             .name("cluster-file".to_owned())
-            .spawn(move || follower.run(&watch, &tell))?;
+            .spawn(move || follower.run(&watch, &prepare, &tell))?;
         Ok(FollowedFile {
             in_force,
             ender,
@@ -177,10 +182,10 @@ struct Follower {
 }
 
 impl Follower {
-    fn run(&mut self, watch: &Watch, tell: &dyn Fn(News)) {
+    fn run(&mut self, watch: &Watch, prepare: &dyn Fn(&ClusterMap), tell: &dyn Fn(News)) {
         loop {
             let news = match watch.wait() {
-                Ok(Wait::Changed) => self.read(),
+                Ok(Wait::Changed) => self.read(prepare),
                 Ok(Wait::Ended) => break,
                 Ok(Wait::DirectoryLost) => Some(News::Lost("its directory has gone".to_owned())),
                 Err(error) => Some(News::Lost(error.to_string())),
@@ -197,7 +202,7 @@ impl Follower {
     }
 
     /// Reads the file anew; none where it is what it was.
-    fn read(&mut self) -> Option<News> {
+    fn read(&mut self, prepare: &dyn Fn(&ClusterMap)) -> Option<News> {
         let read = read_text(&self.path);
         if self.last.as_ref() == Some(&read) {
             return None;
@@ -207,7 +212,12 @@ impl Follower {
             Err(unusable) => Err(unusable.clone()),
         };
         self.last = Some(read);
-        let replaced = map.and_then(|map| self.in_force.replace(map).map_err(Unusable::Refused));
+        let replace = |map| {
+            self.in_force
+                .replace(map, prepare)
+                .map_err(Unusable::Refused)
+        };
+        let replaced = map.and_then(replace);
         match replaced {
             Ok(map) => map.map(News::InForce),
             Err(unusable) => Some(News::Unusable(unusable)),

@@ -69,16 +69,24 @@ impl InForce {
         Arc::clone(&self.state().map)
     }
 
-    /// Puts the map in force that follows the present one. `None`: it is the present one.
+    /// Puts the map in force that follows the present one, once `prepare` has seen it. `None`: it
+    /// is the present one. Only one thread does this.
     ///
     /// # Errors
     /// It does not follow; the present one stays.
-    pub(crate) fn replace(&self, map: Arc<ClusterMap>) -> Result<Option<Arc<ClusterMap>>, Refused> {
-        let mut state = self.state();
-        if state.map == map {
+    pub(crate) fn replace(
+        &self,
+        map: Arc<ClusterMap>,
+        prepare: impl FnOnce(&ClusterMap),
+    ) -> Result<Option<Arc<ClusterMap>>, Refused> {
+        let present = self.map();
+        if present == map {
             return Ok(None);
         }
-        check_succession(&state.map, &map)?;
+        check_succession(&present, &map)?;
+        // Readers go on with the present map meanwhile.
+        prepare(&map);
+        let mut state = self.state();
         state.map = map;
         self.changed.notify_all();
         Ok(Some(Arc::clone(&state.map)))

@@ -51,7 +51,7 @@ impl Fixture {
         let (tell, news) = channel();
         let followed = WatchedFile::open(&path)
             .expect("a map")
-            .follow(move |one| tell.send(one).expect("the test listens"))
+            .follow(|_| (), move |one| tell.send(one).expect("the test listens"))
             .expect("a thread");
         Fixture {
             directory,
@@ -246,7 +246,7 @@ fn what_changed_between_reading_and_following_is_not_missed() {
     let opened = WatchedFile::open(&path).expect("a map");
     assert_eq!(opened.map().epoch(), Epoch(5));
     fs::write(&path, text(6, 2)).expect("written");
-    let followed = opened.follow(|_| ()).expect("a thread");
+    let followed = opened.follow(|_| (), |_| ()).expect("a thread");
     let map: Option<std::sync::Arc<ClusterMap>> = followed.wait_beyond(Epoch(5), deadline());
     assert_eq!(map.map(|map| map.epoch()), Some(Epoch(6)));
 }

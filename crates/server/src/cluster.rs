@@ -3,10 +3,13 @@
 #[cfg(feature = "etcd")]
 mod joined;
 mod source;
+mod tenant;
 
 pub use source::{Opened, open, start};
+pub use tenant::{Follower, hash_of_key};
 
 use crate::logging::EVENTS;
+use crate::worker::mailbox::Mailbox;
 use farcache_cluster::map::{Member, MemberState};
 use farcache_cluster::{Address, ClusterMap, ServerId};
 use farcache_membership::Directory;
@@ -14,6 +17,7 @@ use farcache_peers::greeting::{Hello, Nonce, Secret};
 use farcache_session::Configuration;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use tenant::Tenant;
 
 /// The server's own place in its cluster.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ impl Place {
 pub struct Cluster {
     directory: Arc<dyn Directory>,
     member: Option<Membership>,
+    /// None where the server does not know which of the map's servers it is.
+    tenant: Option<Arc<Tenant>>,
     /// Where others reach this server, where that is known.
     own_address: Option<Address>,
     part: Part,
@@ -94,6 +100,9 @@ pub struct Figures {
     pub map: Arc<ClusterMap>,
     /// Whether the map lists this server; none where it does not know its own address.
     pub is_listed: Option<bool>,
+    /// How often what the server held of keys that it was given was dropped, and how often all that
+    /// it held.
+    pub dropped: (u64, u64),
     /// The server's part, where it takes part in making the map.
     pub joined: Option<JoinedFigures>,
 }
@@ -134,6 +143,7 @@ impl Cluster {
             told: Mutex::new(Told::new(directory.map())),
             directory,
             member: None,
+            tenant: None,
             own_address: None,
             part,
             epoch,
@@ -148,6 +158,11 @@ impl Cluster {
     /// What the cluster's servers share.
     pub fn secret(&self) -> Option<&Secret> {
         self.member()?.secret.as_ref()
+    }
+
+    /// A worker goes by the map of this epoch.
+    pub fn join(&self, epoch: u64, mailbox: &Arc<Mailbox>) -> Option<Arc<Follower>> {
+        Some(self.tenant.as_ref()?.join(epoch, mailbox))
     }
 
     /// The map in force.
@@ -184,15 +199,21 @@ impl Cluster {
     /// How the cluster fares.
     pub fn figures(&self) -> Figures {
         let map = self.directory.map();
-        match &self.part {
+        let dropped = self.tenant.as_ref().map(|tenant| tenant.counts());
+        let figures = match &self.part {
             Part::Told => Figures {
                 source: "file",
                 is_listed: self.own_address.as_ref().map(|own| lists(&map, own)),
                 map,
+                dropped: (0, 0),
                 joined: None,
             },
             #[cfg(feature = "etcd")]
             Part::Joined(joined) => joined::figures(&joined.status(), map),
+        };
+        Figures {
+            dropped: dropped.unwrap_or_default(),
+            ..figures
         }
     }
 }

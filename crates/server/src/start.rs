@@ -17,7 +17,7 @@ use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
 use crate::tier::{self, Devices, EventLog};
 use crate::users::Users;
-use farcache_store::{Store, StoreConfig};
+use farcache_store::{KeyHash, Store, StoreConfig};
 use socket2::Socket;
 use std::fmt::Write;
 use std::io;
@@ -308,6 +308,7 @@ fn store_config(plan: &Plan) -> StoreConfig {
         evict_expiring: settings.evict_expiring,
         cas: settings.cas,
         handles_max: settings.threads + EXTRA_HANDLES,
+        key_hash: Some(KeyHash(cluster::hash_of_key)),
         ..StoreConfig::default()
     }
 }

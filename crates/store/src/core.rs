@@ -3,6 +3,7 @@
 use crate::epoch::Epochs;
 use crate::events::Events;
 use crate::evicted::Observer;
+use crate::fences::{Fences, KeyArcs};
 use crate::flush::Flush;
 use crate::ghosts::Ghosts;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
@@ -38,6 +39,7 @@ pub(crate) struct Core {
     pub arena: Arena,
     pub epochs: Epochs,
     pub flush: Flush,
+    pub fences: Fences,
     pub versions: Versions,
     pub reclaimer: Reclaimer,
     /// Who keeps segments without taking what lies there.
@@ -116,6 +118,7 @@ impl Core {
             participants,
             secrets: RapidSecrets::seed(seed),
             flush: Flush::default(),
+            fences: Fences::new(config.key_hash),
             versions: Versions::default(),
             reclaimer: Reclaimer::default(),
             stalled: StalledReaders::new(config.memory_bytes),
@@ -149,18 +152,56 @@ impl Core {
         }
     }
 
-    /// Whether a flush has left an item standing.
+    /// Whether flushes and fences have left an item in memory standing.
     #[inline]
-    pub fn survives_flush(&self, location: Location) -> bool {
-        !self.flush.voids(|| self.arena.meta_of(location).sequence())
+    pub fn survives_flush(&self, location: Location, item: RawItem) -> bool {
+        !self.flush.is_sweeping() || self.survives_sweep(location, item)
     }
 
-    /// Whether a flush has voided a filling that is about to hold something new. To be asked with
-    /// the chain locked in which the new entry will stand: a flush that comes later sweeps it away,
-    /// one that came before would leave it, void and unseen.
+    #[cold]
+    fn survives_sweep(&self, location: Location, item: RawItem) -> bool {
+        let sequence = self.arena.meta_of(location).sequence();
+        !self.flush.voids(|| sequence) && !self.fences.void(sequence, item.key())
+    }
+
+    /// Whether a flush, or a fence for this key, has voided a filling that is about to hold
+    /// something new. To be asked with the chain locked in which the new entry will stand: a flush
+    /// that comes later sweeps it away, one that came before would leave it, void and unseen.
     #[inline]
-    pub fn is_void(&self, head: u32) -> bool {
-        self.arena.meta(head).sequence() <= self.flush.floor()
+    pub fn is_void(&self, head: u32, key: &[u8]) -> bool {
+        let sequence = self.arena.meta(head).sequence();
+        sequence <= self.flush.floor() || self.fences.void(sequence, key)
+    }
+
+    /// Only fillings with a higher sequence number take anything new.
+    #[inline]
+    pub fn floor_for_new(&self) -> u64 {
+        self.flush.floor().max(self.fences.newest())
+    }
+
+    /// Drops everything stored so far.
+    pub fn flush_now(&self) {
+        self.void_all(|| self.flush.begin(|| self.arena.last_sequence()));
+    }
+
+    /// Voids what was stored so far of these keys, for ever.
+    pub fn fence(&self, keys: KeyArcs) {
+        self.void_all(|| {
+            self.fences
+                .begin(keys, &self.flush, || self.arena.last_sequence());
+        });
+    }
+
+    /// What is stored until the end of the beginning may be void; what is void may leave the index
+    /// from the beginning on, and nobody knows the versions that go with it.
+    fn void_all(&self, begin: impl FnOnce()) {
+        self.versions.forget_all();
+        begin();
+        self.versions.forget_all();
+        self.reclaimer.wake();
+        if let Some(tier) = &self.tier {
+            tier.flusher.wake();
+        }
     }
 
     /// The copy on a device of an item in memory whose chain is locked.
@@ -200,12 +241,12 @@ impl Core {
     /// Whether readers may see an item.
     #[inline]
     pub fn is_visible(&self, location: Location, item: RawItem, now: Seconds) -> bool {
-        !item.is_hidden(now) && self.survives_flush(location)
+        !item.is_hidden(now) && self.survives_flush(location, item)
     }
 
     /// Whether an item is still of use: readers may see it, or it is a tombstone.
     pub fn is_alive(&self, location: Location, item: RawItem, now: Seconds) -> bool {
-        !item.is_expired(now) && self.survives_flush(location)
+        !item.is_expired(now) && self.survives_flush(location, item)
     }
 
     /// An item is about to be dropped, and its version with it. With its chain locked.

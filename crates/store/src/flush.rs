@@ -4,15 +4,32 @@ use crate::schedule::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use farcache_base::time::{NEVER, Seconds};
 
 const SWEEPING: u64 = 1;
+/// Above that bit, how many sweeps were asked for, modulo 2^16.
+const ASKED: u64 = 1 << 1;
+const ASKED_BITS: u32 = 16;
+/// Above these, the floor.
+const FLOOR_SHIFT: u32 = 1 + ASKED_BITS;
+
+/// What a sweep was begun for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Swept(u64);
+
+impl Swept {
+    /// Fillings up to this sequence number are swept away.
+    pub fn floor(self) -> u64 {
+        self.0 >> FLOOR_SHIFT
+    }
+}
 
 /// The state of flushing.
 ///
-/// While the sweep that removes void entries from the index runs, readers compare each item's
+/// Fences ([`Fences`](crate::fences::Fences)) have their void entries swept away with those of
+/// flushes. While the sweep that removes void entries from the index runs, readers compare each item's
 /// filling with the floor; when it is over, no void entry is left and they need not look.
 #[derive(Default)]
 pub(crate) struct Flush {
-    /// The floor times 2, plus [`SWEEPING`]: one word, so that the end of a sweep cannot hide that
-    /// another flush has begun.
+    /// Floor, sweeps asked for and [`SWEEPING`]: one word, so that the end of a sweep cannot hide
+    /// that another flush has begun.
     state: AtomicU64,
     /// When a delayed flush is due.
     due: AtomicU32,
@@ -30,7 +47,7 @@ impl Flush {
     #[inline]
     pub fn voids(&self, sequence: impl FnOnce() -> u64) -> bool {
         let state = self.state.load(SeqCst);
-        state & SWEEPING != 0 && sequence() <= state >> 1
+        state & SWEEPING != 0 && sequence() <= state >> FLOOR_SHIFT
     }
 
     /// Fillings up to this sequence number were flushed.
@@ -39,7 +56,7 @@ impl Flush {
     /// floor of a flush afterwards, can be sure that this flush voids the filling.
     #[inline]
     pub fn floor(&self) -> u64 {
-        self.state.load(SeqCst) >> 1
+        self.state.load(SeqCst) >> FLOOR_SHIFT
     }
 
     /// Voids every filling begun so far, those begun while this call runs included.
@@ -61,21 +78,43 @@ impl Flush {
     }
 
     fn void_up_to(&self, floor: u64) {
-        self.state.fetch_max(floor << 1 | SWEEPING, SeqCst);
+        self.ask(floor);
+    }
+
+    /// Other entries are void from now on, which a sweep is to remove.
+    pub fn sweep_anew(&self) {
+        self.ask(0);
+    }
+
+    fn ask(&self, floor: u64) {
+        let asked = |state: u64| {
+            let floor = (state >> FLOOR_SHIFT).max(floor);
+            let count = state.wrapping_add(ASKED) & ((1 << FLOOR_SHIFT) - 1);
+            Some(floor << FLOOR_SHIFT | count | SWEEPING)
+        };
+        let updated = self.state.fetch_update(SeqCst, SeqCst, asked);
+        updated.expect("there is always a next state");
+    }
+
+    /// What a sweep that begins now is for.
+    pub fn wanted(&self) -> Swept {
+        Swept(self.state.load(SeqCst))
     }
 
     /// Goes on with the floor of an earlier life of the store, of which nothing is left in the
     /// index.
     pub fn restore(&self, floor: u64) {
-        self.state.store(floor << 1, SeqCst);
+        self.state.store(floor << FLOOR_SHIFT, SeqCst);
     }
 
-    /// A sweep against this floor is over, and no reader holds anything it removed. Readers go on
-    /// looking if a later flush needs another sweep.
-    pub fn end(&self, floor: u64) {
-        let _ = self
-            .state
-            .compare_exchange(floor << 1 | SWEEPING, floor << 1, SeqCst, SeqCst);
+    /// This sweep is over, and no reader holds anything it removed. False, and readers go on
+    /// looking, if another one was asked for since.
+    pub fn end(&self, swept: Swept) -> bool {
+        let Swept(state) = swept;
+        let ended = state & !SWEEPING;
+        self.state
+            .compare_exchange(state, ended, SeqCst, SeqCst)
+            .is_ok()
     }
 
     /// Sets when a delayed flush is due, replacing an earlier one.
@@ -106,16 +145,21 @@ mod tests {
         assert!(!flush.is_sweeping());
         flush.begin(|| 5);
         assert_eq!((flush.floor(), flush.is_sweeping()), (5, true));
+        let first = flush.wanted();
         flush.begin(|| 9);
-        flush.end(5);
-        assert!(flush.is_sweeping());
-        flush.end(9);
-        assert!(!flush.is_sweeping());
+        assert!(!flush.end(first) && flush.is_sweeping());
+        let second = flush.wanted();
+        assert_eq!((first.floor(), second.floor()), (5, 9));
+        assert!(flush.end(second) && !flush.is_sweeping());
         flush.begin(|| 9);
         assert!(
             flush.is_sweeping(),
             "a flush at the same floor sweeps again"
         );
+        let third = flush.wanted();
+        flush.sweep_anew();
+        assert!(!flush.end(third) && flush.is_sweeping());
+        assert_eq!(flush.floor(), 9);
     }
 
     #[test]
@@ -125,7 +169,7 @@ mod tests {
         flush.begin(|| numbers.borrow_mut().pop().unwrap());
         assert_eq!(flush.floor(), 9);
         assert!(flush.voids(|| 9) && !flush.voids(|| 10));
-        flush.end(9);
+        assert!(flush.end(flush.wanted()));
         assert!(!flush.voids(|| unreachable!("nothing void is left")));
     }
 

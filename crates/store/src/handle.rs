@@ -236,7 +236,7 @@ impl StoreHandle {
             Some(Met::InMemory(item)) => return Ok(Some(item)),
             Some(Met::OnDevice(location)) => location,
         };
-        if !tier.is_visible(&self.core, location, self.now()) {
+        if !tier.is_visible(&self.core, location, key, self.now()) {
             self.note_invisible_if(tier.is_expired(location, self.now()));
             return Ok(None);
         }
@@ -280,7 +280,7 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         let is_wanted = chain.place_of(location).is_some()
             && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(location))
-            && tier.is_visible(&self.core, location, self.now())
+            && tier.is_visible(&self.core, location, item.key(), self.now())
             && self.in_memory(&chain, item.key()).is_none();
         if !is_wanted || !chain.insert(placed.location()) {
             drop(chain);
@@ -334,7 +334,7 @@ impl StoreHandle {
             location.is_on_device() && tier.has_fingerprint(location, fingerprint)
         })?;
         let is_visible = tier.slots.is_in_service(location.slot())
-            && tier.is_visible(&self.core, location, self.now());
+            && tier.is_visible(&self.core, location, key, self.now());
         Some(Entry {
             slot,
             location,
@@ -496,22 +496,14 @@ impl StoreHandle {
         match at {
             Some(at) if at > self.now() => self.core.flush.schedule(at),
             _ => {
-                // What is stored until the end of the beginning may be void; what is void may leave
-                // the index from the beginning on.
-                self.core.versions.forget_all();
-                self.core.flush.begin(|| self.core.arena.last_sequence());
-                self.core.versions.forget_all();
-                self.core.reclaimer.wake();
-                if let Some(tier) = &self.core.tier {
-                    tier.flusher.wake();
-                }
+                self.core.flush_now();
             }
         }
     }
 
     /// Room for an item of this layout, for this thread alone until it is published.
     pub(crate) fn place(&self, layout: &Layout, expiry: Seconds) -> Option<Placed> {
-        let floor = self.core.flush.floor();
+        let floor = self.core.floor_for_new();
         let mut writer = self.writer.borrow_mut();
         writer.place(&self.core.arena, layout, expiry, self.now(), floor)
     }
@@ -539,7 +531,7 @@ impl StoreHandle {
     fn has_room(&self, size: usize, expiry: Seconds) -> bool {
         let arena = &self.core.arena;
         let mut writer = self.writer.borrow_mut();
-        if writer.fits(arena, size, expiry, self.now(), self.core.flush.floor()) {
+        if writer.fits(arena, size, expiry, self.now(), self.core.floor_for_new()) {
             return true;
         }
         self.core.arena.collect(&self.core.epochs);

@@ -22,6 +22,7 @@ mod device;
 mod epoch;
 mod events;
 mod evicted;
+mod fences;
 mod flush;
 mod found;
 mod ghosts;
@@ -48,6 +49,7 @@ mod versions;
 pub use {
     device::{Device, Fault, FaultyDevice, FileDevice},
     evicted::Evicted,
+    fences::{KeyArcs, KeyHash},
     found::{Item, PinnedValue},
     handle::StoreHandle,
     operations::{Reservation, Uncommitted},

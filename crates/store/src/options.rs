@@ -1,5 +1,6 @@
 //! What a write asks for and how it ended, in the store's own terms.
 
+use crate::fences::KeyHash;
 use farcache_base::time::Seconds;
 use farcache_base::version::Version;
 
@@ -221,6 +222,9 @@ pub struct StoreConfig {
     pub huge_pages: bool,
     /// Most handles that will be open at once.
     pub handles_max: usize,
+    /// How keys are hashed for fences ([`crate::Store::fence`]). Without it a fence shuts out every
+    /// key.
+    pub key_hash: Option<KeyHash>,
 }
 
 impl StoreConfig {
@@ -243,6 +247,7 @@ impl Default for StoreConfig {
             cas: true,
             huge_pages: true,
             handles_max: 64,
+            key_hash: None,
         }
     }
 }

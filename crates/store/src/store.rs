@@ -1,6 +1,7 @@
 //! The store as its owner sees it.
 
 use crate::core::Core;
+use crate::fences::KeyArcs;
 use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
@@ -106,6 +107,14 @@ impl Store {
     /// that has a version was ever dropped.
     pub fn horizon(&self) -> Option<Version> {
         self.core.versions.horizon()
+    }
+
+    /// Voids all items of these keys that were stored so far, for ever: nobody sees them again,
+    /// whatever becomes of the store. For somebody who is about to answer for keys that others may
+    /// have changed meanwhile. Across a restart that holds only once [`Store::note_tenure`] has
+    /// been called.
+    pub fn fence(&self, keys: KeyArcs) {
+        self.core.fence(keys);
     }
 
     /// How it was configured.

@@ -3,6 +3,7 @@
 use farcache_store::*;
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 const NEVER: u32 = 0;
 
@@ -36,6 +37,10 @@ enum Operation {
         expiry: u32,
     },
     Flush,
+    Fence {
+        first: u8,
+        last: u8,
+    },
     FlushLater {
         seconds: u32,
     },
@@ -66,6 +71,7 @@ struct ModelItem {
 }
 
 struct Pair {
+    store: Arc<Store>,
     handle: StoreHandle,
     model: HashMap<u8, ModelItem>,
     now: u32,
@@ -77,6 +83,12 @@ fn key_bytes(key: u8) -> Vec<u8> {
     format!("{key}")
         .repeat(1 + usize::from(key) * 4)
         .into_bytes()
+}
+
+/// The hash of a key that fences are told by.
+fn key_number(_: u8, bytes: &[u8]) -> u32 {
+    let is_it = |key: &u8| key_bytes(*key) == bytes;
+    (0..=u8::MAX).find(is_it).expect("a key").into()
 }
 
 /// What memcached takes for a number: the first word, with a plus sign or without.
@@ -93,11 +105,14 @@ impl Pair {
         let store = Store::new(StoreConfig {
             memory_bytes: 8 << 20,
             segment_bytes: 64 << 10,
+            key_hash: Some(KeyHash(key_number)),
             ..StoreConfig::default()
         });
-        let handle = store.unwrap().handle();
+        let store = store.unwrap();
+        let handle = store.handle();
         handle.set_now(100);
         Pair {
+            store,
             handle,
             model: HashMap::new(),
             now: 100,
@@ -193,6 +208,14 @@ impl Pair {
             Operation::Flush => {
                 self.handle.flush_all(None);
                 self.model.clear();
+            }
+            Operation::Fence { first, last } => {
+                self.store.fence(KeyArcs {
+                    hash: 1,
+                    arcs: vec![(u32::from(first), u32::from(last))],
+                });
+                let voided = first..=last;
+                self.model.retain(|name, _| !voided.contains(name));
             }
             Operation::FlushLater { seconds } => {
                 self.handle.flush_all(Some(self.now + seconds));
@@ -469,6 +492,10 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(key, options)| Operation::Arithmetic { key, options }),
         2 => (key.clone(), expiry()).prop_map(|(key, expiry)| Operation::Touch { key, expiry }),
         1 => Just(Operation::Flush),
+        1 => (key.clone(), key.clone()).prop_map(|(one, other)| Operation::Fence {
+            first: one.min(other),
+            last: one.max(other),
+        }),
         1 => (1u32..20).prop_map(|seconds| Operation::FlushLater { seconds }),
         2 => (1u32..30).prop_map(|seconds| Operation::Wait { seconds }),
         1 => key.prop_map(|key| Operation::ClaimWin { key }),

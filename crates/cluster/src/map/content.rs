@@ -145,6 +145,12 @@ pub struct HashArc {
 }
 
 impl HashArc {
+    /// Every hash.
+    pub const ALL: Self = Self {
+        first: 0,
+        last: u32::MAX,
+    };
+
     /// Whether a key with this hash lies on the arc.
     #[must_use]
     pub const fn contains(&self, hash: u32) -> bool {

@@ -7,6 +7,7 @@
 //! | `routes` | the owner of every hash |
 //! | `check` | what must hold of a map |
 //! | `difference` | the keys that have other owners in a newer map |
+//! | `tenure` | for which keys a server may trust what it holds |
 //! | `read`, `write` | the map as text |
 //!
 //! `docs/design/cluster.md` has the reasons and the text's grammar.
@@ -17,6 +18,7 @@ mod difference;
 mod read;
 mod routes;
 mod slots;
+mod tenure;
 mod write;
 
 pub use check::{InvalidMap, Place};
@@ -27,6 +29,7 @@ pub use content::{
 pub use difference::{Change, Incomparable, difference, plan_moves};
 pub use read::InvalidText;
 pub use slots::{SLOTS, SlotTable};
+pub use tenure::{Gained, Tenure};
 
 use crate::{OWNERS_MAX, Owners, ServerId};
 use arrayvec::ArrayVec;
@@ -158,6 +161,39 @@ impl ClusterMap {
     pub fn decides_on_every(&self, server: ServerId) -> bool {
         let decides = |owner| owner == server;
         self.held.iter().all(|&(_, holder)| decides(holder)) && self.routes.all_owners(decides)
+    }
+
+    /// The hashes on which this server decides, in ascending order, none next to another. None
+    /// where no server owns keys.
+    #[must_use]
+    pub fn arcs_of(&self, server: ServerId) -> Vec<HashArc> {
+        let mut arcs: Vec<HashArc> = Vec::new();
+        let mut next = Some(0);
+        while let Some(first) = next {
+            let Some((decider, last)) = self.decided_stretch(first) else {
+                break;
+            };
+            next = last.checked_add(1);
+            if decider != server {
+                continue;
+            }
+            match arcs.last_mut().filter(|arc| arc.last + 1 == first) {
+                Some(before) => before.last = last,
+                None => arcs.push(HashArc { first, last }),
+            }
+        }
+        arcs
+    }
+
+    /// Who decides on a hash, with a hash up to which it decides on all.
+    fn decided_stretch(&self, hash: u32) -> Option<(ServerId, u32)> {
+        let (owner, last) = self.routes.stretch(hash)?;
+        let index = self.held.partition_point(|(arc, _)| arc.last < hash);
+        match self.held.get(index) {
+            Some(&(arc, holder)) if arc.first <= hash => Some((holder, arc.last)),
+            Some((arc, _)) => Some((owner, last.min(arc.first - 1))),
+            None => Some((owner, last)),
+        }
     }
 
     /// The one server that decides on a hash in this epoch.

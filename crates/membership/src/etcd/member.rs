@@ -6,6 +6,7 @@ use super::settings::EtcdSettings;
 use crate::SavedMap;
 use crate::in_force::InForce;
 use crate::members::{Action, Node, View};
+use farcache_cluster::map::Incarnation;
 use farcache_cluster::{ClusterMap, ServerId};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -46,6 +47,10 @@ pub enum EtcdNews {
 pub trait Hooks: Send + 'static {
     /// This has happened.
     fn tell(&self, news: EtcdNews);
+
+    /// This map is about to come into force: it does when this returns. `life` is the server's
+    /// present life, where that is settled.
+    fn prepare(&self, map: &ClusterMap, life: Option<Incarnation>);
 
     /// Drops all items: others owned this server's keys meanwhile.
     fn forget_items(&self);
@@ -259,7 +264,9 @@ impl Member {
         if let Some(Err(error)) = saved {
             self.hooks.tell(EtcdNews::NotSaved(error.to_string()));
         }
-        match self.in_force.replace(map) {
+        let life = self.node.life();
+        let prepare = |map: &ClusterMap| self.hooks.prepare(map, life);
+        match self.in_force.replace(map, prepare) {
             Ok(Some(map)) => self.hooks.tell(EtcdNews::InForce(map)),
             Ok(None) => {}
             Err(refused) => self.hooks.tell(EtcdNews::Stuck(refused.to_string())),

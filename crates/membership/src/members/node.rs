@@ -181,6 +181,12 @@ impl Node {
         .min()
     }
 
+    /// Which life of the server this is, once that is settled.
+    #[must_use]
+    pub fn life(&self) -> Option<Incarnation> {
+        self.life
+    }
+
     /// The map in force here.
     #[must_use]
     pub fn held(&self) -> Option<&Arc<ClusterMap>> {

@@ -1,8 +1,10 @@
 //! A server that takes part in its cluster by etcd: what it does beside holding the map.
 
+use super::tenant::Tenant;
 use super::{Cluster, Figures, JoinedFigures, Part, tell_of};
 use crate::logging::EVENTS;
 use farcache_cluster::ClusterMap;
+use farcache_cluster::map::Incarnation;
 use farcache_membership::etcd::{EtcdDirectory, EtcdNews, EtcdSettings, Hooks, Status};
 use farcache_store::Store;
 use std::io;
@@ -22,24 +24,34 @@ pub(super) fn open(settings: EtcdSettings) -> io::Result<EtcdDirectory> {
 }
 
 /// Joins the cluster.
-pub(super) fn start(etcd: EtcdDirectory, store: Arc<Store>) -> io::Result<Cluster> {
+pub(super) fn start(
+    etcd: EtcdDirectory,
+    tenant: Arc<Tenant>,
+    store: &Arc<Store>,
+) -> io::Result<Cluster> {
     if let Some(map) = etcd.map() {
         tell_of(map, "the cluster's last map was read");
+        tenant.prepare(map, None);
     }
     let known = etcd.map().map_or(0, |map| map.epoch().0);
     let epoch = Arc::new(AtomicU64::new(known));
     let server = Server {
-        store,
+        store: Arc::clone(store),
+        tenant: Arc::clone(&tenant),
         epoch: Arc::clone(&epoch),
     };
     let joined = Arc::new(etcd.start(server)?);
     let part = Part::Joined(Arc::clone(&joined));
-    Ok(Cluster::new(joined, part, epoch))
+    Ok(Cluster {
+        tenant: Some(tenant),
+        ..Cluster::new(joined, part, epoch)
+    })
 }
 
 /// What the member's thread does to the server.
 struct Server {
     store: Arc<Store>,
+    tenant: Arc<Tenant>,
     epoch: Arc<AtomicU64>,
 }
 
@@ -51,8 +63,12 @@ impl Hooks for Server {
         tell(news);
     }
 
+    fn prepare(&self, map: &ClusterMap, life: Option<Incarnation>) {
+        self.tenant.prepare(map, life.map(|life| life.0));
+    }
+
     fn forget_items(&self) {
-        self.store.handle().flush_all(None);
+        self.store.flush();
     }
 }
 
@@ -98,6 +114,7 @@ pub(super) fn figures(status: &Status, map: Arc<ClusterMap>) -> Figures {
         source: "etcd",
         map,
         is_listed: Some(status.is_listed),
+        dropped: (0, 0),
         joined: Some(JoinedFigures {
             endpoint: status.endpoint.clone(),
             is_publisher: status.is_publisher,

@@ -1,5 +1,6 @@
 //! Where the map comes from: a file, or etcd.
 
+use super::tenant::Tenant;
 use super::{Cluster, Membership, Part, Place, lists, tell_of};
 use crate::logging::EVENTS;
 use crate::settings::Settings;
@@ -22,7 +23,8 @@ pub struct Opened {
 enum Kind {
     File(WatchedFile),
     #[cfg(feature = "etcd")]
-    Etcd(farcache_membership::etcd::EtcdDirectory),
+    /// With the server's own address.
+    Etcd(farcache_membership::etcd::EtcdDirectory, Address),
 }
 
 /// Reads what there is at the start: the file of `--cluster-file` or that of `--cluster-state`.
@@ -49,10 +51,10 @@ pub fn open(settings: &Settings) -> io::Result<Option<Opened>> {
             // Servers on other machines let nobody in who has no secret.
             place = secret.is_some().then(|| Place::Reached(address.clone()));
             let etcd = farcache_membership::etcd::EtcdSettings {
-                address,
+                address: address.clone(),
                 ..etcd.clone()
             };
-            Kind::Etcd(super::joined::open(etcd)?)
+            Kind::Etcd(super::joined::open(etcd)?, address)
         }
         _ => return Ok(None),
     };
@@ -110,10 +112,18 @@ fn read_secret(path: &Path) -> io::Result<Secret> {
 /// # Errors
 /// When threads are exhausted.
 pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
+    let place = opened.member.as_ref().map(|member| member.place.clone());
+    let place = place.or_else(|| opened.own_address.clone().map(Place::Reached));
     let cluster = match opened.kind {
-        Kind::File(file) => follow(file, opened.own_address.clone())?,
+        Kind::File(file) => {
+            let tenant = place.map(|place| Arc::new(Tenant::new(store, place)));
+            follow(file, tenant, opened.own_address.clone())?
+        }
         #[cfg(feature = "etcd")]
-        Kind::Etcd(etcd) => super::joined::start(etcd, Arc::clone(store))?,
+        Kind::Etcd(etcd, address) => {
+            let tenant = Arc::new(Tenant::new(store, Place::Reached(address)));
+            super::joined::start(etcd, tenant, store)?
+        }
     };
     Ok(Cluster {
         member: opened.member,
@@ -122,18 +132,32 @@ pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
     })
 }
 
-fn follow(file: WatchedFile, own_address: Option<Address>) -> io::Result<Cluster> {
+fn follow(
+    file: WatchedFile,
+    tenant: Option<Arc<Tenant>>,
+    own_address: Option<Address>,
+) -> io::Result<Cluster> {
     tell_of(file.map(), "the cluster's map was read");
     warn_unless_listed(file.map(), own_address.as_ref());
     let epoch = Arc::new(AtomicU64::new(file.map().epoch().0));
     let told = Arc::clone(&epoch);
-    let followed = file.follow(move |news| {
+    let preparing = tenant.clone();
+    let prepare = move |map: &ClusterMap| {
+        if let Some(tenant) = &preparing {
+            tenant.prepare(map, None);
+        }
+    };
+    prepare(file.map());
+    let followed = file.follow(prepare, move |news| {
         if let News::InForce(map) = &news {
             told.store(map.epoch().0, Relaxed);
         }
         tell(news, own_address.as_ref());
     })?;
-    Ok(Cluster::new(Arc::new(followed), Part::Told, epoch))
+    Ok(Cluster {
+        tenant,
+        ..Cluster::new(Arc::new(followed), Part::Told, epoch)
+    })
 }
 
 fn tell(news: News, own_address: Option<&Address>) {

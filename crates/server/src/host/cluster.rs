@@ -16,6 +16,9 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
         report.stat(format_args!("servers_{state}"), count);
     }
     report.stat("listed", word(figures.is_listed));
+    let (times_some, times_all) = figures.dropped;
+    report.stat("gained_keys_dropped", times_some);
+    report.stat("all_keys_dropped", times_all);
     let Some(joined) = &figures.joined else {
         return;
     };

@@ -12,7 +12,7 @@ pub mod desk;
 pub mod dial;
 pub mod wire;
 
-use crate::cluster::{Cluster, hello};
+use crate::cluster::{Cluster, Follower, hello};
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
 use desk::{Answer, Desk};
@@ -69,8 +69,18 @@ pub struct Peers {
     next_wait: u64,
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
+    /// Whoever brings maps waits for this worker to follow them.
+    follower: Option<Arc<Follower>>,
     shared: Arc<Shared>,
     mailbox: Arc<Mailbox>,
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        if let Some(follower) = &self.follower {
+            follower.ends();
+        }
+    }
 }
 
 impl Peers {
@@ -78,8 +88,10 @@ impl Peers {
     pub fn new(shared: &Arc<Shared>, mailbox: &Arc<Mailbox>) -> Option<Box<Peers>> {
         let cluster = shared.cluster.as_ref()?;
         let member = cluster.member()?;
+        let desk = Desk::new(member.place.clone(), cluster.map());
         Some(Box::new(Peers {
-            desk: Desk::new(member.place.clone(), cluster.map()),
+            follower: cluster.join(desk.epoch(), mailbox),
+            desk,
             wires: Vec::new(),
             next_wait: 0,
             held_bytes: 0,
@@ -264,6 +276,9 @@ impl Peers {
             }
         }
         self.desk.set_map(new);
+        if let Some(follower) = &self.follower {
+            follower.follows(self.desk.epoch());
+        }
     }
 
     /// Notes the answer to a request of a connection; whether that has all of them now.

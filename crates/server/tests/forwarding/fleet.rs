@@ -127,6 +127,12 @@ impl Fleet {
         self.start_with_options(id, &[])
     }
 
+    /// Starts server `id` with these options beside those of all.
+    pub fn start_again(&self, id: u32, more: &[&str]) -> Server {
+        let more: Vec<String> = more.iter().map(|option| (*option).to_owned()).collect();
+        self.start_with_options(id, &more)
+    }
+
     fn start_with_options(&self, id: u32, more: &[String]) -> Server {
         let (socket, map) = (self.socket(id), self.map_file(id));
         let id = id.to_string();

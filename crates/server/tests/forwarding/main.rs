@@ -2,6 +2,7 @@
 
 mod failures;
 mod fleet;
+mod given_back;
 mod runs;
 mod same;
 #[path = "../support/mod.rs"]

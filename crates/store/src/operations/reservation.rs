@@ -176,7 +176,7 @@ impl StoreHandle {
             Room::InSegment(room) => room,
             Room::Apart { key, value } => return self.set(key, value, options),
         };
-        let was_flushed = self.core.is_void(placed.head);
+        let was_flushed = self.core.is_void(placed.head, item.key());
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
         if is_part && options.version.is_none() || was_flushed {
             // The value joins another one, or lies where a flush has voided everything although

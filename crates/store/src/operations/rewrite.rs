@@ -125,7 +125,7 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         let entry = self.entry(&chain, key).filter(|entry| {
             let is_same = entry.location == item.location() && entry.is_visible;
-            is_same && item.fields() == header_read && !self.core.is_void(placed.head)
+            is_same && item.fields() == header_read && !self.core.is_void(placed.head, key)
         });
         let was_published =
             entry.is_some() && self.publish(hash, chain, entry.as_ref(), &placed, successor);

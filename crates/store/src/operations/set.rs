@@ -206,7 +206,7 @@ impl StoreHandle {
             return Ok(self.told_commit(commit, placed, item));
         }
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(placed.head) {
+        if self.core.is_void(placed.head, key) {
             return Ok(Commit::Void);
         }
         let entry = self.entry(&chain, key);

@@ -89,7 +89,7 @@ impl StoreHandle {
         self.enter();
         let chain = self.core.index.lock(self.core.hash(key));
         let entry = self.entry(&chain, key);
-        let entry = entry.filter(|entry| !self.is_flushed(entry));
+        let entry = entry.filter(|entry| !self.is_flushed(entry, key));
         let stamp = entry.and_then(|entry| entry.item).and_then(|item| {
             let is_gone = item.is_expired(self.now()) || item.is_tombstone();
             item.stamp().filter(|_| is_gone)
@@ -114,7 +114,7 @@ impl StoreHandle {
         // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
         self.core.versions.note(stamp.version, stamp.is_tombstone);
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(placed.head) {
+        if self.core.is_void(placed.head, key) {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
@@ -149,7 +149,7 @@ impl StoreHandle {
             Some(current) if current >= version => Standing::Older { current },
             _ => Standing::Newer,
         };
-        let Some(entry) = entry.filter(|entry| !self.is_flushed(entry)) else {
+        let Some(entry) = entry.filter(|entry| !self.is_flushed(entry, item.key())) else {
             return Ok(to_horizon());
         };
         let Some(present) = entry.item else {
@@ -174,13 +174,12 @@ impl StoreHandle {
         })
     }
 
-    fn is_flushed(&self, entry: &Entry<'_>) -> bool {
-        if !entry.location.is_on_device() {
-            return !self.core.survives_flush(entry.location);
+    fn is_flushed(&self, entry: &Entry<'_>, key: &[u8]) -> bool {
+        if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
+            return !self.core.survives_flush(entry.location, item);
         }
-        let floor = self.core.flush.floor();
         let tier = self.core.tier.as_ref();
-        tier.is_none_or(|tier| tier.is_flushed(entry.location, floor))
+        tier.is_none_or(|tier| tier.is_void(&self.core, entry.location, key))
     }
 
     /// No item in the segment of an entry on a device has a newer version.

@@ -250,7 +250,7 @@ impl Core {
             // The marks and the expiry change only under this lock: if one did since the copy was
             // made, the copy is outdated. A flush may have begun since, too; one that begins
             // after this line voids the copy's filling as well.
-            let is_void = !self.survives_flush(candidate.location);
+            let is_void = !self.survives_flush(candidate.location, item);
             if is_void || self.fields_for_copy(candidate.location, item) != copy.fields {
                 drop(chain);
                 writer.unplace(&self.arena, &copy.placed);
@@ -296,7 +296,7 @@ impl Core {
         let layout = fields.layout(key.len(), value.len());
         let (expiry, now) = (fields.expiry, self.now());
         let size = layout.size();
-        let floor = self.flush.floor();
+        let floor = self.floor_for_new();
         let placed = writer
             .place(&self.arena, &layout, expiry, now, floor)
             .or_else(|| {

@@ -3,24 +3,30 @@
 use super::State;
 use super::policy::Fate;
 use crate::core::Core;
+use crate::flush::Swept;
 use crate::segment::SegmentState;
 
 /// A sweep that has removed what it had to.
 pub(super) struct Sweep {
-    floor: u64,
+    swept: Swept,
+    /// The last filling when it began.
+    last_sequence: u64,
     epoch: u64,
 }
 
 impl Core {
     /// Removes every flushed entry from the index; returns what was swept against.
     pub(super) fn sweep_flushed(&self) -> Sweep {
-        let floor = self.flush.floor();
+        // Looked at first: a fence that is not known to this sweep has a later moment.
+        let swept = self.flush.wanted();
+        let last_sequence = self.arena.last_sequence();
         let level = self.index.scan_level();
         for class in 0..1 << level {
-            self.remove_flushed_of_class(class, level, floor);
+            self.remove_flushed_of_class(class, level, swept.floor());
         }
         Sweep {
-            floor,
+            swept,
+            last_sequence,
             epoch: self.epochs.retire(),
         }
     }
@@ -29,10 +35,18 @@ impl Core {
     /// comparing what they found with the floor. False if it is too early for that.
     pub(super) fn end_sweep(&self, sweep: &Sweep) -> bool {
         let has_passed = self.epochs.has_passed(sweep.epoch);
-        if has_passed {
-            self.flush.end(sweep.floor);
+        if has_passed && self.flush.end(sweep.swept) {
+            self.retire_fences(sweep.last_sequence);
         }
         has_passed
+    }
+
+    /// Forgets fences of which nothing is left: memory has none of what they void, in fillings up
+    /// to this sequence number, and the devices have nothing so old.
+    fn retire_fences(&self, swept_through: u64) {
+        let oldest = self.tier.as_ref().and_then(|tier| tier.slots.oldest());
+        let before = oldest.map_or(u64::MAX, |oldest| oldest - 1);
+        self.fences.retire(swept_through.min(before));
     }
 
     fn remove_flushed_of_class(&self, class: u64, level: u32, floor: u64) {
@@ -49,9 +63,11 @@ impl Core {
                 }
                 return is_flushed;
             }
-            let is_flushed = self.arena.meta_of(location).sequence() <= floor;
+            let item = self.arena.item(location);
+            let sequence = self.arena.meta_of(location).sequence();
+            let is_flushed = sequence <= floor || self.fences.void(sequence, item.key());
             if is_flushed {
-                self.note_dead(location, self.arena.item(location));
+                self.note_dead(location, item);
                 self.reclaimer_events().removed.add(1);
                 self.note_entries(-1);
             }

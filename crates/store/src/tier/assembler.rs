@@ -257,7 +257,7 @@ impl Tier {
     }
 
     fn has_room(&self, assembler: &Assembler, core: &Core, bytes: usize) -> bool {
-        let is_young = |open: &&Open| open.sequence > core.flush.floor();
+        let is_young = |open: &&Open| open.sequence > core.floor_for_new();
         let open = assembler.open.as_ref().filter(is_young);
         open.is_some_and(|open| open.fits(bytes, self.tombstones_to_tell(assembler)))
     }

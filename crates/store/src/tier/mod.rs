@@ -27,6 +27,7 @@ mod spill;
 mod stats;
 mod superblocks;
 mod table;
+mod tenure;
 mod tombstones;
 
 pub use check::{CheckFinding, CheckKind, CheckReport, check_devices};
@@ -60,6 +61,7 @@ use slots::Slots;
 use std::io;
 use std::sync::Arc;
 use superblocks::Superblocks;
+use tenure::Tenure;
 use tombstones::Tombstones;
 
 /// The tier of one store.
@@ -78,6 +80,7 @@ pub(crate) struct Tier {
     /// Stands where a buffer was.
     no_buffer: Arc<Buffer>,
     superblocks: Superblocks,
+    tenure: Tenure,
     /// Devices that are not used, because they fell behind.
     devices_aside: usize,
     secrets: RapidSecrets,
@@ -154,6 +157,7 @@ impl Tier {
             write_pool: BufferPool::new(write_bytes as usize, store.huge_pages)?,
             no_buffer: Arc::new(Buffer::new(1)),
             superblocks: plan.superblocks(),
+            tenure: Tenure::default(),
             devices_aside: plan.devices_aside(),
             secrets: RapidSecrets::seed(plan.superblock.fingerprint_seed),
             assembler: Mutex::new(Assembler::after(0)),
@@ -217,11 +221,17 @@ impl Tier {
         self.read_bytes_max / REQUEST_READ_SHARE
     }
 
-    /// Whether readers may see the item at a location.
-    pub fn is_visible(&self, core: &Core, location: Location, now: Seconds) -> bool {
+    /// Whether readers may see the item of this key at a location.
+    pub fn is_visible(&self, core: &Core, location: Location, key: &[u8], now: Seconds) -> bool {
         let table = self.slots.table(location.slot());
         let is_alive = table.is_some_and(|table| !is_expired(table.expiry(location.item()), now));
-        is_alive && self.slots.slot(location.slot()).sequence() > core.flush.floor()
+        is_alive && !self.is_void(core, location, key)
+    }
+
+    /// Whether a flush or a fence has voided the item of this key at a location.
+    pub fn is_void(&self, core: &Core, location: Location, key: &[u8]) -> bool {
+        let sequence = self.slots.slot(location.slot()).sequence();
+        sequence <= core.flush.floor() || core.fences.void(sequence, key)
     }
 
     /// Whether the item at a location has expired.

@@ -86,14 +86,14 @@ impl Leaving {
 impl Core {
     /// Points the index at the copy of an item on a device, in place of the item; false if that is
     /// not wanted any more.
-    fn redirect(&self, hash: u64, from: Location, to: Location) -> bool {
+    fn redirect(&self, hash: u64, key: &[u8], from: Location, to: Location) -> bool {
         let tier = self.tier.as_ref().expect("a store with a tier");
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(from) else {
             return false;
         };
-        // A flush that begins behind this line voids the copy's segment as well.
-        if tier.is_flushed(from, self.flush.floor()) {
+        // A flush or fence that begins behind this line voids the copy in its segment as well.
+        if tier.is_void(self, from, key) {
             return false;
         }
         // A client may have been told to recache it since its fields were read.
@@ -228,7 +228,7 @@ impl Flusher {
         if !self.core.index.has(hash, location) {
             return Moved::NotFound;
         }
-        let is_visible = tier.is_visible(&self.core, location, self.core.now());
+        let is_visible = tier.is_visible(&self.core, location, raw.key(), self.core.now());
         let is_wanted = || table.is_read_of_late(location.item(), tier.window());
         let bytes = part.len() as u64;
         let is_kept = leaving.fate == Fate::Keep || (bytes <= leaving.budget && is_wanted());
@@ -247,7 +247,7 @@ impl Flusher {
             fields,
             state: raw.state(),
         };
-        let redirect = |to| self.core.redirect(hash, location, to);
+        let redirect = |to| self.core.redirect(hash, raw.key(), location, to);
         match tier.append(&self.core, &incoming, Source::Cleaner, redirect) {
             Appended::Done => {
                 leaving.budget = leaving.budget.saturating_sub(bytes);

@@ -232,6 +232,15 @@ impl Slots {
         &self.slots[number as usize]
     }
 
+    /// The lowest sequence number of a segment that a crash now might leave here.
+    pub fn oldest(&self) -> Option<u64> {
+        let is_taken = |slot: &&Slot| {
+            use SlotState::{Filling, Waiting, Written};
+            matches!(slot.state(), Filling | Written | Waiting)
+        };
+        self.slots.iter().filter(is_taken).map(Slot::sequence).min()
+    }
+
     /// Number of the device that a slot is on.
     pub fn device_of(&self, slot: u32) -> usize {
         self.spans.partition_point(|span| span.end <= slot)

@@ -68,7 +68,7 @@ impl Core {
             // Marks and expiry change only under this lock; a flush may have begun since, too.
             // It may just have got a copy on the device as well.
             let is_shadowed = self.shadow_of(&chain, item.key()).is_some();
-            if fields_now != fields || is_shadowed || !self.survives_flush(location) {
+            if fields_now != fields || is_shadowed || !self.survives_flush(location, item) {
                 return false;
             }
             chain.replace(slot, to);
@@ -115,7 +115,7 @@ impl Core {
         let mut unwanted = Copied::Gone;
         let publish = |to| {
             let chain = self.index.lock(hash);
-            if chain.place_of(location).is_none() || !self.survives_flush(location) {
+            if chain.place_of(location).is_none() || !self.survives_flush(location, item) {
                 return false;
             }
             let mut fields_now = item.fields();

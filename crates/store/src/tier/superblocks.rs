@@ -99,6 +99,11 @@ impl Superblocks {
         self.state.lock().expect("no holder panics")
     }
 
+    /// The same on all devices of the store.
+    pub fn store_id(&self) -> [u8; 16] {
+        self.state().common.store_id
+    }
+
     /// What names a device in the headers of its segments.
     pub fn device_id(&self, device: usize) -> DeviceId {
         self.ids[device]

@@ -38,6 +38,20 @@ pub fn key(number: u32) -> Vec<u8> {
     format!("key {number}").into_bytes()
 }
 
+/// The hash of a key that fences are told by: its number.
+pub fn number_of(_: u8, key: &[u8]) -> u32 {
+    let text = std::str::from_utf8(key).unwrap();
+    text.trim_start_matches("key ").parse().unwrap()
+}
+
+/// Keys from number to number.
+pub fn keys_between(first: u32, last: u32) -> KeyArcs {
+    KeyArcs {
+        hash: 1,
+        arcs: vec![(first, last)],
+    }
+}
+
 /// A value that tells its key and version.
 pub fn value(number: u32, version: u32, bytes: usize) -> Vec<u8> {
     let mut value = format!("value {number} version {version} ").into_bytes();

@@ -6,6 +6,7 @@ mod check;
 mod common;
 mod crash;
 mod faults;
+mod fences;
 mod full;
 mod gaps;
 mod model;

@@ -44,6 +44,10 @@ enum Operation {
         seconds: u32,
     },
     Flush,
+    Fence {
+        first: u32,
+        last: u32,
+    },
     Restart,
 }
 
@@ -84,6 +88,7 @@ impl Pair {
         };
         let config = StoreConfig {
             evict: false,
+            key_hash: Some(KeyHash(number_of)),
             ..config(2 << 20)
         };
         let store = Store::open(config, tier).unwrap();
@@ -190,6 +195,13 @@ impl Pair {
                     Ok(())
                 });
                 self.model.clear();
+            }
+            Operation::Fence { first, last } => {
+                let (store, _) = self.store.as_ref().unwrap();
+                store.fence(keys_between(first, last));
+                store.note_tenure(b"").unwrap();
+                self.model
+                    .retain(|number, _| !(first..=last).contains(number));
             }
             Operation::Restart => self.restart(),
         }
@@ -312,6 +324,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(Operation::Press),
         1 => (1..40u32).prop_map(|seconds| Operation::Wait { seconds }),
         1 => prop_oneof![3 => Just(Operation::Wait { seconds: 1 }), 1 => Just(Operation::Flush)],
+        1 => (0..KEYS, 0..KEYS).prop_map(|(one, other)| Operation::Fence { first: one.min(other), last: one.max(other) }),
         1 => Just(Operation::Restart),
     ]
 }

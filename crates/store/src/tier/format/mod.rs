@@ -2,15 +2,17 @@
 //!
 //! A slot holds one segment: [`SegmentHeader`], records, and a tail of item table ([`TableEntry`])
 //! and tombstones ([`Tombstone`]), in this order. The first slot of a device holds two
-//! [`Superblock`]s.
+//! [`Superblock`]s and two [`Note`]s.
 
 mod header;
+mod note;
 mod record;
 mod superblock;
 mod table;
 mod tail;
 
 pub(crate) use header::{HEADER_BYTES, SegmentHeader};
+pub(crate) use note::{NOTE_BYTES, NOTE_COPIES, Note, TENURE_BYTES_MAX};
 pub(crate) use record::{RECORD_HEADER_BYTES, record_checksum, record_item};
 pub(crate) use superblock::{MEMBERS_MAX, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 pub(crate) use table::{

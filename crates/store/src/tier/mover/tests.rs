@@ -1,5 +1,6 @@
 use super::*;
 use crate::device::FaultyDevice;
+use crate::fences::KeyArcs;
 use crate::item::{Fields, State};
 use crate::options::{Access, StoreConfig};
 use crate::store::Store;
@@ -22,10 +23,9 @@ fn store() -> Arc<Store> {
     Store::open(config, tier).unwrap()
 }
 
-/// A flush comes when the mover has seen that the item stands, and before it has a place for the
-/// copy: which is in a segment that the flush does not void.
-#[test]
-fn an_item_that_a_flush_voids_while_it_is_moved_stays_void() {
+/// Something voids the item when the mover has seen that it stands, and before it has a place for
+/// the copy: which is in a segment that is not voided.
+fn is_voided_while_it_is_moved(void: impl FnOnce(&Core)) {
     let store = store();
     let core = &*store.core;
     let tier = core.tier.as_ref().unwrap();
@@ -45,10 +45,23 @@ fn an_item_that_a_flush_voids_while_it_is_moved_stays_void() {
     };
     let appended = tier.append(core, &incoming, Source::Memory, insert);
     assert_eq!(appended, Appended::Done);
-    core.flush.begin(|| core.arena.last_sequence());
-    let redirect = |to| core.redirect(hash, from, to);
+    void(core);
+    let redirect = |to| core.redirect(hash, key, from, to);
     let moved = tier.append(core, &incoming, Source::Cleaner, redirect);
     assert_eq!(moved, Appended::Gone);
     let handle = store.handle();
     assert!(matches!(handle.get(key, Access::Peek), Ok(None)));
+}
+
+#[test]
+fn an_item_that_a_flush_voids_while_it_is_moved_stays_void() {
+    is_voided_while_it_is_moved(|core| core.flush.begin(|| core.arena.last_sequence()));
+}
+
+#[test]
+fn an_item_that_a_fence_voids_while_it_is_moved_stays_void() {
+    is_voided_while_it_is_moved(|core| {
+        let last = || core.arena.last_sequence();
+        core.fences.begin(KeyArcs::all(), &core.flush, last);
+    });
 }

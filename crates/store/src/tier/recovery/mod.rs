@@ -8,10 +8,11 @@ mod log;
 use super::Tier;
 use super::assembler::{Assembler, CLEANER_SLOTS};
 use super::flusher::Physical;
-use super::format::SegmentHeader;
+use super::format::{Note, SegmentHeader};
 use super::plan::TierPlan;
 use super::scan::Scan;
 use super::slots::SlotState;
+use super::tenure::Tenure;
 use crate::core::Core;
 use crate::schedule::Instant;
 use dead::Dead;
@@ -75,6 +76,8 @@ struct Recovery<'c> {
     is_dropped: Vec<bool>,
     /// What has a sequence number up to it is void.
     floor: u64,
+    /// What the owner noted, with the fences.
+    note: Option<Note>,
     /// Up to which write number nothing is missing that matters.
     watermark: u64,
     dead: Dead,
@@ -90,11 +93,14 @@ impl Recovery<'_> {
         let scan = Scan::headers(tier, &claim::slots_in_use(tier, plan))?;
         check_readable(scan.unreadable.len())?;
         let dead = none_dead(&scan);
+        let note = Tenure::find(tier, plan);
+        let floor_noted = note.as_ref().map_or(0, |note| note.flush_floor);
         Ok(Recovery {
             core,
             tier,
             is_dropped: vec![false; scan.segments.len()],
-            floor: plan.superblock.flush_floor,
+            floor: plan.superblock.flush_floor.max(floor_noted),
+            note,
             watermark: scan.watermark().max(plan.superblock.watermark),
             dead,
             held: Vec::new(),
@@ -114,15 +120,16 @@ impl Recovery<'_> {
     }
 
     /// Numbers go on where they ended.
-    fn finish(self) -> (Physical, u64) {
+    fn finish(mut self) -> (Physical, u64) {
         let tier = self.tier;
+        self.restore_note();
         self.hold_needed();
         self.release_some();
         let headers = || self.scan.segments.iter().map(|segment| &segment.header);
         let numbers = headers().map(|header| header.write_number);
         let last = numbers.fold(self.watermark, u64::max);
         let sequence = headers().map(|header| header.sequence).max().unwrap_or(0);
-        let sequence = sequence.max(self.floor);
+        let sequence = sequence.max(self.floor).max(self.core.fences.newest());
         if sequence > 0 {
             self.core.arena.raise_sequence(sequence + SEQUENCE_JUMP);
         }
@@ -137,6 +144,14 @@ impl Recovery<'_> {
             .items_recovered
             .set(items.added.get() - items.removed.get());
         (self.physical(), last)
+    }
+
+    /// Before anybody moves an item, which makes it younger.
+    fn restore_note(&mut self) {
+        if let Some(note) = self.note.take() {
+            self.core.fences.restore(note.fences.clone());
+            self.tier.tenure.restore(note);
+        }
     }
 
     fn physical(&self) -> Physical {

@@ -1,0 +1,168 @@
+//! What the server holds of keys that others may have owned is dropped before it answers for them.
+//!
+//! A map that gives this server keys which it did not own in the map before comes into force only
+//! when what the store holds of them has been voided, for ever. What it may trust after a restart
+//! is noted beside its items.
+
+use super::Place;
+use crate::logging::EVENTS;
+use crate::worker::mailbox::Mailbox;
+use farcache_cluster::ClusterMap;
+use farcache_cluster::hash::HashAlgorithm;
+use farcache_cluster::map::{Gained, Tenure};
+use farcache_store::{KeyArcs, Store};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a new map waits for workers that go by the one before the present.
+const WORKERS_WAIT_MAX: Duration = Duration::from_secs(5);
+const WORKERS_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Hashes a key as the cluster's map does; for the store, which knows no maps.
+pub fn hash_of_key(hash: u8, key: &[u8]) -> u32 {
+    let algorithm = HashAlgorithm::ALL.get(usize::from(hash));
+    algorithm.copied().unwrap_or_default().digest(key)
+}
+
+/// A worker that goes by the cluster's map.
+pub struct Follower {
+    /// Of the map that it goes by.
+    epoch: AtomicU64,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Follower {
+    /// The worker goes by the map of this epoch from now on.
+    pub fn follows(&self, epoch: u64) {
+        self.epoch.store(epoch, SeqCst);
+    }
+
+    /// The worker answers nobody any more.
+    pub fn ends(&self) {
+        self.follows(u64::MAX);
+    }
+}
+
+/// The server as one that holds items for keys that it owns.
+pub struct Tenant {
+    store: Arc<Store>,
+    place: Place,
+    /// Under the map in force; none before there was one.
+    tenure: Mutex<Option<Tenure>>,
+    followers: Mutex<Vec<Arc<Follower>>>,
+    fences: AtomicU64,
+    flushes: AtomicU64,
+}
+
+impl Tenant {
+    /// The server at this place, with what it noted before it started.
+    pub fn new(store: &Arc<Store>, place: Place) -> Tenant {
+        let noted = store.tenure().and_then(|noted| Tenure::decode(&noted));
+        Tenant {
+            store: Arc::clone(store),
+            place,
+            tenure: Mutex::new(noted),
+            followers: Mutex::default(),
+            fences: AtomicU64::new(0),
+            flushes: AtomicU64::new(0),
+        }
+    }
+
+    /// A worker begins to go by the map of this epoch.
+    pub fn join(&self, epoch: u64, mailbox: &Arc<Mailbox>) -> Arc<Follower> {
+        let follower = Arc::new(Follower {
+            epoch: AtomicU64::new(epoch),
+            mailbox: Arc::clone(mailbox),
+        });
+        let mut followers = self.followers.lock().expect("no panic while held");
+        followers.push(Arc::clone(&follower));
+        follower
+    }
+
+    /// How often some of the keys, and how often all of them were voided.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.fences.load(SeqCst), self.flushes.load(SeqCst))
+    }
+
+    /// This map is about to come into force. `life` is that of a server that counts its lives.
+    pub fn prepare(&self, map: &ClusterMap, life: Option<u64>) {
+        if map.epoch().0 == 0 && map.content().servers.is_empty() {
+            // There is no cluster yet.
+            return;
+        }
+        let next = Tenure::new(map, self.place.id(map));
+        let mut tenure = self.tenure.lock().expect("no panic while held");
+        let gained = match &*tenure {
+            Some(before) => before.gained(&next, life),
+            None => Gained::Everything,
+        };
+        if let (Some(before), false) = (&*tenure, gained == Gained::Nothing) {
+            // Who goes by an older map may still store what this one voids.
+            self.await_followers(before.epoch());
+        }
+        self.void(gained, &next);
+        if tenure.as_ref() != Some(&next) {
+            self.note(&next);
+            *tenure = Some(next);
+        }
+    }
+
+    fn void(&self, gained: Gained, next: &Tenure) {
+        match gained {
+            Gained::Nothing => {}
+            Gained::Arcs(hash, arcs) => {
+                let arcs = arcs.iter().map(|arc| (arc.first, arc.last)).collect();
+                self.store.fence(KeyArcs { hash, arcs });
+                self.fences.fetch_add(1, SeqCst);
+                tracing::info!(
+                    target: EVENTS,
+                    epoch = next.epoch(),
+                    "what was held before of keys that are owned anew was dropped"
+                );
+            }
+            Gained::Everything => {
+                let had_items = self.store.has_items();
+                self.store.flush();
+                if had_items {
+                    self.flushes.fetch_add(1, SeqCst);
+                    tracing::warn!(
+                        target: EVENTS,
+                        epoch = next.epoch(),
+                        "all items were dropped: others may have owned their keys meanwhile"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Written down before the map is in force: a restart then knows what was voided for it.
+    fn note(&self, tenure: &Tenure) {
+        let noted = self
+            .store
+            .note_tenure(&tenure.encode(Store::TENURE_BYTES_MAX));
+        if let Err(error) = noted {
+            // An older note remains, by which a restart drops more.
+            tracing::warn!(target: EVENTS, %error, "the cluster's epoch cannot be noted on the SSD");
+        }
+    }
+
+    fn await_followers(&self, epoch: u64) {
+        let started = Instant::now();
+        let followers = self.followers.lock().expect("no panic while held");
+        for follower in followers.iter() {
+            while follower.epoch.load(SeqCst) < epoch {
+                follower.mailbox.waker.wake();
+                if started.elapsed() > WORKERS_WAIT_MAX {
+                    tracing::warn!(
+                        target: EVENTS,
+                        epoch,
+                        "a worker does not follow the cluster's map"
+                    );
+                    return;
+                }
+                std::thread::sleep(WORKERS_INTERVAL);
+            }
+        }
+    }
+}
