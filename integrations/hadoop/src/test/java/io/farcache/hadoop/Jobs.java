@@ -1,0 +1,208 @@
+package io.farcache.hadoop;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.examples.RandomWriter;
+import org.apache.hadoop.examples.Sort;
+import org.apache.hadoop.examples.terasort.TeraGen;
+import org.apache.hadoop.examples.terasort.TeraSort;
+import org.apache.hadoop.examples.terasort.TeraValidate;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.TestDFSIO;
+import org.apache.hadoop.mapred.SortValidator;
+import org.apache.hadoop.util.Tool;
+import org.apache.hadoop.util.ToolRunner;
+
+/**
+ * Hadoop's own benchmarks with its local runner, on this file system or on the bare one below. As a
+ * program ({@link #main}) it tells how long each took.
+ */
+public final class Jobs {
+    /** Files that TestDFSIO writes, and bytes of a row that TeraGen makes. */
+    static final int FILES = 4;
+    private static final int ROW_BYTES = 100;
+    private final Configuration configuration;
+    private final String base;
+    private final Path scratch;
+    private final int megabytes;
+    private final List<String> told = new ArrayList<>();
+
+    private Jobs(Configuration configuration, String base, Path scratch, int megabytes) {
+        this.configuration = configuration;
+        this.base = base;
+        this.scratch = scratch;
+        this.megabytes = megabytes;
+        configuration.set("mapreduce.framework.name", "local");
+        configuration.set("hadoop.tmp.dir", scratch.toString());
+        configuration.set("mapreduce.jobtracker.staging.root.dir", base + "/staging");
+        configuration.setInt("mapreduce.local.map.tasks.maximum", 2);
+        configuration.setInt("mapreduce.task.io.sort.mb", 64);
+        configuration.set("test.build.data", base + "/dfsio");
+    }
+
+    /**
+     * On this file system.
+     *
+     * @param configuration says where its servers and its directory are
+     * @param scratch a local directory for what is only for a job
+     * @param megabytes that each benchmark writes
+     */
+    static Jobs onFarcache(Configuration configuration, Path scratch, int megabytes) {
+        configuration.set("fs.defaultFS", "farcache://any");
+        return new Jobs(configuration, "/jobs", scratch, megabytes);
+    }
+
+    /** Local files as they are. */
+    public static final class Bare extends LocalFileSystem {
+        @Override
+        public void initialize(URI uri, Configuration configuration) throws IOException {
+            super.initialize(uri, configuration);
+            setWriteChecksum(false);
+            setVerifyChecksum(false);
+        }
+    }
+
+    /** On the directory below, without checksums of Hadoop's. */
+    static Jobs onBare(Path directory, Path scratch, int megabytes) {
+        Configuration configuration = new Configuration();
+        configuration.set("fs.defaultFS", "file:///");
+        configuration.setClass("fs.file.impl", Bare.class, FileSystem.class);
+        return new Jobs(configuration, directory.resolve("jobs").toString(), scratch, megabytes);
+    }
+
+    /** Lines of what was run: name, megabytes, seconds. */
+    List<String> told() {
+        return told;
+    }
+
+    private void run(String name, Tool tool, String... arguments) throws Exception {
+        long begin = System.nanoTime();
+        int status = ToolRunner.run(new Configuration(configuration), tool, arguments);
+        tell(name, begin);
+        if (status != 0) {
+            throw new IOException(name + " ends with " + status);
+        }
+    }
+
+    private void tell(String name, long begin) {
+        told.add(String.format(Locale.ROOT, "%s %d %.2f", name, megabytes,
+                (System.nanoTime() - begin) / 1e9));
+    }
+
+    /** Waits until all that was written is below; what is opened next is opened anew. */
+    void persist(String name) throws IOException {
+        long begin = System.nanoTime();
+        FileSystem.closeAll();
+        tell(name, begin);
+    }
+
+    private void dfsio(String way) throws Exception {
+        run("dfsio-" + way.substring(1), new TestDFSIO(), way, "-nrFiles", "" + FILES, "-size",
+                megabytes / FILES + "MB", "-resFile", scratch.resolve("dfsio").toString());
+    }
+
+    void dfsioWrite() throws Exception {
+        dfsio("-write");
+        persist("dfsio-persist");
+    }
+
+    void dfsioRead() throws Exception {
+        dfsio("-read");
+    }
+
+    /** Writes random data, sorts them, and compares both. */
+    void sort() throws Exception {
+        configuration.setInt("mapreduce.randomwriter.mapsperhost", 2);
+        configuration.setLong("mapreduce.randomwriter.bytespermap", (long) megabytes << 19);
+        run("random-writer", new RandomWriter(), base + "/random");
+        run("sort", new Sort<>(), "-r", "2", base + "/random", base + "/sorted");
+        persist("sort-persist");
+        run("sort-validator", new SortValidator(), "-sortInput", base + "/random", "-sortOutput",
+                base + "/sorted");
+    }
+
+    /** Writes rows, sorts them, and looks whether they are in order. */
+    void tera() throws Exception {
+        long rows = ((long) megabytes << 20) / ROW_BYTES;
+        run("tera-gen", new TeraGen(), "" + rows, base + "/rows");
+        run("tera-sort", new TeraSort(), base + "/rows", base + "/rows-sorted");
+        persist("tera-persist");
+        run("tera-validate", new TeraValidate(), base + "/rows-sorted", base + "/report");
+    }
+
+    /** All of them, the second reading after the first. */
+    void all() throws Exception {
+        dfsioWrite();
+        dfsioRead();
+        sort();
+        tera();
+        persist("persist");
+    }
+
+    /**
+     * Runs benchmarks and prints a line for each: name, megabytes, seconds.
+     *
+     * @param arguments {@code farcache|bare}, the directory, servers, a local directory, megabytes,
+     *     and the names of benchmarks: {@code write}, {@code read}, {@code sort}, {@code tera}
+     */
+    public static void main(String[] arguments) {
+        int status = 1;
+        try {
+            runAll(arguments);
+            status = 0;
+        } catch (Exception e) {
+            e.printStackTrace();
+        } finally {
+            // The local runner leaves threads behind.
+            System.exit(status);
+        }
+    }
+
+    private static void runAll(String[] arguments) throws Exception {
+        Path directory = Paths.get(arguments[1]);
+        Path scratch = Files.createDirectories(Paths.get(arguments[3]));
+        int megabytes = Integer.parseInt(arguments[4]);
+        Jobs jobs;
+        if (arguments[0].equals("farcache")) {
+            Configuration configuration = new Configuration();
+            configuration.set(FarcacheFileSystem.SERVERS, arguments[2]);
+            configuration.set(FarcacheFileSystem.NAMES_DIRECTORY, directory.toString());
+            jobs = onFarcache(configuration, scratch, megabytes);
+        } else {
+            jobs = onBare(directory, scratch, megabytes);
+        }
+        for (String name : Arrays.copyOfRange(arguments, 5, arguments.length)) {
+            jobs.run(name);
+        }
+        jobs.persist("persist");
+        jobs.told().forEach(line -> System.out.println("told " + line));
+    }
+
+    private void run(String name) throws Exception {
+        switch (name) {
+            case "write":
+                dfsioWrite();
+                break;
+            case "read":
+                dfsioRead();
+                break;
+            case "sort":
+                sort();
+                break;
+            case "tera":
+                tera();
+                break;
+            default:
+                throw new IllegalArgumentException(name);
+        }
+    }
+}
