@@ -90,10 +90,9 @@ impl Flush {
         let asked = |state: u64| {
             let floor = (state >> FLOOR_SHIFT).max(floor);
             let count = state.wrapping_add(ASKED) & ((1 << FLOOR_SHIFT) - 1);
-            Some(floor << FLOOR_SHIFT | count | SWEEPING)
+            floor << FLOOR_SHIFT | count | SWEEPING
         };
-        let updated = self.state.fetch_update(SeqCst, SeqCst, asked);
-        updated.expect("there is always a next state");
+        self.state.update(SeqCst, SeqCst, asked);
     }
 
     /// What a sweep that begins now is for.
