@@ -7,6 +7,18 @@ cache_st cache_open(const char *server) {
   return (cache_st) {.handle = server ? connect_to(server, false) : NULL};
 }
 
+void cache_connect(cache_st *of) {
+  static const char absent[] = "connecting";
+  if (!of->handle)
+    return;
+  size_t bytes;
+  uint32_t flags;
+  memcached_return_t outcome;
+  free(memcached_get(of->handle, absent, strlen(absent), &bytes, &flags, &outcome));
+  if (outcome != MEMCACHED_NOTFOUND)
+    of->failed++;
+}
+
 void cache_close(cache_st *of) {
   if (of->handle)
     memcached_free(of->handle);

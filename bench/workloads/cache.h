@@ -20,6 +20,9 @@ typedef struct {
 cache_st cache_open(const char *server);
 void cache_close(cache_st *of);
 
+/* Has the library connect, by asking for what is not there. */
+void cache_connect(cache_st *of);
+
 value_st cache_get(cache_st *of, const char *key);
 
 /* Several at once: values[i] is that of keys[i]. */

@@ -5,7 +5,7 @@ mod support;
 use rustix::process::Signal;
 use std::io::{BufRead, Read};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use support::{Client, Server};
 use tempfile::TempDir;
 
@@ -151,22 +151,36 @@ fn a_pipeline_that_waits_is_answered_in_order() {
 /// Reads of each connection, one after the other, while others get what is in memory.
 const READS_EACH: usize = 25;
 
+/// Tells others to end, also where an assertion has failed.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 #[test]
 fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
     let (server, _directory) = tiered();
-    let is_over = AtomicBool::new(false);
+    let (is_over, hits) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let await_hit_after = |before: usize| {
+        support::wait_for("a hit in memory", || {
+            (hits.load(Relaxed) > before).then_some(())
+        });
+    };
     std::thread::scope(|scope| {
-        let hits = scope.spawn(|| {
+        let _ends = SetAtEnd(&is_over);
+        scope.spawn(|| {
             let mut client = server.connect();
-            let mut hits = 0;
             while !is_over.load(Relaxed) {
-                let number = ITEMS - 1 - hits % 16;
+                let number = ITEMS - 1 - hits.load(Relaxed) % 16;
                 client.send(get(number).as_bytes());
                 expect_value(&mut client, number);
-                hits += 1;
+                hits.fetch_add(1, Relaxed);
             }
-            hits
         });
+        await_hit_after(0);
         let mut clients: Vec<_> = (0..CONNECTIONS).map(|_| server.connect()).collect();
         for round in 0..READS_EACH {
             for (index, client) in clients.iter_mut().enumerate() {
@@ -175,6 +189,7 @@ fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
             // One leaves with its request, whether that waits for its turn, the device or a reply;
             // its slot is used again.
             clients[round] = server.connect();
+            await_hit_after(hits.load(Relaxed));
             for (index, client) in clients.iter_mut().enumerate() {
                 match index == round {
                     true => assert_eq!(client.ask("mn").as_deref(), Some("MN")),
@@ -182,9 +197,6 @@ fn hits_in_memory_go_first_and_reads_from_the_ssd_go_on() {
                 }
             }
         }
-        is_over.store(true, Relaxed);
-        let hits = hits.join().expect("all hits");
-        assert!(hits > 0, "nothing came from memory meanwhile");
     });
     let waits = server.connect().stat("get_extstore");
     assert!(waits > (READS_EACH * CONNECTIONS) as u64 / 2, "{waits}");

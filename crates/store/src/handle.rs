@@ -252,7 +252,8 @@ impl StoreHandle {
             return Ok(None);
         }
         let is_read_again = access == Access::Use && tier.note_read(location);
-        if is_read_again && purpose == Purpose::Read {
+        let is_wanted = is_read_again || access == Access::Use && self.core.has_spare_room();
+        if is_wanted && purpose == Purpose::Read {
             let promoted = self.promote(hash, location, item);
             if promoted.is_some() {
                 return Ok(promoted);
@@ -536,7 +537,7 @@ impl StoreHandle {
         }
         self.core.arena.collect(&self.core.epochs);
         let was_opened = writer.open_for(arena, size, expiry, self.now());
-        if self.core.is_low() {
+        if self.core.has_to_reclaim() {
             self.core.reclaimer.wake();
         }
         was_opened

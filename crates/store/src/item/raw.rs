@@ -286,8 +286,11 @@ impl RawItem {
         self.kind_byte().fetch_or(KIND_WIN_SENT, Relaxed);
     }
 
-    /// Notes that its derived token is known outside; only with its chain locked.
+    /// Notes that its derived token is known outside, of an item that has no other; only with its
+    /// chain locked.
     pub fn set_cas_told(&self) {
+        // The mark makes a version of a token that is written down.
+        debug_assert!(self.kind() & KIND_CAS == 0);
         self.kind_byte().fetch_or(KIND_CAS_TOLD, Relaxed);
     }
 

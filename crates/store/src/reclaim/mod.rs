@@ -3,6 +3,7 @@
 //! One thread at a time reclaims: the store's own thread, which keeps a few segments free ahead of
 //! demand, or a writer that found none.
 
+mod ahead;
 mod empty;
 mod patience;
 mod policy;
@@ -12,9 +13,11 @@ mod sweep;
 mod thread;
 
 use crate::core::Core;
+use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
 use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
 use crate::tier::Tier;
+use ahead::{Ahead, Progress};
 use patience::Patience;
 use policy::{Fate, MeanSize};
 pub(crate) use room::Prospect;
@@ -33,9 +36,10 @@ const GRACE_POLL: Duration = Duration::from_micros(20);
 const STOCK_PART: u32 = 128;
 const STOCK_MIN: u32 = 2;
 const STOCK_MAX: u32 = 32;
-/// The same with a tier: emptying takes as long as the device does, so there is more in stock for a
-/// burst.
+/// Part of all segments that is free or can be emptied at once, and its bound, with a tier: where
+/// what leaves memory is written first, emptying takes as long as the device does.
 const TIER_STOCK_PART: u32 = 16;
+const TIER_STOCK_MIN: u32 = 4;
 const TIER_STOCK_MAX: u32 = 512;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
@@ -54,6 +58,8 @@ struct State {
     main: Writer,
     /// Of the items in the segments emptied by use.
     mean_size: MeanSize,
+    /// What has been copied to a device, and will be emptied next.
+    ahead: Ahead,
     /// Where the last look for cheap segments ended.
     position: u32,
     /// Where the next look for a stretch begins, in windows.
@@ -80,6 +86,8 @@ pub(crate) enum Room {
 pub(crate) struct Reclaimer {
     state: Mutex<State>,
     wanted: Mutex<bool>,
+    /// Segments that can be emptied without writing.
+    ready: AtomicU32,
     awaited: room::Awaited,
     /// Until when memory is being written out, while it is.
     write_out_until: Mutex<Option<Instant>>,
@@ -100,6 +108,7 @@ impl Default for Reclaimer {
             probation: Writer::new(Queue::Probation, 0),
             main: Writer::new(Queue::Main, 0),
             mean_size: MeanSize::default(),
+            ahead: Ahead::default(),
             position: 0,
             run_window: 0,
             in_vain: 0,
@@ -108,6 +117,7 @@ impl Default for Reclaimer {
         Reclaimer {
             state: Mutex::new(state),
             wanted: Mutex::default(),
+            ready: AtomicU32::new(0),
             awaited: room::Awaited::default(),
             write_out_until: Mutex::default(),
             wake: Condvar::new(),
@@ -126,6 +136,14 @@ impl Reclaimer {
         if !std::mem::replace(&mut *wanted, true) {
             self.wake.notify_one();
         }
+    }
+
+    fn ready(&self) -> u32 {
+        self.ready.load(Relaxed)
+    }
+
+    fn set_ready(&self, segments: u32) {
+        self.ready.store(segments, Relaxed);
     }
 
     /// Until when memory is being written out; none while it is not.
@@ -152,11 +170,7 @@ impl Core {
     /// Free segments that are kept ready for writers.
     fn low_water(&self) -> u32 {
         let counts = self.arena.counts();
-        let (part, most) = match self.tier {
-            Some(_) => (TIER_STOCK_PART, TIER_STOCK_MAX),
-            None => (STOCK_PART, STOCK_MAX),
-        };
-        (counts.allowed / part).clamp(STOCK_MIN, most) + RECLAIMER_SEGMENTS
+        (counts.allowed / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX) + RECLAIMER_SEGMENTS
     }
 
     /// Whether writers are close to finding no free segment.
@@ -166,8 +180,19 @@ impl Core {
         counts.free < wanted || counts.managed > counts.allowed
     }
 
-    /// Refills the stock of free segments; for the store's own thread.
-    fn refill(&self) {
+    /// Whether there is so much free memory that nothing has to leave it for what comes in.
+    pub fn has_spare_room(&self) -> bool {
+        self.arena.counts().free > self.stock_wanted()
+    }
+
+    /// Whether the store's own thread has something to do for writers.
+    pub fn has_to_reclaim(&self) -> bool {
+        self.is_low() || self.is_stock_short()
+    }
+
+    /// Refills the stock of free segments, and of those that can be emptied at once; for the
+    /// store's own thread. False where the devices must catch up before it can go on.
+    fn refill(&self) -> bool {
         loop {
             self.collect();
             self.tell_room();
@@ -177,13 +202,21 @@ impl Core {
             let is_enough = counts.free + counts.limbo >= wanted + excess;
             // Locked anew for each segment, so that a writer in need gets its turn.
             let is_written_out = self.reclaimer.write_out_until().is_some();
-            if is_enough || is_written_out || self.must_wait() {
-                return;
+            if is_written_out || self.must_wait() {
+                return true;
+            }
+            if is_enough {
+                match self.stock_up(&mut self.reclaimer.state()) {
+                    Progress::Made => continue,
+                    Progress::Nothing => return true,
+                    Progress::DeviceBusy => return false,
+                }
             }
             let has_gained = self.reclaim_one(&mut self.reclaimer.state());
             self.note_reclaimed(has_gained);
             if !has_gained {
-                return self.tell_room();
+                self.tell_room();
+                return true;
             }
         }
     }
@@ -338,7 +371,7 @@ impl Core {
             let expiring = self.oldest_expiring().map(|head| (head, Fate::Drop));
             return expiring.or_else(|| self.sparsest().map(|head| (head, Fate::Keep)));
         }
-        let (head, queue) = self.oldest()?;
+        let (head, queue) = self.ready(state).or_else(|| self.oldest(state))?;
         let fate = Fate::ByUse {
             queue,
             round,
@@ -436,11 +469,36 @@ impl Core {
         u64::from(meta.live_bytes()) * 1024 / bytes
     }
 
+    /// The next of the segments whose items have been copied to a device, out of service for
+    /// emptying.
+    fn ready(&self, state: &mut State) -> Option<(u32, Queue)> {
+        let mut found = None;
+        while let Some((entry, queue)) = state.ahead.pop() {
+            if !self.arena.is_current(&entry) {
+                continue;
+            }
+            if self.begin_emptying(entry.segment) {
+                found = Some((entry.segment, queue));
+                break;
+            }
+            // In use: its turn comes again.
+            self.arena.queues().push(queue, entry, 0);
+        }
+        self.note_ready(state);
+        found
+    }
+
+    fn queues_in_turn(&self, state: &State) -> (Queue, Queue) {
+        let blocked = self.arena.segments_arriving();
+        let ahead = |queue| state.ahead.segments_of(queue);
+        let taken = [blocked + ahead(Queue::Probation), ahead(Queue::Main)];
+        policy::queues_in_turn(&self.arena.queues(), taken)
+    }
+
     /// The oldest segment of the queue whose turn it is, else of the other, out of service for
     /// emptying.
-    fn oldest(&self) -> Option<(u32, Queue)> {
-        let blocked = self.arena.segments_arriving();
-        let (first, other) = policy::queues_in_turn(&self.arena.queues(), blocked);
+    fn oldest(&self, state: &State) -> Option<(u32, Queue)> {
+        let (first, other) = self.queues_in_turn(state);
         [first, other]
             .into_iter()
             .find_map(|queue| Some((self.oldest_of(queue)?, queue)))

@@ -130,13 +130,15 @@ impl MeanSize {
     }
 }
 
-/// The queue that gives up its oldest segment next, and the one to ask if it has none to give;
-/// values are arriving in `blocked` segments, which cannot be emptied yet.
-pub(super) fn queues_in_turn(queues: &Queues, blocked: u32) -> (Queue, Queue) {
+/// The queue that gives up its oldest segment next, and the one to ask if it has none to give.
+/// So many segments of each, probation first, are `taken`: they have been chosen already, or values
+/// are arriving in them and they cannot be emptied yet.
+pub(super) fn queues_in_turn(queues: &Queues, taken: [u32; 2]) -> (Queue, Queue) {
     // Values arrive in new segments. Were those counted, the probation queue would seem long while
     // the only segment that it can give up is the newest, whose items nobody can have read yet.
-    let probation = queues.segments(Queue::Probation).saturating_sub(blocked);
-    let all = probation + queues.segments(Queue::Main);
+    let of = |queue| queues.segments(queue).saturating_sub(taken[queue as usize]);
+    let probation = of(Queue::Probation);
+    let all = probation + of(Queue::Main);
     if probation * PROBATION_PART >= all {
         (Queue::Probation, Queue::Main)
     } else {
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_probation_queue_gives_way_while_it_is_long() {
-        let first = |probation, main| queues_in_turn(&queues(probation, main), 0).0;
+        let first = |probation, main| queues_in_turn(&queues(probation, main), [0; 2]).0;
         assert_eq!(first(10, 90), Queue::Probation);
         assert_eq!(first(10, 91), Queue::Main);
         assert_eq!(first(1, 0), Queue::Probation);
@@ -211,8 +213,8 @@ mod tests {
     #[test]
     fn what_was_just_stored_does_not_give_way_for_segments_that_cannot() {
         // Values arrive in 64 of the 65 new segments: the last one would go before it was read.
-        assert_eq!(queues_in_turn(&queues(65, 185), 64).0, Queue::Main);
+        assert_eq!(queues_in_turn(&queues(65, 185), [64, 0]).0, Queue::Main);
         // Some of them are still open, and not in the queue.
-        assert_eq!(queues_in_turn(&queues(3, 185), 64).0, Queue::Main);
+        assert_eq!(queues_in_turn(&queues(3, 185), [64, 0]).0, Queue::Main);
     }
 }

@@ -6,6 +6,7 @@ use crate::schedule::Instant;
 use crate::schedule::atomic::{AtomicBool, Ordering::*};
 use crate::schedule::thread;
 use crate::schedule::thread::JoinHandle;
+use crate::tier::PROGRESS_WAIT;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,9 +53,7 @@ fn run(core: &Core, stop: &AtomicBool) {
             sweep = Some(core.sweep_flushed());
             core.free_dead_segments();
         }
-        if core.is_low() {
-            core.refill();
-        }
+        let is_device_busy = core.has_to_reclaim() && !core.refill();
         core.tell_room();
         core.index.populate_ahead();
         if regular.elapsed() >= TICK {
@@ -63,10 +62,10 @@ fn run(core: &Core, stop: &AtomicBool) {
         }
         let needs_segments = core.arena.counts().limbo > 0 && core.is_low();
         let is_waiting_for_readers = needs_segments || sweep.is_some();
-        core.reclaimer.wait(if is_waiting_for_readers {
-            GRACE_TICK
-        } else {
-            TICK
+        core.reclaimer.wait(match () {
+            () if is_waiting_for_readers => GRACE_TICK,
+            () if is_device_busy => PROGRESS_WAIT,
+            () => TICK,
         });
     }
 }

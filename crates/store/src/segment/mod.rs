@@ -10,7 +10,5 @@ mod writer;
 pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};
 pub(crate) use free_map::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
-#[cfg(test)]
-pub(crate) use queues::Queued;
-pub(crate) use queues::Queues;
+pub(crate) use queues::{Queued, Queues};
 pub(crate) use writer::{Placed, Writer, least_run};

@@ -38,7 +38,7 @@ pub use plan::{TierPlan, TierRefusal, Unusable};
 pub use reads::ReadId;
 pub(crate) use reads::Reads;
 pub(crate) use recovery::recover;
-pub(crate) use spill::{PROGRESS_WAIT, Spilled};
+pub(crate) use spill::{Copied, PROGRESS_WAIT, Spilled};
 
 use crate::core::Core;
 use crate::device::{Buffer, BufferPool, Devices, Uring};

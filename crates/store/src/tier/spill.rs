@@ -26,7 +26,7 @@ pub(crate) enum Spilled {
 
 /// How copying an item to the device ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copied {
+pub(crate) enum Copied {
     /// It has a copy.
     Done,
     /// It is not where it was.
@@ -98,18 +98,24 @@ impl Core {
     }
 
     /// Makes a copy of an item in memory on the device, its shadow; the item stays.
-    pub(super) fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
+    pub fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
         let tier = self.tier.as_ref().expect("a store with a tier");
         // Looked up under the lock: of an item that is just being moved within memory the new place
         // has been noted, but is not in the index yet.
-        if self.index.lock(hash).place_of(location).is_none() {
+        let chain = self.index.lock(hash);
+        if chain.place_of(location).is_none() {
             return Copied::Gone;
         }
         let item = self.arena.item(location);
-        if item.is_tombstone() {
-            // The devices are told of its version.
+        // Of a tombstone the devices are told by its version.
+        if item.is_tombstone() || self.shadow_of(&chain, item.key()).is_some() {
             return Copied::Done;
         }
+        // The copy has the token of this place: it must stay the item's when the item moves.
+        if !item.is_cas_told() {
+            item.set_cas_told();
+        }
+        drop(chain);
         let incoming = self.outgoing(hash, location, &item);
         let fields = incoming.fields;
         let mut unwanted = Copied::Gone;

@@ -2,6 +2,7 @@
 //! wrong.
 
 mod absent;
+mod ahead;
 mod check;
 mod common;
 mod crash;

@@ -6,19 +6,25 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// A device that writes only while its gate is open.
-struct GatedDevice {
+pub struct GatedDevice {
     inner: FaultyDevice,
     is_open: Mutex<bool>,
     opened: Condvar,
 }
 
 impl GatedDevice {
-    fn new(bytes: u64) -> Arc<GatedDevice> {
+    pub fn new(bytes: u64) -> Arc<GatedDevice> {
         Arc::new(GatedDevice {
             inner: FaultyDevice::new(bytes),
             is_open: Mutex::new(true),
             opened: Condvar::new(),
         })
+    }
+
+    /// Writes wait until the guard is dropped.
+    pub fn close(&self) -> OpensAtEnd<'_> {
+        self.set_open(false);
+        OpensAtEnd(self)
     }
 
     fn set_open(&self, is_open: bool) {
@@ -28,7 +34,7 @@ impl GatedDevice {
 }
 
 /// Opens the gate when a test ends, so that the store can be closed where an assertion has failed.
-struct OpensAtEnd<'a>(&'a GatedDevice);
+pub struct OpensAtEnd<'a>(&'a GatedDevice);
 
 impl Drop for OpensAtEnd<'_> {
     fn drop(&mut self) {

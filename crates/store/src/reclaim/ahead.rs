@@ -1,0 +1,212 @@
+//! Copying ahead: what leaves memory next is written to a device while it still serves reads.
+//!
+//! A burst of stores needs segments that are free at once, and emptying one takes as long as the
+//! device does. Instead of keeping so many empty, the reclaimer copies what lies in those whose
+//! turn comes next: they can be emptied without writing, and until then nothing in them is read
+//! from a device.
+
+use super::policy::{Fate, Verdict};
+use super::{State, TIER_STOCK_MAX, TIER_STOCK_MIN, TIER_STOCK_PART};
+use crate::core::Core;
+use crate::index::Location;
+use crate::item::ITEM_ALIGNMENT;
+use crate::segment::{Queue, Queued, RECLAIMER_SEGMENTS};
+use crate::tier::Copied;
+use std::collections::VecDeque;
+
+/// Segments that are copied ahead at most, in multiples of the stock: where most items are in use,
+/// emptying a segment gives back little of it.
+const AHEAD_STOCKS_MAX: u32 = 2;
+
+/// Segments whose items have copies on a device, in the order in which they will be emptied. They
+/// have left their queues.
+#[derive(Default)]
+pub(super) struct Ahead {
+    segments: VecDeque<Ready>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+struct Ready {
+    entry: Queued,
+    queue: Queue,
+    run: u32,
+    /// Bytes of items that will stay in memory, because they are in use.
+    kept_bytes: u64,
+    /// The first place of which the items have yet to be copied; none when all have been.
+    next: Option<u64>,
+}
+
+/// How getting a segment ready went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It went on; there may be more to do.
+    Made,
+    /// There is nothing more to do now.
+    Nothing,
+    /// The devices must catch up first.
+    DeviceBusy,
+}
+
+impl Ahead {
+    /// Segments of a queue that have left it, but not memory.
+    pub fn segments_of(&self, queue: Queue) -> u32 {
+        let of_queue = self.segments.iter().filter(|ready| ready.queue == queue);
+        of_queue.map(|ready| ready.run).sum()
+    }
+
+    /// The segment to empty next, with its queue.
+    pub fn pop(&mut self) -> Option<(Queued, Queue)> {
+        let ready = self.segments.pop_front()?;
+        Some((ready.entry, ready.queue))
+    }
+
+    fn segments(&self) -> u32 {
+        self.segments.iter().map(|ready| ready.run).sum()
+    }
+
+    /// What emptying them gives back, in segments.
+    fn gain(&self, segment_bytes: u64) -> u32 {
+        let complete = self.segments.iter().filter(|ready| ready.next.is_none());
+        let bytes = complete
+            .map(|ready| (u64::from(ready.run) * segment_bytes).saturating_sub(ready.kept_bytes));
+        (bytes.sum::<u64>() / segment_bytes) as u32
+    }
+}
+
+impl Core {
+    /// Segments that are to be free or ready to be emptied without writing.
+    pub(super) fn stock_wanted(&self) -> u32 {
+        let allowed = self.arena.counts().allowed;
+        (allowed / TIER_STOCK_PART).clamp(TIER_STOCK_MIN, TIER_STOCK_MAX) + RECLAIMER_SEGMENTS
+    }
+
+    /// Whether more should be copied ahead.
+    pub fn is_stock_short(&self) -> bool {
+        self.can_spill() && self.stock() < self.stock_wanted()
+    }
+
+    fn stock(&self) -> u32 {
+        let counts = self.arena.counts();
+        counts.free + counts.limbo + self.reclaimer.ready()
+    }
+
+    /// Forgets segments that have left memory in another way.
+    pub(super) fn note_ready(&self, state: &mut State) {
+        let ahead = &mut state.ahead.segments;
+        ahead.retain(|ready| self.arena.is_current(&ready.entry));
+        let gain = state.ahead.gain(self.arena.segment_bytes() as u64);
+        self.reclaimer.set_ready(gain);
+    }
+
+    /// Gets one more segment ready to be emptied, or goes on with one.
+    pub(super) fn stock_up(&self, state: &mut State) -> Progress {
+        self.note_ready(state);
+        if !self.is_stock_short() {
+            return Progress::Nothing;
+        }
+        let (round, before) = (state.in_vain, self.stock());
+        // Copying within memory is cheaper than writing what memory has room for.
+        if let Some(head) = self.cheapest_in_window(state, round) {
+            let was_emptied = self.empty(state, head, Fate::Keep);
+            state.in_vain = match self.stock() > before {
+                true => 0,
+                false => state.in_vain.saturating_add(1),
+            };
+            return match was_emptied {
+                true => Progress::Made,
+                false => Progress::Nothing,
+            };
+        }
+        self.copy_next(state)
+    }
+
+    fn copy_next(&self, state: &mut State) -> Progress {
+        let is_begun = |ready: &Ready| ready.next.is_some();
+        if !state.ahead.segments.back().is_some_and(is_begun) && !self.begin_next(state) {
+            return Progress::Nothing;
+        }
+        let Some(mut ready) = state.ahead.segments.pop_back() else {
+            return Progress::Nothing;
+        };
+        self.resume_reclaimer();
+        let progress = match self.arena.is_current(&ready.entry) {
+            true => self.copy_segment(&mut ready, state.in_vain),
+            false => Progress::Made,
+        };
+        self.suspend_reclaimer();
+        state.ahead.segments.push_back(ready);
+        self.note_ready(state);
+        progress
+    }
+
+    /// Takes the segment whose turn comes next from its queue.
+    fn begin_next(&self, state: &mut State) -> bool {
+        if state.ahead.segments() >= AHEAD_STOCKS_MAX * self.stock_wanted() {
+            return false;
+        }
+        let (first, other) = self.queues_in_turn(state);
+        let next = [first, other]
+            .into_iter()
+            .find_map(|queue| Some((self.next_of(queue)?, queue)));
+        let Some((entry, queue)) = next else {
+            return false;
+        };
+        state.ahead.segments.push_back(Ready {
+            entry,
+            queue,
+            run: self.arena.meta(entry.segment).run(),
+            kept_bytes: 0,
+            next: Some(self.arena.start(entry.segment).location().0),
+        });
+        true
+    }
+
+    fn next_of(&self, queue: Queue) -> Option<Queued> {
+        let entries = self.arena.queues().entries(queue);
+        for _ in 0..entries {
+            let entry = self.arena.queues().pop(queue)?;
+            if !self.arena.is_current(&entry) {
+                continue;
+            }
+            if !self.arena.meta(entry.segment).is_arriving() {
+                return Some(entry);
+            }
+            // In use: its turn comes again.
+            self.arena.queues().push(queue, entry, 0);
+        }
+        None
+    }
+
+    /// Copies what would leave memory, were the segment emptied now.
+    fn copy_segment(&self, ready: &mut Ready, round: u32) -> Progress {
+        let meta = self.arena.meta(ready.entry.segment);
+        let start = self.arena.start(ready.entry.segment).location().0;
+        let end = start + u64::from(meta.written()) / ITEM_ALIGNMENT as u64;
+        let fate = Fate::ByUse {
+            queue: ready.queue,
+            round,
+            bytes_large: u64::MAX,
+        };
+        while let Some(next) = ready.next.filter(|&next| next < end) {
+            let location = Location(next);
+            let item = self.arena.item(location);
+            let size = item.layout().size();
+            let hash = self.hash(item.key());
+            let is_there = self.index.has(hash, location);
+            if is_there && self.is_alive(location, item, self.now()) {
+                match fate.of(item.state(), size, ready.queue) {
+                    Verdict::Move { .. } => ready.kept_bytes += size as u64,
+                    Verdict::Drop => match self.copy_to_device(hash, location) {
+                        Copied::Done | Copied::Gone => {}
+                        Copied::Changed => continue,
+                        Copied::NoRoom => return Progress::DeviceBusy,
+                    },
+                }
+            }
+            ready.next = Some(next + (size / ITEM_ALIGNMENT) as u64);
+        }
+        ready.next = None;
+        Progress::Made
+    }
+}
