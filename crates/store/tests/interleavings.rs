@@ -46,6 +46,7 @@ fn open(device: &Arc<FaultyDevice>, durability: Durability) -> Arc<Store> {
         segment_bytes: SEGMENT_BYTES,
         huge_pages: false,
         evict: false,
+        key_hash: Some(KeyHash(thread_of)),
         ..StoreConfig::default()
     };
     let tier = TierConfig {
@@ -57,6 +58,11 @@ fn open(device: &Arc<FaultyDevice>, durability: Durability) -> Arc<Store> {
         ..TierConfig::new(vec![Arc::clone(device) as Arc<dyn Device>])
     };
     Store::open(config, tier).unwrap()
+}
+
+/// The hash of a key that fences are told by: the thread whose key it is.
+fn thread_of(_: u8, key: &[u8]) -> u32 {
+    u32::from(key[0] - b'0')
 }
 
 fn key(thread: u32, number: u32) -> Vec<u8> {
@@ -232,11 +238,10 @@ fn store_beside(store: &Arc<Store>, thread: u32, flush: &Flush) -> Vec<Option<(u
     last
 }
 
-/// What was stored before a flush is gone although items were being moved meanwhile, and what was
-/// stored after it is there.
-#[test]
-fn a_flush_beside_moves_takes_all_that_was_there() {
-    check(|| {
+/// What was stored before a flush, or a fence for the keys of some threads, is gone although items
+/// were being moved meanwhile, and what was stored after it is there.
+fn check_beside_moves(void: fn(&Store), is_voided: fn(u32) -> bool) {
+    check(move || {
         let device = Arc::new(FaultyDevice::new(DEVICE_BYTES));
         let store = open(&device, Durability::Writeback);
         let flush = Arc::new(Flush::default());
@@ -249,15 +254,18 @@ fn a_flush_beside_moves_takes_all_that_was_there() {
             thread::yield_now();
         }
         flush.began.store(true, SeqCst);
-        let mut handle = store.handle();
-        handle.flush_all(None);
-        handle.park();
+        void(&store);
         flush.ended.store(true, SeqCst);
+        let mut handle = store.handle();
         for (thread, writer) in writers.into_iter().enumerate() {
             for (number, last) in writer.join().unwrap().into_iter().enumerate() {
                 let (thread, number) = (thread as u32, number as u32);
                 let Some((version, stored)) = last else {
                     continue;
+                };
+                let stored = match is_voided(thread) {
+                    true => stored,
+                    false => Stored::After,
                 };
                 let found = get(&mut handle, &key(thread, number));
                 let is_right = match (&found, stored) {
@@ -273,6 +281,22 @@ fn a_flush_beside_moves_takes_all_that_was_there() {
             }
         }
     });
+}
+
+#[test]
+fn a_flush_beside_moves_takes_all_that_was_there() {
+    check_beside_moves(Store::flush, |_| true);
+}
+
+#[test]
+fn a_fence_beside_moves_takes_all_that_was_there_of_its_keys() {
+    let void = |store: &Store| {
+        store.fence(KeyArcs {
+            hash: 1,
+            arcs: vec![(1, 1)],
+        });
+    };
+    check_beside_moves(void, |thread| thread == 1);
 }
 
 /// Reads keys of its own and stores those that are not there: what is there is what was stored
