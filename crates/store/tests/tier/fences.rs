@@ -216,3 +216,26 @@ fn a_flush_that_was_noted_survives_a_kill() {
         assert_eq!(get(&mut handle, number), None, "key {number}");
     }
 }
+
+/// Without a device as well: the void entries leave the index, and readers look no more.
+#[test]
+fn memory_is_swept_of_what_a_fence_voids() {
+    let config = StoreConfig {
+        key_hash: Some(KeyHash(number_of)),
+        ..config(1 << 20)
+    };
+    let store = Store::new(config).unwrap();
+    let mut handle = store.handle();
+    (0..KEYS).for_each(|number| set(&mut handle, number, 1, 100));
+    store.fence(fenced());
+    handle.park();
+    eventually("the sweep", || store.stats().items == u64::from(KEYS / 2));
+    for number in 0..KEYS {
+        let expected = (number >= KEYS / 2).then(|| value(number, 1, 100));
+        assert_eq!(get(&mut handle, number), expected, "key {number}");
+    }
+    (0..KEYS).for_each(|number| set(&mut handle, number, 2, 100));
+    for number in 0..KEYS {
+        assert_eq!(get(&mut handle, number), Some(value(number, 2, 100)));
+    }
+}
