@@ -7,6 +7,7 @@ use crate::{
     Client, Completion, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route,
     Store, StoreMode, Value, Values,
 };
+use std::sync::Arc;
 
 /// An item that was got.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +70,8 @@ impl Client {
 
     /// What stores and reads a key that lies on several servers.
     #[inline]
-    pub(crate) fn redundant_of(&self, key: &[u8]) -> Option<&Redundant> {
-        let redundant = self.redundant.as_deref();
+    pub(crate) fn redundant_of(&self, key: &[u8]) -> Option<&Arc<Redundant>> {
+        let redundant = self.redundant.as_ref();
         redundant.filter(|redundant| redundant.has(key))
     }
 
@@ -247,7 +248,7 @@ impl Client {
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
         if let Some(redundant) = self.redundant_of(store.key) {
-            return redundant.store(self, store, None);
+            return redundant.store(self, &store, None);
         }
         match self.shared.store_solo(&store) {
             Some(SoloEnd::Answered(cas)) => Ok(cas),

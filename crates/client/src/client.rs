@@ -2,7 +2,7 @@
 
 use crate::connect::Fabric;
 use crate::distribution::Server;
-use crate::driver::{ProgressThread, Shared};
+use crate::driver::{ProgressThread, Shared, without_notices};
 use crate::redundant::Redundant;
 use crate::request::{GetManyRequest, Request};
 use crate::{
@@ -140,17 +140,11 @@ impl Client {
     /// Begins an operation, with its own way and time limit.
     pub fn submit_to(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
         if let Some(redundant) = self.redundant_for(&operation) {
-            return self.submit_complete(redundant.complete(self, operation, delivery));
+            return Request::of_plan(&self.shared, redundant.begin(self, operation, delivery));
         }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
         self.shared.submitted(guard, now_us);
-        Request::new(&self.shared, ticket)
-    }
-
-    /// A request for what has ended.
-    fn submit_complete(&self, completion: Completion) -> Request {
-        let ticket = self.shared.lock().engine.submit_complete(completion);
         Request::new(&self.shared, ticket)
     }
 
@@ -159,7 +153,7 @@ impl Client {
     /// [`Client::test`] or wait.
     pub fn submit_batched(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
         if let Some(redundant) = self.redundant_for(&operation) {
-            return self.submit_complete(redundant.complete(self, operation, delivery));
+            return Request::of_plan(&self.shared, redundant.begin(self, operation, delivery));
         }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
@@ -178,7 +172,8 @@ impl Client {
         delivery: Delivery<'_>,
     ) -> Result<(), Error> {
         if let Some(redundant) = self.redundant_for(&operation) {
-            let completion = redundant.complete(self, operation, delivery);
+            let begun = redundant.begin(self, operation, delivery);
+            let completion = begun.map_or_else(|ended| *ended, |mut begun| begun.wait());
             return match completion.outcome {
                 Ok(_) | Err(Error::NotFound) => Ok(()),
                 Err(error) => Err(error),
@@ -228,6 +223,8 @@ impl Client {
     /// whatever thread makes them, and by the progress thread; never within calls that only submit.
     /// They may use the client and wait; the thread calls no other notices meanwhile.
     pub fn notify(&self, request: &impl AsRef<Request>, notice: Notice) {
+        // Nobody else would move its plan on.
+        without_notices(|| request.as_ref().finish());
         let mut guard = self.shared.lock();
         guard.engine.notify(request.as_ref().ticket, notice);
         if guard.engine.has_notices() {
@@ -262,6 +259,7 @@ impl Client {
     /// Whether a request is complete by what is known now; moves nothing.
     #[must_use]
     pub fn peek(&self, request: &impl AsRef<Request>) -> bool {
+        request.as_ref().look();
         let mut guard = self.shared.lock();
         guard.engine.is_complete(request.as_ref().ticket)
     }
@@ -273,7 +271,7 @@ impl Client {
     }
 
     fn is_complete(&self, request: &Request) -> bool {
-        self.shared.is_complete(request.ticket)
+        request.test()
     }
 
     /// Waits for a request.
@@ -286,6 +284,7 @@ impl Client {
 
     /// Waits for a request; everything that was lent to it comes back.
     pub fn complete(&self, mut request: Request) -> Completion {
+        request.finish();
         let guard = request.shared.lock();
         let ticket = request.ticket;
         let completion = request
@@ -312,7 +311,24 @@ impl Client {
             let mut requests = requests.iter();
             requests.position(|request| engine.is_complete(request.as_ref().ticket))
         };
-        self.shared.wait_for(self.shared.lock(), complete)
+        loop {
+            requests.iter().for_each(|request| request.as_ref().look());
+            let awaited = requests.iter().flat_map(|one| one.as_ref().awaited());
+            let awaited: Vec<_> = awaited.collect();
+            let ended = self.shared.wait_for(self.shared.lock(), |engine| {
+                let is_any = |engine: &mut crate::engine::Engine| {
+                    let mut awaited = awaited.iter();
+                    awaited.any(|ticket| engine.is_complete(*ticket))
+                };
+                match complete(engine) {
+                    None if is_any(engine) => Some(None),
+                    ended => ended.map(Some),
+                }
+            });
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
     }
 
     /// Carries an operation out; everything that was lent to it comes back.

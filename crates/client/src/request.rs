@@ -1,10 +1,11 @@
 //! An operation that is under way.
 
-use crate::driver::Shared;
+use crate::driver::{Shared, without_notices};
 use crate::engine::Ticket;
-use crate::{Completion, Values};
+use crate::redundant::Begun;
+use crate::{Completion, Error, Values};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An operation that has been submitted and whose result has not been fetched. Dropping it gives
 /// the result up; what the operation does at the server is not undone. It may outlive its client.
@@ -13,6 +14,8 @@ pub struct Request {
     pub(crate) shared: Arc<Shared>,
     pub(crate) ticket: Ticket,
     pub(crate) is_fetched: bool,
+    /// The plan of an operation on several servers, until it has ended.
+    begun: Mutex<Option<Box<Begun>>>,
 }
 
 impl Request {
@@ -21,19 +24,76 @@ impl Request {
             shared: Arc::clone(shared),
             ticket,
             is_fetched: false,
+            begun: Mutex::new(None),
         }
     }
-}
 
-impl Request {
+    /// For an operation on several servers, whose first requests are sent now.
+    pub(crate) fn of_plan(shared: &Arc<Shared>, begun: Result<Begun, Box<Completion>>) -> Self {
+        let ticket = shared.lock().engine.submit_elsewhere();
+        let mut request = Request::new(shared, ticket);
+        match begun {
+            Ok(begun) => {
+                request.begun = Mutex::new(Some(Box::new(begun)));
+                request.look();
+            }
+            Err(completion) => request.end(*completion),
+        }
+        request
+    }
+
+    fn end(&self, completion: Completion) {
+        let mut guard = self.shared.lock();
+        guard.engine.ended_elsewhere(self.ticket, completion);
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<Box<Begun>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves its plan on, if it has one, by what is known now. Where another thread does that
+    /// already, this one does nothing.
+    pub(crate) fn look(&self) {
+        let Ok(mut begun) = self.begun.try_lock() else {
+            return;
+        };
+        // Whoever only looks may hold what a notice wants.
+        let look = |begun: &mut Box<Begun>| without_notices(|| begun.look());
+        if let Some(completion) = begun.as_mut().and_then(look) {
+            *begun = None;
+            self.end(completion);
+        }
+    }
+
+    /// Waits for the end of its plan, if it has one.
+    pub(crate) fn finish(&self) {
+        let mut begun = self.begun();
+        if let Some(mut plan) = begun.take() {
+            self.end(plan.wait());
+        }
+    }
+
+    /// What must be complete before its plan goes on; nothing where it has none.
+    pub(crate) fn awaited(&self) -> Vec<Ticket> {
+        let begun = self.begun();
+        let requests = begun.as_ref().map(|begun| begun.under_way());
+        let requests = requests.into_iter().flatten();
+        requests.map(|request| request.ticket).collect()
+    }
+
     /// Whether it is complete, as [`Client::test`](crate::Client::test).
     #[must_use]
     pub fn test(&self) -> bool {
-        self.shared.is_complete(self.ticket)
+        if self.shared.is_complete(self.ticket) {
+            return true;
+        }
+        self.look();
+        self.shared.lock().engine.is_complete(self.ticket)
     }
 
     /// Waits for it, as [`Client::complete`](crate::Client::complete); the client may be gone.
     pub fn complete(mut self) -> Completion {
+        self.finish();
         let guard = self.shared.lock();
         let ticket = self.ticket;
         let completion = self.shared.wait_for(guard, |engine| engine.fetch(ticket));
@@ -44,9 +104,22 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        if !self.is_fetched {
-            self.shared.lock().engine.abandon(self.ticket);
+        if self.is_fetched {
+            return;
         }
+        let begun = self.begun.get_mut();
+        if let Some(mut begun) = begun.unwrap_or_else(PoisonError::into_inner).take() {
+            // What it does at the servers is not left half done.
+            self.end(match begun.is_write() && !std::thread::panicking() {
+                true => begun.wait(),
+                false => Completion {
+                    outcome: Err(Error::Timeout),
+                    lent: None,
+                    unused: None,
+                },
+            });
+        }
+        self.shared.lock().engine.abandon(self.ticket);
     }
 }
 

@@ -271,6 +271,14 @@ impl ReceiveBytes {
         fits
     }
 
+    /// The vector that it is; `None` where the memory is foreign.
+    pub fn owned(&mut self) -> Option<&mut Vec<u8>> {
+        match &mut self.0 {
+            Room::Owned(bytes) => Some(bytes),
+            Room::Foreign(_) => None,
+        }
+    }
+
     /// The bytes as a vector; copied where the memory is foreign.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
@@ -351,12 +359,14 @@ mod tests {
         assert_eq!(owned.len(), 9 << 20);
         assert!(owned.make_room(1));
         assert_eq!(owned.len(), 1);
+        assert_eq!(owned.owned().map(|room| room.len()), Some(1));
         let mut memory = [0u8; 4];
         let start = NonNull::from(&mut memory).cast();
         // SAFETY: the array outlives the room and is not touched meanwhile.
         let mut foreign = unsafe { ReceiveBytes::from_foreign(start, 4, None) };
         assert!(!foreign.make_room(5) && !foreign.fill(b"12345"));
         assert!(foreign.fill(b"123"));
+        assert!(foreign.owned().is_none());
         assert_eq!(foreign.into_vec(), b"123");
         assert_eq!(&memory, b"123\0");
     }

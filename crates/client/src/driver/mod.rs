@@ -19,7 +19,7 @@ mod solo;
 mod turn;
 
 pub(crate) use progress::ProgressThread;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Shared, without_notices};
 pub(crate) use solo::SoloEnd;
 
 use crate::connect::{ClientPort, Connector};

@@ -526,3 +526,15 @@ fn call(notices: Vec<Notice>) {
         IS_NOTIFYING.set(false);
     }
 }
+
+/// Does something within which this thread calls no notices: they wait for the next call that may.
+pub(crate) fn without_notices<T>(act: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            IS_NOTIFYING.set(self.0);
+        }
+    }
+    let _before = Before(IS_NOTIFYING.replace(true));
+    act()
+}

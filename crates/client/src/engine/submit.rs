@@ -2,7 +2,7 @@
 
 use super::server::Stage;
 use super::slots::NO_DEADLINE;
-use super::ticket::{BATCH_KEYS_MAX, QUIET};
+use super::ticket::{self, BATCH_KEYS_MAX, Named, QUIET};
 use super::{Action, Engine, Ticket, encode, micros};
 use crate::operation::{Completion, Delivery, Operation, Route, StoreMode, Value};
 use crate::values::{Entry, Place, Values};
@@ -70,21 +70,28 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes what has ended elsewhere, to be fetched like anything else.
+    /// Takes note of an operation that is carried out elsewhere, to be fetched like any other when
+    /// it has ended.
     ///
     /// # Panics
     /// Four million operations are under way.
-    pub(crate) fn submit_complete(&mut self, completion: Completion) -> Ticket {
+    pub(crate) fn submit_elsewhere(&mut self) -> Ticket {
         let slot = self.slots.take(NO_DEADLINE);
         let slot = slot.expect("fewer than four million operations are under way");
-        let opaque = self.slots.opaque(slot);
+        Ticket(self.slots.opaque(slot))
+    }
+
+    /// Such an operation has ended.
+    pub(crate) fn ended_elsewhere(&mut self, ticket: Ticket, completion: Completion) {
+        let Named::Single { slot, .. } = ticket::named(ticket.0) else {
+            return;
+        };
         let state = self.slots.at(slot);
         state.outcome = Some(completion.outcome);
         state.lent = completion.lent;
         state.returns_lent = true;
         state.room = completion.unused;
         self.slots.settle(slot);
-        Ticket(opaque)
     }
 
     /// Takes a multi-get of up to 65,536 keys. `values` is cleared and comes back with the result.

@@ -1,17 +1,142 @@
-//! Operations that are begun rather than called: under a policy they are carried out before the
-//! call that begins them returns, and the request is complete from the start.
+//! Operations that are begun rather than called: their first requests are sent at once, and their
+//! plans go on when somebody looks at them or waits.
 
-use super::Redundant;
+use super::call::Patience;
+use super::running::{ReadEnd, Reading, Writing};
+use super::{Redundant, deleted};
+use crate::calls::ItemInfo;
 use crate::engine::Elsewhere;
 use crate::{
-    Client, Completion, Delivery, Error, Item, ItemInfo, Operation, ReceiveBytes, Reply, Route,
-    Store, Value,
+    Client, Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Request, Route,
+    SendBytes, Store, Value,
 };
-use std::time::Duration;
+use farcache_redundancy::plan::{Found, ReadOutcome};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Keys of a multi-get that are read at the same time.
+const READS_TOGETHER: usize = 16;
+
+/// An operation whose plan has not ended.
+pub(crate) struct Begun(Plan);
+
+enum Plan {
+    Set {
+        writing: Writing,
+        lent: Option<SendBytes>,
+    },
+    Delete(Writing),
+    Get(Box<Getting>),
+}
+
+/// A get whose plan has not ended.
+struct Getting {
+    redundant: Arc<Redundant>,
+    client: Client,
+    key: Box<[u8]>,
+    deadline: Instant,
+    reading: Reading,
+    into: ReceiveBytes,
+}
+
+impl Begun {
+    /// Moves it on; how it ended, once it has.
+    fn go_on(&mut self, patience: Patience) -> Option<Completion> {
+        match &mut self.0 {
+            Plan::Set { writing, lent } => {
+                let written = writing.go_on(patience).transpose()?;
+                let outcome = written.and_then(|(written, _)| written);
+                Some(Completion {
+                    lent: lent.take(),
+                    ..bare(outcome.map(|cas| Reply::Done { cas }))
+                })
+            }
+            Plan::Delete(writing) => {
+                let outcome = writing.go_on(patience).transpose()?.and_then(deleted);
+                Some(bare(outcome.map(|()| Reply::Done { cas: 0 })))
+            }
+            Plan::Get(getting) => getting.go_on(patience),
+        }
+    }
+
+    /// Takes what is there; how it ended, once it has.
+    pub fn look(&mut self) -> Option<Completion> {
+        self.go_on(Patience::Looks)
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> Completion {
+        let end = self.go_on(Patience::Waits);
+        end.unwrap_or_else(|| bare(Err(super::STILL_GOES)))
+    }
+
+    /// Whether it changes anything: that is brought to its end, whoever gives its result up.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.0, Plan::Get(_))
+    }
+
+    /// Requests of which one must end before it goes on.
+    pub fn under_way(&self) -> Vec<&Request> {
+        match &self.0 {
+            Plan::Set { writing, .. } | Plan::Delete(writing) => writing.under_way().collect(),
+            Plan::Get(getting) => getting.reading.under_way().collect(),
+        }
+    }
+}
+
+impl Getting {
+    fn go_on(&mut self, patience: Patience) -> Option<Completion> {
+        let mut value = Vec::new();
+        let got = match self.reading.go_on(patience).transpose()? {
+            Ok(end) => self.end(end, &mut value),
+            Err(error) => Err(error),
+        };
+        let mut into = std::mem::take(&mut self.into);
+        let outcome = match got {
+            Ok(Some(ItemInfo { flags, cas })) => {
+                if let Some(room) = into.owned() {
+                    *room = value;
+                } else if into.fill(&value) {
+                    self.redundant.pool.give_back(Arc::new(value));
+                } else {
+                    let value_bytes = value.len();
+                    return Some(unused(into, Error::BufferTooSmall { value_bytes }));
+                }
+                let value = into;
+                return Some(bare(Ok(Reply::Value { value, flags, cas })));
+            }
+            Ok(None) => Error::NotFound,
+            Err(error) => error,
+        };
+        Some(unused(into, outcome))
+    }
+
+    /// What a first read has found. If that was not enough to say, more are made, and waited for.
+    fn end(&self, end: ReadEnd, value: &mut Vec<u8>) -> Result<Option<ItemInfo>, Error> {
+        let mut pieces = end.pieces;
+        match end.outcome {
+            ReadOutcome::Found(Found::Value(version)) => {
+                let found = pieces.take_value(version);
+                let (bytes, flags) = found.ok_or(Error::Protocol("a value without bytes"))?;
+                *value = bytes;
+                let cas = version.bits();
+                Ok(Some(ItemInfo { flags, cas }))
+            }
+            ReadOutcome::Found(Found::Deleted(_)) => Ok(None),
+            ReadOutcome::Found(Found::Nothing) if !end.passes_over => Ok(None),
+            _ => {
+                *value = pieces.take_room();
+                let (client, key) = (&self.client, &self.key);
+                self.redundant.get_until(client, key, value, self.deadline)
+            }
+        }
+    }
+}
 
 impl Client {
     /// What carries out an operation that a policy has a plan for.
-    pub(crate) fn redundant_for(&self, operation: &Operation<'_>) -> Option<&Redundant> {
+    pub(crate) fn redundant_for(&self, operation: &Operation<'_>) -> Option<&Arc<Redundant>> {
         match operation {
             Operation::Get { key, .. } | Operation::Delete { key, .. } => self.redundant_of(key),
             Operation::Store(store) if store.mode != crate::StoreMode::IfNewer => {
@@ -31,108 +156,123 @@ impl Client {
         if self.redundant.is_none() {
             return found;
         }
+        let mut begun = VecDeque::new();
         for (number, key) in keys.iter().enumerate() {
             let key = key.as_ref();
             if let Some(redundant) = self.redundant_of(key) {
-                let mut value = Vec::new();
-                let got = check_route(key, delivery.route)
-                    .and_then(|()| redundant.get(self, key, &mut value, delivery.timeout));
-                let item = |ItemInfo { flags, cas }| Item { value, flags, cas };
-                found.push_back((number, got.map(|info| info.map(item))));
+                if begun.len() == READS_TOGETHER {
+                    found.extend(begun.pop_front().map(got));
+                }
+                let into = ReceiveBytes::default();
+                let mut get = redundant.begin(self, Operation::Get { key, into }, delivery);
+                // Its first requests are sent; what it is when it has ended already is told below.
+                let ended = get.as_mut().ok().and_then(Begun::look);
+                begun.push_back((number, ended.map_or(get, |end| Err(Box::new(end)))));
             }
         }
+        found.extend(begun.into_iter().map(got));
         found
     }
 }
 
+/// How a read of a multi-get has ended.
+fn got(
+    (number, get): (usize, Result<Begun, Box<Completion>>),
+) -> (usize, Result<Option<Item>, Error>) {
+    let completion = get.map_or_else(|ended| *ended, |mut begun| begun.wait());
+    let got = match completion.outcome {
+        Ok(Reply::Value { value, flags, cas }) => {
+            let value = value.into_vec();
+            Ok(Some(Item { value, flags, cas }))
+        }
+        Ok(_) => Err(Error::Protocol("the answer to another question")),
+        Err(Error::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    };
+    (number, got)
+}
+
 impl Redundant {
-    /// Carries an operation out.
-    pub fn complete(
-        &self,
+    /// Begins an operation, or tells how it has ended already.
+    pub fn begin(
+        self: &Arc<Self>,
         client: &Client,
         operation: Operation<'_>,
         delivery: Delivery<'_>,
-    ) -> Completion {
-        let Delivery { route, timeout } = delivery;
+    ) -> Result<Begun, Box<Completion>> {
         match operation {
-            Operation::Get { key, into } => self.complete_get(client, key, into, delivery),
+            Operation::Get { key, into } => self.begin_get(client, key, into, delivery),
             Operation::Delete { key, cas } => {
-                let outcome = check_route(key, route)
-                    .and_then(|()| self.delete_where(client, key, cas, timeout))
-                    .map(|()| Reply::Done { cas: 0 });
-                bare(outcome)
+                let writing = check_route(key, delivery.route)
+                    .and_then(|()| check_condition(cas))
+                    .and_then(|()| self.begin_delete(client, key, delivery.timeout));
+                let begun = writing.map(|writing| Begun(Plan::Delete(writing)));
+                begun.map_err(|error| bare(Err(error)).into())
             }
-            Operation::Store(store) => self.complete_store(client, store, delivery),
-            _ => bare(Err(Error::InvalidArguments("there is no plan for this"))),
+            Operation::Store(store) => self.begin_set(client, store, delivery),
+            _ => {
+                let error = Error::InvalidArguments("there is no plan for this");
+                Err(bare(Err(error)).into())
+            }
         }
     }
 
-    fn complete_get(
-        &self,
+    fn begin_get(
+        self: &Arc<Self>,
         client: &Client,
         key: &[u8],
         mut into: ReceiveBytes,
         Delivery { route, timeout }: Delivery<'_>,
-    ) -> Completion {
-        let mut value = Vec::new();
-        let got = check_route(key, route).and_then(|()| self.get(client, key, &mut value, timeout));
-        let outcome = match got {
-            Ok(Some(info)) if into.fill(&value) => {
-                let ItemInfo { flags, cas } = info;
-                return bare(Ok(Reply::Value {
-                    value: into,
-                    flags,
-                    cas,
-                }));
-            }
-            Ok(Some(_)) => Err(Error::BufferTooSmall {
-                value_bytes: value.len(),
-            }),
-            Ok(None) => Err(Error::NotFound),
-            Err(error) => Err(error),
+    ) -> Result<Begun, Box<Completion>> {
+        let room = match into.owned() {
+            Some(room) => std::mem::take(room),
+            None => self.pool.take_vec(0),
         };
-        Completion {
-            unused: Some(into),
-            ..bare(outcome)
+        let deadline = self.deadline(timeout);
+        let when = (deadline, super::Look::NotAgain);
+        let reading =
+            check_route(key, route).and_then(|()| Reading::begin(self, client, key, room, when));
+        match reading {
+            Ok(reading) => Ok(Begun(Plan::Get(Box::new(Getting {
+                redundant: Arc::clone(self),
+                client: client.without_progress_thread(),
+                key: key.into(),
+                deadline,
+                reading,
+                into,
+            })))),
+            Err(error) => Err(unused(into, error).into()),
         }
     }
 
-    fn complete_store(
-        &self,
+    fn begin_set(
+        self: &Arc<Self>,
         client: &Client,
         store: Store<'_>,
         Delivery { route, timeout }: Delivery<'_>,
-    ) -> Completion {
-        let copied = Store {
-            value: Value::Copied(store.value.as_slice()),
-            ..store
-        };
-        let outcome = check_route(store.key, route)
-            .and_then(|()| self.store(client, copied, timeout))
-            .map(|cas| Reply::Done { cas });
+    ) -> Result<Begun, Box<Completion>> {
+        let writing =
+            check_route(store.key, route).and_then(|()| self.begin_store(client, &store, timeout));
         let lent = match store.value {
             Value::Copied(_) => None,
             Value::Lent(bytes) => Some(bytes),
         };
-        Completion {
-            lent,
-            ..bare(outcome)
+        match writing {
+            Ok(writing) => Ok(Begun(Plan::Set { writing, lent })),
+            Err(error) => Err(Box::new(Completion {
+                lent,
+                ..bare(Err(error))
+            })),
         }
     }
+}
 
-    fn delete_where(
-        &self,
-        client: &Client,
-        key: &[u8],
-        cas: u64,
-        timeout: Option<Duration>,
-    ) -> Result<(), Error> {
-        match cas {
-            0 => self.delete(client, key, timeout),
-            _ => Err(Error::InvalidArguments(
-                "the key's redundancy knows no deletion with a condition yet",
-            )),
-        }
+fn check_condition(cas: u64) -> Result<(), Error> {
+    match cas {
+        0 => Ok(()),
+        _ => Err(Error::InvalidArguments(
+            "the key's redundancy knows no deletion with a condition yet",
+        )),
     }
 }
 
@@ -141,6 +281,13 @@ fn bare(outcome: Result<Reply, Error>) -> Completion {
         outcome,
         lent: None,
         unused: None,
+    }
+}
+
+fn unused(into: ReceiveBytes, error: Error) -> Completion {
+    Completion {
+        unused: Some(into),
+        ..bare(Err(error))
     }
 }
 

@@ -12,6 +12,7 @@ use farcache_redundancy::plan::{self, Action, Answer, Event, Group, Held, Part, 
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Part of an operation's time after which a read does not wait for a server any more, and asks
@@ -20,6 +21,24 @@ const READ_PART: u32 = 4;
 
 /// Pause before a server is asked again that the client leaves alone after a failure.
 const REST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Whether a plan waits for what it has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    Waits,
+    /// It takes what is there.
+    Looks,
+}
+
+/// How far a plan has come.
+#[derive(Debug)]
+pub(super) enum Turn<O> {
+    /// By one event.
+    Goes,
+    /// What it has asked for is not there yet.
+    Waits,
+    Ended(O),
+}
 
 /// At which owners that were down an operation looks before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +63,10 @@ impl AsRef<Request> for UnderWay {
 }
 
 /// What a plan needs while it runs.
-pub(super) struct Call<'c> {
-    redundant: &'c Redundant,
-    client: &'c Client,
-    key: &'c [u8],
+pub(super) struct Call {
+    redundant: Arc<Redundant>,
+    client: Client,
+    key: Box<[u8]>,
     redundancy: Redundancy,
     deadline: Instant,
     owners: Owners,
@@ -57,9 +76,9 @@ pub(super) struct Call<'c> {
     under_way: Vec<UnderWay>,
     events: VecDeque<Event>,
     has_asked_for_bytes: bool,
-    pieces: Pieces<'c>,
+    pieces: Pieces,
     decoded: Option<Version>,
-    parts: Option<Parts<'c>>,
+    parts: Option<Parts>,
     was_present: bool,
     /// Why a server that was to accept a version will not take it.
     refusal: Option<Error>,
@@ -67,22 +86,22 @@ pub(super) struct Call<'c> {
     passes_over: bool,
 }
 
-impl<'c> Call<'c> {
+impl Call {
     /// A plan for a key. Of owners that were down it is found out whether they still are.
     pub fn new(
-        redundant: &'c Redundant,
-        client: &'c Client,
-        key: &'c [u8],
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        key: &[u8],
         deadline: Instant,
         look: Look,
-    ) -> Result<Call<'c>, Error> {
+    ) -> Result<Call, Error> {
         crate::engine::check_key(key)?;
         let redundancy = redundant.policy.of_key(key);
         let owners = client.owners_of_key(key, redundancy.owners());
         let mut call = Call {
-            redundant,
-            client,
-            key,
+            redundant: Arc::clone(redundant),
+            client: client.without_progress_thread(),
+            key: key.into(),
             redundancy,
             deadline,
             owners: owners.iter().map(|server| (*server, true)).collect(),
@@ -159,18 +178,19 @@ impl<'c> Call<'c> {
     }
 
     /// The value that is to be stored.
-    pub fn give(&mut self, parts: Option<Parts<'c>>) {
+    pub fn give(&mut self, parts: Option<Parts>) {
         self.parts = parts;
     }
 
     /// Room for the value that is read.
     pub fn receive_into(&mut self, room: Vec<u8>) {
-        self.pieces = Pieces::new(self.redundant, room);
+        self.pieces = Pieces::new(&self.redundant, room);
     }
 
     /// What servers have brought.
-    pub fn into_pieces(self) -> Pieces<'c> {
-        self.pieces
+    pub fn take_pieces(&mut self) -> Pieces {
+        let nothing = Pieces::new(&self.redundant, Vec::new());
+        std::mem::replace(&mut self.pieces, nothing)
     }
 
     /// Whether a server has deleted a value.
@@ -183,36 +203,47 @@ impl<'c> Call<'c> {
         self.refusal.take()
     }
 
-    /// Carries out what the plan wants, and gives it what happens next; the plan's outcome, if that
-    /// was among it.
+    /// Carries out what the plan wants, and gives it what happens next.
     ///
     /// # Errors
     /// The time is up, or a server has refused in a way that ends the operation.
     pub fn go_on<O>(
         &mut self,
         actions: &mut Vec<Action<O>>,
+        patience: Patience,
         mut step: impl FnMut(Event, &mut Vec<Action<O>>),
-    ) -> Result<Option<O>, Error> {
+    ) -> Result<Turn<O>, Error> {
         let mut coding = Vec::new();
-        for action in std::mem::take(actions) {
+        let has_actions = !actions.is_empty();
+        for action in actions.drain(..) {
             match action {
                 Action::Ask(request) => self.ask(request),
                 // What comes behind it tells servers what they have no use for yet.
-                Action::Done(outcome) => return Ok(Some(outcome)),
+                Action::Done(outcome) => return Ok(Turn::Ended(outcome)),
                 other => coding.push(other),
             }
         }
-        self.client.flush();
+        if has_actions {
+            self.client.flush();
+        }
         // While the requests travel.
         for action in coding {
             self.code(action);
         }
         let event = match self.events.pop_front() {
             Some(event) => event,
-            None => self.wait()?,
+            None => match self.next_event(patience)? {
+                Some(event) => event,
+                None => return Ok(Turn::Waits),
+            },
         };
         step(event, actions);
-        Ok(None)
+        Ok(Turn::Goes)
+    }
+
+    /// Requests of which one must end before the plan goes on.
+    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
+        self.under_way.iter().map(|one| &one.request)
     }
 
     fn code<O>(&mut self, action: Action<O>) {
@@ -222,12 +253,12 @@ impl<'c> Call<'c> {
                     self.take_parts_of(version);
                 }
                 if let Some(parts) = &mut self.parts {
-                    parts.encode(self.redundant);
+                    parts.encode(&self.redundant);
                 }
                 self.events.push_back(Event::Encoded);
             }
             Action::Decode(version, from) => {
-                self.pieces.decode(self.redundant, version, &from);
+                self.pieces.decode(&self.redundant, version, &from);
                 self.decoded = Some(version);
                 self.events.push_back(Event::Decoded);
             }
@@ -239,7 +270,7 @@ impl<'c> Call<'c> {
     fn take_parts_of(&mut self, version: Version) {
         if self.parts.is_none() {
             let form = self.pieces.form(version);
-            let redundant = self.redundant;
+            let redundant = &self.redundant;
             self.parts = form.and_then(|form| self.pieces.parts(redundant, form, version));
         }
     }
@@ -259,8 +290,11 @@ impl<'c> Call<'c> {
 
     /// Begins a request; none where it is about bytes that are not at hand.
     fn submit(&mut self, asked: &plan::Request) -> Option<Request> {
+        if let Question::Accept(version, _) | Question::Store(version, _) = asked.question {
+            self.take_parts_of(version);
+        }
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (key, client) = (self.key, self.client);
+        let (key, client) = (&*self.key, &self.client);
         let deliver = |operation, timeout| {
             let route = Route::Server(asked.to.0 as usize);
             let timeout = Some(timeout);
@@ -278,7 +312,6 @@ impl<'c> Call<'c> {
                 Some(deliver(delete, left))
             }
             Question::Accept(version, part) | Question::Store(version, part) => {
-                self.take_parts_of(version);
                 let parts = self.parts.as_mut()?;
                 let store = Store {
                     mode: StoreMode::IfNewer,
@@ -314,17 +347,27 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Waits for the next answer.
-    fn wait(&mut self) -> Result<Event, Error> {
+    /// The next answer, once it is there.
+    fn next_event(&mut self, patience: Patience) -> Result<Option<Event>, Error> {
         if self.under_way.is_empty() {
             return Err(Error::Protocol("a plan that waits for nothing"));
         }
-        let at = self.client.wait_any(&self.under_way);
+        let at = match patience {
+            Patience::Waits => self.client.wait_any(&self.under_way),
+            Patience::Looks => {
+                let is_there = |one: &UnderWay| self.client.peek(&one.request);
+                match self.under_way.iter().position(is_there) {
+                    Some(at) => at,
+                    None => return Ok(None),
+                }
+            }
+        };
         let UnderWay { request, asked } = self.under_way.swap_remove(at);
-        match self.client.wait(request) {
-            Ok(reply) => Ok(Event::Reply(asked.id, self.answer(&asked, reply)?)),
-            Err(error) => self.failed(&asked, error),
-        }
+        let event = match self.client.wait(request) {
+            Ok(reply) => Event::Reply(asked.id, self.answer(&asked, reply)?),
+            Err(error) => self.failed(&asked, error)?,
+        };
+        Ok(Some(event))
     }
 
     fn answer(&mut self, asked: &plan::Request, reply: Reply) -> Result<plan::Reply, Error> {

@@ -6,6 +6,7 @@
 //! | `pool` | memory of parts, used again |
 //! | `pieces` | the bytes that servers have brought, and the value made of them |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
+//! | `running` | a read or a write, moved on bit by bit |
 //! | `begun` | operations that are begun rather than called |
 
 mod begun;
@@ -13,20 +14,21 @@ mod call;
 mod parts;
 mod pieces;
 mod pool;
+mod running;
 
 use crate::calls::ItemInfo;
 use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store, StoreMode};
-use call::{Call, Look};
+pub(crate) use begun::Begun;
+use call::{Look, Patience};
 use farcache_cluster::{OWNERS_MAX, ServerId};
-use farcache_redundancy::plan::{Action, WriteOutcome};
-use farcache_redundancy::plan::{Fencing, Form, Found, Group, Read, ReadOutcome, Write};
+use farcache_redundancy::plan::{Form, Found, Group, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{Clock, Coder, Policy, Redundancy, SKEW_MAX, Scheme, Writer};
 use parts::Parts;
-use pieces::Pieces;
 use pool::Pool;
+use running::{ReadEnd, Reading, WriteEnd, Writing};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A read that finds too few parts, because a write is under way or a server is coming back, is
@@ -37,6 +39,9 @@ const READ_PAUSE_MAX: Duration = Duration::from_millis(64);
 /// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
 /// costs more than the read itself.
 const DOWN_KNOWN_MS: u64 = 1000;
+
+/// Of a plan that was waited for.
+const STILL_GOES: Error = Error::Protocol("a plan that goes on after its end");
 
 /// Seconds up to which an expiry counts from now, as in memcached.
 const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
@@ -51,7 +56,7 @@ pub(crate) struct Redundant {
     began: Instant,
     /// Coders that are not in use.
     coders: Mutex<Vec<Coder>>,
-    pool: Pool,
+    pool: Arc<Pool>,
     timeout: Duration,
 }
 
@@ -86,7 +91,7 @@ impl Redundant {
             down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
             began: Instant::now(),
             coders: Mutex::default(),
-            pool: Pool::default(),
+            pool: Arc::default(),
             timeout: config.timeout,
         }))
     }
@@ -98,22 +103,32 @@ impl Redundant {
 
     /// Gets a value; see [`Client::get_into`].
     pub fn get(
-        &self,
+        self: &Arc<Self>,
         client: &Client,
         key: &[u8],
         value: &mut Vec<u8>,
         timeout: Option<Duration>,
     ) -> Result<Option<ItemInfo>, Error> {
-        let deadline = self.deadline(timeout);
+        self.get_until(client, key, value, self.deadline(timeout))
+    }
+
+    fn get_until(
+        self: &Arc<Self>,
+        client: &Client,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        deadline: Instant,
+    ) -> Result<Option<ItemInfo>, Error> {
         let (mut pause, mut look) = (READ_PAUSE_MIN, Look::NotAgain);
         while Instant::now() + pause < deadline {
             let room = std::mem::take(value);
-            let Ended {
+            let mut reading = Reading::begin(self, client, key, room, (deadline, look))?;
+            let ReadEnd {
                 outcome,
                 mut pieces,
                 passes_over,
                 has_too_few,
-            } = self.read(client, key, room, (deadline, look))?;
+            } = reading.go_on(Patience::Waits)?.ok_or(STILL_GOES)?;
             match outcome {
                 ReadOutcome::Found(Found::Value(version)) => {
                     let found = pieces.take_value(version);
@@ -140,40 +155,23 @@ impl Redundant {
         ))
     }
 
-    fn read<'a>(
-        &'a self,
-        client: &'a Client,
-        key: &'a [u8],
-        room: Vec<u8>,
-        (deadline, look): (Instant, Look),
-    ) -> Result<Ended<'a>, Error> {
-        let redundancy = self.policy.of_key(key);
-        let mut call = Call::new(self, client, key, deadline, look)?;
-        call.receive_into(room);
-        let mut actions = Vec::new();
-        let group = call.group();
-        let fencing = Fencing::None;
-        let mut read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
-        loop {
-            let step = |event, actions: &mut Vec<Action<ReadOutcome>>| read.handle(event, actions);
-            if let Some(outcome) = call.go_on(&mut actions, step)? {
-                return Ok(Ended {
-                    outcome,
-                    passes_over: call.passes_over(),
-                    has_too_few: call.has_too_few(),
-                    pieces: call.into_pieces(),
-                });
-            }
-        }
-    }
-
     /// Stores a value; see [`Client::store`].
     pub fn store(
-        &self,
+        self: &Arc<Self>,
         client: &Client,
-        store: Store<'_>,
+        store: &Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<u64, Error> {
+        let mut writing = self.begin_store(client, store, timeout)?;
+        writing.go_on(Patience::Waits)?.ok_or(STILL_GOES)?.0
+    }
+
+    fn begin_store(
+        self: &Arc<Self>,
+        client: &Client,
+        store: &Store<'_>,
+        timeout: Option<Duration>,
+    ) -> Result<Writing, Error> {
         if store.mode != StoreMode::Set || store.cas != 0 {
             return Err(Error::InvalidArguments(
                 "the key's redundancy knows no store with a condition yet",
@@ -187,55 +185,29 @@ impl Redundant {
         let form = Form::of_value(self.policy.of_key(store.key), is_small);
         let expiry_unix = absolute(store.expiry_s);
         let parts = Parts::new(self, form, value, store.flags, expiry_unix);
-        let (outcome, _) = self.write(client, store.key, form, Some(parts), timeout)?;
-        outcome
+        let deadline = self.deadline(timeout);
+        Writing::begin(self, client, store.key, (form, Some(parts)), deadline)
     }
 
     /// Removes an item; see [`Client::delete`].
     pub fn delete(
-        &self,
+        self: &Arc<Self>,
         client: &Client,
         key: &[u8],
         timeout: Option<Duration>,
     ) -> Result<(), Error> {
-        match self.write(client, key, Form::Tombstone, None, timeout)? {
-            (Ok(_), true) => Ok(()),
-            (Ok(_), false) => Err(Error::NotFound),
-            (Err(error), _) => Err(error),
-        }
+        let mut writing = self.begin_delete(client, key, timeout)?;
+        deleted(writing.go_on(Patience::Waits)?.ok_or(STILL_GOES)?)
     }
 
-    /// The version under which it was written, and whether any server had a value before.
-    fn write(
-        &self,
+    fn begin_delete(
+        self: &Arc<Self>,
         client: &Client,
         key: &[u8],
-        form: Form,
-        parts: Option<Parts<'_>>,
         timeout: Option<Duration>,
-    ) -> Result<(Result<u64, Error>, bool), Error> {
-        let redundancy = self.policy.of_key(key);
+    ) -> Result<Writing, Error> {
         let deadline = self.deadline(timeout);
-        let mut call = Call::new(self, client, key, deadline, Look::AtAll)?;
-        call.give(parts);
-        let mut actions = Vec::new();
-        let mut write = {
-            let (clock, now) = (&mut self.clock(), now());
-            let (group, fencing) = (call.group(), Fencing::None);
-            Write::begin_among(redundancy, fencing, form, group, (clock, now), &mut actions)
-        };
-        loop {
-            let step = |event, actions: &mut Vec<Action<WriteOutcome>>| {
-                write.handle(event, &mut self.clock(), now(), actions);
-            };
-            if let Some(outcome) = call.go_on(&mut actions, step)? {
-                // Nobody has it, and one has said why.
-                let refusal = call.take_refusal();
-                let refusal = refusal.filter(|_| outcome == WriteOutcome::Unavailable);
-                let written = refusal.map_or_else(|| written(outcome), Err);
-                return Ok((written, call.was_present()));
-            }
-        }
+        Writing::begin(self, client, key, (Form::Tombstone, None), deadline)
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Instant {
@@ -287,16 +259,6 @@ impl Redundant {
     }
 }
 
-/// How a read ended.
-struct Ended<'r> {
-    outcome: ReadOutcome,
-    pieces: Pieces<'r>,
-    /// An owner was left out without a look at it.
-    passes_over: bool,
-    /// Fewer owners are live than it takes to make a value.
-    has_too_few: bool,
-}
-
 /// The owners of a key, each with whether it is live.
 type Owners = arrayvec::ArrayVec<(ServerId, bool), OWNERS_MAX>;
 
@@ -318,6 +280,14 @@ fn absolute(expiry_s: u32) -> u32 {
             u32::try_from(unix).unwrap_or(u32::MAX)
         }
         _ => expiry_s,
+    }
+}
+
+fn deleted((written, was_present): WriteEnd) -> Result<(), Error> {
+    match (written, was_present) {
+        (Ok(_), true) => Ok(()),
+        (Ok(_), false) => Err(Error::NotFound),
+        (Err(error), _) => Err(error),
     }
 }
 

@@ -8,8 +8,8 @@ use farcache_redundancy::{Scheme, Version};
 use std::sync::Arc;
 
 /// The parts of one value, each with the header in front of it.
-pub(super) struct Parts<'r> {
-    pool: &'r Pool,
+pub(super) struct Parts {
+    pool: Arc<Pool>,
     value_bytes: u32,
     pub flags: u32,
     pub expiry_unix: u32,
@@ -24,17 +24,17 @@ struct Stored {
     bytes: Arc<Vec<u8>>,
 }
 
-impl<'r> Parts<'r> {
+impl Parts {
     /// Those of a value; of shards the data, parity follows by [`Parts::encode`].
     pub fn new(
-        redundant: &'r Redundant,
+        redundant: &Redundant,
         form: Form,
         value: &[u8],
         flags: u32,
         expiry_unix: u32,
-    ) -> Parts<'r> {
-        let pool = &redundant.pool;
-        let copy = |piece, bytes| Stored::copied(pool, piece, bytes);
+    ) -> Parts {
+        let pool = Arc::clone(&redundant.pool);
+        let copy = |piece, bytes| Stored::copied(&pool, piece, bytes);
         let stored = match form {
             Form::Tombstone => Vec::new(),
             Form::Copies => vec![copy(Piece::Copy, value)],
@@ -112,7 +112,7 @@ impl<'r> Parts<'r> {
     }
 }
 
-impl Drop for Parts<'_> {
+impl Drop for Parts {
     fn drop(&mut self) {
         for stored in self.stored.drain(..) {
             self.pool.give_back(stored.bytes);

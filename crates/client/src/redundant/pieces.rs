@@ -11,8 +11,8 @@ use farcache_redundancy::{Redundancy, Scheme, Version};
 use std::sync::Arc;
 
 /// What has been brought of a key.
-pub(super) struct Pieces<'r> {
-    pool: &'r Pool,
+pub(super) struct Pieces {
+    pool: Arc<Pool>,
     brought: ArrayVec<Brought, OWNERS_MAX>,
     /// Something has been met that this policy cannot have stored.
     has_foreign: bool,
@@ -76,11 +76,11 @@ impl Assembly {
     }
 }
 
-impl<'r> Pieces<'r> {
+impl Pieces {
     /// Nothing. The value comes into this room, whose bytes are of no interest.
-    pub fn new(redundant: &'r Redundant, room: Vec<u8>) -> Pieces<'r> {
+    pub fn new(redundant: &Redundant, room: Vec<u8>) -> Pieces {
         Pieces {
-            pool: &redundant.pool,
+            pool: Arc::clone(&redundant.pool),
             brought: ArrayVec::new(),
             has_foreign: false,
             value: Assembly {
@@ -192,12 +192,7 @@ impl<'r> Pieces<'r> {
     }
 
     /// The parts of a version that was read, to be stored where it is missing.
-    pub fn parts(
-        &self,
-        redundant: &'r Redundant,
-        form: Form,
-        version: Version,
-    ) -> Option<Parts<'r>> {
+    pub fn parts(&self, redundant: &Redundant, form: Form, version: Version) -> Option<Parts> {
         let one = self.of(version)?;
         let value = match form {
             Form::Shards(_) => self.decoded(version)?,
@@ -251,7 +246,7 @@ impl<'r> Pieces<'r> {
     }
 }
 
-impl Drop for Pieces<'_> {
+impl Drop for Pieces {
     fn drop(&mut self) {
         for brought in self.brought.drain(..) {
             self.pool.give_back(Arc::new(brought.bytes));

@@ -1,10 +1,11 @@
 //! Operations that are begun, and waited for later, follow the policy too.
 
-use crate::{Fleet, WAYS, values};
+use crate::{Fleet, WAYS, support, values};
 use farcache_client::{
     Client, Completion, Delivery, Error, Notice, Operation, ReceiveBytes, Reply, SendBytes, Store,
     Value, Values,
 };
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -126,4 +127,83 @@ fn the_notice_of_a_request_is_called() {
     assert_eq!(calls.load(SeqCst), 1);
     assert!(client.test(&request));
     assert!(client.wait(request).is_ok());
+}
+
+/// Nobody waits where an operation is begun: a server is stopped, and only what needs it goes on
+/// when it does.
+#[test]
+fn what_is_begun_goes_on_while_the_caller_does_something_else() {
+    for transport in WAYS {
+        let fleet = Fleet::start(5);
+        let client = fleet.client("ec:3,2", transport);
+        crate::set_all(&client, 1);
+        let process = Pid::from_child(&fleet.servers[1].child);
+        kill_process(process, Signal::STOP).expect("it runs");
+        // The signal alone is not felt at once.
+        let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("a child");
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
+        let begun: Vec<_> = values(2)
+            .map(|(key, value)| client.submit(Operation::Store(Store::set(key.as_bytes(), value))))
+            .collect();
+        client.progress();
+        assert!(begun.iter().all(|one| !client.peek(one)));
+        kill_process(process, Signal::CONT).expect("it is stopped");
+        let mut begun = begun;
+        while !begun.is_empty() {
+            let ended = begun.swap_remove(client.wait_any(&begun));
+            assert!(client.peek(&ended));
+            let stored = client.wait(ended);
+            assert!(matches!(stored, Ok(Reply::Done { .. })), "{stored:?}");
+        }
+        crate::assert_all(&client, 2, "when all have ended");
+    }
+}
+
+/// Whoever asks again and again need not wait; and requests for one place and for several are
+/// waited for together.
+#[test]
+fn requests_are_tested_and_waited_for_with_others() {
+    for transport in WAYS {
+        let fleet = Fleet::start(5);
+        let client = fleet.client(POLICY, transport);
+        let store = |key: &str, value: Vec<u8>| {
+            client.submit(Operation::Store(Store::set(key.as_bytes(), value)))
+        };
+        let mut begun: Vec<_> = values(1).map(|(key, value)| store(&key, value)).collect();
+        begun.push(store("single/a", vec![1; 40_000]));
+        while !begun.is_empty() {
+            let ended = begun.swap_remove(client.wait_any(&begun));
+            assert!(matches!(client.wait(ended), Ok(Reply::Done { .. })));
+        }
+        for (key, value) in values(1) {
+            let into = ReceiveBytes::default();
+            let key = key.as_bytes();
+            let request = client.submit(Operation::Get { key, into });
+            support::wait_for("the value", || client.test(&request).then_some(()));
+            assert!(value_of(client.complete(request)) == value);
+        }
+    }
+}
+
+/// A store is carried out also where nobody wants to know how it ends, and later ones of its key
+/// come after it.
+#[test]
+fn what_is_begun_and_given_up_is_done() {
+    let fleet = Fleet::start(5);
+    let client = fleet.client("ec:3,2", crate::Transport::Tcp);
+    for (key, value) in values(1) {
+        let key = key.as_bytes();
+        drop(client.submit(Operation::Store(Store::set(key, vec![9; 70_000]))));
+        let into = ReceiveBytes::default();
+        drop(client.submit(Operation::Get { key, into }));
+        let first = client.submit(Operation::Store(Store::set(key, vec![8; 10])));
+        let second = client.submit(Operation::Store(Store::set(key, value)));
+        drop(second);
+        assert!(client.wait(first).is_ok());
+    }
+    crate::assert_all(
+        &fleet.client("ec:3,2", crate::Transport::Tcp),
+        1,
+        "after all",
+    );
 }

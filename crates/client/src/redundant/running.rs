@@ -1,0 +1,149 @@
+//! A read or a write from its beginning to its end, which may be moved on bit by bit.
+
+use super::call::{Call, Look, Patience, Turn};
+use super::parts::Parts;
+use super::pieces::Pieces;
+use super::{Redundant, now, written};
+use crate::{Client, Error, Request};
+use farcache_redundancy::plan::{Action, Fencing, Form, Read, ReadOutcome, Write, WriteOutcome};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How a read ended.
+pub(super) struct ReadEnd {
+    pub outcome: ReadOutcome,
+    pub pieces: Pieces,
+    /// An owner was left out without a look at it.
+    pub passes_over: bool,
+    /// Fewer owners are live than it takes to make a value.
+    pub has_too_few: bool,
+}
+
+/// A read that is under way.
+pub(super) struct Reading {
+    call: Call,
+    read: Read,
+    actions: Vec<Action<ReadOutcome>>,
+}
+
+impl Reading {
+    /// Begins a read. The value comes into this room.
+    pub fn begin(
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        key: &[u8],
+        room: Vec<u8>,
+        (deadline, look): (Instant, Look),
+    ) -> Result<Reading, Error> {
+        let redundancy = redundant.policy.of_key(key);
+        let mut call = Call::new(redundant, client, key, deadline, look)?;
+        call.receive_into(room);
+        let mut actions = Vec::new();
+        let (group, fencing) = (call.group(), Fencing::None);
+        let read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
+        Ok(Reading {
+            call,
+            read,
+            actions,
+        })
+    }
+
+    /// Moves it on; how it ended, once it has.
+    pub fn go_on(&mut self, patience: Patience) -> Result<Option<ReadEnd>, Error> {
+        let Reading {
+            call,
+            read,
+            actions,
+        } = self;
+        loop {
+            let step = |event, actions: &mut Vec<_>| read.handle(event, actions);
+            match call.go_on(actions, patience, step)? {
+                Turn::Goes => {}
+                Turn::Waits => return Ok(None),
+                Turn::Ended(outcome) => {
+                    return Ok(Some(ReadEnd {
+                        outcome,
+                        passes_over: call.passes_over(),
+                        has_too_few: call.has_too_few(),
+                        pieces: call.take_pieces(),
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Requests of which one must end before it goes on.
+    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
+        self.call.under_way()
+    }
+}
+
+/// How a write ended: the version under which it was written, and whether any server had a value
+/// before.
+pub(super) type WriteEnd = (Result<u64, Error>, bool);
+
+/// A write that is under way.
+pub(super) struct Writing {
+    redundant: Arc<Redundant>,
+    call: Call,
+    write: Write,
+    actions: Vec<Action<WriteOutcome>>,
+}
+
+impl Writing {
+    /// Begins a write, of a deletion without parts.
+    pub fn begin(
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        key: &[u8],
+        (form, parts): (Form, Option<Parts>),
+        deadline: Instant,
+    ) -> Result<Writing, Error> {
+        let redundancy = redundant.policy.of_key(key);
+        let mut call = Call::new(redundant, client, key, deadline, Look::AtAll)?;
+        call.give(parts);
+        let mut actions = Vec::new();
+        let write = {
+            let (clock, now) = (&mut redundant.clock(), now());
+            let (group, fencing) = (call.group(), Fencing::None);
+            Write::begin_among(redundancy, fencing, form, group, (clock, now), &mut actions)
+        };
+        Ok(Writing {
+            redundant: Arc::clone(redundant),
+            call,
+            write,
+            actions,
+        })
+    }
+
+    /// Moves it on; how it ended, once it has.
+    pub fn go_on(&mut self, patience: Patience) -> Result<Option<WriteEnd>, Error> {
+        let Writing {
+            redundant,
+            call,
+            write,
+            actions,
+        } = self;
+        loop {
+            let step = |event, actions: &mut Vec<_>| {
+                write.handle(event, &mut redundant.clock(), now(), actions);
+            };
+            match call.go_on(actions, patience, step)? {
+                Turn::Goes => {}
+                Turn::Waits => return Ok(None),
+                Turn::Ended(outcome) => {
+                    // Nobody has it, and one has said why.
+                    let refusal = call.take_refusal();
+                    let refusal = refusal.filter(|_| outcome == WriteOutcome::Unavailable);
+                    let written = refusal.map_or_else(|| written(outcome), Err);
+                    return Ok(Some((written, call.was_present())));
+                }
+            }
+        }
+    }
+
+    /// Requests of which one must end before it goes on.
+    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
+        self.call.under_way()
+    }
+}
