@@ -46,7 +46,7 @@ test-long: deps-test ## Thousands of schedules and seeds, a large model, crash p
 	FARCACHE_MEMBERSHIP_SEEDS=5000 cargo test -p farcache-membership --test simulation
 	scripts/crash-points $(LONG_SECONDS)
 	scripts/power-loss --cuts 250
-	scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
+	cargo build -p farcache-server --bins && scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release --locked -p farcache-bench
