@@ -164,3 +164,38 @@ fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
         assert_eq!(waits(), 0);
     }
 }
+
+/// With a device what is evicted has nothing to come back to: ghosts are off.
+#[test]
+fn what_is_evicted_beside_a_device_leaves_no_ghost() {
+    let config = StoreConfig {
+        memory_bytes: 512 << 10,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    };
+    let device = Arc::new(HeldDevice::default());
+    let tier = TierConfig {
+        segment_bytes: 64 << 10,
+        durability: Durability::Cache,
+        write_buffers: 2,
+        engine: EngineChoice::Threads,
+        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
+    };
+    let store = Store::open(config, tier).unwrap();
+    let core = &*store.core;
+    device.hold(true);
+    let _release = Release(&device);
+    let mut handle = store.handle();
+    let key = |number: u32| format!("key {number}").into_bytes();
+    let mut numbers = 0..;
+    while store.stats().evictions < 1000 {
+        let number = numbers.next().expect("there is a next one");
+        handle
+            .set(&key(number), &[b'v'; 1000], &SetOptions::default())
+            .unwrap();
+        handle.quiescent();
+    }
+    let mut stored = 0..numbers.start;
+    assert!(stored.all(|number| !core.ghosts.take(core.hash(&key(number)))));
+}
