@@ -1,13 +1,17 @@
 //! Devices with a few segments, changed at will.
 
 use farcache_store::{
-    Device, EngineChoice, FaultyDevice, SetOptions, Store, StoreConfig, TierConfig,
+    Device, EngineChoice, FaultyDevice, KeyArcs, KeyHash, SetOptions, Store, StoreConfig,
+    TierConfig,
 };
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const SEGMENT_BYTES: usize = 64 << 10;
 const HEADER_BYTES: usize = 128;
+/// The two places of the note, and how long each is.
+const NOTES: [usize; 2] = [16 << 10, 40 << 10];
+const NOTE_BYTES: usize = 24 << 10;
 /// Keys of the items, from 0 on, in four bytes each.
 pub const KEYS: u32 = 40;
 
@@ -18,6 +22,10 @@ pub fn open(device: &Arc<FaultyDevice>) -> Option<Arc<Store>> {
         memory_bytes: 1 << 20,
         segment_bytes: SEGMENT_BYTES as u32,
         huge_pages: false,
+        // Each of the keys has a place of its own on the ring of hashes.
+        key_hash: Some(KeyHash(|_, key| {
+            key.first().map_or(0, |&byte| u32::from(byte) << 24)
+        })),
         ..StoreConfig::default()
     };
     let tier = TierConfig {
@@ -42,6 +50,9 @@ fn template() -> &'static [u8] {
                 let _ = handle.set(&number.to_le_bytes(), &value, &SetOptions::default());
             }
             drop(handle);
+            let arcs = vec![(0, 3 << 24), (9 << 24, 9 << 24)];
+            store.fence(KeyArcs { hash: 0, arcs });
+            store.note_tenure(b"mine").expect("the device takes it");
             store.shutdown(Duration::from_secs(5));
         }
         device.contents()
@@ -52,11 +63,26 @@ fn checksum_at(bytes: &mut [u8], place: usize, checksum: u32) {
     bytes[place..place + 4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Makes the checksums of superblocks, headers and tables right.
+/// Makes the checksums of a note right: of what follows its block, as long as that says, and of the
+/// block.
+fn mend_note(note: &mut [u8]) {
+    let length = u32::from_le_bytes(note[12..16].try_into().expect("4 bytes")) as usize;
+    if let Some(payload) = note[HEADER_BYTES..].get(..length) {
+        let checksum = crc32c::crc32c(payload);
+        checksum_at(note, 48, checksum);
+    }
+    let checksum = crc32c::crc32c(&note[..HEADER_BYTES - 4]);
+    checksum_at(note, HEADER_BYTES - 4, checksum);
+}
+
+/// Makes the checksums of superblocks, notes, headers and tables right.
 fn mend(bytes: &mut [u8]) {
     for superblock in [0, 4096] {
         let checksum = crc32c::crc32c(&bytes[superblock..superblock + 124]);
         checksum_at(bytes, superblock + 124, checksum);
+    }
+    for note in NOTES {
+        mend_note(&mut bytes[note..note + NOTE_BYTES]);
     }
     for segment in bytes.chunks_exact_mut(SEGMENT_BYTES).skip(1) {
         let number = |at: usize| {

@@ -128,7 +128,8 @@ fn take_fence(rest: &mut &[u8]) -> Option<Fence> {
     let head = Reader(head);
     let arcs = (head.u32(8) as usize).checked_mul(ARC_BYTES)?;
     let (arcs, behind) = behind.split_at_checked(arcs)?;
-    let arcs = arcs.chunks_exact(ARC_BYTES).map(Reader);
+    let (arcs, _) = arcs.as_chunks::<ARC_BYTES>();
+    let arcs = arcs.iter().map(|arc| Reader(arc));
     let arcs: Vec<_> = arcs.map(|arc| (arc.u32(0), arc.u32(4))).collect();
     let are_apart = arcs.is_sorted_by(|one, next| one.1 < next.0);
     let are_arcs = arcs.iter().all(|(first, last)| first <= last);
