@@ -188,6 +188,10 @@ impl Core {
         if is_void || shadow.is_none() {
             self.forget_version(item);
         }
+        if !is_void && shadow.is_none() && !item.is_tombstone() {
+            // Before it is gone: whoever misses it and stores it at once finds the ghost.
+            self.ghosts.remember(candidate.hash);
+        }
         chain.remove(slot);
         if let Some(shadow) = shadow.filter(|_| is_void) {
             self.kill_shadow(&chain, shadow);
@@ -196,7 +200,7 @@ impl Core {
         self.note_dead(candidate.location, item);
         self.note_entries(-1 - i64::from(is_void && shadow.is_some()));
         if shadow.is_none() || is_void {
-            self.count_dropped(candidate.hash, item, is_void);
+            self.count_dropped(item, is_void);
         }
         // Else it stays on its device.
         true
@@ -208,7 +212,7 @@ impl Core {
         self.config.evict || item.is_tombstone() || by_expiry()
     }
 
-    fn count_dropped(&self, hash: u64, item: RawItem, is_void: bool) {
+    fn count_dropped(&self, item: RawItem, is_void: bool) {
         let events = self.reclaimer_events();
         events.removed.add(1);
         let was_fetched = item.state().was_fetched();
@@ -220,7 +224,6 @@ impl Core {
         all.add(1);
         unread.add(u64::from(!was_fetched));
         if !is_void && !item.is_tombstone() {
-            self.ghosts.remember(hash);
             self.tell_evicted(item);
         }
     }
