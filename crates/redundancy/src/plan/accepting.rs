@@ -1,7 +1,8 @@
 //! A new version on its way to all members, each of which may refuse it (rule 3).
 
 use super::group::{Group, Positions};
-use super::storing::{AllPending, Pending, Requests, Storing};
+use super::round::{Requests, Round};
+use super::storing::Storing;
 use super::{Action, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::Version;
 
@@ -27,16 +28,12 @@ pub(super) enum Verdict {
 
 /// One version that members are asked to accept.
 pub(super) struct Accepting {
-    version: Version,
-    form: Form,
+    round: Round,
     /// How many must accept it.
     wanted: usize,
-    asked: Positions,
     accepted: Positions,
-    pending: AllPending,
     /// The newest version for which one has refused it.
     current: Option<Version>,
-    is_encoded: bool,
     /// A request was lost, which may have been carried out.
     is_doubtful: bool,
     has_newer_map: bool,
@@ -47,15 +44,13 @@ pub(super) struct Accepting {
 impl Accepting {
     /// Nobody has been asked.
     pub fn new(version: Version, form: Form, wanted: usize, is_encoded: bool) -> Accepting {
+        let mut round = Round::new(version, form, Question::Accept);
+        round.is_encoded = is_encoded;
         Accepting {
-            version,
-            form,
+            round,
             wanted,
-            asked: Positions::default(),
             accepted: Positions::default(),
-            pending: AllPending::new(),
             current: None,
-            is_encoded,
             is_doubtful: false,
             has_newer_map: false,
             was_present: false,
@@ -64,7 +59,7 @@ impl Accepting {
 
     /// All parts are at hand from now on.
     pub fn note_encoded(&mut self) {
-        self.is_encoded = true;
+        self.round.is_encoded = true;
     }
 
     /// Asks all members that have not been asked and whose parts are at hand.
@@ -74,29 +69,7 @@ impl Accepting {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) {
-        for position in group.live().iter() {
-            if !self.asked.has(position) && self.form.is_at_hand(position, self.is_encoded) {
-                self.asked.insert(position);
-                self.ask(group, position, 1, requests, actions);
-            }
-        }
-    }
-
-    fn ask<O>(
-        &mut self,
-        group: &Group,
-        position: usize,
-        tries: u8,
-        requests: &mut Requests,
-        actions: &mut Vec<Action<O>>,
-    ) {
-        let question = Question::Accept(self.version, self.form.part_at(position));
-        let id = requests.ask(group, position, question, actions);
-        self.pending.push(Pending {
-            id,
-            position,
-            tries,
-        });
+        self.round.go_on(group, requests, actions);
     }
 
     /// An answer, or none (`reply` is missing then). Others' answers are passed over.
@@ -108,15 +81,12 @@ impl Accepting {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) -> Verdict {
-        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
+        let Some(pending) = self.round.take(id) else {
             return Verdict::Open;
         };
-        let Pending {
-            position, tries, ..
-        } = self.pending.remove(at);
         match reply {
             Some(&Reply::Stored { was_present }) => {
-                self.accepted.insert(position);
+                self.accepted.insert(pending.position);
                 self.was_present |= was_present;
             }
             Some(&Reply::Refused { current }) => self.current = self.current.max(Some(current)),
@@ -124,8 +94,8 @@ impl Accepting {
             Some(Reply::NewerMap) => self.has_newer_map = true,
             Some(Reply::Answer(_)) | None => {
                 self.is_doubtful = true;
-                if tries < TRIES_MAX {
-                    self.ask(group, position, tries + 1, requests, actions);
+                if pending.tries < TRIES_MAX {
+                    self.round.ask_again(&pending, group, requests, actions);
                 }
             }
         }
@@ -136,7 +106,7 @@ impl Accepting {
         if self.accepted.count() >= self.wanted {
             return Verdict::Accepted;
         }
-        if !self.pending.is_empty() || !self.asked.covers(group.live()) {
+        if !self.round.pending.is_empty() || !self.round.asked.covers(group.live()) {
             return Verdict::Open;
         }
         match self.current {
@@ -150,11 +120,11 @@ impl Accepting {
 
     /// Whether somebody has the version, or may have it.
     pub fn may_be_held(&self) -> bool {
-        self.is_doubtful || self.accepted.count() > 0 || !self.pending.is_empty()
+        self.is_doubtful || self.accepted.count() > 0 || !self.round.pending.is_empty()
     }
 
     /// What is left to be done of an accepted version.
     pub fn into_storing(self) -> Storing {
-        Storing::behind(self.version, self.form, self.accepted, self.pending)
+        Storing::behind(self.round, self.accepted)
     }
 }

@@ -1,7 +1,8 @@
 //! Reading a value.
 
 use super::group::{Group, Positions};
-use super::storing::{Progress, Requests, Storing};
+use super::round::Requests;
+use super::storing::{Progress, Storing};
 use super::{Action, Answer, Event, Fencing, Form, Part, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;

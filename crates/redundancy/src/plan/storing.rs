@@ -2,34 +2,9 @@
 //! finish what a writer has left.
 
 use super::group::{Group, Positions};
-use super::{Action, Form, Question, Reply, Request, RequestId, TRIES_MAX};
+use super::round::{Requests, Round};
+use super::{Action, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::Version;
-use arrayvec::ArrayVec;
-use farcache_cluster::OWNERS_MAX;
-
-/// Gives requests their numbers, which are never used twice in a plan.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Requests(u32);
-
-impl Requests {
-    pub fn ask<O>(
-        &mut self,
-        group: &Group,
-        position: usize,
-        question: Question,
-        actions: &mut Vec<Action<O>>,
-    ) -> RequestId {
-        self.0 += 1;
-        let id = RequestId(self.0);
-        actions.push(Action::Ask(Request {
-            id,
-            to: group.owner(position),
-            epoch: group.epoch(),
-            question,
-        }));
-        id
-    }
-}
 
 /// How storing goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,47 +16,29 @@ pub(super) enum Progress {
     Stuck,
 }
 
-pub(super) struct Pending {
-    pub id: RequestId,
-    pub position: usize,
-    pub tries: u8,
-}
-
-/// Requests that are under way, one for each server at most.
-pub(super) type AllPending = ArrayVec<Pending, OWNERS_MAX>;
-
 /// One version on its way to all members of one map.
 pub(super) struct Storing {
-    version: Version,
-    form: Form,
+    round: Round,
     /// Who has stored it by this map.
     stored: Positions,
-    /// Who has been asked.
-    asked: Positions,
-    pending: AllPending,
-    /// Parts that are at hand: data shards are from the beginning, parity once it has been made.
-    is_encoded: bool,
 }
 
 impl Storing {
     /// `stored` are those who are known to have it by this map.
     pub fn new(version: Version, form: Form, stored: Positions) -> Storing {
-        Storing::behind(version, form, stored, AllPending::new())
+        Storing::behind(Round::new(version, form, Question::Store), stored)
     }
 
     /// The same where others have been asked to accept it and have not answered yet. One that
     /// refuses is asked to store it all the same (rule 4).
-    pub fn behind(version: Version, form: Form, stored: Positions, pending: AllPending) -> Storing {
-        let mut asked = stored;
-        pending.iter().for_each(|one| asked.insert(one.position));
-        Storing {
-            version,
-            form,
-            stored,
-            asked,
-            pending,
-            is_encoded: false,
+    pub fn behind(before: Round, stored: Positions) -> Storing {
+        let mut round = Round::new(before.version, before.form, Question::Store);
+        round.asked = stored;
+        for one in &before.pending {
+            round.asked.insert(one.position);
         }
+        round.pending = before.pending;
+        Storing { round, stored }
     }
 
     /// Asks all members that have not been asked and whose parts are at hand.
@@ -91,34 +48,12 @@ impl Storing {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) -> Progress {
-        for position in group.live().iter() {
-            if !self.asked.has(position) && self.form.is_at_hand(position, self.is_encoded) {
-                self.asked.insert(position);
-                self.ask(group, position, 1, requests, actions);
-            }
-        }
+        self.round.go_on(group, requests, actions);
         self.progress(group)
     }
 
-    fn ask<O>(
-        &mut self,
-        group: &Group,
-        position: usize,
-        tries: u8,
-        requests: &mut Requests,
-        actions: &mut Vec<Action<O>>,
-    ) {
-        let question = Question::Store(self.version, self.form.part_at(position));
-        let id = requests.ask(group, position, question, actions);
-        self.pending.push(Pending {
-            id,
-            position,
-            tries,
-        });
-    }
-
     pub fn note_encoded(&mut self) {
-        self.is_encoded = true;
+        self.round.is_encoded = true;
     }
 
     fn progress(&self, group: &Group) -> Progress {
@@ -137,10 +72,9 @@ impl Storing {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) -> Progress {
-        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
+        let Some(pending) = self.round.take(id) else {
             return Progress::Going;
         };
-        let pending = self.pending.remove(at);
         match reply {
             Some(Reply::Stored { .. }) => {
                 self.stored.insert(pending.position);
@@ -150,13 +84,7 @@ impl Storing {
             Some(Reply::NewerMap) => Progress::Going,
             _ if pending.tries == TRIES_MAX => Progress::Stuck,
             _ => {
-                self.ask(
-                    group,
-                    pending.position,
-                    pending.tries + 1,
-                    requests,
-                    actions,
-                );
+                self.round.ask_again(&pending, group, requests, actions);
                 Progress::Going
             }
         }
@@ -170,7 +98,12 @@ impl Storing {
         actions: &mut Vec<Action<O>>,
     ) {
         for position in group.live().iter() {
-            requests.ask(group, position, Question::Complete(self.version), actions);
+            requests.ask(
+                group,
+                position,
+                Question::Complete(self.round.version),
+                actions,
+            );
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::accepting::{Accepting, Verdict};
 use super::group::{Group, Positions};
-use super::storing::{Progress, Requests, Storing};
+use super::round::Requests;
+use super::storing::{Progress, Storing};
 use super::{Action, Event, Fencing, Form, Reply, RequestId};
 use crate::{Clock, Redundancy, TooFarAhead, Version};
 use std::time::Duration;
