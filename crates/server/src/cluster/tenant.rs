@@ -143,7 +143,11 @@ impl Tenant {
             .note_tenure(&tenure.encode(Store::TENURE_BYTES_MAX));
         if let Err(error) = noted {
             // An older note remains, by which a restart drops more.
-            tracing::warn!(target: EVENTS, %error, "the cluster's epoch cannot be noted on the SSD");
+            tracing::warn!(
+                target: EVENTS,
+                %error,
+                "the cluster's epoch cannot be noted on the SSD"
+            );
         }
     }
 

@@ -81,6 +81,24 @@ impl HeldDevice {
     }
 }
 
+/// Eight segments of memory over a device with room for two in its buffers.
+fn store_over(device: &Arc<HeldDevice>, durability: Durability) -> Arc<Store> {
+    let config = StoreConfig {
+        memory_bytes: 512 << 10,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    };
+    let tier = TierConfig {
+        segment_bytes: 64 << 10,
+        durability,
+        write_buffers: 2,
+        engine: EngineChoice::Threads,
+        ..TierConfig::new(vec![Arc::clone(device) as Arc<dyn Device>])
+    };
+    Store::open(config, tier).unwrap()
+}
+
 struct Release<'d>(&'d HeldDevice);
 
 impl Drop for Release<'_> {
@@ -121,21 +139,8 @@ impl Device for HeldDevice {
 /// Each of them waited as long as the first before.
 #[test]
 fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
-    let config = StoreConfig {
-        memory_bytes: 512 << 10,
-        segment_bytes: 64 << 10,
-        huge_pages: false,
-        ..StoreConfig::default()
-    };
     let device = Arc::new(HeldDevice::default());
-    let tier = TierConfig {
-        segment_bytes: 64 << 10,
-        durability: Durability::Writeback,
-        write_buffers: 2,
-        engine: EngineChoice::Threads,
-        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
-    };
-    let store = Store::open(config, tier).unwrap();
+    let store = store_over(&device, Durability::Writeback);
     let core = &*store.core;
     let waits = || core.tier.as_ref().unwrap().counters.waits.get();
     device.hold(true);
@@ -168,21 +173,8 @@ fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
 /// With a device what is evicted has nothing to come back to: ghosts are off.
 #[test]
 fn what_is_evicted_beside_a_device_leaves_no_ghost() {
-    let config = StoreConfig {
-        memory_bytes: 512 << 10,
-        segment_bytes: 64 << 10,
-        huge_pages: false,
-        ..StoreConfig::default()
-    };
     let device = Arc::new(HeldDevice::default());
-    let tier = TierConfig {
-        segment_bytes: 64 << 10,
-        durability: Durability::Cache,
-        write_buffers: 2,
-        engine: EngineChoice::Threads,
-        ..TierConfig::new(vec![Arc::clone(&device) as Arc<dyn Device>])
-    };
-    let store = Store::open(config, tier).unwrap();
+    let store = store_over(&device, Durability::Cache);
     let core = &*store.core;
     device.hold(true);
     let _release = Release(&device);
