@@ -30,12 +30,7 @@ final class FileClock {
     /** Waits a moment for it to be later than that. Where it ticks by the second, it is not. */
     void awaitLater(long time) throws IOException {
         for (int look = 0; look < TICK_MILLISECONDS_MAX && now() <= time; look++) {
-            try {
-                Thread.sleep(1);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new java.io.InterruptedIOException();
-            }
+            Pause.of(1);
         }
     }
 }

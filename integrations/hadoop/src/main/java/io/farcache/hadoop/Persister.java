@@ -131,7 +131,7 @@ final class Persister implements Closeable {
                 }
                 LOG.warn("not persisted yet: {}", e.toString());
             }
-            pause(delay);
+            Pause.of(delay);
             delay = Math.min(2 * delay, DELAY_MILLISECONDS_MAX);
         }
     }
@@ -139,15 +139,6 @@ final class Persister implements Closeable {
     /** What is done for a writer that waits for it. */
     interface Attempt {
         Reference run() throws IOException;
-    }
-
-    private static void pause(long milliseconds) throws IOException {
-        try {
-            Thread.sleep(milliseconds);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new InterruptedIOException();
-        }
     }
 
     /**

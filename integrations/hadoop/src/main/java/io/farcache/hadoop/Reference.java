@@ -125,19 +125,10 @@ final class Reference {
                 return parse(text(channel));
             } catch (DamagedException e) {
                 damage = e;
-                pause();
+                Pause.of(LOOK_MILLISECONDS);
             }
         }
         throw damage;
-    }
-
-    private static void pause() throws IOException {
-        try {
-            Thread.sleep(LOOK_MILLISECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new java.io.InterruptedIOException();
-        }
     }
 
     private static String text(FileChannel channel) throws IOException {

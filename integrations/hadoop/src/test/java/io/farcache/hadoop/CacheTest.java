@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -28,18 +29,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 /** Ordinary files are read from the servers where they are there, and never as they were before. */
 class CacheTest {
-    private static final byte[] CONTENT = new byte[3_000_000];
+    private static final byte[] CONTENT = Content.of(3_000_000);
     private static final int CHUNKS = 6;
     private static final Path FILE = new Path("/folder/file");
-
-    static {
-        for (int index = 0; index < CONTENT.length; index++) {
-            CONTENT[index] = (byte) (index * 31 + (index >>> 8) * 17 + (index >>> 16));
-        }
-    }
 
     @TempDir
     java.nio.file.Path names;
@@ -125,9 +121,16 @@ class CacheTest {
     }
 
     private void awaitItems(long count) throws Exception {
+        await(() -> items() == count, () -> items() + " items, not " + count);
+    }
+
+    private static void await(Callable<Boolean> condition, Callable<String> otherwise)
+            throws Exception {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TestServer.PATIENCE_SECONDS);
-        while (items() != count) {
-            assertTrue(System.nanoTime() < end, items() + " items, not " + count);
+        while (!condition.call()) {
+            if (System.nanoTime() >= end) {
+                fail(otherwise.call());
+            }
             Thread.sleep(5);
         }
     }
@@ -245,9 +248,8 @@ class CacheTest {
             assertRead(CONTENT, CHUNKS - 3);
             // And is stored again.
             awaitItems(CHUNKS + 1);
-            while (files.cache().get(copy.key(5)).get().value().length == 1) {
-                Thread.sleep(5);
-            }
+            await(() -> files.cache().get(copy.key(5)).get().value().length != 1,
+                    () -> "the damaged chunk is still there");
             assertRead(CONTENT, CHUNKS);
             client.delete(copy.key(0));
             client.set(keyOfCopy(), "farcache-cached 1 what".getBytes(StandardCharsets.US_ASCII), 0);

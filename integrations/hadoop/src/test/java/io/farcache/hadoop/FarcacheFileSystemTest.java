@@ -26,14 +26,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What the contract tests do not ask: servers, names of others, what is left behind. */
 class FarcacheFileSystemTest {
-    private static final byte[] CONTENT = new byte[3_000_000];
+    private static final byte[] CONTENT = Content.of(3_000_000);
     private static final Path FILE = new Path("/folder/file");
-
-    static {
-        for (int index = 0; index < CONTENT.length; index++) {
-            CONTENT[index] = (byte) (index * 31 + (index >>> 8) * 17 + (index >>> 16));
-        }
-    }
 
     @TempDir
     java.nio.file.Path names;

@@ -35,15 +35,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What is written becomes an ordinary file, whoever dies or is full meanwhile. */
 class PersistenceTest {
-    private static final byte[] CONTENT = new byte[3_000_000];
+    private static final byte[] CONTENT = Content.of(3_000_000);
     private static final URI URI_OF_ANY = URI.create("farcache://any/");
     private static final Path FILE = new Path("/folder/file");
-
-    static {
-        for (int index = 0; index < CONTENT.length; index++) {
-            CONTENT[index] = (byte) (index * 31 + (index >>> 8) * 17 + (index >>> 16));
-        }
-    }
 
     @TempDir
     java.nio.file.Path names;
