@@ -29,7 +29,7 @@ def test_everything_that_is_published_has_the_same_version():
     for module in re.findall(r"<module>(.*)</module>", read("pom.xml")):
         told.add(re.search(r"<artifactId>farcache-parent</artifactId>\s*<version>(.*)</version>", read(f"{module}/pom.xml"))[1])
     assert told == {version()}
-    for manifest in REPOSITORY.glob("crates/**/Cargo.toml"):
+    for manifest in [*REPOSITORY.glob("crates/**/Cargo.toml"), *REPOSITORY.glob("bindings/*/**/Cargo.toml")]:
         assert re.search(r"^version(\.workspace = true| = \{ workspace = true \})$", manifest.read_text(), re.MULTILINE), manifest
 
 

@@ -9,7 +9,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-INCLUDE = REPOSITORY / "crates/capi/include"
+INCLUDE = REPOSITORY / "bindings/c/include"
 PROGRAM_SECONDS_MAX = 300
 # The usual time limits, of some seconds, are short on a busy machine, and under Valgrind more so.
 PATIENCE = "connect-timeout-ms=60000 timeout-ms=60000"

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADER = HERE.parents[1] / "crates/capi/include/farcache.h"
+HEADER = HERE.parents[1] / "bindings/c/include/farcache.h"
 
 
 def declared():

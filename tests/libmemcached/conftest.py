@@ -50,7 +50,7 @@ def compile_program(tmp_path_factory):
 def nonblocking(drop_in, tmp_path_factory):
     """The program with the non-blocking operations, which only our library has."""
     program = tmp_path_factory.mktemp("nonblocking") / "nonblocking"
-    include = REPOSITORY / "crates/capi-memcached/include"
+    include = REPOSITORY / "bindings/libmemcached/include"
     command = ["cc", "-Wall", "-Werror", f"-I{include}", "-o", program, HERE / "programs/nonblocking.c"]
     subprocess.run([*command, f"-L{drop_in}", "-l:libmemcached.so.11", "-lhashkit"], check=True)
     return program

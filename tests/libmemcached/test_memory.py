@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-INCLUDE = HERE.parents[1] / "crates/capi-memcached/include"
+INCLUDE = HERE.parents[1] / "bindings/libmemcached/include"
 VALGRIND = [
     "valgrind", "-q", "--fair-sched=try", "--leak-check=full", "--show-leak-kinds=definite,indirect",
     "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=9", f"--suppressions={HERE.parent}/valgrind.supp",

@@ -1,7 +1,7 @@
 //! What is native of the Java client: `io.farcache.client.Native`, on top of libfarcache.
 //!
 //! Nothing but the C interface is used, with the contract that stands at the top of
-//! `crates/capi/src/lib.rs`. Java's part of the contract is that it uses a client only while that
+//! `bindings/c/src/lib.rs`. Java's part of the contract is that it uses a client only while that
 //! is open (`NativeClient` counts its users), that places and lengths lie in their arrays and
 //! buffers, and that a buffer lent to an operation is kept until that has ended (`Pending`).
 //!

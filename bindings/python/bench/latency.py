@@ -122,7 +122,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "get"
         link = [f"-L{chosen.library}", "-lfarcache", f"-Wl,-rpath,{chosen.library.resolve()}"]
-        include = f"-I{REPOSITORY}/crates/capi/include"
+        include = f"-I{REPOSITORY}/bindings/c/include"
         subprocess.run(["cc", "-O2", include, HERE / "get.c", "-o", program, *link], check=True)
         server = subprocess.Popen([*command, *(["-u", "root"] if os.geteuid() == 0 else [])])
         try:

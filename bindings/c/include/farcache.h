@@ -1,4 +1,4 @@
-/* Farcache's C interface. Written by scripts/c-header from crates/capi/src; docs/c-api.md tells how it is used. */
+/* Farcache's C interface. Written by scripts/c-header from bindings/c/src; docs/c-api.md tells how it is used. */
 
 #ifndef FARCACHE_H
 #define FARCACHE_H
