@@ -7,6 +7,7 @@
 //! | `routes` | the owner of every hash |
 //! | `check` | what must hold of a map |
 //! | `difference` | the keys that have other owners in a newer map |
+//! | `domain` | the keys on which one server decides |
 //! | `tenure` | for which keys a server may trust what it holds |
 //! | `read`, `write` | the map as text |
 //!
@@ -15,6 +16,7 @@
 mod check;
 mod content;
 mod difference;
+mod domain;
 mod read;
 mod routes;
 mod slots;
@@ -27,6 +29,7 @@ pub use content::{
     NAME_BYTES_MAX, Name, Phase, Rule,
 };
 pub use difference::{Change, Incomparable, difference, plan_moves};
+pub use domain::Domain;
 pub use read::InvalidText;
 pub use slots::{SLOTS, SlotTable};
 pub use tenure::{Gained, Tenure};
@@ -144,21 +147,13 @@ impl ClusterMap {
         }
     }
 
-    /// Whether this server decides on each of these keys. Takes less time than asking for each of
-    /// them. Where no server owns keys, each decides on all.
-    #[must_use]
-    pub fn decides_on_each(&self, server: ServerId, keys: &[&[u8]]) -> bool {
-        let Some(algorithm) = self.content.rule.key_hash() else {
-            return true;
-        };
-        algorithm.digest_each(keys, |hash| {
-            self.decider(hash).is_none_or(|decider| decider == server)
-        })
+    /// Whether no server owns a key: there is none, or clients place keys.
+    fn has_no_owners(&self) -> bool {
+        matches!(self.routes, Routes::Nowhere)
     }
 
     /// Whether this server decides on every key that there may be.
-    #[must_use]
-    pub fn decides_on_every(&self, server: ServerId) -> bool {
+    fn decides_on_every(&self, server: ServerId) -> bool {
         let decides = |owner| owner == server;
         self.held.iter().all(|&(_, holder)| decides(holder)) && self.routes.all_owners(decides)
     }

@@ -4,8 +4,8 @@
 //! before. What it was given is told by its tenure under the map before and under the one after.
 //! A tenure is kept with the items, so that it also tells after a restart.
 
+use super::ClusterMap;
 use super::content::HashArc;
-use super::{ClusterMap, Routes};
 use crate::ServerId;
 use crate::hash::HashAlgorithm;
 
@@ -44,7 +44,7 @@ impl Tenure {
         let member = server.and_then(|server| map.server(server));
         let algorithm = map.content().rule.key_hash();
         let index = algorithm.and_then(|hash| HashAlgorithm::ALL.iter().position(|it| *it == hash));
-        let has_owners = !matches!(map.routes, Routes::Nowhere);
+        let has_owners = !map.has_no_owners();
         Tenure {
             cluster: map.content().cluster.to_string(),
             epoch: map.epoch().0,

@@ -1,7 +1,7 @@
 use crate::{content, hashes, ketama, member, slots, strategies};
 use farcache_cluster::distribution::{Distribution, Placement, PlacementSettings, Server};
 use farcache_cluster::hash::HashAlgorithm;
-use farcache_cluster::map::{HashArc, MapContent, MemberState, Move, Phase, Rule};
+use farcache_cluster::map::{Domain, HashArc, MapContent, MemberState, Move, Phase, Rule};
 use farcache_cluster::{ClusterMap, OWNERS_MAX, ServerId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -54,18 +54,19 @@ fn only_servers_that_join_or_serve_own_keys() {
 /// Asks for many keys at once and for each alone.
 fn check_decides(map: &ClusterMap, keys: &[&[u8]]) {
     let members = map.content().servers.iter().map(|member| member.id);
-    for server in members.chain([ServerId(u32::MAX)]) {
+    for server in members.map(Some).chain([Some(ServerId(u32::MAX)), None]) {
+        let domain = Domain::new(map, server);
         let decides = |key: &&[u8]| {
             map.locate(key, 1)
                 .first()
-                .is_none_or(|owner| *owner == server)
+                .is_none_or(|owner| Some(*owner) == server)
         };
         for keys in [keys, &keys[..1], &keys[..2], &keys[..9]] {
-            assert_eq!(map.decides_on_each(server, keys), keys.iter().all(decides));
+            assert_eq!(domain.has_each(keys), keys.iter().all(decides));
         }
         let own: Vec<&[u8]> = keys.iter().copied().filter(decides).collect();
-        assert!(map.decides_on_each(server, &own));
-        if map.decides_on_every(server) {
+        assert!(domain.has_each(&own));
+        if domain.is_all() {
             assert_eq!(own.len(), keys.len());
         }
     }
@@ -80,11 +81,12 @@ fn a_server_alone_decides_on_every_key() {
     }];
     let client = ClusterMap::new(content(Rule::Client, [member(7), member(9)])).unwrap();
     for map in [ketama(alone.clone()), slots(alone), client] {
-        assert!(map.decides_on_every(ServerId(7)));
+        assert!(Domain::new(&map, Some(ServerId(7))).is_all());
     }
     let two = [member(7), member(9)];
     for map in [ketama(two.clone()), slots(two)] {
-        assert!(!map.decides_on_every(ServerId(7)) && !map.decides_on_every(ServerId(9)));
+        let is_all = |server| Domain::new(&map, Some(ServerId(server))).is_all();
+        assert!(!is_all(7) && !is_all(9));
     }
 }
 

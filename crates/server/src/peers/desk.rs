@@ -2,6 +2,7 @@
 //! place to note what they ask for.
 
 use crate::cluster::Place;
+use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
 use std::cell::RefCell;
@@ -15,21 +16,17 @@ pub struct Owners {
     /// None before the map lists this server.
     me: Option<ServerId>,
     map: Arc<ClusterMap>,
-    owns_every: bool,
+    /// The keys that it owns.
+    domain: Domain,
 }
 
 impl Owners {
     fn new(place: &Place, map: Arc<ClusterMap>) -> Owners {
         let me = place.id(&map);
-        let owns_every = match me {
-            Some(me) => map.decides_on_every(me),
-            // Whoever owns one key of a map without owners owns all of them.
-            None => map.locate(b"", 1).is_empty(),
-        };
         Owners {
+            domain: Domain::new(&map, me),
             me,
             map,
-            owns_every,
         }
     }
 }
@@ -40,7 +37,7 @@ impl Forward for Owners {
     }
 
     fn owner(&self, key: &[u8]) -> Option<Peer> {
-        if self.owns_every {
+        if self.owns_every() {
             return None;
         }
         let owner = *self.map.locate(key, 1).first()?;
@@ -48,12 +45,11 @@ impl Forward for Owners {
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        let owns_each = |me| self.map.decides_on_each(me, keys);
-        self.owns_every || self.me.is_some_and(owns_each)
+        self.domain.has_each(keys)
     }
 
     fn owns_every(&self) -> bool {
-        self.owns_every
+        self.domain.is_all()
     }
 
     fn takes_value(&self, _bytes: usize) -> bool {
