@@ -6,7 +6,7 @@
 //! | 4 | 1 | data shards; 1 for a copy |
 //! | 5 | 1 | parity shards; 0 for a copy |
 //! | 6 | 1 | number of the shard; 0 for a copy |
-//! | 7 | 1 | 0 |
+//! | 7 | 1 | of a copy: how many owners have one; 0 where its writer did not tell, and of a shard |
 //! | 8 | 4 | bytes of the whole value |
 //! | 12 | 4 | when the value expires: Unix time in seconds, 0 for never |
 //! | 16 | 8 | version |
@@ -18,6 +18,7 @@
 
 use crate::Version;
 use farcache_base::limits::VALUE_BYTES_MAX;
+use farcache_cluster::OWNERS_MAX;
 use farcache_erasure::Scheme;
 use std::error::Error;
 use std::fmt;
@@ -46,6 +47,9 @@ pub enum Piece {
 pub struct Header {
     /// Which part of the value it is.
     pub piece: Piece,
+    /// How many owners have a copy, so that a server which lacks its own knows that it should have
+    /// one. 0 where the writer did not tell, and of a shard, whose scheme tells.
+    pub copies: u8,
     /// Length of the whole value.
     pub value_bytes: u32,
     /// When the value expires: Unix time in seconds, 0 for never.
@@ -85,7 +89,8 @@ impl Piece {
         }
     }
 
-    fn read(data: u8, parity: u8, shard: u8) -> Option<Piece> {
+    /// The piece of these numbers, if there is one.
+    pub fn from_numbers([data, parity, shard]: [u8; 3]) -> Option<Piece> {
         match (data, parity, shard) {
             (1, 0, 0) => Some(Piece::Copy),
             _ => {
@@ -96,12 +101,13 @@ impl Piece {
         }
     }
 
-    fn numbers(self) -> [u8; 4] {
+    /// Its data and parity shards, and its number, as the header has them.
+    pub fn numbers(self) -> [u8; 3] {
         match self {
-            Piece::Copy => [1, 0, 0, 0],
+            Piece::Copy => [1, 0, 0],
             Piece::Shard { scheme, shard } => {
                 let (data, parity) = (scheme.data_shards(), scheme.parity_shards());
-                [data as u8, parity as u8, shard, 0]
+                [data as u8, parity as u8, shard]
             }
         }
     }
@@ -133,7 +139,8 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..8].copy_from_slice(&self.piece.numbers());
+        bytes[4..7].copy_from_slice(&self.piece.numbers());
+        bytes[7] = self.copies;
         bytes[8..12].copy_from_slice(&self.value_bytes.to_be_bytes());
         bytes[12..16].copy_from_slice(&self.expiry_unix.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.version.bits().to_be_bytes());
@@ -153,21 +160,34 @@ impl Header {
             let four = [header[at], header[at + 1], header[at + 2], header[at + 3]];
             u32::from_be_bytes(four)
         };
-        if header[..4] != MAGIC || header[7] != 0 || number(28) != checksum(&header[..28]) {
+        if header[..4] != MAGIC || number(28) != checksum(&header[..28]) {
             return Err(NoPart);
         }
         let version = u64::from(number(16)) << 32 | u64::from(number(20));
         let value_bytes = number(8);
-        if value_bytes as usize > VALUE_BYTES_MAX {
+        let piece = Piece::from_numbers([header[4], header[5], header[6]]).ok_or(NoPart)?;
+        let copies = header[7];
+        let is_possible =
+            usize::from(copies) <= OWNERS_MAX && (piece == Piece::Copy || copies == 0);
+        if value_bytes as usize > VALUE_BYTES_MAX || !is_possible {
             return Err(NoPart);
         }
         Ok(Header {
-            piece: Piece::read(header[4], header[5], header[6]).ok_or(NoPart)?,
+            piece,
+            copies,
             value_bytes,
             expiry_unix: number(12),
             version: Version::from_bits(version).ok_or(NoPart)?,
             checksum: number(24),
         })
+    }
+
+    /// How many owners have a part of the value; 0 where that is not known.
+    pub fn owners(&self) -> usize {
+        match self.piece {
+            Piece::Copy => self.copies.into(),
+            Piece::Shard { scheme, .. } => scheme.shards(),
+        }
     }
 
     /// Length of the part that follows the header.
@@ -201,6 +221,7 @@ mod tests {
     fn stored(piece: Piece, value_bytes: u32, part: &[u8]) -> Vec<u8> {
         let header = Header {
             piece,
+            copies: 0,
             value_bytes,
             expiry_unix: 0,
             version: Version::from_bits(0x2_8000_0003).unwrap(),
@@ -219,7 +240,7 @@ mod tests {
         #[rustfmt::skip]
         let golden = [
             0xfa, b'F', b'C', 1,        // a part of a value, format 1
-            3, 2, 4, 0,                 // shard 4 of ec(3, 2)
+            3, 2, 4, 0,                 // shard 4 of ec(3, 2), which is no copy
             0, 0, 0, 25,                // of a value of 25 bytes
             0x6a, 0, 0, 0,              // expires in 2026
             0, 0, 0, 2, 0x80, 0, 0, 3,  // the version
@@ -238,6 +259,18 @@ mod tests {
             })
         };
         !bytes.iter().fold(u32::MAX, step)
+    }
+
+    #[test]
+    fn a_copy_tells_how_many_there_are_and_a_shard_does_so_by_its_scheme() {
+        let mut header = Header::decode(&stored(Piece::Copy, 9, b"123456789")).unwrap();
+        assert_eq!(header.owners(), 0, "its writer did not tell");
+        header.copies = 3;
+        assert_eq!(header.encode()[4..8], [1, 0, 0, 3]);
+        let read = Header::decode(&header.encode()).unwrap();
+        assert_eq!((read, read.owners()), (header, 3));
+        let header = Header::decode(&stored(shard(3, 2, 4), 25, b"123456789")).unwrap();
+        assert_eq!(header.owners(), 5);
     }
 
     #[test]
@@ -295,6 +328,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
+            copies in 0_u8..=OWNERS_MAX as u8,
             (data, parity) in (1_usize..25, 1_usize..8),
             number in any::<prop::sample::Index>(),
             value in proptest::collection::vec(any::<u8>(), 0..300),
@@ -309,6 +343,7 @@ mod tests {
             let bytes = stored(piece, value.len() as u32, part);
             let mut header = Header::decode(&bytes).unwrap();
             header.expiry_unix = expiry_unix;
+            header.copies = if is_copy { copies } else { 0 };
             let bytes = [&header.encode()[..], part].concat();
             prop_assert_eq!(Header::split(&bytes), Ok((header, part)));
         }

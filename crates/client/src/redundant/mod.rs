@@ -182,9 +182,11 @@ impl Redundant {
             return Err(Error::TooLarge);
         }
         let is_small = value.len() < self.policy.threshold_bytes();
-        let form = Form::of_value(self.policy.of_key(store.key), is_small);
+        let redundancy = self.policy.of_key(store.key);
+        let form = Form::of_value(redundancy, is_small);
         let expiry_unix = absolute(store.expiry_s);
-        let parts = Parts::new(self, form, value, store.flags, expiry_unix);
+        let stored_as = (form, redundancy.owners());
+        let parts = Parts::new(self, stored_as, value, store.flags, expiry_unix);
         let deadline = self.deadline(timeout);
         Writing::begin(self, client, store.key, (form, Some(parts)), deadline)
     }

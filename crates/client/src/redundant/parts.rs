@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub(super) struct Parts {
     pool: Arc<Pool>,
     value_bytes: u32,
+    /// Owners, which each get a copy.
+    copies: u8,
     pub flags: u32,
     pub expiry_unix: u32,
     stored: Vec<Stored>,
@@ -25,10 +27,11 @@ struct Stored {
 }
 
 impl Parts {
-    /// Those of a value; of shards the data, parity follows by [`Parts::encode`].
+    /// Those of a value with so many owners; of shards the data, parity follows by
+    /// [`Parts::encode`].
     pub fn new(
         redundant: &Redundant,
-        form: Form,
+        (form, owners): (Form, usize),
         value: &[u8],
         flags: u32,
         expiry_unix: u32,
@@ -51,6 +54,11 @@ impl Parts {
         Parts {
             pool,
             value_bytes: value.len() as u32,
+            copies: if form == Form::Copies {
+                owners as u8
+            } else {
+                0
+            },
             flags,
             expiry_unix,
             stored,
@@ -93,11 +101,13 @@ impl Parts {
             Part::Shard(shard) => usize::from(shard),
             Part::Copy | Part::Tombstone => 0,
         };
-        let (value_bytes, expiry_unix) = (self.value_bytes, self.expiry_unix);
+        let (value_bytes, copies) = (self.value_bytes, self.copies);
+        let expiry_unix = self.expiry_unix;
         let stored = &mut self.stored[index];
         if stored.version != Some(version) {
             let header = Header {
                 piece: stored.piece,
+                copies,
                 value_bytes,
                 expiry_unix,
                 version,

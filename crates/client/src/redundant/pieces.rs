@@ -198,7 +198,7 @@ impl Pieces {
             Form::Shards(_) => self.decoded(version)?,
             _ => one.part(),
         };
-        let expiry_unix = one.header.expiry_unix;
+        let (form, expiry_unix) = ((form, one.header.owners()), one.header.expiry_unix);
         Some(Parts::new(redundant, form, value, one.flags, expiry_unix))
     }
 
