@@ -54,10 +54,10 @@ pub use {
     handle::StoreHandle,
     operations::{Reservation, Uncommitted},
     options::{
-        Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Newest,
-        SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
+        Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Forgotten,
+        Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
     },
-    scan::ScanCursor,
+    scan::{Listed, ScanCursor},
     stalled::StalledValues,
     stats::StoreStats,
     store::Store,

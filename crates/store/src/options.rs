@@ -48,7 +48,14 @@ pub struct SetOptions {
     /// Store only if this is newer than what the store has of the key, tombstones and what it has
     /// forgotten included. It becomes the CAS token. Mode and conditions are passed over then.
     pub version: Option<Version>,
+    /// With `version`: it is one that others have, who were asked after this was taken. So of a key
+    /// that the store does not hold only what it has forgotten since then speaks against it.
+    pub restored: Option<Forgotten>,
 }
+
+/// What a store had forgotten at some moment ([`crate::StoreHandle::forgotten`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forgotten(pub(crate) Option<Version>);
 
 /// How a store operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

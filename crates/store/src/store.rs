@@ -109,6 +109,22 @@ impl Store {
         self.core.versions.horizon()
     }
 
+    /// What the store has may be older than what others have: until
+    /// [`Store::end_catching_up`] it speaks of nothing that it forgot before this moment.
+    pub fn begin_catching_up(&self) {
+        self.core.versions.begin_catching_up();
+    }
+
+    /// The store has what others have, or it is nobody's concern any more.
+    pub fn end_catching_up(&self) {
+        self.core.versions.end_catching_up();
+    }
+
+    /// Whether it has begun to catch up and not ended.
+    pub fn is_catching_up(&self) -> bool {
+        self.core.versions.is_catching_up()
+    }
+
     /// Voids all items of these keys that were stored so far, for ever: nobody sees them again,
     /// whatever becomes of the store. For somebody who is about to answer for keys that others may
     /// have changed meanwhile. Across a restart that holds only once [`Store::note_tenure`] has

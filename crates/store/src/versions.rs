@@ -6,13 +6,19 @@
 //! for the whole store is coarse: it refuses more than it must, never less. A writer that is refused
 //! goes above; see `docs/design/redundancy.md`, rule 9.
 
-use crate::schedule::atomic::{AtomicU64, Ordering::*};
+use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use farcache_base::version::Version;
 
 /// All versions are 0 before there is one.
 #[derive(Default)]
 pub(crate) struct Versions {
     horizon: AtomicU64,
+    /// As far as the store has raised it since it began to catch up, or since it was opened.
+    forgotten: AtomicU64,
+    /// While the store catches up: items up to this version may have been overwritten or deleted
+    /// elsewhere while it was away.
+    unconfirmed: AtomicU64,
+    is_catching_up: AtomicBool,
     /// The newest version that anything was to be stored with.
     newest: AtomicU64,
     /// What a device has to be told of: versions of which no item there tells.
@@ -23,6 +29,42 @@ impl Versions {
     /// Up to which version a key without an item counts as deleted.
     pub fn horizon(&self) -> Option<Version> {
         Version::from_bits(self.horizon.load(SeqCst))
+    }
+
+    /// The same as others are told of it. A store that catches up has not followed what happened to
+    /// its keys, so that it speaks only of what it has forgotten since it began.
+    pub fn told_horizon(&self) -> Option<Version> {
+        match self.is_catching_up() {
+            true => self.forgotten(),
+            false => self.horizon(),
+        }
+    }
+
+    /// Up to which version something was forgotten since the store began to catch up.
+    pub fn forgotten(&self) -> Option<Version> {
+        Version::from_bits(self.forgotten.load(SeqCst))
+    }
+
+    /// Whether the store may lack what others have acknowledged.
+    pub fn is_catching_up(&self) -> bool {
+        self.is_catching_up.load(SeqCst)
+    }
+
+    /// Whether an item of this version is from before the store began to catch up.
+    pub fn is_unconfirmed(&self, version: Version) -> bool {
+        self.is_catching_up() && version.bits() <= self.unconfirmed.load(SeqCst)
+    }
+
+    /// What was stored and forgotten so far says nothing about what others have.
+    pub fn begin_catching_up(&self) {
+        self.unconfirmed.store(self.newest(), SeqCst);
+        self.forgotten.store(0, SeqCst);
+        self.is_catching_up.store(true, SeqCst);
+    }
+
+    /// The store has what others have.
+    pub fn end_catching_up(&self) {
+        self.is_catching_up.store(false, SeqCst);
     }
 
     /// An item of this version is about to be stored.
@@ -38,6 +80,9 @@ impl Versions {
         if self.horizon.load(Relaxed) < version {
             self.horizon.fetch_max(version, SeqCst);
             self.untold.fetch_max(version, SeqCst);
+        }
+        if self.forgotten.load(Relaxed) < version {
+            self.forgotten.fetch_max(version, SeqCst);
         }
     }
 
@@ -82,6 +127,23 @@ mod tests {
         assert_eq!(versions.horizon(), Some(version(5)));
         versions.forget_all();
         assert_eq!(versions.horizon(), Some(version(9)));
+    }
+
+    #[test]
+    fn who_catches_up_tells_only_what_it_has_forgotten_since() {
+        let versions = Versions::default();
+        versions.restore(version(9).bits());
+        assert_eq!(versions.told_horizon(), Some(version(9)));
+        versions.begin_catching_up();
+        assert_eq!(versions.told_horizon(), None);
+        assert!(versions.is_unconfirmed(version(9)));
+        assert!(!versions.is_unconfirmed(version(10)));
+        versions.forget(version(4).bits());
+        assert_eq!(versions.told_horizon(), Some(version(4)));
+        assert_eq!(versions.horizon(), Some(version(9)));
+        versions.end_catching_up();
+        assert_eq!(versions.told_horizon(), Some(version(9)));
+        assert!(!versions.is_unconfirmed(version(9)));
     }
 
     #[test]

@@ -478,3 +478,112 @@ proptest! {
         }
     }
 }
+
+fn restore(handle: &StoreHandle, key: &str, number: u64, asked: Forgotten) -> SetOutcome {
+    let options = SetOptions {
+        restored: Some(asked),
+        ..options(number)
+    };
+    handle.set(key.as_bytes(), b"restored", &options).unwrap()
+}
+
+#[test]
+fn what_others_have_is_restored_below_the_horizon_but_never_in_place_of_something_newer() {
+    let store = store(1 << 20);
+    let mut handle = store.handle();
+    put(&handle, "value", "v", 5);
+    fill_until(&mut handle, "the value is evicted", |handle| {
+        handle.get(b"value", Access::Peek).unwrap().is_none()
+    });
+    store.begin_catching_up();
+    assert_eq!(
+        handle.newest_hidden(b"value"),
+        Newest::Forgotten(None),
+        "it has not followed what became of its keys"
+    );
+    assert_eq!(put(&handle, "value", "old", 4), older(5));
+    let asked = handle.forgotten();
+    assert_eq!(restore(&handle, "value", 4, asked), stored(4));
+    assert!(handle.is_unconfirmed(version(4)) && !handle.is_unconfirmed(version(6)));
+    put(&handle, "other", "v", 9);
+    assert_eq!(restore(&handle, "other", 8, asked), older(9));
+    delete(&handle, "deleted", 7);
+    assert_eq!(restore(&handle, "deleted", 6, asked), older(7));
+    handle.discard(b"deleted");
+    assert_eq!(
+        restore(&handle, "deleted", 6, asked),
+        older(7),
+        "forgotten since the others were asked"
+    );
+    assert_eq!(
+        restore(&handle, "deleted", 6, handle.forgotten()),
+        stored(6)
+    );
+    store.end_catching_up();
+    assert!(!handle.is_unconfirmed(version(4)));
+    assert_eq!(
+        handle.newest_hidden(b"none"),
+        Newest::Forgotten(Some(version(7)))
+    );
+}
+
+#[test]
+fn only_the_version_that_is_named_is_discarded() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    put(&handle, "k", "two", 2);
+    assert_eq!(handle.discard_version(b"k", version(1)), Ok(false));
+    assert_eq!(handle.held_version(b"k"), Ok(Some(version(2))));
+    assert_eq!(handle.discard_version(b"k", version(2)), Ok(true));
+    assert_eq!(handle.held_version(b"k"), Ok(None));
+    delete(&handle, "k", 3);
+    assert_eq!(handle.held_version(b"k"), Ok(Some(version(3))));
+}
+
+#[test]
+fn a_scan_for_versions_sees_values_and_tombstones_and_nothing_else() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    for number in 0..500 {
+        put(&handle, &format!("k{number}"), "v", 10 + number);
+        let plain = handle.set(
+            format!("plain{number}").as_bytes(),
+            b"v",
+            &SetOptions::default(),
+        );
+        assert!(plain.is_ok());
+    }
+    delete(&handle, "k7", 1000);
+    let (mut cursor, mut seen) = (ScanCursor::default(), BTreeMap::new());
+    loop {
+        let mut visit = |listed: &Listed<'_>| {
+            let key = String::from_utf8(listed.key.to_vec()).unwrap();
+            let was = seen.insert(key, (listed.version, listed.value.is_some()));
+            assert_eq!(was, None);
+        };
+        let goes_on = handle.scan_versions(&mut cursor, 20, &mut visit).unwrap();
+        // A cursor may travel.
+        cursor = ScanCursor::decode(cursor.encode()).expect("a cursor");
+        if !goes_on {
+            break;
+        }
+    }
+    assert_eq!((seen.len(), cursor.progress()), (500, 1024));
+    for number in 0..500 {
+        let expected = match number {
+            7 => (version(1000), false),
+            _ => (version(10 + number), true),
+        };
+        assert_eq!(seen[&format!("k{number}")], expected);
+    }
+}
+
+#[test]
+fn what_is_no_cursor_is_refused() {
+    assert_eq!(ScanCursor::decode([0xff; 16]), None);
+    let mut bytes = ScanCursor::default().encode();
+    bytes[15] = 41;
+    assert_eq!(ScanCursor::decode(bytes), None);
+    bytes[15] = 40;
+    assert!(ScanCursor::decode(bytes).is_some());
+}

@@ -206,11 +206,21 @@ impl Index {
     /// a class is what one bucket of the table at `level` has been split into. Growth waits while
     /// a class is visited; entries added or removed meanwhile may or may not be seen.
     pub fn visit_class(&self, class: u64, level: u32, mut visit: impl FnMut(Location)) {
+        self.visit_class_hashed(class, level, |_, location| visit(location));
+    }
+
+    /// The same with a hash by which the entry is found: that of its key as far as the index knows
+    /// it.
+    pub fn visit_class_hashed(&self, class: u64, level: u32, mut visit: impl FnMut(u64, Location)) {
         let _no_growth = crate::sync::lock(&self.growing);
         let count = self.count.load(Ordering::Acquire);
+        let tag_mask = ((1 << TAG_BITS) - 1) << self.initial_level;
         let mut number = class;
         while number < count {
-            self.for_each_in_chain(self.table.bucket(number), |slot| visit(slot.location()));
+            self.for_each_in_chain(self.table.bucket(number), |slot| {
+                let hash = number & !tag_mask | slot.tag() << self.initial_level;
+                visit(hash, slot.location());
+            });
             number += 1 << level;
         }
     }

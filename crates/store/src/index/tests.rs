@@ -124,8 +124,9 @@ fn a_scan_sees_each_entry_once_although_the_table_grows() {
     let level = index.scan_level();
     let mut seen = HashMap::new();
     for class in 0..1 << level {
-        index.visit_class(class, level, |location| {
-            *seen.entry(location.0).or_insert(0) += 1
+        index.visit_class_hashed(class, level, |hash, location| {
+            *seen.entry(location.0).or_insert(0) += 1;
+            assert!(index.has(hash, location), "the hash leads to the entry");
         });
         (0..20).for_each(|_| _ = index.grow());
     }

@@ -59,7 +59,7 @@ impl StoreHandle {
     }
 
     /// Takes an entry out of its chain, and unlocks that.
-    fn unlink(&self, chain: LockedChain<'_>, entry: &Entry<'_>) -> DeleteOutcome {
+    pub(super) fn unlink(&self, chain: LockedChain<'_>, entry: &Entry<'_>) -> DeleteOutcome {
         let entries = self.core.unlink(&chain, entry);
         drop(chain);
         self.events().removed.add(1);

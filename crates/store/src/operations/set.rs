@@ -202,7 +202,7 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Result<Commit, Suspended> {
         if options.version.is_some() {
-            let commit = self.commit_version(hash, key, placed, item)?;
+            let commit = self.commit_version(hash, key, placed, item, options.restored)?;
             return Ok(self.told_commit(commit, placed, item));
         }
         let chain = self.core.index.lock(hash);

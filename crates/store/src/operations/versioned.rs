@@ -4,7 +4,7 @@
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
-use crate::options::{Newest, StoreError, VersionedDelete};
+use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
 use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
@@ -68,7 +68,7 @@ impl StoreHandle {
         loop {
             let placed = self.place_or_make_room(&layout, fields.expiry)?;
             let item = self.write_valueless(&placed, layout, &fields, key);
-            let commit = self.commit_version(hash, key, &placed, item);
+            let commit = self.commit_version(hash, key, &placed, item, None);
             if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
                 let mut writer = self.writer.borrow_mut();
                 writer.unplace(&self.core.arena, &placed);
@@ -97,9 +97,60 @@ impl StoreHandle {
         match stamp {
             Some(stamp) if stamp.is_tombstone => Newest::Tombstone(stamp.version),
             // It has expired, and the horizon is about to be raised to it.
-            Some(stamp) => Newest::Forgotten(self.core.versions.horizon().max(Some(stamp.version))),
-            None => Newest::Forgotten(self.core.versions.horizon()),
+            Some(stamp) => {
+                Newest::Forgotten(self.core.versions.told_horizon().max(Some(stamp.version)))
+            }
+            None => Newest::Forgotten(self.core.versions.told_horizon()),
         }
+    }
+
+    /// Whether the store may have missed what became of an item of this version: it catches up, and
+    /// has not confirmed by others what it held before.
+    #[inline]
+    pub fn is_unconfirmed(&self, version: Version) -> bool {
+        self.core.versions.is_unconfirmed(version)
+    }
+
+    /// What has been forgotten up to now, for [`SetOptions::restored`].
+    pub fn forgotten(&self) -> Forgotten {
+        Forgotten(self.core.versions.forgotten())
+    }
+
+    /// What the store has of a key, whoever may see it: an item with a version, or a tombstone.
+    ///
+    /// # Errors
+    /// [`Suspended`], where the item must be read from a device first.
+    pub fn held_version(&self, key: &[u8]) -> Result<Option<Version>, Suspended> {
+        let found = self.get(key, Access::Peek)?;
+        if let Some(version) = found.and_then(|item| item.version()) {
+            return Ok(Some(version));
+        }
+        Ok(match self.newest_hidden(key) {
+            Newest::Tombstone(version) => Some(version),
+            Newest::Forgotten(_) => None,
+        })
+    }
+
+    /// Removes the item of a key if it has this version.
+    ///
+    /// # Errors
+    /// [`Suspended`], where the item must be read from a device first.
+    pub fn discard_version(&self, key: &[u8], version: Version) -> Result<bool, Suspended> {
+        self.enter();
+        let hash = self.core.hash(key);
+        let chain = self.core.index.lock(hash);
+        let Some(entry) = self.entry(&chain, key) else {
+            return Ok(false);
+        };
+        let Some(item) = entry.item else {
+            self.want(hash, entry.location)?;
+            return Ok(false);
+        };
+        if item.stamp().map(|stamp| stamp.version) != Some(version) {
+            return Ok(false);
+        }
+        self.unlink(chain, &entry);
+        Ok(true)
     }
 
     /// Puts a written item that has a version under its key, if nothing newer was there.
@@ -109,6 +160,7 @@ impl StoreHandle {
         key: &[u8],
         placed: &Placed,
         item: RawItem,
+        restored: Option<Forgotten>,
     ) -> Result<VersionCommit, Suspended> {
         let stamp = item.stamp().expect("the caller has written one");
         // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
@@ -118,7 +170,8 @@ impl StoreHandle {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
-        match self.standing(hash, stamp, item, entry.as_ref())? {
+        let horizon = self.horizon_for(restored);
+        match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Same),
             Standing::Older { current } => return Ok(VersionCommit::Older { current }),
@@ -131,6 +184,18 @@ impl StoreHandle {
         }
     }
 
+    /// Up to which version the absence of a key speaks against a write of it. Whoever restores what
+    /// others have has asked them what became of the key up to a moment, so only what was forgotten
+    /// since then does.
+    fn horizon_for(&self, restored: Option<Forgotten>) -> Option<Version> {
+        let forgotten = self.core.versions.forgotten();
+        match restored {
+            Some(Forgotten(before)) if before == forgotten => None,
+            Some(_) => forgotten,
+            None => self.core.versions.horizon(),
+        }
+    }
+
     /// How a written item stands to the entry of its key, whether readers see that or not.
     ///
     /// # Errors
@@ -139,12 +204,11 @@ impl StoreHandle {
     fn standing(
         &self,
         hash: u64,
-        stamp: Stamp,
-        item: RawItem,
+        (stamp, item): (Stamp, RawItem),
         entry: Option<&Entry<'_>>,
+        horizon: Option<Version>,
     ) -> Result<Standing, Suspended> {
         let version = stamp.version;
-        let horizon = self.core.versions.horizon();
         let to_horizon = || match horizon {
             Some(current) if current >= version => Standing::Older { current },
             _ => Standing::Newer,

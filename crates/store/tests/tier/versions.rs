@@ -201,3 +201,30 @@ fn what_cannot_be_read_does_not_let_anything_older_in() {
     }
     assert!(lost > 0);
 }
+
+#[test]
+fn a_scan_for_versions_reads_what_lies_on_the_device() {
+    let device = device(16 << 20);
+    let (_store, mut handle) = filled(&device);
+    let (mut cursor, mut seen) = (ScanCursor::default(), vec![false; ITEMS as usize]);
+    loop {
+        let mut page = Vec::new();
+        let goes_on = handle.run_blocking(|handle| {
+            page.clear();
+            handle.scan_versions(&mut cursor, 64, &mut |listed| {
+                page.push((listed.key.to_vec(), listed.version));
+            })
+        });
+        for (found, with) in &page {
+            let number = (0..ITEMS).find(|number| key(*number) == *found);
+            let number = number.expect("a key that was stored");
+            assert_eq!(*with, version(1000 + u64::from(number)));
+            seen[number as usize] = true;
+        }
+        handle.quiescent();
+        if !goes_on.unwrap() {
+            break;
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen));
+}
