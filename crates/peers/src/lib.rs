@@ -9,9 +9,11 @@
 //! |---|---|
 //! | [`greeting`] | how a peer shows who it is, before anything else |
 //! | [`frame`] | the heads of requests and replies |
+//! | [`listing`] | what a server has of values that lie on several, for those who lack some of it |
 //! | [`link`] | the end of a connection that asks: what is outstanding, replies put together |
 #![forbid(unsafe_code)]
 
 pub mod frame;
 pub mod greeting;
 pub mod link;
+pub mod listing;
