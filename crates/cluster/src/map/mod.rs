@@ -8,6 +8,7 @@
 //! | `check` | what must hold of a map |
 //! | `difference` | the keys that have other owners in a newer map |
 //! | `domain` | the keys on which one server decides |
+//! | `moves` | what the next map lists as moving, and how moves come to their end |
 //! | `tenure` | for which keys a server may trust what it holds |
 //! | `read`, `write` | the map as text |
 //!
@@ -17,6 +18,7 @@ mod check;
 mod content;
 mod difference;
 mod domain;
+mod moves;
 mod read;
 mod routes;
 mod slots;
@@ -30,6 +32,7 @@ pub use content::{
 };
 pub use difference::{Change, Incomparable, difference, plan_moves};
 pub use domain::Domain;
+pub use moves::{Planned, Progress, advanced, planned};
 pub use read::InvalidText;
 pub use slots::{SLOTS, SlotTable};
 pub use tenure::{Gained, Tenure};

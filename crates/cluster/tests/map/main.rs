@@ -1,6 +1,7 @@
 //! Maps of clusters: their text, whom they give keys to, and what changes between two of them.
 
 mod differences;
+mod moves;
 mod owners;
 mod strategies;
 mod texts;
