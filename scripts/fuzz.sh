@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
 [ $# -gt 0 ] && shift
-targets=${*:-text meta binary session frame fabric replies text_replies options device check erasure manifest map tenure offer part peers traces}
+targets=${*:-text meta binary session frame fabric replies text_replies options device check erasure manifest map tenure offer part peers report traces}
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 target_dir=${FUZZ_TARGET_DIR:-fuzz/target}

@@ -19,6 +19,47 @@ pub fn check(name: &'static str, command: Command, sections: &str) {
     );
 }
 
+/// Sections for what is below a command: each subcommand with its synopsis and options, the options
+/// that it shares with all of them only once, at `command` itself.
+#[allow(dead_code)] // Few programs have subcommands.
+pub fn sections_of_subcommands(name: &str, mut command: Command) -> String {
+    command.build();
+    let mut text = section(name, &command);
+    for inner in command
+        .get_subcommands()
+        .filter(|it| it.get_name() != "help")
+    {
+        let name = format!("{name} {}", inner.get_name());
+        text += &section(&name, inner);
+    }
+    text
+}
+
+/// What a command does, and its options.
+fn section(name: &str, command: &Command) -> String {
+    let man = Man::new(command.clone());
+    let mut rendered = Vec::new();
+    let written = man
+        .render_description_section(&mut rendered)
+        .and_then(|()| man.render_options_section(&mut rendered));
+    written.expect("a vector takes everything");
+    let rendered = String::from_utf8(rendered).expect("text");
+    let rendered = rendered
+        .replace(".SH DESCRIPTION\n", "")
+        .replace(".SH OPTIONS\n", "");
+    let operands = command.get_positionals().map(|operand| {
+        let names = operand.get_value_names().unwrap_or_default();
+        let names = names
+            .iter()
+            .map(|name| format!(" \\fI{}\\fR", name.replace('-', "\\-")));
+        names.collect::<String>()
+    });
+    let operands: String = operands.collect();
+    let operands = operands + inner(command);
+    let title = name.to_uppercase();
+    format!(".SH \"{title}\"\n\\fB{name}\\fR [\\fIoptions\\fR]{operands}\n.PP\n{rendered}")
+}
+
 fn pages() -> PathBuf {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut pages = folders.map(|folder| folder.join("docs/man"));
@@ -60,7 +101,19 @@ fn synopsis(name: &str, mut command: Command) -> String {
         .map(|option| format!("[{}]", shown(option)))
         .collect();
     let name = name.replace('-', "\\-");
-    format!(".SH SYNOPSIS\n\\fB{name}\\fR {}\n", options.join(" "))
+    let inner = inner(&command);
+    format!(
+        ".SH SYNOPSIS\n\\fB{name}\\fR {}{inner}\n",
+        options.join(" ")
+    )
+}
+
+/// What stands for a command's subcommands, where it has some.
+fn inner(command: &Command) -> &'static str {
+    match command.has_subcommands() {
+        true => " \\fIcommand\\fR",
+        false => "",
+    }
 }
 
 /// An option as one may give it: its short name, or else its long one, and its value.

@@ -225,7 +225,11 @@ impl Follower {
     }
 }
 
-pub(crate) fn read_text(path: &Path) -> Result<String, Unusable> {
+/// The text in a file at `path`, which may be a map's.
+///
+/// # Errors
+/// It cannot be read, or is too long.
+pub fn read_text(path: &Path) -> Result<String, Unusable> {
     let unreadable = |error: io::Error| Unusable::Unreadable(error.to_string());
     let file = File::open(path).map_err(unreadable)?;
     let mut text = String::new();

@@ -24,6 +24,7 @@ mod saved;
 mod watch;
 
 pub use directory::Directory;
+pub use file::read_text as read_map_text;
 pub use file::{FollowedFile, MAP_BYTES_MAX, News, OpenError, Unusable, WatchedFile};
 pub use fixed::StaticDirectory;
 pub use in_force::Refused;

@@ -4,8 +4,9 @@ use crate::Unusable;
 use crate::file::read_text;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::Name;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,14 +19,20 @@ pub struct SavedMap {
 }
 
 impl SavedMap {
+    /// The file at `path`, whatever it holds.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     /// The map in the file at `path`. No file is no map, as at the first start.
     ///
     /// # Errors
     /// The file cannot be read, or is not a map of this cluster.
     pub fn open(path: &Path, cluster: &Name) -> Result<(Self, Option<Arc<ClusterMap>>), Unusable> {
-        let saved = Self {
-            path: path.to_owned(),
-        };
+        let saved = Self::at(path);
         if !path.exists() {
             return Ok((saved, None));
         }
@@ -38,15 +45,19 @@ impl SavedMap {
         Ok((saved, Some(Arc::new(map))))
     }
 
-    /// Replaces what the file holds: after a crash it holds the map before, or this one.
+    /// Replaces what the file holds: after a crash it holds the map before, or this one. Whose it
+    /// is and who may read it stays as it was.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or not with the same owner.
     pub fn save(&self, map: &ClusterMap) -> io::Result<()> {
         let mut name = self.path.clone().into_os_string();
         name.push(".new");
         let new = PathBuf::from(name);
         let mut file = File::create(&new)?;
+        if let Ok(before) = fs::metadata(&self.path) {
+            keep_owner(&before, &file)?;
+        }
         file.write_all(map.to_string().as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
@@ -56,4 +67,12 @@ impl SavedMap {
         };
         File::open(directory)?.sync_all()
     }
+}
+
+fn keep_owner(before: &Metadata, file: &File) -> io::Result<()> {
+    let present = file.metadata()?;
+    if (present.uid(), present.gid()) != (before.uid(), before.gid()) {
+        fchown(file, Some(before.uid()), Some(before.gid()))?;
+    }
+    file.set_permissions(before.permissions())
 }

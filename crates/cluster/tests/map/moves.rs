@@ -71,7 +71,11 @@ fn a_server_that_joins_is_handed_keys_by_those_who_held_them() {
         assert!(joined.content().moves.iter().all(|it| it.to.0 == 9));
         for hash in hashes(20_000) {
             let decider = old.locate_hash(hash, 1);
-            assert_eq!(joined.locate_hash(hash, 1), decider, "until it is handed over");
+            assert_eq!(
+                joined.locate_hash(hash, 1),
+                decider,
+                "until it is handed over"
+            );
             if moved_from(&joined, hash).is_some() {
                 let streaming = go_on(&joined);
                 assert_eq!(streaming.locate_hash(hash, 1)[0], ServerId(9));

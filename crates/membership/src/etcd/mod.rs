@@ -9,12 +9,15 @@
 //! | `rotation` | which endpoint is tried next, and when |
 //! | `session` | calls to one endpoint, each with a deadline |
 //! | `member` | the thread: joins session, clock and [`Node`](crate::members::Node) |
+//! | `operator` | the map as somebody sees it who is no server
 //! | `directory` | the map in force, for the rest of the program |
 
 #[cfg(feature = "etcd")]
 mod directory;
 #[cfg(feature = "etcd")]
 mod member;
+#[cfg(feature = "etcd")]
+mod operator;
 #[cfg(feature = "etcd")]
 mod rotation;
 #[cfg(feature = "etcd")]
@@ -25,4 +28,6 @@ mod settings;
 pub use directory::{EtcdDirectory, JoinedDirectory};
 #[cfg(feature = "etcd")]
 pub use member::{EtcdNews, Hooks, Status};
+#[cfg(feature = "etcd")]
+pub use operator::{Found, MapInEtcd, OperatorError};
 pub use settings::{Endpoint, EtcdSettings, InvalidEndpoint, TTL_SECONDS};

@@ -1,12 +1,13 @@
 //! Calls to one endpoint of etcd, each with a deadline.
 
-use super::settings::{Endpoint, EtcdSettings};
+use super::settings::{Endpoint, EtcdSettings, prefix};
 use crate::members::{Key, Offer, View};
 use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, EventType, GetOptions, KeyValue,
     LeaseKeepAliveStream, LeaseKeeper, Txn, TxnOp, WatchOptions, WatchResponse, WatchStream,
 };
 use farcache_cluster::ClusterMap;
+use farcache_cluster::map::Name;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,16 @@ impl Place {
             call_max: settings.call_max(),
             ttl_seconds: settings.ttl_seconds.cast_signed(),
             session,
+        }
+    }
+
+    /// For somebody who is no server and has no lease.
+    pub(super) fn outside(cluster: &Name, call_max: Duration) -> Self {
+        Self {
+            prefix: prefix(cluster),
+            call_max,
+            ttl_seconds: 0,
+            session: String::new(),
         }
     }
 

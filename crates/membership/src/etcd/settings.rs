@@ -124,8 +124,14 @@ impl EtcdSettings {
 
     /// The prefix of the cluster's keys.
     pub(super) fn prefix(&self) -> String {
-        format!("/farcache/{}/", self.cluster)
+        prefix(&self.cluster)
     }
+}
+
+/// The prefix of this cluster's keys.
+#[cfg(feature = "etcd")]
+pub(super) fn prefix(cluster: &Name) -> String {
+    format!("/farcache/{cluster}/")
 }
 
 #[cfg(test)]
