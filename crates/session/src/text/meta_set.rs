@@ -64,6 +64,7 @@ impl<'i> Run<'_, 'i> {
             win_sent: false,
             cas_wanted: flags.has(b'c'),
             version: None,
+            restored: None,
         })
     }
 
