@@ -16,7 +16,8 @@ pub mod server;
 pub use client::{Figures, Limits, LimitsPlan, measure};
 pub use scenario::{Operation, Scenario};
 
-use farcache_ucx_sys::{Context, Library, Worker};
+use farcache_bare_ucx::Worker;
+use farcache_ucx_sys::{Context, Library};
 use std::io;
 
 /// A worker over the networks chosen (`UCX_TLS`), or those that UCX or the environment chooses.

@@ -2,8 +2,9 @@
 //! ownership of every header and body, which costs a tenth of a small message: too much for a
 //! limit. Everything sent here lives for ever instead, so nothing can be freed too early.
 
+use farcache_bare_ucx::{Address, Endpoint};
+use farcache_ucx_sys::Library;
 use farcache_ucx_sys::raw::*;
-use farcache_ucx_sys::{Address, Endpoint, Library};
 use std::ffi::c_void;
 use std::io;
 

@@ -4,7 +4,7 @@ use super::arena::{Arena, forever};
 use super::message::{HEADER_BYTES, Header, REPLY, REQUEST};
 use super::raw::{Outlet, partner_address};
 use super::{open_worker, partner};
-use farcache_ucx_sys::{Body, Rendezvous};
+use farcache_bare_ucx::{Body, Rendezvous};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::io;

@@ -4,9 +4,10 @@ mod conformance;
 mod ucx_common;
 
 use conformance::harness::{Body, KEY, Node, SESSION, introduce};
+use farcache_bare_ucx::{Address, Endpoint, Worker};
 use farcache_fabric::ucx::{UcxPort, shared_memory_defaults};
 use farcache_fabric::{Error, Frame, Kind, Port};
-use farcache_ucx_sys::{Address, Context, Endpoint, Library, Worker};
+use farcache_ucx_sys::{Context, Library};
 use std::time::{Duration, Instant};
 use ucx_common::{SHARED_MEMORY, TCP, ports};
 

@@ -16,7 +16,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(library: &Library, operation: &'static str, status: ucs_status_t) -> Error {
+    /// That of this function, with UCX's text for the code.
+    pub fn new(library: &Library, operation: &'static str, status: ucs_status_t) -> Error {
         Error {
             operation,
             status,

@@ -112,8 +112,11 @@ impl Library {
         text.to_string_lossy().into_owned()
     }
 
-    /// Ok for success, otherwise an error that names the function.
-    pub(crate) fn check(&self, operation: &'static str, status: ucs_status_t) -> Result<(), Error> {
+    /// Ok for success.
+    ///
+    /// # Errors
+    /// Any other status, with the name of the function.
+    pub fn check(&self, operation: &'static str, status: ucs_status_t) -> Result<(), Error> {
         if status.is_error() {
             Err(Error::new(self, operation, status))
         } else {

@@ -3,8 +3,9 @@
 mod common;
 
 use common::{SHARED_MEMORY, context, progress_until};
+use farcache_bare_ucx::{Endpoint, Worker};
+use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::*;
-use farcache_ucx_sys::{Context, Endpoint, Worker};
 use std::ffi::c_void;
 use std::ptr;
 

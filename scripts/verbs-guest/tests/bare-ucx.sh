@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs in the guest: the tests of ucx-sys over real verbs. They choose shared memory and tcp by
+# Runs in the guest: the tests of bare-ucx over real verbs. They choose shared memory and tcp by
 # themselves, but what the environment says goes before that.
 export FARCACHE_TEST_LANE=rc_verbs
 # With UCX's own limits a dead peer is not noticed within 25 s.

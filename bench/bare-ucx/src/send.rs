@@ -1,8 +1,7 @@
 //! A message on its way out.
 
-use crate::error::Error;
-use crate::library::Library;
-use crate::raw::*;
+use farcache_ucx_sys::raw::*;
+use farcache_ucx_sys::{Error, Library};
 use std::ffi::c_void;
 
 /// UCX's function for sending, as errors name it.

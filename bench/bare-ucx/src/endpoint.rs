@@ -1,11 +1,10 @@
 //! The way to one other worker.
 
 use crate::address::Address;
-use crate::error::Error;
-use crate::library::Library;
-use crate::raw::*;
 use crate::send;
 use crate::worker::Shared;
+use farcache_ucx_sys::raw::*;
+use farcache_ucx_sys::{Error, Library};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::io;

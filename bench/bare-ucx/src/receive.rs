@@ -1,8 +1,7 @@
 //! Messages that arrive.
 
-use crate::error::Error;
-use crate::library::Library;
-use crate::raw::*;
+use farcache_ucx_sys::raw::*;
+use farcache_ucx_sys::{Error, Library};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;

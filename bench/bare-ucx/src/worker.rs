@@ -1,12 +1,10 @@
 //! One thread's progress engine.
 
 use crate::address::Address;
-use crate::context::Context;
 use crate::endpoint::{Closing, Endpoint};
-use crate::error::Error;
-use crate::library::Library;
-use crate::raw::*;
 use crate::receive::{Body, Handler, ignore_message};
+use farcache_ucx_sys::raw::*;
+use farcache_ucx_sys::{Context, Error, Library};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};

@@ -5,8 +5,9 @@ mod common;
 use common::{
     SHARED_MEMORY, TCP, check_lanes, context, library, progress_until, transports_are_the_users,
 };
+use farcache_bare_ucx::{Address, Arming, Body, Endpoint, Worker};
 use farcache_ucx_sys::raw::{UCS_ERR_INVALID_PARAM, UCS_ERR_MESSAGE_TRUNCATED, ucs_status_t};
-use farcache_ucx_sys::{Address, Arming, Body, Context, Endpoint, Error, Worker};
+use farcache_ucx_sys::{Context, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! What the tests share: UCX where there is one, and waiting.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use farcache_ucx_sys::{Context, Library, Worker};
+use farcache_bare_ucx::Worker;
+use farcache_ucx_sys::{Context, Library};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ pub const SHARED_MEMORY: &[(&str, &str)] = &[("TLS", "self,posix")];
 pub const TCP: &[(&str, &str)] = &[("TLS", "self,tcp"), ("NET_DEVICES", "lo")];
 
 /// Says why a test did nothing, past the test runner, which hides what passing tests print.
-pub fn skipped(reason: &str) {
+fn skipped(reason: &str) {
     writeln!(io::stderr(), "\nSKIPPED: {reason}").expect("standard error is open");
 }
 
