@@ -8,6 +8,7 @@
 mod accepting;
 mod group;
 mod read;
+pub mod repair;
 mod round;
 mod storing;
 mod write;

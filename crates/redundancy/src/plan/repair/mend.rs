@@ -1,0 +1,299 @@
+//! One key: what its owners have of it, and what this server makes of that.
+
+use super::{Entry, Make};
+use crate::stored::Piece;
+use crate::{Scheme, Version};
+use arrayvec::ArrayVec;
+use farcache_cluster::{OWNERS_MAX, ServerId};
+
+/// What a server has of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldPart {
+    /// Which version.
+    pub version: Version,
+    /// Which part of the value; none of a tombstone.
+    pub part: Option<PartInfo>,
+}
+
+/// What the header of a part says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartInfo {
+    /// Which part.
+    pub piece: Piece,
+    /// Owners of the value; 0 where that is not known.
+    pub owners: u8,
+    /// Length of the whole value.
+    pub value_bytes: u32,
+}
+
+/// What an owner has said of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What it has.
+    pub held: Option<HeldPart>,
+    /// Where it has nothing: whatever it has forgotten of the key was not newer than this.
+    pub dropped: Option<Version>,
+    /// Whether it had caught up, so that what it lacks was deleted or evicted.
+    pub is_caught_up: bool,
+}
+
+/// What is known of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    /// It has been asked.
+    Asked,
+    Said(Said),
+    /// It cannot be asked.
+    Away,
+}
+
+/// What is to become of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Nothing: what this server has is right, or better than what others have.
+    Keep,
+    /// Its part of this version is to be made of what these servers have.
+    Make(Make),
+    /// It was deleted by this version.
+    Bury(Version),
+    /// What this server has was overwritten or deleted while it was away, by whom nobody tells.
+    Drop(Version),
+    /// There is a version that may have been acknowledged, and too few have a part of it.
+    TooFew,
+}
+
+/// A key on its way to be mended.
+#[derive(Clone, Debug)]
+pub(super) struct Mend {
+    pub entry: Entry,
+    /// By position; this server's own is not used.
+    views: ArrayVec<View, OWNERS_MAX>,
+    pub stage: Stage,
+    /// A server was lost that had been asked.
+    pub is_doubtful: bool,
+}
+
+/// How far a key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its owners are asked what they have.
+    Looking,
+    /// Parts are on their way, so many of which have not come; or what they make is being stored.
+    Making(Make, usize),
+    /// A tombstone is being stored.
+    Burying,
+    /// What this server has is being removed.
+    Dropping,
+}
+
+impl Mend {
+    /// Nobody has been asked; `can_ask` says of which servers one can be.
+    pub fn new(entry: Entry, can_ask: impl Fn(ServerId) -> bool) -> Mend {
+        let views = entry.owners.iter().map(|owner| match can_ask(*owner) {
+            true => View::Asked,
+            false => View::Away,
+        });
+        Mend {
+            views: views.collect(),
+            entry,
+            stage: Stage::Looking,
+            is_doubtful: false,
+        }
+    }
+
+    /// Bytes that it takes in memory, or will take for all that is known.
+    pub fn bytes(&self) -> usize {
+        match &self.stage {
+            Stage::Looking => 2 * self.entry.value_bytes as usize,
+            Stage::Making(make, _) => make.bytes_fetched() + make.part_bytes(),
+            Stage::Burying | Stage::Dropping => 0,
+        }
+    }
+
+    /// The owners that are asked.
+    pub fn asked(&self) -> ArrayVec<ServerId, OWNERS_MAX> {
+        let owners = self.entry.owners.iter().enumerate();
+        let asked = owners.filter(|(at, _)| *at != self.entry.me && self.views[*at] == View::Asked);
+        asked.map(|(_, owner)| *owner).collect()
+    }
+
+    /// An owner has answered (none: it cannot any more). Whether that was the last.
+    pub fn note(&mut self, from: ServerId, said: Option<Said>) -> bool {
+        if let Some(at) = self.entry.owners.iter().position(|one| *one == from)
+            && self.views[at] == View::Asked
+        {
+            self.is_doubtful |= said.is_none();
+            self.views[at] = said.map_or(View::Away, View::Said);
+        }
+        self.asked().is_empty()
+    }
+
+    fn said(&self) -> impl Iterator<Item = (usize, &Said)> {
+        let views = self.views.iter().enumerate();
+        views.filter_map(|(at, view)| match view {
+            View::Said(said) if at != self.entry.me => Some((at, said)),
+            _ => None,
+        })
+    }
+
+    fn held(&self) -> impl Iterator<Item = (usize, &HeldPart)> {
+        self.said()
+            .filter_map(|(at, said)| said.held.as_ref().map(|held| (at, held)))
+    }
+
+    /// Owners that may have lost this version although they had acknowledged it: those that are away
+    /// or have not caught up, and this one if it has not.
+    fn missing_owners(&self, version: Version, is_catching_up: bool) -> usize {
+        let others = self.views.iter().enumerate().filter(|(at, view)| {
+            let has_lost = match view {
+                View::Said(said) => {
+                    !said.is_caught_up && said.held.is_none_or(|held| held.version < version)
+                }
+                View::Asked | View::Away => true,
+            };
+            *at != self.entry.me && has_lost
+        });
+        others.count() + usize::from(is_catching_up)
+    }
+
+    /// What to do when all have answered. `is_catching_up`: this server may lack what it has
+    /// acknowledged; if it does not, `horizon` is up to where it has forgotten keys.
+    pub fn decide(&self, is_catching_up: bool, horizon: Option<Version>) -> Decision {
+        let mut versions: ArrayVec<Version, OWNERS_MAX> = ArrayVec::new();
+        for (_, held) in self.held() {
+            if Some(held.version) > self.entry.held && !versions.contains(&held.version) {
+                versions.push(held.version);
+            }
+        }
+        versions.sort_unstable_by(|one, other| other.cmp(one));
+        let is_forgotten =
+            |version| !is_catching_up && self.entry.held.is_none() && horizon >= Some(version);
+        let mut is_short = false;
+        for version in versions {
+            if is_forgotten(version) {
+                break;
+            }
+            match self.judge(version, is_catching_up) {
+                Decision::Keep => {}
+                Decision::TooFew => is_short = true,
+                decision => return decision,
+            }
+        }
+        match self.entry.held.filter(|_| self.entry.is_unconfirmed) {
+            Some(held) if self.is_overruled(held, true) => Decision::Drop(held),
+            _ if is_short => Decision::TooFew,
+            _ => Decision::Keep,
+        }
+    }
+
+    /// Whether a version that is newer than this server's is to be taken.
+    fn judge(&self, version: Version, is_catching_up: bool) -> Decision {
+        let of_version = |(_, held): &(usize, &HeldPart)| held.version == version;
+        let mut parts: ArrayVec<(usize, PartInfo), OWNERS_MAX> = ArrayVec::new();
+        for (at, held) in self.held().filter(of_version) {
+            let Some(part) = held.part else {
+                return Decision::Bury(version);
+            };
+            let is_new = |other: &(usize, PartInfo)| {
+                other.1.piece != part.piece || part.piece == Piece::Copy
+            };
+            if part.value_bytes
+                == parts
+                    .first()
+                    .map_or(part.value_bytes, |one| one.1.value_bytes)
+                && is_of_one_scheme(&parts, part.piece)
+                && parts.iter().all(is_new)
+            {
+                parts.push((at, part));
+            }
+        }
+        let Some(&(_, first)) = parts.first() else {
+            return Decision::Keep;
+        };
+        if self.is_overruled(version, false) {
+            return Decision::Keep;
+        }
+        // What too few have stored was never acknowledged, and its writer may go above it.
+        let may_count = parts.len() + self.missing_owners(version, is_catching_up);
+        if may_count < self.stored_min(first.piece) {
+            return Decision::Keep;
+        }
+        let (needed, mine) = match first.piece {
+            Piece::Copy => (1, Piece::Copy),
+            Piece::Shard { scheme, .. } => {
+                let shard = self.shard_to_make(scheme, &parts);
+                (scheme.data_shards(), Piece::Shard { scheme, shard })
+            }
+        };
+        if parts.len() < needed {
+            return Decision::TooFew;
+        }
+        // One that has the very part that is wanted sends it.
+        parts.sort_by_key(|(at, part)| (part.piece != mine, *at));
+        let needed = if parts[0].1.piece == mine { 1 } else { needed };
+        let from = parts[..needed].iter();
+        Decision::Make(Make {
+            version,
+            piece: mine,
+            value_bytes: first.value_bytes,
+            from: from.map(|(at, _)| self.entry.owners[*at]).collect(),
+        })
+    }
+
+    /// The shard that this server should have: that of its position, or the first that nobody has,
+    /// where another one has that because it stood here by an older map.
+    fn shard_to_make(&self, scheme: Scheme, parts: &[(usize, PartInfo)]) -> u8 {
+        let is_taken = |shard: &u8| {
+            let shard = *shard;
+            let piece = Piece::Shard { scheme, shard };
+            parts.iter().any(|(_, part)| part.piece == piece)
+        };
+        let own = self.entry.me as u8;
+        let mut all = (0..scheme.shards() as u8).filter(|shard| !is_taken(shard));
+        match is_taken(&own) {
+            true => all.next().unwrap_or(own),
+            false => own,
+        }
+    }
+
+    /// Owners that must have stored a write before it was acknowledged. What is copied may be a
+    /// short value of an erasure code, whose writes wait for more; less here takes more for
+    /// possibly acknowledged.
+    fn stored_min(&self, piece: Piece) -> usize {
+        match piece {
+            Piece::Copy => self.entry.owners.len() / 2 + 1,
+            Piece::Shard { scheme, .. } => scheme.data_shards().max(scheme.parity_shards() + 1),
+        }
+    }
+
+    /// Whether a version was overwritten or deleted as far as anybody knows: an owner that has
+    /// caught up has nothing, and has forgotten newer things; and those who have the version are so
+    /// few that the others could acknowledge such a write.
+    fn is_overruled(&self, version: Version, is_own: bool) -> bool {
+        let has_it = |(_, held): &(usize, &HeldPart)| held.version == version;
+        let holders = self.held().filter(has_it).count() + usize::from(is_own);
+        let piece = self.held().find(has_it).and_then(|(_, held)| held.part);
+        let piece = piece.map_or(self.entry.piece.unwrap_or(Piece::Copy), |part| part.piece);
+        let others_max = self
+            .entry
+            .owners
+            .len()
+            .saturating_sub(self.stored_min(piece));
+        let overrules = |(_, said): (usize, &Said)| {
+            said.is_caught_up && said.held.is_none() && said.dropped >= Some(version)
+        };
+        holders <= others_max && self.said().any(overrules)
+    }
+}
+
+/// Whether a piece can go together with others that were met.
+fn is_of_one_scheme(parts: &[(usize, PartInfo)], piece: Piece) -> bool {
+    let Some((_, first)) = parts.first() else {
+        return true;
+    };
+    match (first.piece, piece) {
+        (Piece::Copy, Piece::Copy) => true,
+        (Piece::Shard { scheme, .. }, Piece::Shard { scheme: other, .. }) => scheme == other,
+        _ => false,
+    }
+}
