@@ -17,6 +17,7 @@ pub mod panics;
 pub mod peers;
 pub mod process;
 pub mod refusals;
+pub mod repair;
 pub mod server;
 pub mod settings;
 pub mod shared;

@@ -21,6 +21,7 @@ pub struct Server {
     mailboxes: Vec<Arc<Mailbox>>,
     admission: Arc<Admission>,
     workers: Vec<JoinHandle<()>>,
+    repair: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -38,11 +39,14 @@ impl Server {
         let mailboxes = (0..threads)
             .map(|_| Ok(Arc::new(Mailbox::new()?)))
             .collect::<io::Result<Vec<_>>>()?;
+        // Before anybody asks for what this server has from before.
+        let repair = crate::repair::start(&shared)?;
         let mut server = Server {
             shared,
             mailboxes,
             admission,
             workers: Vec::new(),
+            repair,
         };
         let ports = fabric.map_or_else(Vec::new, |fabric| server.join_fabric(fabric));
         let mut ports = ports.into_iter();
@@ -111,9 +115,10 @@ impl Server {
         self.mailboxes
             .iter()
             .for_each(|mailbox| mailbox.waker.wake());
-        for worker in self.workers {
+        let threads = self.workers.into_iter().chain(self.repair);
+        for worker in threads {
             if worker.join().is_err() {
-                return Err(io::Error::other("a worker has failed"));
+                return Err(io::Error::other("a thread has failed"));
             }
         }
         Ok(())

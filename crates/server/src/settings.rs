@@ -184,6 +184,11 @@ pub struct Settings {
     pub cluster_secret_file: Option<PathBuf>,
     /// How long another server may take for a request (`--forward-timeout-ms`).
     pub forward_timeout: Duration,
+    /// Bytes a second that are fetched from other servers to bring copies and shards back
+    /// (`--repair-rate`); 0 for never.
+    pub repair_rate: u64,
+    /// Time from one look at what others have to the next (`--repair-interval`).
+    pub repair_interval: Duration,
     /// How the server takes part in a cluster that meets in etcd (`--cluster-etcd`).
     pub cluster_etcd: Option<EtcdSettings>,
     /// Where others reach the server (`--cluster-address`); none where that is not known. Port 0
@@ -269,6 +274,8 @@ impl Default for Settings {
             cluster_self: None,
             cluster_secret_file: None,
             forward_timeout: Duration::from_secs(1),
+            repair_rate: 0,
+            repair_interval: Duration::from_secs(600),
             cluster_etcd: None,
             cluster_address: None,
             growth_factor: 1.25,

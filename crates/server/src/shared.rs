@@ -8,6 +8,7 @@ use crate::metrics::latency::Latencies;
 use crate::net::tls::Tls;
 use crate::panics;
 use crate::refusals::Refusals;
+use crate::repair::Repairs;
 use crate::settings::Settings;
 use crate::test_clock::TestClock;
 use crate::users::Users;
@@ -74,6 +75,8 @@ pub struct Shared {
     pub tls: Option<Tls>,
     /// The cluster that the server is in, where it is in one.
     pub cluster: Option<Cluster>,
+    /// Copies and shards that this server lacks are fetched.
+    pub repairs: Repairs,
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
     /// Clients that were turned away lately.
@@ -121,6 +124,7 @@ impl Shared {
             connections: Connections::default(),
             tls: None,
             cluster: None,
+            repairs: Repairs::default(),
             refusals: Refusals::default(),
             latencies: Vec::new(),
             started: epoch.started,
@@ -128,6 +132,13 @@ impl Shared {
             epoch_unix: epoch.unix,
             fabric: OnceLock::new(),
         }
+    }
+
+    /// Whether this server fetches copies and shards that it lacks.
+    pub fn repairs(&self) -> bool {
+        let cluster = self.cluster.as_ref();
+        let is_member = cluster.is_some_and(|cluster| cluster.member().is_some());
+        is_member && self.settings.repair_rate > 0
     }
 
     /// The counters of all workers since the last `stats reset`.

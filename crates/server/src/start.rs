@@ -26,8 +26,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Handles of the store beside the workers': metrics, statistics and the like.
-const EXTRA_HANDLES: usize = 4;
+/// Handles of the store beside the workers': metrics, statistics, repair and the like.
+const EXTRA_HANDLES: usize = 5;
 
 /// `EX_OSERR` of `sysexits.h`, which memcached ends with too.
 const SYSTEM_FAILURE: u8 = 71;

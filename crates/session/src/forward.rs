@@ -3,6 +3,8 @@
 
 use crate::Context;
 use crate::arriving::Admitted;
+use farcache_peers::listing::Entry;
+use farcache_store::Listed;
 use std::fmt;
 
 /// Another server of the cluster, by its name in the map.
@@ -74,6 +76,18 @@ pub trait Forward {
     /// What `owner` has replied to this request; none where it has not yet, and the session is to
     /// be suspended ([`farcache_store::Suspended::OnPeer`]) until it has. A reply is given once.
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>>;
+
+    /// Whether the requests are those of another server.
+    fn is_for_peer(&self) -> bool {
+        false
+    }
+
+    /// What a list tells the server `asker` of an item; none where it does not own the key, or the
+    /// item is no part of a value.
+    fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
+        let _ = (asker, item);
+        None
+    }
 }
 
 impl Context<'_> {
@@ -174,6 +188,7 @@ pub struct Refusing<'a> {
     pub forward: &'a dyn Forward,
     /// Whether some request was refused.
     pub has_refused: std::cell::Cell<bool>,
+    is_for_peer: bool,
 }
 
 impl<'a> Refusing<'a> {
@@ -182,6 +197,15 @@ impl<'a> Refusing<'a> {
         Refusing {
             forward,
             has_refused: std::cell::Cell::new(false),
+            is_for_peer: false,
+        }
+    }
+
+    /// The same for requests that another server has sent.
+    pub(crate) fn of_peer(forward: &'a dyn Forward) -> Self {
+        Refusing {
+            is_for_peer: true,
+            ..Refusing::new(forward)
         }
     }
 }
@@ -211,5 +235,13 @@ impl Forward for Refusing<'_> {
     fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
         self.has_refused.set(true);
         Some(Err(Failure::NotForwarded))
+    }
+
+    fn is_for_peer(&self) -> bool {
+        self.is_for_peer
+    }
+
+    fn entry<'b>(&self, asker: Peer, item: &Listed<'b>) -> Option<Entry<'b>> {
+        self.forward.entry(asker, item)
     }
 }

@@ -57,6 +57,11 @@ pub trait Host {
     /// Reads the certificates anew.
     fn reload_certificates(&self) -> Reload;
 
+    /// Has copies and shards that this server lacks looked for now; false where it does not do so.
+    fn repair(&self) -> bool {
+        false
+    }
+
     /// Logs as much as the client asks for (`verbosity`).
     fn set_verbosity(&self, level: u32);
 
@@ -92,6 +97,8 @@ pub enum HostTopic {
     Cluster,
     /// The fabric and its sessions (`stats fabric`).
     Fabric,
+    /// What the server does to have its copies and shards (`stats redundancy`).
+    Redundancy,
     /// What the operator chose (`stats settings`).
     Settings,
 }

@@ -246,7 +246,7 @@ impl Body {
         let Some(forward) = context.forward else {
             return Err(0);
         };
-        let refusing = Refusing::new(forward);
+        let refusing = Refusing::of_peer(forward);
         let context = Context {
             forward: Some(&refusing),
             // Other clients' requests come behind this one, and their server waits for a short time only.

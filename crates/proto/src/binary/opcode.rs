@@ -109,6 +109,8 @@ opcodes! {
     DeleteVersioned = 0xf2, loud DeleteVersioned;
     /// Get a value with its version, or up to so many bytes of it; or a tombstone's version.
     GetVersioned = 0xf3, loud GetVersioned;
+    /// List what the server has of values that lie on several; for its peers only.
+    ListParts = 0xf4, loud ListParts;
 }
 
 impl Opcode {

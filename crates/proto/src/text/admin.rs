@@ -79,6 +79,8 @@ pub enum Admin<'a> {
     },
     /// `config get cluster`: which servers the cluster has.
     ClusterConfiguration,
+    /// `redundancy repair`: look now for copies and shards that the server lacks; Farcache's own.
+    Repair,
     /// A setting of memcached's LRU or slabs that has no counterpart here, well-formed.
     Tuning {
         /// No reply is wanted.
@@ -168,6 +170,7 @@ pub(super) fn parse<'a>(
         b"fabric" => parse_fabric(tokens),
         // Anything else of this name is no command, as in memcached.
         b"config" if tokens.eq([&b"get"[..], b"cluster"]) => Ok(Admin::ClusterConfiguration),
+        b"redundancy" if tokens.eq([&b"repair"[..]]) => Ok(Admin::Repair),
         _ => return None,
     };
     Some(parsed.map_err(|reject| reject.unless(quiet)))
@@ -357,6 +360,15 @@ mod tests {
             b"set cluster",
             b"GET cluster",
         ] {
+            assert_eq!(parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_repair_is_asked_for_by_exactly_these_words() {
+        let parse = |line| parse(b"redundancy", Tokens::new(line), false);
+        assert_eq!(parse(b" repair"), Some(Ok(Admin::Repair)));
+        for line in [&b""[..], b"repairs", b"repair now", b"Repair"] {
             assert_eq!(parse(line), None, "{line:?}");
         }
     }

@@ -3,6 +3,7 @@
 mod cluster;
 mod connections;
 mod fabric;
+mod redundancy;
 mod settings;
 
 use crate::connections::{Address, State};
@@ -68,6 +69,7 @@ impl Host for ServerHost<'_> {
             HostTopic::Cluster => cluster::collect(self.shared, report),
             HostTopic::Connections => connections::collect(self.shared, clock.now, report),
             HostTopic::Fabric => fabric::collect(self.shared, report),
+            HostTopic::Redundancy => redundancy::collect(self.shared, report),
             HostTopic::Settings => settings::collect(self.shared, report),
         }
     }
@@ -112,6 +114,14 @@ impl Host for ServerHost<'_> {
             Some(Err(_)) => Reload::Failed,
             None => Reload::NoTls,
         }
+    }
+
+    fn repair(&self) -> bool {
+        let repairs = self.shared.repairs();
+        if repairs {
+            self.shared.repairs.demand();
+        }
+        repairs
     }
 
     fn set_verbosity(&self, level: u32) {

@@ -28,6 +28,8 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
     if has_secret || settings.cluster_self.is_some() {
         report.yes_no("cluster_secret", has_secret);
         report.stat("forward_timeout_ms", settings.forward_timeout.as_millis());
+        report.stat("repair_rate", settings.repair_rate);
+        report.stat("repair_interval", settings.repair_interval.as_secs());
     }
     if let Some(etcd) = &settings.cluster_etcd {
         cluster(etcd, report);

@@ -79,6 +79,9 @@ impl Collector for ServerCollector {
         if let Some(cluster) = &shared.cluster {
             page.cluster(&cluster.figures())?;
         }
+        if shared.repairs() {
+            page.repair(shared)?;
+        }
         if let Some(stats) = shared.store.tier_stats() {
             page.tier(&stats)?;
         }
@@ -294,6 +297,18 @@ impl Page<'_> {
         let counts = joined.counts.iter();
         counts.copied().try_for_each(|(name, help, count)| {
             self.counter(&format!("cluster_{name}"), help, count)
+        })
+    }
+
+    fn repair(&mut self, shared: &Shared) -> fmt::Result {
+        let status = shared.repairs.status();
+        let told = status.told(shared.store.is_catching_up());
+        told.into_iter().try_for_each(|told| {
+            let name = format!("repair_{}", told.name);
+            match told.is_count {
+                true => self.counter(&name, told.help, told.value),
+                false => self.gauge(&name, told.help, told.value),
+            }
         })
     }
 

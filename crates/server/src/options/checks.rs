@@ -209,6 +209,8 @@ impl Options {
             cluster_self: self.cluster_self,
             cluster_secret_file: self.cluster_secret_file.clone(),
             forward_timeout: Duration::from_millis(self.forward_timeout_ms.into()),
+            repair_rate: self.repair_rate,
+            repair_interval: Duration::from_secs(self.repair_interval_s.into()),
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
             ..Settings::default()

@@ -347,6 +347,26 @@ pub struct Options {
     )]
     pub forward_timeout_ms: u32,
 
+    /// Bytes a second (suffixes k, m and g) that the server fetches from others to get copies and
+    /// shards of values which it should have and lacks; 0 for never
+    ///
+    /// For clients whose policy stores a value on several servers (replicate:3, ec:3,2), and
+    /// servers that know which of the map's servers they are. What is asked, and what clients do
+    /// meanwhile, is not counted.
+    #[arg(long = "repair-rate", value_name = "bytes", default_value = "128m", value_parser = sizes::bytes)]
+    pub repair_rate: u64,
+
+    /// Seconds from one look at what others have to the next
+    ///
+    /// The server looks at its start too, when the map changes, and when a server is back.
+    #[arg(
+        long = "repair-interval",
+        value_name = "seconds",
+        default_value_t = 600,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub repair_interval_s: u32,
+
     /// How the server takes part in a cluster.
     #[command(flatten)]
     pub cluster: cluster::ClusterOptions,

@@ -2,9 +2,12 @@
 //! place to note what they ask for.
 
 use crate::cluster::Place;
+use crate::repair::owned::{self, Widest};
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
+use farcache_peers::listing::Entry;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
+use farcache_store::Listed;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -18,6 +21,7 @@ pub struct Owners {
     map: Arc<ClusterMap>,
     /// The keys that it owns.
     domain: Domain,
+    widest: Widest,
 }
 
 impl Owners {
@@ -27,6 +31,7 @@ impl Owners {
             domain: Domain::new(&map, me),
             me,
             map,
+            widest: Widest::default(),
         }
     }
 }
@@ -58,6 +63,10 @@ impl Forward for Owners {
 
     fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Answer> {
         Some(Err(Failure::NotForwarded))
+    }
+
+    fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
+        owned::entry(&self.map, ServerId(asker.0), item, &self.widest)
     }
 }
 
@@ -143,5 +152,9 @@ impl Forward for Desk {
             noted.push((owner, request.to_vec()));
         }
         None
+    }
+
+    fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
+        self.owners.entry(asker, item)
     }
 }

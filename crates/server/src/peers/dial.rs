@@ -63,45 +63,64 @@ pub fn start(attempt: Attempt, mailbox: Arc<Mailbox>) -> io::Result<()> {
 
 impl Attempt {
     fn run(&self) -> Result<OwnedFd, String> {
-        let mut failure = "it has no address in the map".to_owned();
         let secret = self.shared.cluster.as_ref().and_then(Cluster::secret);
-        for address in &self.addresses {
-            match self.connect(address, secret) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => failure = format!("{address}: {error}"),
-            }
-        }
-        Err(failure)
+        connect(&self.addresses, self.timeout, &self.hello, secret)
     }
+}
 
-    fn connect(&self, address: &Address, secret: Option<&Secret>) -> io::Result<OwnedFd> {
-        if address.port == 0 {
-            let mut stream = UnixStream::connect(&address.host)?;
-            stream.set_read_timeout(Some(self.timeout))?;
-            stream.set_write_timeout(Some(self.timeout))?;
-            greet(&mut stream, &self.hello, secret)?;
-            stream.set_nonblocking(true)?;
-            return Ok(stream.into());
+/// Connects to the first of these addresses that answers as the server which is meant. Each step
+/// may take `timeout`. The connection does not block.
+///
+/// # Errors
+/// Why none does.
+pub fn connect(
+    addresses: &[Address],
+    timeout: Duration,
+    hello: &Hello,
+    secret: Option<&Secret>,
+) -> Result<OwnedFd, String> {
+    let mut failure = "it has no address in the map".to_owned();
+    for address in addresses {
+        match connect_to(address, timeout, hello, secret) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failure = format!("{address}: {error}"),
         }
-        let mut stream = self.connect_tcp(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(self.timeout))?;
-        stream.set_write_timeout(Some(self.timeout))?;
-        greet(&mut stream, &self.hello, secret)?;
+    }
+    Err(failure)
+}
+
+fn connect_to(
+    address: &Address,
+    timeout: Duration,
+    hello: &Hello,
+    secret: Option<&Secret>,
+) -> io::Result<OwnedFd> {
+    if address.port == 0 {
+        let mut stream = UnixStream::connect(&address.host)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        greet(&mut stream, hello, secret)?;
         stream.set_nonblocking(true)?;
-        Ok(stream.into())
+        return Ok(stream.into());
     }
+    let mut stream = connect_tcp(address, timeout)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    greet(&mut stream, hello, secret)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream.into())
+}
 
-    fn connect_tcp(&self, address: &Address) -> io::Result<TcpStream> {
-        let mut failure = io::Error::other("the name has no address");
-        for place in (address.host.as_str(), address.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&place, self.timeout) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => failure = error,
-            }
+fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream> {
+    let mut failure = io::Error::other("the name has no address");
+    for place in (address.host.as_str(), address.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
         }
-        Err(failure)
     }
+    Err(failure)
 }
 
 /// Says who this server is, and finds out who the other one is.

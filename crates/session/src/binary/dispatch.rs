@@ -2,8 +2,8 @@
 
 use super::reply;
 use super::{
-    Context, Flow, State, administration, authenticate, delete, discovery, forward, get, numbers,
-    store, touch, upgrade, versioned,
+    Context, Flow, State, administration, authenticate, delete, discovery, forward, get, listing,
+    numbers, store, touch, upgrade, versioned,
 };
 use crate::Replies;
 use crate::replies::ChangeError;
@@ -86,6 +86,7 @@ fn may_change(opcode: Opcode) -> bool {
         Opcode::Get
             | Opcode::GetK
             | Opcode::GetVersioned
+            | Opcode::ListParts
             | Opcode::Noop
             | Opcode::Version
             | Opcode::Stat
@@ -146,6 +147,7 @@ impl Request<'_, '_> {
             | Opcode::SetVersioned => store::run(self, opcode, state)?,
             Opcode::DeleteVersioned => versioned::delete(self)?,
             Opcode::GetVersioned => versioned::get(self)?,
+            Opcode::ListParts => listing::run(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,
             Opcode::Increment | Opcode::Decrement => numbers::run(self, opcode)?,
             Opcode::Touch | Opcode::Gat | Opcode::GatK => touch::run(self, opcode)?,
@@ -166,6 +168,8 @@ impl Request<'_, '_> {
                 extras == 4 && has_key && !has_value && self.version().is_some()
             }
             Opcode::GetVersioned => extras == 4 && has_key && !has_value,
+            // Whether it is one at all depends on who asks.
+            Opcode::ListParts => true,
             Opcode::Append | Opcode::Prepend => extras == 0 && has_key,
             Opcode::SaslAuth | Opcode::SaslStep => extras == 0 && has_key,
             Opcode::Get | Opcode::GetK | Opcode::Delete => extras == 0 && has_key && !has_value,

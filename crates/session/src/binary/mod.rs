@@ -8,6 +8,7 @@ mod discovery;
 mod dispatch;
 mod forward;
 mod get;
+mod listing;
 mod numbers;
 mod offered;
 mod reply;

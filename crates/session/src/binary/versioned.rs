@@ -43,9 +43,17 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
 /// up to which version the server has forgotten keys that it does not hold.
 pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
-    let found = context.store.get(head.key, Access::Use)?;
+    // A peer that lacks something may look, without a trace, at what clients are not shown.
+    let is_for_peer = context.forward.is_some_and(|forward| forward.is_for_peer());
+    let access = if is_for_peer {
+        Access::Peek
+    } else {
+        Access::Use
+    };
+    let found = context.store.get(head.key, access)?;
     // What was stored by an ordinary request has no version, and no part in this.
     let item = found.and_then(|item| item.version().map(|version| (item, version)));
+    let item = item.filter(|(_, version)| is_for_peer || !context.store.is_unconfirmed(*version));
     context.counters.cmd_get.bump();
     context.service.detail.get(head.key, item.is_some());
     match item {

@@ -31,6 +31,7 @@ enum Topic {
     Cluster,
     Connections,
     Fabric,
+    Redundancy,
     /// memcached's second tier, page by page: here pages are many and have no numbers.
     ExternalStore,
     Tier,
@@ -49,6 +50,7 @@ impl Topic {
             b"cluster" => Topic::Cluster,
             b"conns" => Topic::Connections,
             b"fabric" => Topic::Fabric,
+            b"redundancy" => Topic::Redundancy,
             b"extstore" => Topic::ExternalStore,
             b"tier" => Topic::Tier,
             _ => return None,
@@ -116,6 +118,7 @@ fn collect(topic: Topic, context: &Context<'_>, out: &mut Vec<u8>, form: Form) {
         Topic::Cluster => of_host(HostTopic::Cluster, context, &mut report),
         Topic::Connections => of_host(HostTopic::Connections, context, &mut report),
         Topic::Fabric => of_host(HostTopic::Fabric, context, &mut report),
+        Topic::Redundancy => of_host(HostTopic::Redundancy, context, &mut report),
         Topic::ExternalStore => {}
         Topic::Tier => tier::collect(context, &mut report),
     }

@@ -43,6 +43,10 @@ impl Run<'_, '_> {
             Admin::DebugTime { change, quiet } => self.debug_time(change, quiet),
             Admin::Fabric { version, networks } => self.fabric(version, networks),
             Admin::ClusterConfiguration => self.configuration(CONFIG_HEAD),
+            Admin::Repair => match self.context.host.repair() {
+                true => self.push_line("OK"),
+                false => self.reject(Reject::ERROR),
+            },
             Admin::Tuning { quiet } => self.answer("OK", quiet),
         }
         None

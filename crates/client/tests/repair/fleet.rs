@@ -1,0 +1,173 @@
+//! Servers of one cluster, at ports that they keep, with a map that lists all of them.
+
+use crate::support::{PATIENCE, Product, Server, wait_for};
+use farcache_client::distribution::Distribution;
+use farcache_client::hash::HashAlgorithm;
+use farcache_client::{Client, ClientConfig, Transport};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Where what servers have survives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// They return empty.
+    Nothing,
+    /// On a device, before they answer.
+    Device,
+}
+
+/// The servers, numbered from 0; in the map they are called 1 and up.
+pub struct Fleet {
+    servers: Vec<Server>,
+    ports: Vec<u16>,
+    keeps: Keeps,
+    options: Vec<String>,
+    directory: TempDir,
+}
+
+impl Fleet {
+    /// Starts so many, with these further options, and waits until none has to catch up.
+    pub fn start(count: usize, keeps: Keeps, options: &[&str]) -> Fleet {
+        let mut fleet = Fleet {
+            servers: Vec::new(),
+            ports: free_ports(count),
+            keeps,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            directory: tempfile::tempdir().expect("a directory"),
+        };
+        std::fs::write(fleet.path("secret"), "a secret of the test").expect("written");
+        fleet.publish(1);
+        for number in 0..count {
+            let server = fleet.start_one(number);
+            fleet.servers.push(server);
+        }
+        (0..count).for_each(|number| fleet.await_repair(number));
+        fleet
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.ports.len()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Gives all servers the map of this epoch.
+    pub fn publish(&self, epoch: u64) {
+        let mut text = format!("farcache-cluster-map 1\ncluster c\nepoch {epoch}\n");
+        text += "placement ketama\n";
+        for (number, port) in self.ports.iter().enumerate() {
+            let id = number + 1;
+            writeln!(
+                text,
+                "server {id} incarnation=1 weight=1 zone=- state=serving addresses=127.0.0.1:{port}"
+            )
+            .expect("text");
+        }
+        text += "end\n";
+        std::fs::write(self.path("new"), text).expect("written");
+        std::fs::rename(self.path("new"), self.path("map")).expect("renamed");
+    }
+
+    fn start_one(&self, number: usize) -> Server {
+        let (map, secret) = (self.path("map"), self.path("secret"));
+        let device = format!("{}:256m", self.path(&format!("device-{number}")).display());
+        let id = (number + 1).to_string();
+        let mut arguments = vec!["-m", "256", "--cluster-self", &id, "--cluster-file"];
+        arguments.push(map.to_str().expect("a plain path"));
+        arguments.push("--cluster-secret-file");
+        arguments.push(secret.to_str().expect("a plain path"));
+        if self.keeps == Keeps::Device {
+            arguments.extend(["--ssd", &device, "--durability", "sync"]);
+        }
+        arguments.extend(self.options.iter().map(String::as_str));
+        Server::start_at(Product::Farcached, self.ports[number], &arguments)
+    }
+
+    /// Ends a server as nothing else can.
+    pub fn kill(&mut self, number: usize) {
+        self.servers[number].kill();
+    }
+
+    /// Starts a killed one again, at its address.
+    pub fn start_again(&mut self, number: usize) {
+        self.servers[number] = self.start_one(number);
+    }
+
+    /// Answers of a server to a command in text, up to one of these lines.
+    pub fn command(&self, number: usize, command: &str, ends: &[&str]) -> Vec<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.ports[number])).expect("it accepts");
+        stream.set_read_timeout(Some(PATIENCE)).expect("settable");
+        stream
+            .write_all(format!("{command}\r\n").as_bytes())
+            .expect("sent");
+        let lines = BufReader::new(stream).lines();
+        let mut told = Vec::new();
+        for line in lines {
+            let line = line.expect("an answer");
+            let is_end = ends.contains(&line.as_str());
+            told.push(line);
+            if is_end {
+                break;
+            }
+        }
+        told
+    }
+
+    /// `stats redundancy` of a server.
+    pub fn stats(&self, number: usize) -> BTreeMap<String, u64> {
+        let lines = self.command(number, "stats redundancy", &["END"]);
+        let stat = |line: &String| {
+            let mut words = line.strip_prefix("STAT ")?.split(' ');
+            let name = words.next()?.to_owned();
+            Some((name, words.next()?.parse().ok()?))
+        };
+        lines.iter().filter_map(stat).collect()
+    }
+
+    /// Waits until a server has what it should have.
+    pub fn await_repair(&self, number: usize) {
+        wait_for("a server to be repaired", || {
+            let stats = self.stats(number);
+            let is_done = stats["repair_catching_up"] == 0 && stats["repair_running"] == 0;
+            (is_done && stats["repair_passes"] > 0).then_some(())
+        });
+    }
+
+    /// Has a server look for what it lacks, and waits until it has.
+    pub fn repair(&self, number: usize) -> BTreeMap<String, u64> {
+        let passes = self.stats(number)["repair_passes"];
+        assert_eq!(self.command(number, "redundancy repair", &["OK"]), ["OK"]);
+        wait_for("a pass", || {
+            let stats = self.stats(number);
+            (stats["repair_passes"] > passes).then_some(stats)
+        })
+    }
+
+    /// A client that places keys as the map does.
+    pub fn client(&self, policy: &str) -> Client {
+        let addresses: Vec<_> = self.servers.iter().map(Server::address).collect();
+        let mut config = ClientConfig::new(&addresses.join(",")).expect("addresses");
+        config.placement.distribution = Distribution::KetamaWeighted;
+        config.placement.key_hash = HashAlgorithm::Md5;
+        config.transport = Transport::Tcp;
+        config.timeout = PATIENCE;
+        config.connect_timeout = PATIENCE;
+        config.redundancy = Some(policy.parse().expect("a policy"));
+        Client::new(&config).expect("a client")
+    }
+}
+
+/// Ports that nobody listens at now.
+fn free_ports(count: usize) -> Vec<u16> {
+    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listeners: Vec<_> = (0..count).map(listen).collect();
+    let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
+    listeners.iter().map(port).collect()
+}

@@ -1,0 +1,192 @@
+//! Servers that return are repaired, so that others may go: nothing acknowledged is lost, nothing
+//! deleted is back.
+
+use crate::Fleet;
+use crate::fleet::Keeps;
+use farcache_client::{Client, Error};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// Policies with their servers, and how many of them may be lost at a time.
+const POLICIES: [(&str, usize, usize); 2] = [("replicate:3", 3, 1), ("ec:3,2", 5, 2)];
+
+/// The lengths of values, on both sides of the threshold.
+const LENGTHS: [usize; 6] = [0, 5, 4_000, 32_767, 40_000, 131_075];
+
+fn value(key: usize, generation: usize) -> Vec<u8> {
+    let bytes = LENGTHS[key % LENGTHS.len()];
+    let seed = key * 31 + generation * 101;
+    (0..bytes).map(|at| (at * 7 + seed) as u8).collect()
+}
+
+/// What a key was last known to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// The value of this generation.
+    Value(usize),
+    Deleted,
+    /// An operation has failed: it may have taken effect.
+    Either,
+}
+
+/// What was acknowledged.
+type Book = BTreeMap<usize, Known>;
+
+fn name(key: usize) -> String {
+    format!("key-{key}")
+}
+
+/// Writes or deletes one key, and notes what is known of it then.
+fn change(client: &Client, book: &mut Book, key: usize, generation: usize) {
+    let known = match (key + generation).is_multiple_of(5) {
+        true => match client.delete(name(key)) {
+            Ok(()) | Err(Error::NotFound) => Known::Deleted,
+            Err(_) => Known::Either,
+        },
+        false => match client.set(name(key), value(key, generation), 0) {
+            Ok(_) => Known::Value(generation),
+            Err(_) => Known::Either,
+        },
+    };
+    book.insert(key, known);
+}
+
+fn assert_book(client: &Client, book: &Book, when: &str) {
+    for (&key, &known) in book {
+        let found = client.get(name(key));
+        match known {
+            Known::Either => {}
+            Known::Deleted => assert_eq!(found, Ok(None), "{when}: key {key} was deleted"),
+            Known::Value(generation) => {
+                let item = found.unwrap_or_else(|error| panic!("{when}: key {key}: {error}"));
+                let item = item.unwrap_or_else(|| panic!("{when}: key {key} is lost"));
+                let is_it = item.value == value(key, generation);
+                assert!(is_it, "{when}: key {key} has another value");
+            }
+        }
+    }
+    let known = book.values().filter(|known| **known != Known::Either);
+    assert!(
+        known.count() > book.len() / 2,
+        "{when}: too little is known"
+    );
+}
+
+/// A client writes while `meanwhile` happens, and at least so many keys.
+fn while_writing(fleet: &mut Fleet, policy: &str, book: &mut Book, meanwhile: impl Fn(&mut Fleet)) {
+    let client = fleet.client(policy);
+    let (is_over, shared) = (AtomicBool::new(false), Mutex::new(std::mem::take(book)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for generation in 1.. {
+                for key in (0..60).step_by(1 + generation % 3) {
+                    change(&client, &mut shared.lock().unwrap(), key, generation);
+                }
+                if is_over.load(SeqCst) && generation > 2 {
+                    break;
+                }
+            }
+        });
+        meanwhile(fleet);
+        is_over.store(true, SeqCst);
+    });
+    *book = shared.into_inner().unwrap();
+}
+
+fn fill(client: &Client, book: &mut Book) {
+    (0..120).for_each(|key| change(client, book, key, 1));
+}
+
+fn survive(keeps: Keeps) {
+    for (policy, servers, losses) in POLICIES {
+        let mut fleet = Fleet::start(servers, keeps, &["--repair-rate", "1g"]);
+        let mut book = Book::new();
+        fill(&fleet.client(policy), &mut book);
+        for round in 0..2 {
+            let lost: Vec<usize> = (0..losses)
+                .map(|one| (round * losses + one) % servers)
+                .collect();
+            while_writing(&mut fleet, policy, &mut book, |fleet| {
+                lost.iter().for_each(|server| fleet.kill(*server));
+            });
+            // More is changed that they do not see.
+            let client = fleet.client(policy);
+            (60..90).for_each(|key| change(&client, &mut book, key, 2 + round));
+            while_writing(&mut fleet, policy, &mut book, |fleet| {
+                lost.iter().for_each(|server| fleet.start_again(*server));
+                lost.iter().for_each(|server| fleet.await_repair(*server));
+            });
+            assert_book(&fleet.client(policy), &book, "repaired");
+            let others: Vec<usize> = (0..servers).filter(|one| !lost.contains(one)).collect();
+            // As many as the policy allows, which with copies are all but one.
+            let gone = if policy.starts_with("ec") {
+                2
+            } else {
+                2.min(others.len())
+            };
+            others[..gone].iter().for_each(|server| fleet.kill(*server));
+            let when = format!("{policy}, {keeps:?}, round {round}: others are gone");
+            assert_book(&fleet.client(policy), &book, &when);
+            others[..gone]
+                .iter()
+                .for_each(|server| fleet.start_again(*server));
+            (0..servers).for_each(|server| fleet.await_repair(server));
+        }
+        assert_book(&fleet.client(policy), &book, "in the end");
+    }
+}
+
+#[test]
+fn servers_that_return_empty_are_repaired_and_others_may_go() {
+    survive(Keeps::Nothing);
+}
+
+#[test]
+fn servers_that_return_with_old_content_are_repaired_and_others_may_go() {
+    survive(Keeps::Device);
+}
+
+#[test]
+fn a_server_that_returns_empty_gets_its_copies_back() {
+    let mut fleet = Fleet::start(3, Keeps::Nothing, &[]);
+    let client = fleet.client("replicate:3");
+    for key in 0..50 {
+        client.set(name(key), value(key, 1), 0).expect("stored");
+    }
+    fleet.kill(1);
+    fleet.start_again(1);
+    fleet.await_repair(1);
+    let stats = fleet.stats(1);
+    assert_eq!(stats["repair_parts_rebuilt"], 50, "{stats:?}");
+    assert_eq!(stats["repair_errors"], 0, "{stats:?}");
+    fleet.kill(0);
+    fleet.kill(2);
+    for key in 0..50 {
+        let item = fleet.client("replicate:3").get(name(key));
+        let item = item.expect("an answer").expect("an item");
+        assert!(item.value == value(key, 1), "key {key}");
+    }
+}
+
+/// Nothing is fetched twice, and nothing that is there already.
+#[test]
+fn a_pass_over_what_is_whole_fetches_nothing() {
+    let fleet = Fleet::start(5, Keeps::Nothing, &[]);
+    let client = fleet.client("ec:3,2");
+    for key in 0..50 {
+        client.set(name(key), value(key, 1), 0).expect("stored");
+    }
+    for server in 0..fleet.count() {
+        let before = fleet.stats(server);
+        let after = fleet.repair(server);
+        assert_eq!(after["repair_complete"], 1, "{after:?}");
+        assert_eq!(
+            after["repair_bytes_fetched"],
+            before["repair_bytes_fetched"]
+        );
+        // Each key by each of the others.
+        let examined = after["repair_keys_examined"] - before["repair_keys_examined"];
+        assert!(examined >= 200, "{examined}");
+    }
+}

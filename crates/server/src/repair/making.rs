@@ -1,0 +1,166 @@
+//! Parts made of others' parts, and stored where nothing newer has come.
+
+use super::replies::Reply;
+use farcache_base::time::Clock;
+use farcache_redundancy::plan::repair::{Make, Mended};
+use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum};
+use farcache_redundancy::{Coder, Scheme, Version};
+use farcache_store::{Forgotten, SetOptions, SetOutcome, StoreHandle, VersionedDelete, settled};
+use std::io;
+
+/// A part that another server has brought.
+pub struct Brought {
+    header: Header,
+    flags: u32,
+    /// With the header in front.
+    bytes: Vec<u8>,
+}
+
+impl Brought {
+    /// The part of this version in an answer; none where that is another one, or damaged.
+    pub fn new(reply: &Reply<'_>, version: Version) -> Option<Brought> {
+        if !reply.is_success() {
+            return None;
+        }
+        let (header, _) = Header::split(reply.value).ok()?;
+        (header.version == version).then(|| Brought {
+            header,
+            flags: reply.flags,
+            bytes: reply.value.to_vec(),
+        })
+    }
+
+    fn part(&self) -> &[u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+}
+
+/// What parts are made with.
+#[derive(Default)]
+pub struct Making {
+    coders: Vec<Coder>,
+}
+
+impl Making {
+    /// The part, with the header in front; none where what was brought does not fit together.
+    fn make(&mut self, make: &Make, brought: Vec<Brought>) -> Option<(Vec<u8>, Header, u32)> {
+        let first = brought.first()?;
+        let (mut header, flags) = (first.header, first.flags);
+        let fits = |one: &Brought| {
+            one.header.value_bytes == make.value_bytes
+                && one.header.expiry_unix == header.expiry_unix
+                && one.flags == flags
+        };
+        if !brought.iter().all(fits) {
+            return None;
+        }
+        if header.piece == make.piece {
+            return brought
+                .into_iter()
+                .next()
+                .map(|one| (one.bytes, header, flags));
+        }
+        let Piece::Shard { scheme, shard } = make.piece else {
+            return None;
+        };
+        let mut bytes = vec![0; HEADER_BYTES + scheme.shard_bytes(make.value_bytes as usize)];
+        self.code(scheme, shard, &brought, &mut bytes[HEADER_BYTES..])?;
+        header.piece = make.piece;
+        bytes.truncate(HEADER_BYTES + header.part_bytes());
+        header.checksum = checksum(&bytes[HEADER_BYTES..]);
+        bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
+        Some((bytes, header, flags))
+    }
+
+    fn code(
+        &mut self,
+        scheme: Scheme,
+        shard: u8,
+        brought: &[Brought],
+        part: &mut [u8],
+    ) -> Option<()> {
+        let known = self.coders.iter().position(|one| one.scheme() == scheme);
+        let at = known.unwrap_or_else(|| {
+            self.coders.push(Coder::new(scheme));
+            self.coders.len() - 1
+        });
+        let mut present = Vec::with_capacity(brought.len());
+        for one in brought {
+            match one.header.piece {
+                Piece::Shard {
+                    scheme: other,
+                    shard,
+                } if other == scheme => present.push((usize::from(shard), one.part())),
+                _ => return None,
+            }
+        }
+        let wanted = &mut [(usize::from(shard), part)];
+        self.coders[at].reconstruct(&present, wanted).ok()
+    }
+
+    /// Makes a part and stores it. `restored` is what had been forgotten before the others were
+    /// asked, where this server catches up.
+    ///
+    /// # Errors
+    /// The store's devices cannot be read at all.
+    pub fn store(
+        &mut self,
+        handle: &StoreHandle,
+        key: &[u8],
+        make: &Make,
+        brought: Vec<Brought>,
+        (restored, clock): (Option<Forgotten>, Clock),
+    ) -> io::Result<Mended> {
+        let Some((bytes, header, flags)) = self.make(make, brought) else {
+            return Ok(Mended::Damaged);
+        };
+        let options = SetOptions {
+            flags,
+            expiry: clock.expiry(header.expiry_unix.into()),
+            version: Some(make.version),
+            restored,
+            ..SetOptions::default()
+        };
+        let outcome = handle.run_blocking(|handle| settled(handle.set(key, &bytes, &options)))?;
+        Ok(match outcome {
+            Ok(SetOutcome::Stored { .. }) => Mended::Stored,
+            Ok(SetOutcome::Older { .. }) => held_or_refused(handle, key, make.version)?,
+            _ => Mended::Refused,
+        })
+    }
+}
+
+/// Something newer may have come meanwhile; or the key's item was dropped, and something newer with
+/// it for all that is known.
+fn held_or_refused(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Mended> {
+    let held = handle.run_blocking(|handle| handle.held_version(key))?;
+    Ok(match held >= Some(version) {
+        true => Mended::Stored,
+        false => Mended::Refused,
+    })
+}
+
+/// Stores a tombstone, which stays while memory suffices.
+///
+/// # Errors
+/// As [`Making::store`].
+pub fn bury(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Mended> {
+    let keep = farcache_base::time::NEVER;
+    let outcome =
+        handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, keep)))?;
+    Ok(match outcome {
+        // What refuses it is newer, or has been forgotten, which refuses older versions likewise.
+        Ok(VersionedDelete::Deleted { .. } | VersionedDelete::Older { .. }) => Mended::Stored,
+        Err(_) => Mended::Refused,
+    })
+}
+
+/// Removes what was overwritten or deleted elsewhere.
+///
+/// # Errors
+/// As [`Making::store`].
+pub fn discard(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Mended> {
+    handle.run_blocking(|handle| handle.discard_version(key, version))?;
+    // If it is not there any more, something newer is.
+    Ok(Mended::Stored)
+}

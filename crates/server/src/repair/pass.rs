@@ -1,0 +1,403 @@
+//! One pass: the plan's actions carried out, a round after the other. What a round asks of other
+//! servers is on its way to all of them while this one makes and stores parts.
+
+use super::making::{self, Brought, Making};
+use super::owned::Widest;
+use super::replies::{self, Reply};
+use super::source::Source;
+use crate::shared::Shared;
+use farcache_cluster::{ClusterMap, ServerId};
+use farcache_peers::link::Answer;
+use farcache_peers::listing::{Inquiry, read_page};
+use farcache_redundancy::Version;
+use farcache_redundancy::plan::repair::{
+    Action, Entry, Event, HeldPart, Make, MendId, Mended, PartInfo, Repair, Step,
+};
+use farcache_redundancy::stored::{HEADER_BYTES, Header};
+use farcache_store::{Forgotten, Listed, ScanCursor, StoreHandle};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Items of this server that are looked at at a time.
+const OWN_PAGE_ITEMS: usize = 128;
+
+/// Longest sleep before it is looked whether the server ends.
+const SLEEP_MAX: Duration = Duration::from_millis(50);
+
+/// What another server was asked for.
+enum Asked {
+    Page,
+    Look(MendId),
+    Fetch(MendId, Version),
+}
+
+/// What a pass works with.
+pub struct Pass<'a> {
+    pub shared: &'a Shared,
+    pub plan: &'a mut Repair,
+    pub handle: &'a mut StoreHandle,
+    pub making: &'a mut Making,
+    pub map: Arc<ClusterMap>,
+    pub me: ServerId,
+    pub is_catching_up: bool,
+    sources: Vec<(ServerId, Source<Asked>)>,
+    widest: Widest,
+    own: ScanCursor,
+    mends: HashMap<MendId, UnderWay>,
+    evictions: u64,
+}
+
+/// What is kept of a key that is being mended.
+struct UnderWay {
+    forgotten: Forgotten,
+    brought: Vec<Brought>,
+}
+
+/// Servers that a pass asks, with the connections to them.
+pub struct Sources(Vec<(ServerId, Source<Asked>)>);
+
+impl Sources {
+    /// Those of these connections that can be used.
+    pub fn new(
+        sockets: Vec<(ServerId, std::os::fd::OwnedFd)>,
+        epoch: u64,
+        timeout: Duration,
+    ) -> Sources {
+        let open = |(server, socket)| Some((server, Source::new(socket, epoch, timeout).ok()?));
+        Sources(sockets.into_iter().filter_map(open).collect())
+    }
+}
+
+impl<'a> Pass<'a> {
+    /// Nothing has been asked.
+    pub fn new(
+        shared: &'a Shared,
+        plan: &'a mut Repair,
+        handle: &'a mut StoreHandle,
+        making: &'a mut Making,
+        (map, me, sources): (Arc<ClusterMap>, ServerId, Sources),
+    ) -> Pass<'a> {
+        let store = handle.store();
+        Pass {
+            is_catching_up: store.is_catching_up(),
+            evictions: store.stats().evictions,
+            shared,
+            plan,
+            handle,
+            making,
+            map,
+            me,
+            sources: sources.0,
+            widest: Widest::default(),
+            own: ScanCursor::default(),
+            mends: HashMap::new(),
+        }
+    }
+
+    /// Runs to its end: whether nothing was left undone; none where the server ends. `report` is
+    /// told how much is done, in 1024ths.
+    ///
+    /// # Errors
+    /// This server's devices cannot be read at all.
+    pub fn run(&mut self, mut report: impl FnMut(&Repair, u64)) -> io::Result<Option<bool>> {
+        let started = Instant::now();
+        let horizon = self.handle.store().horizon();
+        let sources: Vec<ServerId> = self.sources.iter().map(|source| source.0).collect();
+        self.plan.begin(sources, self.is_catching_up, horizon);
+        loop {
+            if self.shared.is_stopping() {
+                return Ok(None);
+            }
+            self.handle.set_now(self.shared.clock().now);
+            let now = started.elapsed();
+            match self.plan.step(now) {
+                Step::Wait(until) => {
+                    self.handle.park();
+                    std::thread::sleep((until.saturating_sub(now)).min(SLEEP_MAX));
+                }
+                // Nothing is on its way that could bring an event.
+                Step::Do(actions) if actions.is_empty() => return Ok(Some(false)),
+                Step::Do(actions) => self.round(actions, started)?,
+                Step::Done(is_clean) => return Ok(Some(is_clean)),
+            }
+            report(self.plan, self.plan.progress(progress));
+        }
+    }
+
+    fn round(&mut self, actions: Vec<Action>, started: Instant) -> io::Result<()> {
+        let mut events = Vec::new();
+        let (asks, own): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(is_ask);
+        for ask in asks {
+            self.ask(&ask, &mut events);
+        }
+        self.flush(&mut events);
+        for action in own {
+            self.carry_out(action, &mut events)?;
+            self.handle.quiescent();
+        }
+        // Whoever waits must not keep others from using memory again.
+        self.handle.park();
+        let answers = self.receive(&mut events);
+        for (from, asked, answer) in answers {
+            let event = self.event(from, asked, &answer)?;
+            events.push(event.unwrap_or(Event::Away(from)));
+            self.handle.quiescent();
+        }
+        for event in events {
+            if let Event::Away(server) = event {
+                self.sources.retain(|source| source.0 != server);
+            }
+            self.plan.handle(event, started.elapsed());
+        }
+        let plan = &self.plan;
+        self.mends.retain(|id, _| plan.key(*id).is_some());
+        Ok(())
+    }
+
+    fn ask(&mut self, action: &Action, events: &mut Vec<Event>) {
+        let (to, asked, request) = match *action {
+            Action::List {
+                from,
+                cursor,
+                used_only,
+                entries_max,
+            } => {
+                let asker = self.me.0;
+                let inquiry = Inquiry {
+                    cursor,
+                    asker,
+                    entries_max,
+                    used_only,
+                };
+                (from, Asked::Page, replies::list(&inquiry))
+            }
+            Action::Look(id, to) => {
+                let forgotten = self.handle.forgotten();
+                self.mends.entry(id).or_insert_with(|| UnderWay {
+                    forgotten,
+                    brought: Vec::new(),
+                });
+                let key = self.plan.key(id).unwrap_or_default();
+                (to, Asked::Look(id), replies::get(key, HEADER_BYTES))
+            }
+            Action::Fetch(id, to, version) => {
+                let key = self.plan.key(id).unwrap_or_default();
+                (to, Asked::Fetch(id, version), replies::get(key, usize::MAX))
+            }
+            _ => return,
+        };
+        let source = self.sources.iter_mut().find(|source| source.0 == to);
+        let sent = source.map(|(_, source)| source.ask(asked, &request));
+        if !matches!(sent, Some(Ok(()))) {
+            events.push(Event::Away(to));
+        }
+    }
+
+    fn flush(&mut self, events: &mut Vec<Event>) {
+        for (server, source) in &mut self.sources {
+            if source.flush().is_err() {
+                events.push(Event::Away(*server));
+            }
+        }
+    }
+
+    /// All that has been asked for; of a server that cannot be asked any more only the beginning.
+    fn receive(&mut self, events: &mut Vec<Event>) -> Vec<(ServerId, Asked, Answer)> {
+        let mut answers = Vec::new();
+        let mut away = Vec::new();
+        for (server, source) in &mut self.sources {
+            let received = source.receive(|asked, answer| answers.push((*server, asked, answer)));
+            if let Err(error) = received {
+                tracing::warn!(peer = server.0, %error, "a repair has lost another server");
+                away.push(Event::Away(*server));
+            }
+        }
+        events.extend(away);
+        answers
+    }
+
+    /// What an answer means to the plan; none where it makes no sense.
+    fn event(
+        &mut self,
+        from: ServerId,
+        asked: Asked,
+        answer: &Answer,
+    ) -> io::Result<Option<Event>> {
+        let Answer::Reply(bytes) = answer else {
+            return Ok(None);
+        };
+        let Ok(reply) = Reply::read(bytes) else {
+            return Ok(None);
+        };
+        Ok(match asked {
+            Asked::Page => self.page(from, &reply)?,
+            Asked::Look(id) => {
+                let held = reply.held().ok();
+                held.map(|(held, dropped)| Event::Said(id, from, held, dropped))
+            }
+            Asked::Fetch(id, version) => {
+                let brought = Brought::new(&reply, version);
+                let is_whole = brought.is_some();
+                if let Some(under_way) = self.mends.get_mut(&id) {
+                    under_way.brought.extend(brought);
+                }
+                Some(Event::Brought(id, from, is_whole))
+            }
+        })
+    }
+
+    fn page(&mut self, from: ServerId, reply: &Reply<'_>) -> io::Result<Option<Event>> {
+        let Some((head, listed)) = Some(reply)
+            .filter(|reply| reply.is_success())
+            .and_then(|reply| read_page(reply.value).ok())
+        else {
+            return Ok(None);
+        };
+        let mut entries = Vec::with_capacity(listed.len());
+        for one in &listed {
+            let part = one
+                .part
+                .map(|part| (part.piece, part.owners, part.value_bytes));
+            let Some(version) = Version::from_bits(one.version) else {
+                continue;
+            };
+            if let Some(entry) = self.entry(one.key, version, part, None)? {
+                entries.push(entry);
+            }
+        }
+        self.note_if_full();
+        Ok(Some(Event::Page {
+            from,
+            entries,
+            next: head.goes_on.then_some(head.next),
+            is_caught_up: head.is_caught_up,
+        }))
+    }
+
+    /// What a list has named, if this server is an owner of it.
+    fn entry(
+        &mut self,
+        key: &[u8],
+        version: Version,
+        part: Option<([u8; 3], u8, u32)>,
+        own: Option<HeldPart>,
+    ) -> io::Result<Option<Entry>> {
+        let owners = part.map_or(self.widest.get(), |(_, owners, _)| owners.into());
+        self.widest.note(owners);
+        let located = self.map.locate(key, owners);
+        let me = located.iter().position(|owner| *owner == self.me);
+        // With fewer owners than parts nobody could say which part is whose.
+        let Some(me) = me.filter(|_| part.is_none() || located.len() == owners) else {
+            return Ok(None);
+        };
+        let held = match own {
+            Some(own) => Some(own.version),
+            None => self
+                .handle
+                .run_blocking(|handle| handle.held_version(key))?,
+        };
+        let piece = own.and_then(|own| own.part).map(|part| part.piece);
+        Ok(Some(Entry {
+            key: key.into(),
+            version,
+            value_bytes: part.map_or(0, |(_, _, bytes)| bytes),
+            owners: located.iter().copied().collect(),
+            me,
+            held,
+            piece,
+            is_unconfirmed: own.is_some(),
+        }))
+    }
+
+    fn carry_out(&mut self, action: Action, events: &mut Vec<Event>) -> io::Result<()> {
+        match action {
+            Action::ListOwn => events.push(self.list_own()?),
+            Action::Make(id, make) => {
+                let mended = self.make(id, &make)?;
+                events.push(Event::Mended(id, mended));
+            }
+            Action::Bury(id, version) => {
+                let key = self.plan.key(id).unwrap_or_default();
+                events.push(Event::Mended(id, making::bury(self.handle, key, version)?));
+            }
+            Action::Drop(id, version) => {
+                let key = self.plan.key(id).unwrap_or_default();
+                let mended = making::discard(self.handle, key, version)?;
+                events.push(Event::Mended(id, mended));
+            }
+            Action::List { .. } | Action::Look(..) | Action::Fetch(..) => {}
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, id: MendId, make: &Make) -> io::Result<Mended> {
+        let Some(under_way) = self.mends.remove(&id) else {
+            return Ok(Mended::Damaged);
+        };
+        let restored = self.is_catching_up.then_some(under_way.forgotten);
+        let key = self.plan.key(id).unwrap_or_default();
+        let when = (restored, self.shared.clock());
+        self.making
+            .store(self.handle, key, make, under_way.brought, when)
+    }
+
+    /// A page of what this server has from before it was away.
+    fn list_own(&mut self) -> io::Result<Event> {
+        let (mut listed, mut cursor) = (Vec::new(), self.own);
+        let goes_on = self.handle.run_blocking(|handle| {
+            listed.clear();
+            handle.scan_versions(&mut cursor, OWN_PAGE_ITEMS, &mut |item| {
+                listed.extend(unconfirmed(handle, item));
+            })
+        })?;
+        self.handle.quiescent();
+        self.own = cursor;
+        let mut entries = Vec::with_capacity(listed.len());
+        for (key, held, part) in listed {
+            entries.extend(self.entry(&key, held.version, Some(part), Some(held))?);
+        }
+        Ok(Event::Own(entries, !goes_on))
+    }
+
+    /// Where something had to be evicted for what came back, nothing more comes back in its place.
+    fn note_if_full(&mut self) {
+        if self.handle.store().stats().evictions > self.evictions {
+            self.plan.note_full();
+        }
+    }
+}
+
+/// A part that this server has from before it was away.
+type Own = (Box<[u8]>, HeldPart, ([u8; 3], u8, u32));
+
+fn unconfirmed(handle: &StoreHandle, item: &Listed<'_>) -> Option<Own> {
+    let header = Header::decode(item.value?).ok()?;
+    let (version, owners) = (item.version, header.owners() as u8);
+    let part = PartInfo {
+        piece: header.piece,
+        owners,
+        value_bytes: header.value_bytes,
+    };
+    let held = HeldPart {
+        version,
+        part: Some(part),
+    };
+    let numbers = (header.piece.numbers(), owners, header.value_bytes);
+    handle
+        .is_unconfirmed(version)
+        .then(|| (item.key.into(), held, numbers))
+}
+
+fn is_ask(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::List { .. } | Action::Look(..) | Action::Fetch(..)
+    )
+}
+
+/// How much of a list lies before a cursor, in 1024ths.
+fn progress(cursor: &[u8; ScanCursor::BYTES]) -> u64 {
+    ScanCursor::decode(*cursor).map_or(0, ScanCursor::progress)
+}
