@@ -169,6 +169,9 @@ typedef struct farcache_blob_settings {
   size_t window_bytes;
   // The same for all writers and readers together: 64 MiB.
   size_t in_flight_bytes_max;
+  // How long, in milliseconds, a writer goes on trying to store what servers have no room for
+  // or, where blobs lie on several servers, what too few of them are up for: not at all.
+  uint64_t patience_ms;
 } farcache_blob_settings;
 
 #ifdef __cplusplus
@@ -190,7 +193,7 @@ struct farcache_options *farcache_options_new(void);
 
 // Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 // progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-// redundancy (replicate:3, ec:3,2, ...), user, password, tls-ca-file, tls-certificate-file,
+// redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user, password, tls-ca-file, tls-certificate-file,
 // tls-key-file, tls-server-name.
 // FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 enum farcache_status farcache_options_set(struct farcache_options *options,
@@ -454,15 +457,21 @@ enum farcache_status farcache_blob_write(struct farcache_blob_writer *writer,
                                          const void *data,
                                          size_t data_bytes);
 
-// Waits until all full chunks are stored. Nobody sees them before farcache_blob_close.
+// Waits until all full chunks are stored. Nobody sees them before farcache_blob_publish or
+// farcache_blob_close.
 enum farcache_status farcache_blob_flush(struct farcache_blob_writer *writer);
+
+// Stores what has been written so far: from now on there is a blob with these bytes, and stays as
+// it is if the writer is freed or dies. Who opens it sees no more of it than that.
+enum farcache_status farcache_blob_publish(struct farcache_blob_writer *writer);
 
 // Stores what is left, and then the manifest: the blob is there, in the place of a former one of
 // its name. Where this fails, the blob is not there, unless the status says that whether a request
 // was carried out is unknown. Whatever it says, nothing but freeing can be done with the writer.
 enum farcache_status farcache_blob_close(struct farcache_blob_writer *writer);
 
-// Frees a writer. One that has not been closed removes what it has stored. Null is fine.
+// Frees a writer. One that has not been closed removes what it has stored and not published. Null
+// is fine.
 void farcache_blob_writer_free(struct farcache_blob_writer *writer);
 
 // Opens a blob as it is now. To be freed with farcache_blob_reader_free.

@@ -6,6 +6,7 @@ use crate::status::{Failure, Status, status_of};
 use farcache_blobs::{Blobs, Error, Reader, Settings, Writer};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Blobs on the servers of a client: files, whole or not there, as chunks with a manifest. Any
 /// number of threads may use it at the same time.
@@ -38,6 +39,9 @@ pub struct BlobSettings {
     pub window_bytes: usize,
     /// The same for all writers and readers together: 64 MiB.
     pub in_flight_bytes_max: usize,
+    /// How long, in milliseconds, a writer goes on trying to store what servers have no room for
+    /// or, where blobs lie on several servers, what too few of them are up for: not at all.
+    pub patience_ms: u64,
 }
 
 impl From<&Error> for Failure {
@@ -76,6 +80,7 @@ fn settings(given: Option<&BlobSettings>) -> Result<Settings, Failure> {
     if given.in_flight_bytes_max > 0 {
         settings.in_flight_bytes_max = given.in_flight_bytes_max;
     }
+    settings.patience = Duration::from_millis(given.patience_ms);
     Ok(settings)
 }
 
@@ -158,12 +163,22 @@ pub unsafe extern "C" fn farcache_blob_write(
     status_of(arguments().and_then(|(writer, data)| done(writer.writer()?.write(data))))
 }
 
-/// Waits until all full chunks are stored. Nobody sees them before farcache_blob_close.
+/// Waits until all full chunks are stored. Nobody sees them before farcache_blob_publish or
+/// farcache_blob_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_blob_flush(writer: *mut BlobWriter) -> Status {
     // SAFETY: C's contract, as it stands at the top of the crate.
     let writer = unsafe { reference_mut(writer) };
     status_of(writer.and_then(|writer| done(writer.writer()?.flush())))
+}
+
+/// Stores what has been written so far: from now on there is a blob with these bytes, and stays as
+/// it is if the writer is freed or dies. Who opens it sees no more of it than that.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_blob_publish(writer: *mut BlobWriter) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let writer = unsafe { reference_mut(writer) };
+    status_of(writer.and_then(|writer| done(writer.writer()?.publish())))
 }
 
 /// Stores what is left, and then the manifest: the blob is there, in the place of a former one of
@@ -184,7 +199,8 @@ pub unsafe extern "C" fn farcache_blob_close(writer: *mut BlobWriter) -> Status 
     }))
 }
 
-/// Frees a writer. One that has not been closed removes what it has stored. Null is fine.
+/// Frees a writer. One that has not been closed removes what it has stored and not published. Null
+/// is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_blob_writer_free(writer: *mut BlobWriter) {
     if !writer.is_null() {

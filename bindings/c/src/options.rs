@@ -14,6 +14,8 @@ const VARIABLE: &str = "FARCACHE_OPTIONS";
 #[derive(Clone, Default)]
 pub struct Options {
     pub(crate) config: ClientConfig,
+    /// Which redundancy blobs have: how many servers there are is not known yet.
+    blob_redundancy: Option<String>,
     user: Option<String>,
     password: Option<String>,
     ca_file: Option<PathBuf>,
@@ -40,6 +42,11 @@ impl Options {
             "redundancy" => {
                 let policy = farcache_client::parse_redundancy(value);
                 config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
+            }
+            "blob-redundancy" => {
+                let read = farcache_blobs::policy(value, 0);
+                read.map_err(|error| Failure::from(&error))?;
+                self.blob_redundancy = Some(value.into());
             }
             "user" => self.user = Some(value.into()),
             "password" => self.password = Some(value.into()),
@@ -72,6 +79,15 @@ impl Options {
         let mut config = self.config.clone();
         let read = farcache_client::parse_servers(servers);
         config.servers = read.map_err(|error| Failure::from(&error))?;
+        if let Some(redundancy) = &self.blob_redundancy {
+            if config.redundancy.is_some() {
+                let why = "of redundancy and blob-redundancy there can be one: the former may have \
+                           rules for blob: and chunk:";
+                return Err(Failure::new(Status::Configuration, why));
+            }
+            let policy = farcache_blobs::policy(redundancy, config.servers.len());
+            config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
+        }
         let half = |what: &str| Failure::new(Status::Configuration, what);
         config.credentials = match (&self.user, &self.password) {
             (None, None) => None,
@@ -132,7 +148,7 @@ pub extern "C" fn farcache_options_new() -> *mut Options {
 
 /// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 /// progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-/// redundancy (replicate:3, ec:3,2, ...), user, password, tls-ca-file, tls-certificate-file,
+/// redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user, password, tls-ca-file, tls-certificate-file,
 /// tls-key-file, tls-server-name.
 /// FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 #[unsafe(no_mangle)]

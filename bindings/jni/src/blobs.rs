@@ -6,8 +6,8 @@ use crate::memory::{Memory, copy_out};
 use farcache_capi::{
     BlobReader, BlobSettings, BlobWriter, BlobsHandle, Status, farcache_blob_close,
     farcache_blob_create, farcache_blob_flush, farcache_blob_length, farcache_blob_open,
-    farcache_blob_read, farcache_blob_reader_free, farcache_blob_remove, farcache_blob_write,
-    farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
+    farcache_blob_publish, farcache_blob_read, farcache_blob_reader_free, farcache_blob_remove,
+    farcache_blob_write, farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
 };
 use jni::JNIEnv;
 use jni::errors::Result;
@@ -35,12 +35,14 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_open<'local>(
     chunk_bytes: jint,
     window_bytes: jlong,
     in_flight_bytes_max: jlong,
+    patience_ms: jlong,
 ) -> jlong {
     guarded(&mut env, 0, |_| {
         let settings = BlobSettings {
             chunk_bytes: unsigned(chunk_bytes),
             window_bytes: usize::try_from(window_bytes).unwrap_or(0),
             in_flight_bytes_max: usize::try_from(in_flight_bytes_max).unwrap_or(0),
+            patience_ms: u64::try_from(patience_ms).unwrap_or(0),
         };
         let mut blobs: *mut BlobsHandle = null_mut();
         // SAFETY: Java uses the client only while it is open.
@@ -144,6 +146,20 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_flush<'local>(
     guarded(&mut env, 0, |_| {
         // SAFETY: as in `write`.
         let status = unsafe { farcache_blob_flush(writer as *mut BlobWriter) };
+        Ok(told(status, 0))
+    })
+}
+
+/// `NativeBlobs.publish`: what has been written so far is there.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_publish<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    writer: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        // SAFETY: as in `write`.
+        let status = unsafe { farcache_blob_publish(writer as *mut BlobWriter) };
         Ok(told(status, 0))
     })
 }

@@ -7,9 +7,10 @@ use crate::{Error, Manifest, Reader, WriteId, Writer};
 use farcache_client::{Client, Completion, Operation, Request};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Deletions that are sent together.
-const DELETIONS_TOGETHER: u64 = 512;
+const DELETIONS_TOGETHER: usize = 512;
 
 /// How blobs are written and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,10 @@ pub struct Settings {
     /// The same for all writers and readers of a handle together: 64 MiB. One chunk of each is
     /// allowed beyond it.
     pub in_flight_bytes_max: usize,
+    /// How long a writer goes on trying to store what servers have no room for or, of keys that lie
+    /// on several servers, what too few of them are up for: not at all. In the end it fails with
+    /// what the servers said.
+    pub patience: Duration,
 }
 
 impl Default for Settings {
@@ -31,6 +36,7 @@ impl Default for Settings {
             chunk_bytes: 512 << 10,
             window_bytes: 8 << 20,
             in_flight_bytes_max: 64 << 20,
+            patience: Duration::ZERO,
         }
     }
 }
@@ -58,6 +64,14 @@ pub(crate) struct Placed {
     /// `None` where what stands there is no manifest.
     pub manifest: Option<Manifest>,
     pub cas: u64,
+}
+
+impl Placed {
+    /// Whether it is of the same write.
+    pub fn writes(&self, manifest: &Manifest) -> bool {
+        let own = self.manifest.as_ref();
+        own.is_some_and(|own| own.write() == manifest.write())
+    }
 }
 
 impl Blobs {
@@ -120,6 +134,12 @@ impl Blobs {
             let placed = self.placed(name, &key)?;
             let Placed { manifest, cas } = placed.ok_or_else(|| Error::NotFound(name.into()))?;
             let key = key.as_bytes();
+            // Of a key with several servers whatever is there is removed.
+            let cas = if self.client.has_redundancy(key) {
+                0
+            } else {
+                cas
+            };
             let request = self.client.submit(Operation::Delete { key, cas });
             match self.client.wait(request) {
                 Ok(_) => {
@@ -144,32 +164,32 @@ impl Blobs {
     }
 
     pub(crate) fn remove_chunks_of(&self, manifest: &Manifest) {
-        self.remove_chunks(manifest.write(), manifest.chunks());
+        let chunks = (0..manifest.chunks()).map(|index| (index, manifest.place_of(index)));
+        self.remove_chunks(manifest.write(), chunks);
     }
 
-    /// Removes chunks that no manifest has. One that stays, as its server does not answer, takes
-    /// room and does no other harm.
-    pub(crate) fn remove_chunks(&self, write: WriteId, chunks: u64) {
-        let mut next = 0;
-        while next < chunks {
-            let end = chunks.min(next + DELETIONS_TOGETHER);
-            let together = (next..end).map(|index| self.begin_removal(write, index));
-            let under_way: Vec<Request> = together.collect();
+    /// Removes chunks that no manifest has, given by number and place. One that stays, as its
+    /// server does not answer, takes room and does no other harm.
+    pub(crate) fn remove_chunks(
+        &self,
+        write: WriteId,
+        chunks: impl IntoIterator<Item = (u64, u32)>,
+    ) {
+        let mut chunks = chunks.into_iter().peekable();
+        while chunks.peek().is_some() {
+            let together = chunks.by_ref().take(DELETIONS_TOGETHER);
+            let begin = |(index, place)| {
+                let key = chunk_key(write, index, place);
+                self.client.submit_discard(key.as_bytes())
+            };
+            let under_way: Vec<Request> = together.flat_map(begin).collect();
             let ended: Vec<Completion> = under_way.into_iter().map(Request::complete).collect();
-            let lost = ended
-                .iter()
-                .filter_map(|ended| ended.outcome.as_ref().err());
-            if lost.into_iter().any(farcache_client::Error::is_connection) {
+            let outcomes = ended.iter().map(|ended| ended.outcome.as_ref());
+            let is_lost = |error: &farcache_client::Error| error.is_connection();
+            if outcomes.into_iter().all(|it| it.is_err_and(is_lost)) {
                 return;
             }
-            next = end;
         }
-    }
-
-    fn begin_removal(&self, write: WriteId, index: u64) -> Request {
-        let key = chunk_key(write, index);
-        let key = key.as_bytes();
-        self.client.submit(Operation::Delete { key, cas: 0 })
     }
 }
 

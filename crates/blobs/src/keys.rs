@@ -35,9 +35,13 @@ impl fmt::Debug for WriteId {
     }
 }
 
-/// The key of a chunk.
-pub fn chunk_key(write: WriteId, index: u64) -> String {
-    format!("chunk:{write}:{index}")
+/// The key of a chunk at its first place, or at a later one, to which other servers belong. The place
+/// stands in front: what follows it mixes the hash.
+pub fn chunk_key(write: WriteId, index: u64, place: u32) -> String {
+    match place {
+        0 => format!("chunk:{write}:{index}"),
+        later => format!("chunk:{later}:{write}:{index}"),
+    }
 }
 
 /// The key of a manifest.
@@ -59,9 +63,11 @@ mod tests {
     #[test]
     fn keys_are_these() {
         let write = WriteId(*b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\xff");
-        let key = chunk_key(write, 17);
+        let key = chunk_key(write, 17, 0);
         assert_eq!(key, "chunk:000102030405060708090a0b0c0d0eff:17");
-        assert!(chunk_key(write, u64::MAX).len() < 250);
+        let later = chunk_key(write, 17, 2);
+        assert_eq!(later, "chunk:2:000102030405060708090a0b0c0d0eff:17");
+        assert!(chunk_key(write, u64::MAX, u32::MAX).len() < 250);
         assert_eq!(manifest_key("a/b").unwrap(), "blob:a/b");
     }
 

@@ -28,11 +28,15 @@
 //! | file | what it does |
 //! |---|---|
 //! | `blobs` | the handle: creating, opening, removing |
-//! | `writer` | cutting into chunks, the window of stores under way, publishing |
+//! | `writer` | cutting into chunks, the manifest once they are stored |
+//! | `stores` | the window of stores under way, another place for what is not taken |
+//! | `patience` | how long a chunk is tried to be stored |
+//! | `publish` | putting a manifest into its place |
 //! | `reader` | reading at any place, chunks that are held |
 //! | `pattern` | how far to read ahead |
 //! | `manifest` | the bytes of a manifest |
 //! | `keys` | under which keys chunks and manifests stand |
+//! | `policy` | on how many servers chunks and manifests lie |
 //! | `budget` | bytes in flight of all streams together |
 //!
 //! The format and the rules: `docs/design/burst-buffer.md`.
@@ -43,13 +47,18 @@ mod budget;
 pub mod error;
 mod keys;
 pub mod manifest;
+mod patience;
 mod pattern;
+mod policy;
+mod publish;
 mod reader;
+mod stores;
 mod writer;
 
 pub use blobs::{Blobs, Settings};
 pub use error::Error;
 pub use keys::{NAME_BYTES_MAX, WriteId};
 pub use manifest::Manifest;
+pub use policy::policy;
 pub use reader::Reader;
 pub use writer::Writer;

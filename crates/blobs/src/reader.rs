@@ -15,6 +15,8 @@ pub struct Reader {
     blobs: Blobs,
     name: Box<str>,
     manifest: Manifest,
+    /// When it was opened. The manifest may have grown since, if the blob is still being written.
+    length: u64,
     pattern: Pattern,
     /// Chunks that are here or under way.
     held: BTreeMap<u64, Held>,
@@ -50,6 +52,7 @@ impl Reader {
         Reader {
             blobs: blobs.clone(),
             name: name.into(),
+            length: manifest.length(),
             manifest,
             pattern: Pattern::new(),
             held: BTreeMap::new(),
@@ -65,10 +68,10 @@ impl Reader {
         &self.manifest
     }
 
-    /// Length of the blob in bytes.
+    /// Length of the blob in bytes, as it was when it was opened.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.manifest.length()
+        self.length
     }
 
     /// Bytes that are held or under way, never more than
@@ -183,7 +186,8 @@ impl Reader {
     }
 
     fn begin(&mut self, index: u64, bytes: usize, share: Option<Share>) {
-        let key = chunk_key(self.manifest.write(), index);
+        let place = self.manifest.place_of(index);
+        let key = chunk_key(self.manifest.write(), index, place);
         let into = ReceiveBytes::from(self.spare.take().unwrap_or_default());
         let key = key.as_bytes();
         let request = self.blobs.client.submit(Operation::Get { key, into });
@@ -203,7 +207,12 @@ impl Reader {
         self.bytes_held -= held.bytes;
         let chunk = match held.state {
             State::Here(chunk) => chunk,
-            State::UnderWay(request) => self.arrived(index, request)?,
+            State::UnderWay(request) => match self.arrived(index, request) {
+                Err(Error::MissingChunk { .. }) if self.has_grown() => {
+                    return self.ask_again(index);
+                }
+                arrived => arrived?,
+            },
         };
         self.bytes_held += held.bytes;
         held.state = State::Here(chunk);
@@ -211,6 +220,28 @@ impl Reader {
             State::Here(chunk) => Ok(chunk),
             State::UnderWay(_) => unreachable!("it is here"),
         }
+    }
+
+    /// Whether the blob's writer has published more of it, as is known from now on. What was its
+    /// last chunk is then elsewhere.
+    fn has_grown(&mut self) -> bool {
+        let Ok(now) = self.blobs.manifest(&self.name) else {
+            return false;
+        };
+        let is_more = now.write() == self.manifest.write() && now.length() > self.manifest.length();
+        if is_more {
+            self.manifest = now;
+        }
+        is_more
+    }
+
+    /// Waits for a chunk that is not where it was.
+    fn ask_again(&mut self, index: u64) -> Result<&[u8], Error> {
+        self.let_all_go();
+        let bytes = self.manifest.bytes_of(index);
+        let share = self.room_for(bytes, index, index);
+        self.begin(index, bytes, share);
+        self.wait(index)
     }
 
     /// What the server has of a chunk, once it has been checked.

@@ -11,6 +11,7 @@ use crate::{
 use farcache_cluster::Owners;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A client of one or several servers. It is cheap to clone, and any number of threads may use one
 /// at the same time. Nothing is connected before the first operation.
@@ -214,6 +215,14 @@ impl Client {
     pub fn progress(&self) {
         let guard = self.shared.poll();
         self.shared.leave_noticed(guard);
+    }
+
+    /// Waits so long, for whoever has to look again later and may not sleep by itself. What has been
+    /// submitted is on its way meanwhile.
+    pub fn pause(&self, time: Duration) {
+        self.flush();
+        std::thread::sleep(time);
+        self.progress();
     }
 
     /// Has a notice called once the request is complete. Where that is fetched or dropped before,

@@ -587,3 +587,59 @@ fn what_is_no_cursor_is_refused() {
     bytes[15] = 40;
     assert!(ScanCursor::decode(bytes).is_some());
 }
+
+/// The store refuses what it has no room for. Were tombstones refused, too, it could never give any
+/// back.
+#[test]
+fn a_full_store_that_evicts_nothing_deletes_and_gives_back_room() {
+    let store = Store::new(StoreConfig {
+        evict: false,
+        memory_bytes: 1 << 20,
+        segment_bytes: 64 << 10,
+        huge_pages: false,
+        ..StoreConfig::default()
+    });
+    let store = store.unwrap();
+    let mut handle = store.handle();
+    let mut count = 0;
+    let key = |number: u64| format!("key {number}");
+    let put_more = |number: u64| {
+        let value = [7; 1000];
+        handle.set(key(number).as_bytes(), &value, &options(number))
+    };
+    while put_more(count).is_ok() {
+        count += 1;
+    }
+    // Smaller ones until not even a tombstone has room.
+    let mut small = 0;
+    let is_full = |small: u64| {
+        let key = format!("s{small}");
+        let stored = handle.set(key.as_bytes(), b"", &options(small));
+        stored.is_err()
+    };
+    while !is_full(small) {
+        small += 1;
+    }
+    let last = count - 1;
+    assert_eq!(
+        delete(&handle, &key(last), last),
+        VersionedDelete::Older {
+            current: version(last)
+        }
+    );
+    for number in 0..count {
+        let deleted = delete(&handle, &key(number), 2 * count);
+        assert_eq!(deleted, VersionedDelete::Deleted { was_present: true });
+        assert_eq!(get(&handle, &key(number)), None);
+    }
+    handle.quiescent();
+    // What comes late takes no room again.
+    assert_eq!(put(&handle, &key(0), "late", count), older(2 * count));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let value = [7; 1000];
+    let later = options(3 * count);
+    while handle.set(b"fresh", &value, &later).is_err() {
+        assert!(Instant::now() < deadline, "nothing was given back");
+        handle.quiescent();
+    }
+}

@@ -67,6 +67,36 @@ static void given_up(void) {
   WANT(farcache_blob_open(blobs, "given-up", &reader) == FARCACHE_STATUS_NOT_FOUND);
 }
 
+static void published(void) {
+  size_t read;
+  farcache_blob_writer *writer;
+  WANT(farcache_blob_create(blobs, "published", &writer) == FARCACHE_STATUS_OK);
+  WANT(farcache_blob_write(writer, content, 150000) == FARCACHE_STATUS_OK);
+  WANT(farcache_blob_publish(writer) == FARCACHE_STATUS_OK);
+  WANT(farcache_blob_write(writer, content + 150000, 1000) == FARCACHE_STATUS_OK);
+  farcache_blob_writer_free(writer);
+  WANT(farcache_blob_publish(NULL) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  farcache_blob_reader *reader = open_blob("published");
+  WANT(farcache_blob_length(reader) == 150000);
+  WANT(farcache_blob_read(reader, 0, room, sizeof room, &read) == FARCACHE_STATUS_OK);
+  WANT(read == 150000 && memcmp(room, content, read) == 0);
+  farcache_blob_reader_free(reader);
+}
+
+/* More copies than there are servers, what is no redundancy, and two policies at once. */
+static void redundancy(const char *server) {
+  farcache_client *none;
+  farcache_options *options = farcache_options_new();
+  WANT(farcache_options_set(options, "blob-redundancy", "copies:2") == FARCACHE_STATUS_CONFIGURATION);
+  WANT(farcache_options_set(options, "blob-redundancy", "replicate:2") == FARCACHE_STATUS_OK);
+  WANT(farcache_client_new(server, options, &none) == FARCACHE_STATUS_CONFIGURATION);
+  WANT(strstr(farcache_message(), "servers") != NULL);
+  WANT(farcache_options_set(options, "redundancy", "replicate:2") == FARCACHE_STATUS_OK);
+  WANT(farcache_client_new(server, options, &none) == FARCACHE_STATUS_CONFIGURATION);
+  WANT(strstr(farcache_message(), "blob-redundancy") != NULL);
+  farcache_options_free(options);
+}
+
 static void replaced_and_removed(void) {
   size_t read;
   farcache_blob_reader *reader = open_blob("b");
@@ -110,7 +140,7 @@ static void gone_and_damaged(void) {
 }
 
 static void settings(void) {
-  farcache_blob_settings wrong = {((size_t)1 << 30) + 1, 0, 0};
+  farcache_blob_settings wrong = {((size_t)1 << 30) + 1, 0, 0, 0};
   farcache_blobs *none;
   WANT(farcache_blobs_new(client, &wrong, &none) == FARCACHE_STATUS_INVALID_ARGUMENTS && none == NULL);
   WANT(farcache_blobs_new(client, NULL, &none) == FARCACHE_STATUS_OK);
@@ -119,7 +149,7 @@ static void settings(void) {
 
 int main(int count, char **arguments) {
   WANT(count == 2 && farcache_client_new(arguments[1], NULL, &client) == FARCACHE_STATUS_OK);
-  farcache_blob_settings small = {100000, 300000, 0};
+  farcache_blob_settings small = {100000, 300000, 0, 0};
   WANT(farcache_blobs_new(client, &small, &blobs) == FARCACHE_STATUS_OK);
   for (size_t place = 0; place < BYTES; place++) {
     content[place] = (unsigned char)(place * 31 + (place >> 8) * 17);
@@ -127,6 +157,8 @@ int main(int count, char **arguments) {
   writing_and_reading();
   what_is_not_there();
   given_up();
+  published();
+  redundancy(arguments[1]);
   replaced_and_removed();
   gone_and_damaged();
   settings();

@@ -33,6 +33,24 @@ const GOLDEN_EMPTY: [u8; 44] = [
     0xec, 0x81, 0x65, 0x9c,
 ];
 
+/// The same nine bytes, with the second chunk at place 258.
+#[rustfmt::skip]
+const GOLDEN_WITH_PLACES: [u8; 68] = [
+    b'F', b'C', b'B', b'M', 2, 1, 0, 0,
+    4, 0, 0, 0,
+    3, 0, 0, 0,
+    9, 0, 0, 0, 0, 0, 0, 0,
+    0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7,
+    0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf,
+    0xee, 0xf4, 0x3a, 0xf6,
+    0x0b, 0xcf, 0x0f, 0x10,
+    0x2c, 0xc1, 0x2c, 0x1a,
+    0, 0, 0, 0,                                     // places
+    2, 1, 0, 0,
+    0, 0, 0, 0,
+    0x2b, 0x1a, 0x8e, 0x4c,                         // of all before
+];
+
 fn write() -> WriteId {
     WriteId(std::array::from_fn(|index| 0xa0 + index as u8))
 }
@@ -42,12 +60,12 @@ fn golden() -> Manifest {
     Manifest::new(write(), 4, 9, checksums.to_vec()).expect("fits")
 }
 
-/// The golden manifest with another byte, and a checksum that is right.
-fn changed(offset: usize, byte: u8) -> Vec<u8> {
-    let mut bytes = GOLDEN.to_vec();
+/// A manifest with another byte, and a checksum that is right.
+fn changed(manifest: &[u8], offset: usize, byte: u8) -> Vec<u8> {
+    let mut bytes = manifest.to_vec();
     bytes[offset] = byte;
-    let own = crc32c::crc32c(&bytes[..52]);
-    bytes[52..].copy_from_slice(&own.to_le_bytes());
+    let (all, own) = bytes.split_at_mut(manifest.len() - 4);
+    own.copy_from_slice(&crc32c::crc32c(all).to_le_bytes());
     bytes
 }
 
@@ -58,6 +76,29 @@ fn the_bytes_are_these() {
     let empty = Manifest::new(write(), 512 << 10, 0, Vec::new()).expect("fits");
     assert_eq!(empty.to_bytes(), GOLDEN_EMPTY);
     assert_eq!(Manifest::parse(&GOLDEN_EMPTY), Ok(empty));
+}
+
+#[test]
+fn the_bytes_of_one_with_places_are_these() {
+    let manifest = golden().with_places(vec![0, 258, 0]);
+    assert_eq!(manifest.to_bytes(), GOLDEN_WITH_PLACES);
+    assert_eq!(Manifest::parse(&GOLDEN_WITH_PLACES), Ok(manifest.clone()));
+    let places = [0, 1, 2, 3].map(|index| manifest.place_of(index));
+    assert_eq!(places, [0, 258, 0, 0]);
+    // One without any is what it was before there were places.
+    assert_eq!(golden().with_places(vec![0; 3]).to_bytes(), GOLDEN);
+}
+
+#[test]
+fn places_that_are_not_needed_or_do_not_fit_are_refused() {
+    let without = changed(&changed(&GOLDEN_WITH_PLACES, 56, 0), 57, 0);
+    assert_eq!(Manifest::parse(&without), Err(Fault::Places));
+    let as_before = changed(&GOLDEN_WITH_PLACES, 4, 1);
+    assert_eq!(Manifest::parse(&as_before), Err(Fault::Length));
+    for bytes in 0..GOLDEN_WITH_PLACES.len() {
+        let cut = Manifest::parse(&GOLDEN_WITH_PLACES[..bytes]);
+        assert!(cut.is_err(), "{bytes}");
+    }
 }
 
 #[test]
@@ -81,7 +122,8 @@ fn every_change_of_a_byte_is_noticed() {
 fn faults_are_named() {
     let cases = [
         (0, b'G', Fault::Magic),
-        (4, 2, Fault::Version),
+        (4, 2, Fault::Length),
+        (4, 3, Fault::Version),
         (5, 2, Fault::Version),
         (7, 1, Fault::Reserved),
         (8, 0, Fault::ChunkBytes),
@@ -92,7 +134,7 @@ fn faults_are_named() {
         (23, 0xff, Fault::Chunks),
     ];
     for (offset, byte, fault) in cases {
-        assert_eq!(Manifest::parse(&changed(offset, byte)), Err(fault));
+        assert_eq!(Manifest::parse(&changed(&GOLDEN, offset, byte)), Err(fault));
     }
     let mut damaged = GOLDEN;
     damaged[40] ^= 1;
@@ -122,13 +164,16 @@ proptest! {
         chunk_bytes in 1..CHUNK_BYTES_MAX,
         checksums in prop::collection::vec(any::<u32>(), 0..50),
         last in any::<u32>(),
+        place in 0..3u32,
     ) {
         let chunk = u64::from(chunk_bytes);
         let length = match checksums.len() as u64 {
             0 => 0,
             chunks => (chunks - 1) * chunk + 1 + u64::from(last) % chunk,
         };
+        let places = (0..).map(|index| index % 2 * place).take(checksums.len()).collect();
         let manifest = Manifest::new(write(), chunk_bytes, length, checksums).expect("fits");
+        let manifest = manifest.with_places(places);
         prop_assert_eq!(Manifest::parse(&manifest.to_bytes()), Ok(manifest));
     }
 }

@@ -3,8 +3,11 @@
 #[path = "../../../client/tests/support/mod.rs"]
 mod support;
 
+mod copies;
 mod faults;
+mod full;
 mod overwriting;
+mod publishing;
 mod reading;
 mod sizes;
 mod windows;
@@ -76,10 +79,15 @@ fn read(blobs: &Blobs, name: &str) -> Result<Vec<u8>, farcache_blobs::Error> {
 
 /// How many items a server has.
 fn items(client: &Client) -> u64 {
+    statistic(client, "curr_items")
+}
+
+/// A number among the general statistics of a client's first server.
+fn statistic(client: &Client, name: &str) -> u64 {
     let statistics = client.statistics(0, "").expect("statistics");
     let mut statistics = statistics.into_iter();
-    let (_, items) = statistics
-        .find(|(name, _)| name == "curr_items")
+    let (_, number) = statistics
+        .find(|(told, _)| told == name)
         .expect("there is such a number");
-    items.parse().expect("a number")
+    number.parse().expect("a number")
 }

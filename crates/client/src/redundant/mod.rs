@@ -8,9 +8,11 @@
 //! | `call` | one plan: its requests go out together, what comes back goes in |
 //! | `running` | a read or a write, moved on bit by bit |
 //! | `begun` | operations that are begun rather than called |
+//! | `discard` | keys that nobody writes again |
 
 mod begun;
 mod call;
+mod discard;
 mod parts;
 mod pieces;
 mod pool;

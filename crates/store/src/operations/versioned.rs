@@ -41,7 +41,8 @@ impl StoreHandle {
     /// Puts a tombstone in place of a key's item, if this version is newer than what the store has
     /// of the key. Until `keep_until` (or until memory is short) the tombstone refuses older
     /// versions; from then on the horizon does, for all keys that the store does not hold.
-    /// [`farcache_base::time::NEVER`] keeps it while memory suffices.
+    /// [`farcache_base::time::NEVER`] keeps it while memory suffices. Where there is no room for a
+    /// tombstone the horizon takes its part at once: a full store must be able to give back room.
     ///
     /// # Errors
     /// [`Interrupt`]; nothing has changed then.
@@ -66,7 +67,12 @@ impl StoreHandle {
         };
         let layout = fields.layout(key.len(), 0);
         loop {
-            let placed = self.place_or_make_room(&layout, fields.expiry)?;
+            let placed = match self.place_or_make_room(&layout, fields.expiry) {
+                Err(Interrupt::Failed(StoreError::OutOfMemory)) if self.core.tier.is_none() => {
+                    return Ok(self.delete_without_tombstone(hash, key, version));
+                }
+                placed => placed?,
+            };
             let item = self.write_valueless(&placed, layout, &fields, key);
             let commit = self.commit_version(hash, key, &placed, item, None);
             if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
@@ -81,6 +87,26 @@ impl StoreHandle {
                 VersionCommit::Void => continue,
             });
         }
+    }
+
+    /// The same with the horizon in place of a tombstone; of a store without a device.
+    fn delete_without_tombstone(&self, hash: u64, key: &[u8], version: Version) -> VersionedDelete {
+        let chain = self.core.index.lock(hash);
+        let entry = self.entry(&chain, key);
+        let entry = entry.filter(|entry| !self.is_flushed(entry, key));
+        let item = entry.as_ref().and_then(|entry| entry.item);
+        let stamp = item.and_then(|item| item.stamp());
+        let known = stamp.map_or_else(|| self.core.versions.horizon(), |it| Some(it.version));
+        if let Some(current) = known.filter(|known| *known >= version) {
+            return VersionedDelete::Older { current };
+        }
+        // Before the item goes: nobody may find neither.
+        self.core.versions.forget(version.bits());
+        let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
+        if let Some(entry) = &entry {
+            self.unlink(chain, entry);
+        }
+        VersionedDelete::Deleted { was_present }
     }
 
     /// What the store has of a key that [`StoreHandle::get`] has just not found, or found without a

@@ -44,7 +44,15 @@ final class CachedSource implements Source {
             head = known.bytes;
         }
         BlobReader reader = null;
-        if (reference.isWritten() && reference.length() > reference.start) {
+        if (!reference.isWritten()) {
+            reader = blobs.open(reference.blob());
+            if (reader == null && reference.start == 0) {
+                if (isAsBefore(channel, reference)) {
+                    throw new IOException("it is being written, or its writer has died");
+                }
+                return null;
+            }
+        } else if (reference.length() > reference.start) {
             reader = blobs.open(reference.blob());
             if (reader == null) {
                 return changed(channel, reference, "blob " + reference.blob());
@@ -72,9 +80,10 @@ final class CachedSource implements Source {
                 && now.isWritten() == reference.isWritten();
     }
 
+    /** Of a file that is being written with what was flushed to the servers. */
     @Override
     public long length() {
-        return reference.length();
+        return reference.start + (reader == null ? 0 : reader.length());
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.farcache.hadoop;
 
 import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheClient;
+import io.farcache.client.FarcacheConnectionException;
 import io.farcache.client.FarcacheException;
 import java.io.Closeable;
 import java.io.FileNotFoundException;
@@ -19,6 +20,7 @@ import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -63,7 +65,13 @@ public final class FarcacheFileSystem extends FileSystem {
     /** Property: the size of a block that is told, by which jobs split files; 128 MiB. */
     public static final String BLOCK_BYTES = "fs.farcache.block.bytes";
 
-    /** Property: what closing a file waits for, {@code buffered} or {@code persisted}. */
+    /** Property: on how many servers what is buffered lies; {@code none}. */
+    public static final String REDUNDANCY = "fs.farcache.redundancy";
+    /** Property: how long a writer waits where servers are full, or too few are up; 60 s. */
+    public static final String WRITE_PATIENCE = "fs.farcache.write.patience";
+    /** Property: bytes a second that are persisted at most; 0 for no limit. */
+    public static final String PERSIST_BANDWIDTH = "fs.farcache.persist.bandwidth";
+    /** Property: {@code buffered}, {@code redundant} or {@code persisted}: see {@link Close}. */
     public static final String CLOSE = "fs.farcache.close";
     /** Property: how long those who wait for data to be persisted wait while it fails; 60 s. */
     public static final String PERSIST_PATIENCE = "fs.farcache.persist.patience";
@@ -75,8 +83,9 @@ public final class FarcacheFileSystem extends FileSystem {
     public static final String CACHE_TIME = "fs.farcache.cache.time";
     /** Property: how old the last change of a file must be before what is read is stored; 2 s. */
     public static final String CACHE_SETTLE = "fs.farcache.cache.settle";
-    private static final String BUFFERED = "buffered";
-    private static final String PERSISTED = "persisted";
+    private static final String NO_REDUNDANCY = "none";
+    /** Goes before what a client is told, if it is set. */
+    private static final String REDUNDANCY_VARIABLE = "FARCACHE_REDUNDANCY";
     /** More would be a time since 1970. */
     private static final int CACHE_TIME_SECONDS_MAX = 30 * 86_400;
 
@@ -90,8 +99,10 @@ public final class FarcacheFileSystem extends FileSystem {
     private FarcacheBlobs blobs;
     private FsPermission mask;
     private long blockBytes;
-    private boolean waits;
-    private boolean checked;
+    private Close mode;
+    private boolean hasRedundancy;
+    /** Servers that are known to evict nothing. */
+    private final BitSet checked = new BitSet();
     private boolean closed;
     private Heads heads;
     private Cache cache;
@@ -115,10 +126,15 @@ public final class FarcacheFileSystem extends FileSystem {
         if (directory.isEmpty()) {
             throw new IOException(NAMES_DIRECTORY + " is not set");
         }
-        waits = waits(configuration.getTrimmed(CLOSE, BUFFERED));
+        String redundancy = configuration.getTrimmed(REDUNDANCY, NO_REDUNDANCY);
+        hasRedundancy = !redundancy.equals(NO_REDUNDANCY);
+        mode = Close.of(configuration.getTrimmed(CLOSE, Close.BUFFERED.toString()));
+        if (mode == Close.REDUNDANT) {
+            checkRedundant();
+        }
         names = new Names(Paths.get(directory));
         try {
-            connect(configuration);
+            connect(configuration, redundancy);
         } catch (FarcacheException e) {
             throw new IOException(e.getMessage(), e);
         }
@@ -126,7 +142,8 @@ public final class FarcacheFileSystem extends FileSystem {
         heads = new Heads(names.hidden("heads"), watched);
         cache = new Cache(client, cacheSettings(configuration),
                 new FileClock(names.hidden("clock")), names.id(), names.device());
-        persistence = new Persistence(blobs, heads, cache);
+        persistence = new Persistence(blobs, heads, cache, new Pace(
+                configuration.getLongBytes(PERSIST_BANDWIDTH, 0)));
         pending = Pending.create(names.hidden("pending"), watched);
         persister = new Persister(persistence, watched, configuration.getTimeDuration(
                 PERSIST_PATIENCE, 60_000, TimeUnit.MILLISECONDS));
@@ -156,46 +173,60 @@ public final class FarcacheFileSystem extends FileSystem {
         persister.await(id);
     }
 
-    private static boolean waits(String mode) throws IOException {
-        switch (mode) {
-            case BUFFERED:
-                return false;
-            case PERSISTED:
-                return true;
-            case "redundant":
-                throw new IOException(CLOSE + "=redundant cannot be promised: blobs have no copies"
-                        + " yet");
-            default:
-                throw new IOException(CLOSE + " is " + BUFFERED + " or " + PERSISTED + ", not "
-                        + mode);
+    private void checkRedundant() throws IOException {
+        if (!hasRedundancy) {
+            throw new IOException(CLOSE + "=" + mode + " cannot be promised without " + REDUNDANCY);
+        }
+        if (System.getenv(REDUNDANCY_VARIABLE) != null) {
+            throw new IOException(CLOSE + "=" + mode + " cannot be promised: "
+                    + REDUNDANCY_VARIABLE + " in the environment goes before " + REDUNDANCY);
         }
     }
 
     /** What is only buffered must not be evicted; what closing waits for may fail instead. */
     private synchronized void checkServers() throws IOException {
-        if (waits || checked) {
-            return;
-        }
-        int servers = getConf().getTrimmed(SERVERS, uri.getAuthority()).split(",").length;
-        for (int server = 0; server < servers; server++) {
-            if (!"off".equals(client.statistics(server, "settings").get("evictions"))) {
-                throw new IOException(CLOSE + "=" + BUFFERED + " cannot be promised: server "
+        for (int server = 0; mode != Close.PERSISTED && server < client.servers(); server++) {
+            if (!checked.get(server) && evicts(server)) {
+                throw new IOException(CLOSE + "=" + mode + " cannot be promised: server "
                         + server + " evicts; start it with --disable-evictions, or wait with "
-                        + CLOSE + "=" + PERSISTED);
+                        + CLOSE + "=" + Close.PERSISTED);
             }
         }
-        checked = true;
     }
 
-    private void connect(Configuration configuration) {
-        Duration timeout = Duration.ofMillis(
-                configuration.getTimeDuration(TIMEOUT, 30_000, TimeUnit.MILLISECONDS));
-        client = FarcacheClient.builder(configuration.getTrimmed(SERVERS, uri.getAuthority()))
+    /** Whether a server evicts. One that is away is asked later, if the others can do without. */
+    private boolean evicts(int server) {
+        try {
+            boolean evicts = !"off".equals(client.statistics(server, "settings").get("evictions"));
+            checked.set(server, !evicts);
+            return evicts;
+        } catch (FarcacheConnectionException e) {
+            if (!hasRedundancy) {
+                throw e;
+            }
+            return false;
+        }
+    }
+
+    private void connect(Configuration configuration, String redundancy) {
+        Duration timeout = milliseconds(configuration, TIMEOUT, 30_000);
+        FarcacheClient.Builder builder = FarcacheClient
+                .builder(configuration.getTrimmed(SERVERS, uri.getAuthority()))
                 .transport(configuration.getTrimmed(TRANSPORT, "auto"))
-                .timeout(timeout).connectTimeout(timeout).build();
+                .timeout(timeout).connectTimeout(timeout);
+        if (hasRedundancy) {
+            builder.option("blob-redundancy", redundancy);
+        }
+        client = builder.build();
         blobs = client.blobs((int) configuration.getLongBytes(CHUNK_BYTES, 0),
                 configuration.getLongBytes(WINDOW_BYTES, 0),
-                configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0));
+                configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0),
+                milliseconds(configuration, WRITE_PATIENCE, 60_000));
+    }
+
+    private static Duration milliseconds(Configuration configuration, String name, long usual) {
+        return Duration.ofMillis(
+                configuration.getTimeDuration(name, usual, TimeUnit.MILLISECONDS));
     }
 
     /**
@@ -297,9 +328,6 @@ public final class FarcacheFileSystem extends FileSystem {
         if (reference == null) {
             return cache.source(channel, place, before);
         }
-        if (!reference.isWritten() && reference.start == 0) {
-            throw new IOException("it is being written, or its writer has died");
-        }
         return CachedSource.open(channel, reference, blobs, heads);
     }
 
@@ -377,7 +405,7 @@ public final class FarcacheFileSystem extends FileSystem {
             pending.add(reference.id, place);
             reference.write(file);
             return new FarcacheOutputStream(blobs, persistence, persister, pending, file,
-                    reference, waits);
+                    reference, mode);
         } catch (IOException e) {
             file.close();
             throw e;
@@ -522,7 +550,7 @@ public final class FarcacheFileSystem extends FileSystem {
         long length = isDirectory ? 0 : attributes.size();
         Reference reference = isDirectory ? null : Reference.of(place);
         if (reference != null) {
-            length = reference.length();
+            length = persistence.lengthOf(reference);
         }
         String letters = PosixFilePermissions.toString(attributes.permissions());
         return new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,

@@ -21,7 +21,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
     private final Persister persister;
     private final Pending pending;
     private final Below file;
-    private final boolean waits;
+    private final Close mode;
     private final byte[] head = new byte[Reference.BYTES];
     private Reference reference;
     /** Of what follows {@link Reference#start}; null while there is nothing but the head. */
@@ -33,17 +33,17 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
     /**
      * A stream to a file that has this reference.
      *
-     * @param waits whether closing waits until the file is persisted
+     * @param mode what closing waits for
      */
     FarcacheOutputStream(FarcacheBlobs blobs, Persistence persistence, Persister persister,
-            Pending pending, Below file, Reference reference, boolean waits) {
+            Pending pending, Below file, Reference reference, Close mode) {
         this.blobs = blobs;
         this.persistence = persistence;
         this.persister = persister;
         this.pending = pending;
         this.file = file;
         this.reference = reference;
-        this.waits = waits;
+        this.mode = mode;
     }
 
     private void check() throws IOException {
@@ -111,10 +111,18 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         check();
     }
 
-    /** As {@link #hsync}. */
+    /**
+     * Returns once all that was written is on as many servers as it is to be on, where closing does
+     * not wait for more, and else once it is persisted; readers who open the file see it then.
+     */
     @Override
     public synchronized void hflush() throws IOException {
-        hsync();
+        if (mode != Close.REDUNDANT || writer == null) {
+            hsync();
+            return;
+        }
+        check();
+        attempt(writer::publish);
     }
 
     /** Returns once all that was written is persisted; readers who open the file see it then. */
@@ -159,7 +167,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             throw e;
         }
         persister.finish(file, pending, reference.id);
-        if (waits) {
+        if (mode == Close.PERSISTED) {
             persister.await(reference.id);
         }
     }

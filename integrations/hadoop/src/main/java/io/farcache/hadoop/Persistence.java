@@ -26,11 +26,13 @@ final class Persistence {
     private final FarcacheBlobs blobs;
     private final Heads heads;
     private final Cache cache;
+    private final Pace pace;
 
-    Persistence(FarcacheBlobs blobs, Heads heads, Cache cache) {
+    Persistence(FarcacheBlobs blobs, Heads heads, Cache cache, Pace pace) {
         this.blobs = blobs;
         this.heads = heads;
         this.cache = cache;
+        this.pace = pace;
     }
 
     /**
@@ -67,7 +69,8 @@ final class Persistence {
 
     /**
      * Finishes a file: one that was written whole, or whose writer is dead. Of the latter there are
-     * the bytes that were persisted while it was written.
+     * the bytes that were persisted while it was written, and those that it has put into the servers
+     * for all to see.
      */
     void finish(Below file, Pending pending, String id) throws IOException {
         if (pending.isDeleted(id)) {
@@ -77,11 +80,10 @@ final class Persistence {
         FileTime modified = Files.getLastModifiedTime(pending.name(id));
         Heads.Head head = heads.read(id);
         Reference reference = isComplete(head) ? null : Reference.read(file.channel());
+        long length = reference == null ? 0 : lengthOf(reference);
         // What was synchronised before has left the servers already.
-        Keeping keeping = reference == null || reference.start > 0 ? null
-                : cache.keep(reference.length());
+        Keeping keeping = reference == null || reference.start > 0 ? null : cache.keep(length);
         if (reference != null) {
-            long length = reference.length();
             byte[] bytes = copy(file, reference, length, keeping);
             file.resize(Math.max(length, Reference.BYTES));
             file.force();
@@ -99,6 +101,21 @@ final class Persistence {
         }
         forget(pending, id, head == null ? NO_PART : head.part);
         cache.publish(keeping, written);
+    }
+
+    /**
+     * Of a file with this reference; while it is written, of what has been put into the servers for
+     * all to see.
+     */
+    long lengthOf(Reference reference) throws IOException {
+        if (reference.isWritten()) {
+            return reference.length();
+        }
+        try (BlobReader published = blobs.open(reference.blob())) {
+            return reference.start + (published == null ? 0 : published.length());
+        } catch (FarcacheException e) {
+            throw new IOException(e.getMessage(), e);
+        }
     }
 
     /** Whether nothing but the head is missing, so the line may be half overwritten with it. */
@@ -161,6 +178,7 @@ final class Persistence {
             byte[] bytes = new byte[(int) Math.min(COPY_BYTES, length - reference.start)];
             long position = reference.start;
             while (position < length) {
+                pace.await(Math.min(bytes.length, length - position));
                 int read = reader.read(position - reference.start, bytes, 0, bytes.length);
                 place(file, head, position, bytes, read);
                 if (keeping != null) {

@@ -12,6 +12,7 @@ final class Faults implements Below.Watch {
     private final AtomicInteger changes = new AtomicInteger();
     private final AtomicInteger failures = new AtomicInteger();
     private volatile CountDownLatch held = new CountDownLatch(0);
+    private volatile boolean isBehind;
     private volatile int from = Integer.MAX_VALUE;
     private volatile int until = Integer.MAX_VALUE;
 
@@ -35,6 +36,12 @@ final class Faults implements Below.Watch {
         from = changes.get();
     }
 
+    /** The next so many changes fail that are made behind the writers' backs. */
+    void failBehindFor(int next) {
+        isBehind = true;
+        failFor(next);
+    }
+
     void mend() {
         from = Integer.MAX_VALUE;
     }
@@ -46,7 +53,8 @@ final class Faults implements Below.Watch {
 
     @Override
     public void before(String change) throws IOException {
-        if (Thread.currentThread().getName().equals(Persister.THREAD_NAME)) {
+        boolean isPersister = Thread.currentThread().getName().equals(Persister.THREAD_NAME);
+        if (isPersister) {
             try {
                 // A test that fails meanwhile shall not hang.
                 if (!held.await(TestServer.PATIENCE_SECONDS, TimeUnit.SECONDS)) {
@@ -55,6 +63,9 @@ final class Faults implements Below.Watch {
             } catch (InterruptedException e) {
                 throw new InterruptedIOException();
             }
+        }
+        if (isBehind && !isPersister) {
+            return;
         }
         int number = changes.getAndIncrement();
         if (number >= from && number < until) {

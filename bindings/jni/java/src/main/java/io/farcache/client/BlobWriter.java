@@ -43,9 +43,20 @@ public final class BlobWriter implements AutoCloseable {
                 NativeBlobs.writeDirect(writer, bytes, bytes.position(), bytes.remaining())));
     }
 
-    /** Waits until all full chunks are stored. Nobody sees them before {@link #close}. */
+    /**
+     * Waits until all full chunks are stored. Nobody sees them before {@link #publish} or
+     * {@link #close}.
+     */
     public void flush() {
         handle.useAlone(writer -> NativeClient.checked(NativeBlobs.flush(writer)));
+    }
+
+    /**
+     * Stores what has been written so far: from now on there is a blob with these bytes, and stays
+     * as it is if the writer is given up or dies. Who opens it sees no more of it than that.
+     */
+    public void publish() {
+        handle.useAlone(writer -> NativeClient.checked(NativeBlobs.publish(writer)));
     }
 
     /**
@@ -57,7 +68,10 @@ public final class BlobWriter implements AutoCloseable {
         handle.close(writer -> NativeClient.checked(NativeBlobs.closeWriter(writer)));
     }
 
-    /** Gives the blob up and removes what was stored. Does nothing once it has been closed. */
+    /**
+     * Gives the blob up and removes what was stored and has not been published. Does nothing once it
+     * has been closed.
+     */
     public void abort() {
         handle.close();
     }

@@ -1,5 +1,7 @@
 package io.farcache.client;
 
+import java.time.Duration;
+
 /**
  * Files, whole or not there, as chunks with a manifest. A blob has a name, of 1 to 200 bytes
  * without spaces and control characters, and any number of bytes; it is written once, front to
@@ -16,10 +18,11 @@ public final class FarcacheBlobs implements AutoCloseable {
     }
 
     static FarcacheBlobs open(NativeClient client, int chunkBytes, long windowBytes,
-            long inFlightBytesMax) {
+            long inFlightBytesMax, Duration patience) {
         long entered = client.enter();
         try {
-            long opened = NativeBlobs.open(entered, chunkBytes, windowBytes, inFlightBytesMax);
+            long opened = NativeBlobs.open(entered, chunkBytes, windowBytes, inFlightBytesMax,
+                    patience.toMillis());
             return new FarcacheBlobs(NativeClient.checked(opened));
         } finally {
             client.leave();

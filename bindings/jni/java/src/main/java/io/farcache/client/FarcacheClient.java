@@ -566,7 +566,24 @@ public final class FarcacheClient implements AutoCloseable {
      * @return blobs, to be closed
      */
     public FarcacheBlobs blobs(int chunkBytes, long windowBytes, long inFlightBytesMax) {
-        return FarcacheBlobs.open(handles.telling(), chunkBytes, windowBytes, inFlightBytesMax);
+        return blobs(chunkBytes, windowBytes, inFlightBytesMax, Duration.ZERO);
+    }
+
+    /**
+     * The same with writers that wait where servers are full or away.
+     *
+     * @param chunkBytes as above
+     * @param windowBytes as above
+     * @param inFlightBytesMax as above
+     * @param patience how long a writer goes on trying to store what servers have no room for or,
+     *     where blobs lie on several servers ({@code blob-redundancy}), what too few of them are
+     *     up for
+     * @return blobs, to be closed
+     */
+    public FarcacheBlobs blobs(int chunkBytes, long windowBytes, long inFlightBytesMax,
+            Duration patience) {
+        return FarcacheBlobs.open(handles.telling(), chunkBytes, windowBytes, inFlightBytesMax,
+                patience);
     }
 
     /**

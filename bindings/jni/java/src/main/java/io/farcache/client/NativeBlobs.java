@@ -15,7 +15,8 @@ final class NativeBlobs {
     }
 
     /** 0 stands for the usual. */
-    static native long open(long client, int chunkBytes, long windowBytes, long inFlightBytesMax);
+    static native long open(long client, int chunkBytes, long windowBytes, long inFlightBytesMax,
+            long patienceMilliseconds);
 
     static native void free(long blobs);
 
@@ -26,6 +27,8 @@ final class NativeBlobs {
     static native long writeDirect(long writer, ByteBuffer direct, int offset, int bytes);
 
     static native long flush(long writer);
+
+    static native long publish(long writer);
 
     static native long closeWriter(long writer);
 

@@ -14,7 +14,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A real server on a free port of 127.0.0.1: the one that FARCACHED names, else the debug build.
+ * A real server on a port of 127.0.0.1: the one that FARCACHED names, else the debug build.
  */
 public final class TestServer implements AutoCloseable {
     /** How long anything may take on a machine that is busy with other things. */
@@ -24,12 +24,18 @@ public final class TestServer implements AutoCloseable {
     private final Process process;
     private final int port;
 
+    /** On a free port. */
     public TestServer(String... options) throws Exception {
+        this(-1, options);
+    }
+
+    /** On the port of one that was killed; -1 for a free one. */
+    public TestServer(int wanted, String... options) throws Exception {
         Path folder = Files.createTempDirectory("farcache-java-test-");
         Path ports = folder.resolve("ports");
         Path log = folder.resolve("log");
         List<String> command = new ArrayList<>(Arrays.asList(binary(), "-l", "127.0.0.1", "-p",
-                "-1"));
+                Integer.toString(wanted)));
         if (System.getProperty("user.name").equals("root")) {
             command.addAll(Arrays.asList("-u", "root"));
         }

@@ -1,0 +1,94 @@
+//! Putting a manifest into its place.
+
+use crate::blobs::{Placed, of_manifest};
+use crate::patience::Patience;
+use crate::writer::may_have_happened;
+use crate::{Blobs, Error, Manifest};
+use farcache_client::Error::{Exists, NotFound, NotStored};
+
+/// What one writer has put into the place of its blob's manifest.
+///
+/// A key with several servers has no compare-and-swap. There the last writer wins without looking:
+/// each manifest names chunks of one write only, so readers see one of the writes or the other. Of
+/// two writers of one name at the same moment neither may see that it has replaced the other, whose
+/// chunks then stay.
+pub(crate) struct Publication {
+    blobs: Blobs,
+    name: Box<str>,
+    key: String,
+    published: Option<Manifest>,
+}
+
+impl Publication {
+    /// Nothing is there yet.
+    pub fn new(blobs: &Blobs, name: &str, key: String) -> Self {
+        Publication {
+            blobs: blobs.clone(),
+            name: name.into(),
+            key,
+            published: None,
+        }
+    }
+
+    /// What was put there last.
+    pub fn published(&self) -> Option<&Manifest> {
+        self.published.as_ref()
+    }
+
+    /// Puts a manifest there, and removes the chunks of another write that was there. Each manifest
+    /// is replaced by one writer only, which is the one to remove its chunks.
+    ///
+    /// # Errors
+    /// [`Error::Request`]; [`Error::Replaced`] where something was published, and is not there.
+    pub fn place(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let mut patience = Patience::new(self.blobs.settings.patience);
+        let has_copies = self.blobs.client.has_redundancy(self.key.as_bytes());
+        let replaced = loop {
+            let error = match self.try_to_place(manifest) {
+                Ok(replaced) => break replaced,
+                Err(Error::Request {
+                    error: Exists | NotFound | NotStored,
+                    ..
+                }) => continue,
+                Err(Error::Request { error, .. }) => error,
+                Err(other) => return Err(other),
+            };
+            let Some(pause) = patience.pause_after(&error, has_copies) else {
+                return Err(of_manifest(&self.name, error));
+            };
+            self.blobs.client.pause(pause);
+        };
+        self.published = Some(manifest.clone());
+        let is_other = |former: &Manifest| former.write() != manifest.write();
+        let other = replaced.filter(is_other);
+        other.inspect(|other| self.blobs.remove_chunks_of(other));
+        Ok(())
+    }
+
+    /// What it has replaced. `Exists`, `NotFound` and `NotStored` say that somebody else was
+    /// faster: this one comes after it.
+    fn try_to_place(&self, manifest: &Manifest) -> Result<Option<Manifest>, Error> {
+        let placed = self.blobs.placed(&self.name, &self.key)?;
+        let is_own = |it: &Placed| it.writes(manifest);
+        if self.published.is_some() && !placed.as_ref().is_some_and(is_own) {
+            return Err(Error::Replaced(self.name.clone()));
+        }
+        let (client, key, bytes) = (&self.blobs.client, &self.key, manifest.to_bytes());
+        let stored = match &placed {
+            _ if client.has_redundancy(key.as_bytes()) => client.set(key, bytes, 0),
+            None => client.add(key, bytes, 0),
+            Some(placed) => client.cas(key, bytes, 0, placed.cas),
+        };
+        let replaced = placed.and_then(|placed| placed.manifest);
+        match stored.map_err(|error| of_manifest(&self.name, error)) {
+            Err(error) if may_have_happened(&error) && self.is_there(manifest) => Ok(replaced),
+            stored => stored.map(|_| replaced),
+        }
+    }
+
+    fn is_there(&self, manifest: &Manifest) -> bool {
+        let placed = self.blobs.placed(&self.name, &self.key);
+        let is_it = |placed: Placed| placed.manifest.as_ref() == Some(manifest);
+        placed.is_ok_and(|placed| placed.is_some_and(is_it))
+    }
+}
