@@ -14,6 +14,7 @@
 //! higher epoch and by nothing else ([`Refused`]).
 #![forbid(unsafe_code)]
 
+mod boot_clock;
 mod directory;
 pub mod etcd;
 mod file;
@@ -23,6 +24,7 @@ pub mod members;
 mod saved;
 mod watch;
 
+pub use boot_clock::since_boot;
 pub use directory::Directory;
 pub use file::read_text as read_map_text;
 pub use file::{FollowedFile, MAP_BYTES_MAX, News, OpenError, Unusable, WatchedFile};

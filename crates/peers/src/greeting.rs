@@ -87,6 +87,7 @@ impl Verdict {
 }
 
 /// A secret that the servers of a cluster share.
+#[derive(Clone)]
 pub struct Secret(Hmac<Sha256>);
 
 impl Secret {

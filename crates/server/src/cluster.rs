@@ -2,9 +2,13 @@
 
 #[cfg(feature = "etcd")]
 mod joined;
+mod lease;
 mod source;
 mod tenant;
+#[cfg(feature = "etcd")]
+mod witness;
 
+pub use lease::Gate;
 pub use source::{Opened, open, start};
 pub use tenant::{Follower, hash_of_key};
 
@@ -15,6 +19,7 @@ use farcache_cluster::{Address, ClusterMap, ServerId};
 use farcache_membership::Directory;
 use farcache_peers::greeting::{Hello, Nonce, Secret};
 use farcache_session::Configuration;
+use lease::Lease;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use tenant::Tenant;
@@ -61,6 +66,11 @@ pub struct Cluster {
     /// Where others reach this server, where that is known.
     own_address: Option<Address>,
     part: Part,
+    /// The right to answer for keys; none where nobody else is given them meanwhile.
+    lease: Option<Arc<Lease>>,
+    /// Asks others while etcd is out of reach.
+    #[cfg(feature = "etcd")]
+    _witness: Option<witness::Watching>,
     /// Epoch of the directory's map.
     epoch: Arc<AtomicU64>,
     /// Of the map that was asked for last.
@@ -132,8 +142,15 @@ pub struct JoinedFigures {
     pub suspects: Vec<farcache_cluster::ServerId>,
     /// For how long the lease lives for certain.
     pub lease_milliseconds_left: u64,
+    /// For how long the server may answer for its keys without hearing of its cluster; 0 where it
+    /// answers for none.
+    pub answers_milliseconds_left: u64,
+    /// Whether it answers for no key.
+    pub is_cut_off: bool,
+    /// For how long etcd has not served; 0 while it does.
+    pub unreachable_milliseconds: u64,
     /// Names, meanings and values of what is counted.
-    pub counts: [(&'static str, &'static str, u64); 4],
+    pub counts: [(&'static str, &'static str, u64); 6],
 }
 
 impl Cluster {
@@ -146,6 +163,9 @@ impl Cluster {
             tenant: None,
             own_address: None,
             part,
+            lease: None,
+            #[cfg(feature = "etcd")]
+            _witness: None,
             epoch,
         }
     }
@@ -209,7 +229,10 @@ impl Cluster {
                 joined: None,
             },
             #[cfg(feature = "etcd")]
-            Part::Joined(joined) => joined::figures(&joined.status(), map),
+            Part::Joined(joined) => {
+                let lease = self.lease.as_deref().expect("who joins has a lease");
+                joined::figures(&joined.status(), map, lease)
+            }
         };
         Figures {
             dropped: dropped.unwrap_or_default(),

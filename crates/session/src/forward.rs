@@ -30,6 +30,9 @@ pub enum Failure {
     NotForwarded,
     /// The cluster's map does not list the server that was asked.
     NoPlace,
+    /// The server that was asked has not heard of its cluster for so long that others may own its
+    /// keys.
+    CutOff,
 }
 
 impl Failure {
@@ -45,6 +48,7 @@ impl Failure {
             Failure::NotDurable => "not durable: no SSD is in service",
             Failure::NotForwarded => "another server owns this key: ask over a stream socket",
             Failure::NoPlace => "this server has no place in the cluster's map",
+            Failure::CutOff => "this server is cut off from its cluster",
         }
     }
 }
@@ -69,6 +73,11 @@ pub trait Forward {
 
     /// Whether this server decides on every key that there may be.
     fn owns_every(&self) -> bool;
+
+    /// Why a value is not gathered that [`takes_value`](Self::takes_value) has refused.
+    fn refusal(&self) -> Failure {
+        Failure::TooMuch
+    }
 
     /// Whether a value of so many bytes may be gathered in order to be passed on.
     fn takes_value(&self, bytes: usize) -> bool;
@@ -128,18 +137,18 @@ impl ForeignValue {
     /// Makes room for the `bytes` that follow this head.
     ///
     /// # Errors
-    /// [`Failure::TooMuch`]
+    /// [`Failure::TooMuch`], or why nothing is passed on.
     pub(crate) fn begin(
         owner: Peer,
         head: &[u8],
         bytes: usize,
         context: &Context<'_>,
     ) -> Result<ForeignValue, Failure> {
-        let takes = context
-            .forward
-            .is_some_and(|forward| forward.takes_value(bytes));
+        if let Some(forward) = context.forward.filter(|it| !it.takes_value(bytes)) {
+            return Err(forward.refusal());
+        }
         let admitted = context.service.arriving_for_others.admit(bytes);
-        let admitted = admitted.filter(|_| takes).ok_or(Failure::TooMuch)?;
+        let admitted = admitted.ok_or(Failure::TooMuch)?;
         let mut request = vec![0; head.len() + bytes];
         request[..head.len()].copy_from_slice(head);
         Ok(ForeignValue {

@@ -39,6 +39,12 @@ impl EtcdDirectory {
         })
     }
 
+    /// What was said of etcd and of this server.
+    #[must_use]
+    pub fn settings(&self) -> &EtcdSettings {
+        &self.settings
+    }
+
     /// The map that was kept.
     #[must_use]
     pub fn map(&self) -> Option<&Arc<ClusterMap>> {

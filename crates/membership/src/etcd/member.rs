@@ -6,6 +6,7 @@ use super::settings::EtcdSettings;
 use crate::SavedMap;
 use crate::in_force::InForce;
 use crate::members::{Action, Node, View};
+use crate::since_boot;
 use farcache_cluster::map::Incarnation;
 use farcache_cluster::{ClusterMap, ServerId};
 use std::sync::{Arc, Mutex};
@@ -54,6 +55,10 @@ pub trait Hooks: Send + 'static {
 
     /// Drops all items: others owned this server's keys meanwhile.
     fn forget_items(&self);
+
+    /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives to
+    /// this server. A time that is over already: somebody may have them now.
+    fn may_answer_until(&self, until: Duration);
 }
 
 /// How membership fares.
@@ -61,6 +66,8 @@ pub trait Hooks: Send + 'static {
 pub struct Status {
     /// The address at which etcd serves now.
     pub endpoint: Option<String>,
+    /// Since when etcd has not served; none while it does.
+    pub unreachable_since: Option<Instant>,
     /// Whether the map in force lists this server in its present life.
     pub is_listed: bool,
     /// Whether this server publishes the maps.
@@ -89,6 +96,12 @@ pub(super) struct Member {
     node: Node,
     view: View,
     lease: Option<i64>,
+    /// When the lease was last asked for, or to be prolonged ([`since_boot`]).
+    lease_asked: Duration,
+    /// What was read last is older than the server's present offer: a map that was made before the
+    /// offer may be missing.
+    must_read: bool,
+    certain_for: Duration,
     /// What was seen of etcd last, and when.
     seen: Option<(Mark, Instant)>,
     saved: Option<SavedMap>,
@@ -111,6 +124,7 @@ impl Member {
     ) -> Self {
         let session = format!("{seed:016x}");
         let place = Place::new(&settings, session.clone());
+        let certain_for = settings.certain_for();
         Self {
             ttl: settings.ttl(),
             place: Arc::new(place),
@@ -118,13 +132,19 @@ impl Member {
             view: View::new(settings.cluster.clone()),
             rotation: Rotation::new(settings.endpoints, seed),
             lease: None,
+            lease_asked: Duration::ZERO,
+            must_read: false,
+            certain_for,
             seen: None,
             saved,
             in_force,
             hooks,
             is_told_disconnected: false,
             told_stuck: None,
-            status: Status::default(),
+            status: Status {
+                unreachable_since: Some(Instant::now()),
+                ..Status::default()
+            },
             shown,
             started: Instant::now(),
         }
@@ -132,6 +152,7 @@ impl Member {
 
     /// Takes part until told to leave, and some time after that at most.
     pub(super) async fn run(mut self, leaving: watch::Receiver<bool>) {
+        self.show();
         let mut told = leaving.clone();
         let overdue = async move {
             is_told(&mut told).await;
@@ -173,6 +194,7 @@ impl Member {
                 self.node.leave();
             }
             self.act(&mut session).await?;
+            self.tell_until_when();
             self.show();
             if !self.node.wants_lease() {
                 self.end_lease(&mut session).await?;
@@ -196,15 +218,21 @@ impl Member {
     /// Carries out what the node wants.
     async fn act(&mut self, session: &mut Session) -> Result<(), Failure> {
         let was_publisher = self.node.is_publisher();
-        while let Some(action) = self
-            .node
-            .step(&self.view, self.lease, self.started.elapsed())
-        {
-            if !self.carry_out(action, session).await? {
-                // The feed will tell what others did; but a look is surer.
-                sleep(RETRY).await;
-                session.read_all(&mut self.view).await?;
+        loop {
+            while let Some(action) = self
+                .node
+                .step(&self.view, self.lease, self.started.elapsed())
+            {
+                if !self.carry_out(action, session).await? {
+                    // The feed will tell what others did; but a look is surer.
+                    sleep(RETRY).await;
+                    session.read_all(&mut self.view).await?;
+                }
             }
+            if !std::mem::take(&mut self.must_read) {
+                break;
+            }
+            session.read_all(&mut self.view).await?;
         }
         let is_publisher = self.node.is_publisher();
         if was_publisher != is_publisher {
@@ -237,6 +265,7 @@ impl Member {
                     return Ok(false);
                 }
                 self.node.offered(&offer);
+                self.must_read = true;
             }
             Action::Campaign => {
                 let lease = self.lease.unwrap_or(0);
@@ -275,7 +304,7 @@ impl Member {
 
     /// Makes the lease live on, or gets one.
     async fn keep_lease(&mut self, session: &mut Session) -> Result<(), Failure> {
-        let asked = Instant::now();
+        let (asked, asked_since_boot) = (Instant::now(), since_boot());
         if let Some(lease) = self.lease
             && !session.beat(lease).await?
         {
@@ -288,8 +317,19 @@ impl Member {
         }
         // etcd counts from when it was asked, which was later.
         self.status.lease_until = Some(asked + self.ttl);
+        self.lease_asked = asked_since_boot;
         self.seen = self.seen.map(|(mark, _)| (mark, asked));
         Ok(())
+    }
+
+    /// Called when all is done about what was seen: the server stands in etcd under its lease, and
+    /// the map in force is none that was made before that.
+    fn tell_until_when(&self) {
+        let until = match self.node.is_replaced() {
+            true => Duration::ZERO,
+            false => self.lease_asked + self.certain_for,
+        };
+        self.hooks.may_answer_until(until);
     }
 
     async fn end_lease(&mut self, session: &mut Session) -> Result<(), Failure> {
@@ -317,11 +357,17 @@ impl Member {
         self.rotation.served();
         self.is_told_disconnected = false;
         self.status.endpoint = Some(endpoint.clone());
+        self.status.unreachable_since = None;
+        // Who says that etcd is out of its reach has counted no absences yet.
+        self.show();
         self.hooks.tell(EtcdNews::Connected(endpoint));
     }
 
     fn disconnected(&mut self, failure: &Failure) {
         self.status.endpoint = None;
+        self.status
+            .unreachable_since
+            .get_or_insert_with(Instant::now);
         self.status.endpoints_failed += 1;
         self.show();
         if !self.is_told_disconnected {

@@ -117,6 +117,14 @@ impl EtcdSettings {
         Duration::from_secs(self.ttl_seconds)
     }
 
+    /// For how long after a server has last asked to prolong its lease nobody else can be given its
+    /// keys, unless it says that it leaves. A fiftieth is left for clocks that run at other rates.
+    #[must_use]
+    pub fn certain_for(&self) -> Duration {
+        let all = self.ttl() + self.grace;
+        all - all / 50
+    }
+
     /// How long a call may take. Several fit into the life of a lease.
     pub(super) fn call_max(&self) -> Duration {
         (self.ttl() / 5).clamp(*CALL_LIMITS.start(), *CALL_LIMITS.end())

@@ -1,16 +1,19 @@
 //! A server that takes part in its cluster by etcd: what it does beside holding the map.
 
+use super::lease::Lease;
 use super::tenant::Tenant;
-use super::{Cluster, Figures, JoinedFigures, Part, tell_of};
+use super::witness::Witness;
+use super::{Cluster, Figures, JoinedFigures, Part, Place, tell_of};
 use crate::logging::EVENTS;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::Incarnation;
 use farcache_membership::etcd::{EtcdDirectory, EtcdNews, EtcdSettings, Hooks, Status};
+use farcache_peers::greeting::Secret;
 use farcache_store::Store;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Reads the map that was kept.
 pub(super) fn open(settings: EtcdSettings) -> io::Result<EtcdDirectory> {
@@ -28,6 +31,7 @@ pub(super) fn start(
     etcd: EtcdDirectory,
     tenant: Arc<Tenant>,
     store: &Arc<Store>,
+    (place, secret): (Place, Option<Secret>),
 ) -> io::Result<Cluster> {
     if let Some(map) = etcd.map() {
         tell_of(map, "the cluster's last map was read");
@@ -35,15 +39,23 @@ pub(super) fn start(
     }
     let known = etcd.map().map_or(0, |map| map.epoch().0);
     let epoch = Arc::new(AtomicU64::new(known));
+    // What a tier holds, or a map says, is from before: others may own it.
+    let is_unbound = etcd.map().is_none() && !store.has_items();
+    let lease = Arc::new(Lease::new(is_unbound));
+    let witness = Witness::new(&etcd, &lease, place, secret);
     let server = Server {
+        lease: Arc::clone(&lease),
         store: Arc::clone(store),
         tenant: Arc::clone(&tenant),
         epoch: Arc::clone(&epoch),
     };
     let joined = Arc::new(etcd.start(server)?);
+    let witness = witness.start(&joined)?;
     let part = Part::Joined(Arc::clone(&joined));
     Ok(Cluster {
         tenant: Some(tenant),
+        lease: Some(lease),
+        _witness: Some(witness),
         ..Cluster::new(joined, part, epoch)
     })
 }
@@ -52,6 +64,7 @@ pub(super) fn start(
 struct Server {
     store: Arc<Store>,
     tenant: Arc<Tenant>,
+    lease: Arc<Lease>,
     epoch: Arc<AtomicU64>,
 }
 
@@ -69,6 +82,10 @@ impl Hooks for Server {
 
     fn forget_items(&self) {
         self.store.flush();
+    }
+
+    fn may_answer_until(&self, until: Duration) {
+        self.lease.set(until);
     }
 }
 
@@ -106,7 +123,7 @@ fn tell(news: EtcdNews) {
     }
 }
 
-pub(super) fn figures(status: &Status, map: Arc<ClusterMap>) -> Figures {
+pub(super) fn figures(status: &Status, map: Arc<ClusterMap>, lease: &Lease) -> Figures {
     let left = status
         .lease_until
         .map(|until| until.saturating_duration_since(Instant::now()));
@@ -120,6 +137,11 @@ pub(super) fn figures(status: &Status, map: Arc<ClusterMap>) -> Figures {
             is_publisher: status.is_publisher,
             is_replaced: status.is_replaced,
             suspects: status.suspects.clone(),
+            answers_milliseconds_left: lease.left().as_millis() as u64,
+            is_cut_off: lease.is_over(),
+            unreachable_milliseconds: status
+                .unreachable_since
+                .map_or(0, |since| since.elapsed().as_millis() as u64),
             lease_milliseconds_left: left.unwrap_or_default().as_millis() as u64,
             counts: [
                 (
@@ -141,6 +163,16 @@ pub(super) fn figures(status: &Status, map: Arc<ClusterMap>) -> Figures {
                     "items_dropped",
                     "How often all items were dropped because others had owned their keys",
                     status.times_forgotten,
+                ),
+                (
+                    "times_cut_off",
+                    "How often this server has begun to answer for no key, as others might own them",
+                    lease.times_over(),
+                ),
+                (
+                    "cut_off_refused",
+                    "Requests that were refused because others might own their keys",
+                    lease.refused(),
                 ),
             ],
         }),

@@ -121,8 +121,10 @@ pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
         }
         #[cfg(feature = "etcd")]
         Kind::Etcd(etcd, address) => {
-            let tenant = Arc::new(Tenant::new(store, Place::Reached(address)));
-            super::joined::start(etcd, tenant, store)?
+            let place = Place::Reached(address);
+            let tenant = Arc::new(Tenant::new(store, place.clone()));
+            let secret = opened.member.as_ref().and_then(|it| it.secret.clone());
+            super::joined::start(etcd, tenant, store, (place, secret))?
         }
     };
     Ok(Cluster {

@@ -36,6 +36,15 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
         },
     );
     report.stat("lease_milliseconds_left", joined.lease_milliseconds_left);
+    report.stat(
+        "answers_milliseconds_left",
+        joined.answers_milliseconds_left,
+    );
+    report.stat(
+        "etcd_unreachable_milliseconds",
+        joined.unreachable_milliseconds,
+    );
+    report.stat("cut_off", word(Some(joined.is_cut_off)));
     for (name, _, count) in joined.counts {
         report.stat(name, count);
     }

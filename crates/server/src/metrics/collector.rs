@@ -294,6 +294,8 @@ impl Page<'_> {
         )?;
         let help = "Whether this server publishes the cluster's maps";
         self.gauge("cluster_publisher", help, u64::from(joined.is_publisher))?;
+        let help = "Whether this server answers for no key, as others may own them";
+        self.gauge("cluster_cut_off", help, u64::from(joined.is_cut_off))?;
         let counts = joined.counts.iter();
         counts.copied().try_for_each(|(name, help, count)| {
             self.counter(&format!("cluster_{name}"), help, count)

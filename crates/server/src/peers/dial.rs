@@ -112,7 +112,11 @@ fn connect_to(
     Ok(stream.into())
 }
 
-fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream> {
+/// Connects to the first of a name's places that takes it.
+///
+/// # Errors
+/// That of the last place.
+pub fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::other("the name has no address");
     for place in (address.host.as_str(), address.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, timeout) {
@@ -127,7 +131,7 @@ fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream> {
 ///
 /// # Errors
 /// Those of the connection, and why one end refuses the other.
-fn greet(
+pub fn greet(
     stream: &mut (impl Read + Write),
     hello: &Hello,
     secret: Option<&Secret>,

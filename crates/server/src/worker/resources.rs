@@ -2,6 +2,7 @@
 
 use super::device::{self, Waits};
 use super::mailbox::Mailbox;
+use crate::cluster::Gate;
 use crate::metrics::latency::{Counted, Latencies};
 use crate::peers::Peers;
 use crate::shared::Shared;
@@ -39,6 +40,8 @@ pub struct Resources {
     pub waits: Waits,
     /// The other servers of the cluster, where requests are passed on to them.
     pub peers: Option<Box<Peers>>,
+    /// Shut while others may own this server's keys; none where that cannot be.
+    pub gate: Option<Gate>,
     /// Replies to changes wait until these are durable.
     pub holds_replies: bool,
     /// The time, read once per turn of the loop.
@@ -58,6 +61,7 @@ impl Resources {
             turn_began: Instant::now(),
             waits: Waits::default(),
             peers: Peers::new(&shared, &mailbox),
+            gate: Gate::of(shared.cluster.as_ref()),
             holds_replies: device::holds_replies(
                 shared.settings.durability,
                 !shared.settings.devices.is_empty(),
@@ -120,9 +124,10 @@ macro_rules! context {
                 shared: &$resources.shared,
                 caller: $caller,
             },
-            forward: match &$resources.peers {
-                Some(peers) => Some(&peers.$($desk).+),
-                None => None,
+            forward: match (&$resources.gate, &$resources.peers) {
+                (Some(gate), _) if gate.is_shut() => Some(gate),
+                (_, Some(peers)) => Some(&peers.$($desk).+),
+                (_, None) => None,
             },
             turn: $turn,
             counters: &$resources.counters,

@@ -28,11 +28,14 @@ pub struct Member {
 
 /// The arguments of a server of this cluster.
 pub fn arguments(etcd: &Etcd, times: Times, more: &[&str]) -> Vec<String> {
+    arguments_by(&etcd.endpoints(), times, more)
+}
+
+fn arguments_by(endpoints: &str, times: Times, more: &[&str]) -> Vec<String> {
     let times = [times.ttl.to_string(), times.grace.to_string()];
-    let endpoints = etcd.endpoints();
     let own = [
         "--cluster-etcd",
-        &endpoints,
+        endpoints,
         "--cluster-name",
         "orders",
         "--cluster-ttl",
@@ -52,7 +55,12 @@ pub fn arguments(etcd: &Etcd, times: Times, more: &[&str]) -> Vec<String> {
 
 impl Member {
     pub fn start(etcd: &Etcd, times: Times, more: &[&str]) -> Member {
-        let arguments = arguments(etcd, times, more);
+        Member::start_by(&etcd.endpoints(), times, more)
+    }
+
+    /// Starts one that reaches etcd at these addresses.
+    pub fn start_by(endpoints: &str, times: Times, more: &[&str]) -> Member {
+        let arguments = arguments_by(endpoints, times, more);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         Member {
             server: Server::start_quiet(&arguments),

@@ -3,9 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cut_off;
 mod deaths;
 mod fleet;
 mod forwarding;
 mod joining;
 mod losses;
 mod node;
+mod proxy;
