@@ -3,7 +3,8 @@
 //! the bytes are cut makes no difference.
 #![no_main]
 
-use farcache_peers::frame::{HEAD_BYTES, Head};
+use farcache_peers::frame::{HEAD_BYTES, Head, Kind};
+use farcache_peers::moves::{Acknowledged, Fetch, Fetched, Pull, Pulled};
 use farcache_peers::greeting::{CHALLENGE_BYTES, Challenge, HELLO_BYTES, Hello, Secret};
 use farcache_peers::link::{Answer, Broken, Limits, Link};
 use libfuzzer_sys::fuzz_target;
@@ -21,6 +22,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     greet(input);
+    move_keys(input);
     let whole = answers(input, usize::MAX, seed);
     let cut = answers(input, 1 + usize::from(seed % 31), seed);
     if let Ok(whole) = &whole {
@@ -48,11 +50,34 @@ fn greet(input: &[u8]) {
     }
 }
 
+/// Whatever is read of moving keys is written back byte for byte.
+fn move_keys(input: &[u8]) {
+    if let Some(said) = Acknowledged::decode(input) {
+        assert_eq!(said.encode(), input);
+    }
+    if let Some(fetch) = Fetch::decode(input) {
+        assert_eq!(fetch.encode(), input);
+    }
+    if let Some(pull) = Pull::decode(input) {
+        assert_eq!(pull.encode(), input);
+    }
+    let mut written = Vec::new();
+    if let Some(fetched) = Fetched::decode(input) {
+        fetched.push(&mut written);
+        assert_eq!(written, input);
+    }
+    if let Some(pulled) = Pulled::decode(input) {
+        let mut written = pulled.head.encode().to_vec();
+        pulled.items.iter().for_each(|item| item.push(&mut written));
+        assert_eq!(written, input);
+    }
+}
+
 /// What is answered to some requests, of which the first are late where the seed says so.
 fn answers(input: &[u8], piece: usize, seed: u8) -> Result<Vec<(u32, Answer)>, Broken> {
     let mut link = Link::new(LIMITS);
     for tag in 0..REQUESTS {
-        link.ask(tag, 1, 10, u64::from(tag)).expect("there is room");
+        link.ask(Kind::Request, tag, 1, 10, u64::from(tag)).expect("there is room");
     }
     let mut late = Vec::new();
     if seed & 0x80 != 0 {

@@ -28,9 +28,25 @@ pub enum Kind {
     NotOwner = 4,
     /// What was to be changed will not become durable; the body is empty.
     NotDurable = 5,
+    /// Asks which map all workers of the server go by ([`crate::moves::Acknowledged`]); the body is
+    /// empty.
+    Acknowledge = 6,
+    /// Asks for one item that the server does not decide on any more ([`crate::moves::Fetch`]).
+    Fetch = 7,
+    /// Asks for the next items of a move ([`crate::moves::Pull`]).
+    Pull = 8,
 }
 
 impl Kind {
+    /// Whether a server asks by such a frame.
+    #[must_use]
+    pub fn asks(self) -> bool {
+        matches!(
+            self,
+            Kind::Request | Kind::Acknowledge | Kind::Fetch | Kind::Pull
+        )
+    }
+
     fn from_byte(byte: u8) -> Option<Kind> {
         Some(match byte {
             1 => Kind::Request,
@@ -38,6 +54,9 @@ impl Kind {
             3 => Kind::Reply,
             4 => Kind::NotOwner,
             5 => Kind::NotDurable,
+            6 => Kind::Acknowledge,
+            7 => Kind::Fetch,
+            8 => Kind::Pull,
             _ => return None,
         })
     }
@@ -128,7 +147,7 @@ mod tests {
         };
         assert_eq!(head.encode(), BYTES);
         assert_eq!(Head::decode(&BYTES), Some(head));
-        for kind in 1..=5 {
+        for kind in 1..=8 {
             let mut bytes = BYTES;
             bytes[0] = kind;
             assert_eq!(Head::decode(&bytes).map(|head| head.kind as u8), Some(kind));
@@ -137,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        for (offset, byte) in [(0, 0), (0, 6), (1, 1), (3, 1), (20, 1), (23, 1)] {
+        for (offset, byte) in [(0, 0), (0, 9), (1, 1), (3, 1), (20, 1), (23, 1)] {
             let mut bytes = BYTES;
             bytes[offset] = byte;
             assert_eq!(Head::decode(&bytes), None, "{offset}");

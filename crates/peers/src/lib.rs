@@ -10,6 +10,7 @@
 //! | [`greeting`] | how a peer shows who it is, before anything else |
 //! | [`frame`] | the heads of requests and replies |
 //! | [`listing`] | what a server has of values that lie on several, for those who lack some of it |
+//! | [`moves`] | what is asked and sent while keys move from one server to another |
 //! | [`link`] | the end of a connection that asks: what is outstanding, replies put together |
 #![forbid(unsafe_code)]
 
@@ -17,3 +18,4 @@ pub mod frame;
 pub mod greeting;
 pub mod link;
 pub mod listing;
+pub mod moves;

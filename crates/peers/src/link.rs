@@ -80,13 +80,14 @@ impl<T> Link<T> {
         }
     }
 
-    /// Notes a request of so many bytes; returns the head that is sent before it. One request is
+    /// Notes a request of this kind and so many bytes; returns the head that is sent before it. One request is
     /// taken whatever its length.
     ///
     /// # Errors
     /// [`Full`]
     pub fn ask(
         &mut self,
+        kind: Kind,
         tag: T,
         epoch: u64,
         bytes: usize,
@@ -110,7 +111,7 @@ impl<T> Link<T> {
             tag: Some(tag),
         });
         Ok(Head {
-            kind: Kind::Request,
+            kind,
             number,
             epoch,
             body_bytes,
@@ -169,10 +170,7 @@ impl<T> Link<T> {
     fn begin(&mut self, head: Head) -> Result<(), Broken> {
         let oldest = self.outstanding.front().ok_or(Broken)?;
         let is_refusal = matches!(head.kind, Kind::NotOwner | Kind::NotDurable);
-        if head.number != oldest.number
-            || head.kind == Kind::Request
-            || (is_refusal && head.body_bytes > 0)
-        {
+        if head.number != oldest.number || head.kind.asks() || (is_refusal && head.body_bytes > 0) {
             return Err(Broken);
         }
         let body_bytes = head.body_bytes as usize;
@@ -252,7 +250,8 @@ mod tests {
     fn link(requests: u32) -> Link<u32> {
         let mut link = Link::new(LIMITS);
         for tag in 0..requests {
-            link.ask(tag, 1, 10, u64::from(tag)).expect("room");
+            link.ask(Kind::Request, tag, 1, 10, u64::from(tag))
+                .expect("room");
         }
         link
     }
@@ -276,7 +275,7 @@ mod tests {
     #[test]
     fn a_request_is_numbered_and_sent_with_the_epoch() {
         let mut link = link(1);
-        let head = link.ask(1, 7, 11, 0).expect("room");
+        let head = link.ask(Kind::Request, 1, 7, 11, 0).expect("room");
         let expected = Head {
             kind: Kind::Request,
             number: 1,
@@ -289,17 +288,17 @@ mod tests {
     #[test]
     fn no_more_is_outstanding_than_may_be() {
         let mut link = link(4);
-        assert_eq!(link.ask(9, 1, 1, 0), Err(Full));
+        assert_eq!(link.ask(Kind::Request, 9, 1, 1, 0), Err(Full));
         received(&mut link, &frame(Kind::Reply, 0, b"")).expect("a reply");
-        assert!(link.ask(9, 1, 70, 0).is_ok());
+        assert!(link.ask(Kind::Request, 9, 1, 70, 0).is_ok());
         received(&mut link, &frame(Kind::Reply, 1, b"")).expect("a reply");
         assert_eq!(
-            link.ask(9, 1, 11, 0),
+            link.ask(Kind::Request, 9, 1, 11, 0),
             Err(Full),
             "90 and 11 bytes are too many"
         );
         // However long: it would never be sent otherwise.
-        assert!(Link::new(LIMITS).ask(0, 1, 101, 0).is_ok());
+        assert!(Link::new(LIMITS).ask(Kind::Request, 0, 1, 101, 0).is_ok());
     }
 
     #[test]
@@ -342,7 +341,7 @@ mod tests {
         let mut ended = Vec::new();
         link.end(|tag| ended.push(tag));
         assert_eq!((ended, link.outstanding()), (vec![1, 2], 0));
-        link.ask(7, 1, 1, 0).expect("room");
+        link.ask(Kind::Request, 7, 1, 1, 0).expect("room");
         let expected = vec![(7, Answer::Reply(b"new".to_vec()))];
         assert_eq!(
             received(&mut link, &frame(Kind::Reply, 3, b"new")),
@@ -355,6 +354,7 @@ mod tests {
         for input in [
             frame(Kind::Reply, 1, b""),
             frame(Kind::Request, 0, b""),
+            frame(Kind::Pull, 0, b""),
             frame(Kind::NotOwner, 0, b"x"),
             vec![0; HEAD_BYTES],
         ] {

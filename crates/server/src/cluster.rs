@@ -10,14 +10,17 @@ mod witness;
 
 pub use lease::Gate;
 pub use source::{Opened, open, start};
-pub use tenant::{Follower, hash_of_key};
+pub use tenant::{Follower, hash_of_key, hash_of_map};
 
 use crate::logging::EVENTS;
+use crate::moves::ServerMoves;
+use crate::moves::report::MoveFigures;
 use crate::worker::mailbox::Mailbox;
 use farcache_cluster::map::{Member, MemberState};
 use farcache_cluster::{Address, ClusterMap, ServerId};
 use farcache_membership::Directory;
 use farcache_peers::greeting::{Hello, Nonce, Secret};
+use farcache_peers::moves::Acknowledged;
 use farcache_session::Configuration;
 use lease::Lease;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -115,6 +118,8 @@ pub struct Figures {
     pub dropped: (u64, u64),
     /// The server's part, where it takes part in making the map.
     pub joined: Option<JoinedFigures>,
+    /// The moves of which it is an end.
+    pub moves: Vec<MoveFigures>,
 }
 
 impl Figures {
@@ -185,6 +190,26 @@ impl Cluster {
         Some(self.tenant.as_ref()?.join(epoch, mailbox))
     }
 
+    /// The keys that move to or from this server; none where it does not know which of the map's
+    /// servers it is.
+    pub fn moves(&self) -> Option<&Arc<ServerMoves>> {
+        Some(self.tenant.as_ref()?.moves())
+    }
+
+    /// By which map all of the server's workers go; none where it takes no part in forwarding.
+    pub fn acknowledged(&self) -> Option<Acknowledged> {
+        self.member.as_ref()?;
+        Some(self.tenant.as_ref()?.acknowledged())
+    }
+
+    fn moving(&self, map: &ClusterMap) -> Vec<MoveFigures> {
+        let me = self.member.as_ref().and_then(|member| member.place.id(map));
+        match (me, &self.tenant, self.acknowledged()) {
+            (Some(me), Some(tenant), Some(said)) => tenant.moves().figures(map, me, said.epoch),
+            _ => Vec::new(),
+        }
+    }
+
     /// The map in force.
     pub fn map(&self) -> Arc<ClusterMap> {
         self.directory.map()
@@ -227,6 +252,7 @@ impl Cluster {
                 map,
                 dropped: (0, 0),
                 joined: None,
+                moves: Vec::new(),
             },
             #[cfg(feature = "etcd")]
             Part::Joined(joined) => {
@@ -236,6 +262,7 @@ impl Cluster {
         };
         Figures {
             dropped: dropped.unwrap_or_default(),
+            moves: self.moving(&figures.map),
             ..figures
         }
     }

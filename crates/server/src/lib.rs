@@ -11,6 +11,7 @@ pub mod fabric;
 pub mod host;
 pub mod logging;
 pub mod metrics;
+pub mod moves;
 pub mod net;
 pub mod options;
 pub mod panics;

@@ -7,6 +7,9 @@ use farcache_store::Durability;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Bytes a second of keys that move to a server, unless told otherwise (`--move-rate`).
+pub const MOVE_RATE_DEFAULT: u64 = 64 << 20;
+
 /// Whether clients may come over the fabric (`--fabric`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum FabricMode {
@@ -189,6 +192,8 @@ pub struct Settings {
     pub repair_rate: u64,
     /// Time from one look at what others have to the next (`--repair-interval`).
     pub repair_interval: Duration,
+    /// Bytes a second of keys that move to this server; 0 is no limit.
+    pub move_rate: u64,
     /// How the server takes part in a cluster that meets in etcd (`--cluster-etcd`).
     pub cluster_etcd: Option<EtcdSettings>,
     /// Where others reach the server (`--cluster-address`); none where that is not known. Port 0
@@ -276,6 +281,7 @@ impl Default for Settings {
             forward_timeout: Duration::from_secs(1),
             repair_rate: 0,
             repair_interval: Duration::from_secs(600),
+            move_rate: MOVE_RATE_DEFAULT,
             cluster_etcd: None,
             cluster_address: None,
             growth_factor: 1.25,

@@ -6,6 +6,7 @@ use crate::descriptors;
 use crate::fabric;
 use crate::logging;
 use crate::metrics::Endpoint;
+use crate::moves::mover;
 use crate::net::listen::{self, Listener};
 use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
@@ -26,8 +27,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Handles of the store beside the workers': metrics, statistics, repair and the like.
-const EXTRA_HANDLES: usize = 5;
+/// Handles of the store beside the workers': metrics, statistics, repair, moves and the like.
+const EXTRA_HANDLES: usize = 6;
 
 /// `EX_OSERR` of `sysexits.h`, which memcached ends with too.
 const SYSTEM_FAILURE: u8 = 71;
@@ -138,6 +139,7 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         Err(reason) => reason.clone(),
     };
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric.ok())?;
+    let mover = mover::start(&shared)?;
     let metrics = sockets
         .metrics
         .as_ref()
@@ -155,6 +157,10 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
         endpoint.stop();
+    }
+    // It stores no more once what is in memory is written out.
+    if mover.is_some_and(|mover| mover.join().is_err()) {
+        return Err(io::Error::other("the mover has failed"));
     }
     if let Some(event_log) = event_log {
         event_log.stop();

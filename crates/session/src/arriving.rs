@@ -203,6 +203,11 @@ impl Arriving {
         self.buffer().is_empty()
     }
 
+    /// Whether another server decides on its key, since it began to arrive: it must not be stored.
+    pub(crate) fn has_left(&self, context: &Context<'_>) -> bool {
+        context.has_left(self.reservation.key())
+    }
+
     /// Stores it.
     ///
     /// # Errors

@@ -3,12 +3,13 @@
 
 use crate::Context;
 use crate::arriving::Admitted;
+use crate::moving::Moves;
 use farcache_peers::listing::Entry;
 use farcache_store::Listed;
 use std::fmt;
 
 /// Another server of the cluster, by its name in the map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Peer(pub u32);
 
 /// Why another server's reply is not there, and will not be.
@@ -64,14 +65,16 @@ pub trait Forward {
     /// Epoch of the map by which it tells owners.
     fn epoch(&self) -> u64;
 
-    /// The server that decides on a key; none where it is this one, or each of them.
+    /// The server that decides on a key; none where it is this one, or each of them. This one
+    /// itself where nobody decides yet, and the request is to be made again.
     fn owner(&self, key: &[u8]) -> Option<Peer>;
 
-    /// Whether this server decides on each of these keys. Takes less time than asking for each of
-    /// them.
+    /// Whether this server decides on each of these keys, and no other has anything of them. Takes
+    /// less time than asking for each of them.
     fn owns_each(&self, keys: &[&[u8]]) -> bool;
 
-    /// Whether this server decides on every key that there may be.
+    /// Whether this server decides on every key that there may be, and no other has anything of
+    /// them.
     fn owns_every(&self) -> bool;
 
     /// Why a value is not gathered that [`takes_value`](Self::takes_value) has refused.
@@ -97,10 +100,18 @@ pub trait Forward {
         let _ = (asker, item);
         None
     }
+
+    /// What is being carried out is refused, where it came from another server.
+    fn refuse(&self) {}
+
+    /// The keys that are on their way to or from this server; none where there are none.
+    fn moves(&self) -> Option<&dyn Moves> {
+        None
+    }
 }
 
 impl Context<'_> {
-    /// Whether keys may come that another server decides on.
+    /// Whether keys may come that another server decides on, or has something of.
     #[inline]
     pub(crate) fn may_forward(&self) -> bool {
         self.forward.is_some_and(|forward| !forward.owns_every())
@@ -252,5 +263,13 @@ impl Forward for Refusing<'_> {
 
     fn entry<'b>(&self, asker: Peer, item: &Listed<'b>) -> Option<Entry<'b>> {
         self.forward.entry(asker, item)
+    }
+
+    fn refuse(&self) {
+        self.has_refused.set(true);
+    }
+
+    fn moves(&self) -> Option<&dyn Moves> {
+        self.forward.moves()
     }
 }

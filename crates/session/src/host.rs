@@ -7,6 +7,7 @@ use crate::stats::Report;
 use crate::watch::EventKind;
 use farcache_base::time::Clock;
 use farcache_peers::greeting::{Nonce, Secret};
+use farcache_peers::moves::Acknowledged;
 use farcache_proto::text::{TimeChange, Tokens};
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,11 @@ pub trait Host {
 
     /// What the server tells peers that greet it; none where it takes no part in forwarding.
     fn peering(&self) -> Option<Peering<'_>> {
+        None
+    }
+
+    /// By which map all of the server's workers go; none where it takes no part in forwarding.
+    fn acknowledged(&self) -> Option<Acknowledged> {
         None
     }
 

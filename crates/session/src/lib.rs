@@ -14,6 +14,7 @@
 //! | `arriving` | values that are still arriving |
 //! | `queue` | large values that wait until others' have arrived |
 //! | `forward` | requests for keys that another server of the cluster owns |
+//! | `moving` | keys that are on their way to this server: what the old owner has of them is brought first |
 //! | `peer` | the other end of that: what such a server asks |
 //! | `replies`, `unsent` | replies on their way out |
 //! | `host` | what a session may ask of its server |
@@ -27,6 +28,7 @@ pub mod counters;
 mod discovery;
 mod forward;
 mod host;
+mod moving;
 mod peer;
 mod queue;
 mod replies;
@@ -45,6 +47,7 @@ pub use host::{
     Host, HostTopic, Networks, Overview, Peering, ProcessorTime, Reload, UpgradeRefusal,
     UpgradeRequest,
 };
+pub use moving::{Moves, Source, moved_options};
 pub use queue::Turn;
 pub use replies::{
     BATCHED_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,

@@ -2,14 +2,15 @@
 //! frame has one request, which is carried out as if its client had asked here, but is passed on to
 //! nobody: a server that does not own the key says so.
 
-use crate::forward::Refusing;
+use crate::forward::{Peer, Refusing};
 use crate::host::Peering;
 use crate::replies::{ChangeError, Mark};
-use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary};
+use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary, moving};
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};
 use farcache_peers::greeting::{
     Challenge, HELLO_BYTES, Hello, PROOF_BYTES, Said, Verdict, encode_verdict,
 };
+use farcache_peers::moves::{Fetch, Pull};
 
 pub(crate) use farcache_peers::greeting::FIRST_BYTE;
 
@@ -17,6 +18,8 @@ pub(crate) use farcache_peers::greeting::FIRST_BYTE;
 #[derive(Default)]
 pub(crate) struct PeerSession {
     stage: Stage,
+    /// Who asks.
+    from: Peer,
     has_changed: bool,
 }
 
@@ -29,8 +32,10 @@ enum Stage {
     Proof(Said),
     /// Between frames.
     Head,
-    /// Within a frame.
+    /// Within a frame with a client's request.
     Body(Body),
+    /// Before the body of a frame about moving keys.
+    Moving(Head),
 }
 
 struct Body {
@@ -61,7 +66,7 @@ impl PeerSession {
         loop {
             let rest = &input[used..];
             let flow = match &mut self.stage {
-                Stage::Hello => greet(rest, context, replies),
+                Stage::Hello => greet(rest, context, replies, &mut self.from),
                 Stage::Proof(said) => prove(rest, said, context, replies),
                 Stage::Head => begin(rest, context, replies),
                 Stage::Body(body) => {
@@ -69,6 +74,7 @@ impl PeerSession {
                     self.has_changed |= std::mem::take(&mut body.has_changed);
                     flow
                 }
+                Stage::Moving(head) => answer_of_moves(rest, *head, self.from, context, replies),
             };
             match flow {
                 Flow::Enter(bytes, stage) => {
@@ -121,7 +127,7 @@ fn close(context: &Context<'_>) -> Flow {
 }
 
 /// A peer says who it is.
-fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies) -> Flow {
+fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies, from: &mut Peer) -> Flow {
     let Some(bytes) = input.first_chunk::<HELLO_BYTES>() else {
         return Flow::Stop(0, Status::NeedInput);
     };
@@ -129,7 +135,10 @@ fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies) -> Flow {
         return close(context);
     };
     let verdict = match Hello::decode(bytes) {
-        Ok(hello) => verdict(&hello, &peering, context.service.auth),
+        Ok(hello) => {
+            *from = Peer(hello.from);
+            verdict(&hello, &peering, context.service.auth)
+        }
         Err(Some(refusal)) => refusal,
         Err(None) => return close(context),
     };
@@ -191,10 +200,12 @@ fn begin(input: &[u8], context: &Context<'_>, replies: &Replies) -> Flow {
     let Some(bytes) = input.first_chunk::<HEAD_BYTES>() else {
         return Flow::Stop(0, Status::NeedInput);
     };
-    let head = Head::decode(bytes).filter(|head| head.kind == Kind::Request);
-    let Some(head) = head.filter(|head| head.body_bytes > 0) else {
+    let Some(head) = Head::decode(bytes).filter(is_question) else {
         return close(context);
     };
+    if head.kind != Kind::Request {
+        return Flow::Enter(HEAD_BYTES, Stage::Moving(head));
+    }
     context.counters.forwarded_here.bump();
     let body = Body {
         head,
@@ -203,6 +214,67 @@ fn begin(input: &[u8], context: &Context<'_>, replies: &Replies) -> Flow {
         has_changed: false,
     };
     Flow::Enter(HEAD_BYTES, Stage::Body(body))
+}
+
+/// Whether a peer may ask by a frame with this head.
+fn is_question(head: &Head) -> bool {
+    match head.kind {
+        Kind::Request => head.body_bytes > 0,
+        Kind::Acknowledge => head.body_bytes == 0,
+        Kind::Fetch | Kind::Pull => (1..=MOVING_BODY_BYTES_MAX).contains(&head.body_bytes),
+        _ => false,
+    }
+}
+
+/// Longest body of a question about moving keys.
+const MOVING_BODY_BYTES_MAX: u32 = 512;
+
+/// Answers a question about moving keys, if all of it is there.
+fn answer_of_moves(
+    input: &[u8],
+    head: Head,
+    from: Peer,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> Flow {
+    let Some(body) = input.get(..head.body_bytes as usize) else {
+        return Flow::Stop(0, Status::NeedInput);
+    };
+    let Some(forward) = context.forward else {
+        return close(context);
+    };
+    let mut bytes = Vec::new();
+    let given = match head.kind {
+        Kind::Acknowledge => {
+            let Some(said) = context.host.acknowledged() else {
+                return close(context);
+            };
+            bytes.extend_from_slice(&said.encode());
+            Ok(true)
+        }
+        Kind::Fetch => match Fetch::decode(body) {
+            Some(fetch) => moving::give(&fetch, from, context, &mut bytes),
+            None => return close(context),
+        },
+        _ => match Pull::decode(body) {
+            Some(pull) => moving::give_next(&pull, from, context, &mut bytes),
+            None => return close(context),
+        },
+    };
+    let kind = match given {
+        Ok(true) => Kind::Reply,
+        Ok(false) => Kind::NotOwner,
+        Err(suspended) => return Flow::Stop(0, Status::Suspended(suspended)),
+    };
+    let reply = Head {
+        kind,
+        number: head.number,
+        epoch: forward.epoch(),
+        body_bytes: bytes.len() as u32,
+    };
+    replies.buffer().extend_from_slice(&reply.encode());
+    replies.buffer().append(&mut bytes);
+    Flow::Enter(body.len(), Stage::Head)
 }
 
 impl Body {

@@ -94,6 +94,14 @@ impl<'h> Item<'h> {
         core.cas_of(self.location, self.raw)
     }
 
+    /// Its CAS token, if some client knows it; nothing is noted.
+    pub fn told_token(&self) -> Option<u64> {
+        self.raw
+            .is_cas_told()
+            .then(|| self.told_cas())
+            .filter(|cas| *cas > 0)
+    }
+
     /// The version with which it was stored, if it was stored with one.
     pub fn version(&self) -> Option<Version> {
         self.raw.stamp().map(|stamp| stamp.version)

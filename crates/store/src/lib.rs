@@ -57,7 +57,7 @@ pub use {
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Forgotten,
         Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
     },
-    scan::{Listed, ScanCursor},
+    scan::{Held, Listed, ScanCursor},
     stalled::StalledValues,
     stats::StoreStats,
     store::Store,

@@ -1,5 +1,9 @@
 //! Visiting every item.
 
+mod held;
+
+pub use held::Held;
+
 use crate::found::Item;
 use crate::handle::StoreHandle;
 use crate::index::Location;
@@ -29,7 +33,6 @@ pub struct Listed<'a> {
     /// Whether it has been read since it was stored or moved.
     pub is_used: bool,
 }
-
 /// Where a scan of the store stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanCursor {

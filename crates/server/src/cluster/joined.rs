@@ -132,6 +132,7 @@ pub(super) fn figures(status: &Status, map: Arc<ClusterMap>, lease: &Lease) -> F
         map,
         is_listed: Some(status.is_listed),
         dropped: (0, 0),
+        moves: Vec::new(),
         joined: Some(JoinedFigures {
             endpoint: status.endpoint.clone(),
             is_publisher: status.is_publisher,

@@ -6,10 +6,12 @@
 
 use super::Place;
 use crate::logging::EVENTS;
+use crate::moves::ServerMoves;
 use crate::worker::mailbox::Mailbox;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::{Gained, Tenure};
+use farcache_peers::moves::Acknowledged;
 use farcache_store::{KeyArcs, Store};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -23,6 +25,11 @@ const WORKERS_INTERVAL: Duration = Duration::from_millis(1);
 pub fn hash_of_key(hash: u8, key: &[u8]) -> u32 {
     let algorithm = HashAlgorithm::ALL.get(usize::from(hash));
     algorithm.copied().unwrap_or_default().digest(key)
+}
+
+/// A key's hash by this map; any where it places no keys.
+pub fn hash_of_map(map: &ClusterMap, key: &[u8]) -> u32 {
+    map.hash_of_key(key).unwrap_or(0)
 }
 
 /// A worker that goes by the cluster's map.
@@ -48,6 +55,9 @@ impl Follower {
 pub struct Tenant {
     store: Arc<Store>,
     place: Place,
+    moves: Arc<ServerMoves>,
+    /// The map that this run of the program went by last.
+    map: Mutex<Option<ClusterMap>>,
     /// Under the map in force; none before there was one.
     tenure: Mutex<Option<Tenure>>,
     followers: Mutex<Vec<Arc<Follower>>>,
@@ -62,6 +72,8 @@ impl Tenant {
         Tenant {
             store: Arc::clone(store),
             place,
+            moves: Arc::default(),
+            map: Mutex::default(),
             tenure: Mutex::new(noted),
             followers: Mutex::default(),
             fences: AtomicU64::new(0),
@@ -101,10 +113,43 @@ impl Tenant {
             // Who goes by an older map may still store what this one voids.
             self.await_followers(before.epoch());
         }
+        let is_known = gained != Gained::Everything;
+        if !is_known {
+            self.moves.taking.void();
+        }
         self.void(gained, &next);
         if tenure.as_ref() != Some(&next) {
             self.note(&next);
             *tenure = Some(next);
+        }
+        // After the fence, which would void what comes by new moves.
+        let mut before = self.map.lock().expect("no panic while held");
+        let known = before.as_ref().filter(|_| is_known);
+        self.moves.succeed(known, map, self.place.id(map));
+        *before = Some(map.clone());
+    }
+
+    /// The keys that move to or from this server.
+    pub fn moves(&self) -> &Arc<ServerMoves> {
+        &self.moves
+    }
+
+    /// By which map all workers go; wakes those that do not go by the newest yet.
+    pub fn acknowledged(&self) -> Acknowledged {
+        let newest = self.tenure.lock().expect("no panic while held");
+        let newest = newest.as_ref().map_or(0, Tenure::epoch);
+        let followers = self.followers.lock().expect("no panic while held");
+        let mut epoch = newest;
+        for follower in followers.iter() {
+            let followed = follower.epoch.load(SeqCst);
+            if followed < newest {
+                follower.mailbox.waker.wake();
+            }
+            epoch = epoch.min(followed);
+        }
+        Acknowledged {
+            instance: self.moves.instance,
+            epoch,
         }
     }
 

@@ -1,5 +1,6 @@
 //! `stats cluster`: the map in force, and this server's part in it; Farcache's own.
 
+use crate::moves::report::MoveFigures;
 use crate::shared::Shared;
 use farcache_session::stats::Report;
 
@@ -19,6 +20,10 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
     let (times_some, times_all) = figures.dropped;
     report.stat("gained_keys_dropped", times_some);
     report.stat("all_keys_dropped", times_all);
+    figures
+        .moves
+        .iter()
+        .for_each(|moved| tell_of(moved, report));
     let Some(joined) = &figures.joined else {
         return;
     };
@@ -48,6 +53,34 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
     for (name, _, count) in joined.counts {
         report.stat(name, count);
     }
+}
+
+/// The lines of one move, which tools read: docs/design/cluster.md.
+fn tell_of(moved: &MoveFigures, report: &mut Report<'_>) {
+    let (from, to, phase) = (moved.from, moved.to, moved.phase);
+    report.stat(format_args!("move:{from}:{to}:{phase}:role"), moved.role);
+    report.stat(format_args!("move:{from}:{to}:{phase}:state"), moved.state);
+    let done = word(Some(moved.is_done()));
+    report.stat(format_args!("move:{from}:{to}:{phase}:done"), done);
+    for (name, value) in numbers(moved) {
+        report.stat(format_args!("move:{from}:{to}:{phase}:{name}"), value);
+    }
+}
+
+fn numbers(moved: &MoveFigures) -> [(&'static str, u64); 10] {
+    let counts = moved.counts;
+    [
+        ("arcs", moved.arcs),
+        ("hashes", moved.hashes),
+        ("acknowledged_epoch", moved.acknowledged_epoch),
+        ("keys", counts.keys),
+        ("bytes", counts.bytes),
+        ("keys_asked_for", counts.asked_for),
+        ("keys_refused", counts.refused),
+        ("keys_left", counts.keys_left),
+        ("bytes_left", counts.bytes_left),
+        ("bytes_per_second", counts.bytes_per_second),
+    ]
 }
 
 const fn word(is: Option<bool>) -> &'static str {

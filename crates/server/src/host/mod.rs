@@ -14,6 +14,7 @@ use crate::test_clock;
 use crate::users::Users;
 use farcache_base::time::Clock;
 use farcache_fabric::grant::Network;
+use farcache_peers::moves::Acknowledged;
 use farcache_proto::text::TimeChange;
 use farcache_session::counters::Totals;
 use farcache_session::stats::Report;
@@ -106,6 +107,10 @@ impl Host for ServerHost<'_> {
             is_near: is_near(&caller.info.peer),
             nonce: crate::cluster::nonce(),
         })
+    }
+
+    fn acknowledged(&self) -> Option<Acknowledged> {
+        self.shared.cluster.as_ref()?.acknowledged()
     }
 
     fn reload_certificates(&self) -> Reload {

@@ -30,6 +30,7 @@ pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
         report.stat("forward_timeout_ms", settings.forward_timeout.as_millis());
         report.stat("repair_rate", settings.repair_rate);
         report.stat("repair_interval", settings.repair_interval.as_secs());
+        report.stat("move_rate", settings.move_rate);
     }
     if let Some(etcd) = &settings.cluster_etcd {
         cluster(etcd, report);

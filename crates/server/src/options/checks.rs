@@ -211,6 +211,7 @@ impl Options {
             forward_timeout: Duration::from_millis(self.forward_timeout_ms.into()),
             repair_rate: self.repair_rate,
             repair_interval: Duration::from_secs(self.repair_interval_s.into()),
+            move_rate: self.move_rate,
             growth_factor: self.growth_factor,
             chunk_bytes: self.chunk_bytes,
             ..Settings::default()

@@ -366,6 +366,17 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub repair_interval_s: u32,
+    /// Bytes a second that come from other servers of keys that move to this one
+    ///
+    /// In megabytes unless there is a suffix; 0 is no limit. What a client asks for comes beside
+    /// that.
+    #[arg(
+        long = "move-rate",
+        value_name = "size",
+        default_value = "64",
+        value_parser = sizes::megabytes
+    )]
+    pub move_rate: u64,
 
     /// How the server takes part in a cluster.
     #[command(flatten)]

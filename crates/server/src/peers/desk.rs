@@ -2,17 +2,31 @@
 //! place to note what they ask for.
 
 use crate::cluster::Place;
+use crate::moves::{ServerMoves, in_flight::InFlight};
 use crate::repair::owned::{self, Widest};
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
+use farcache_peers::frame::Kind;
 use farcache_peers::listing::Entry;
-use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
+use farcache_peers::moves::Fetch;
+use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 /// A reply, or why there is none.
 pub type Answer = Result<Vec<u8>, Failure>;
+
+/// What another server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The other server.
+    pub peer: Peer,
+    /// As what.
+    pub kind: Kind,
+    /// The frame's body.
+    pub body: Vec<u8>,
+}
 
 /// Who owns keys, for those whose requests are not passed on.
 pub struct Owners {
@@ -22,13 +36,15 @@ pub struct Owners {
     /// The keys that it owns.
     domain: Domain,
     widest: Widest,
+    moving: InFlight,
 }
 
 impl Owners {
-    fn new(place: &Place, map: Arc<ClusterMap>) -> Owners {
+    fn new(place: &Place, map: Arc<ClusterMap>, moves: &Arc<ServerMoves>) -> Owners {
         let me = place.id(&map);
         Owners {
             domain: Domain::new(&map, me),
+            moving: InFlight::new(moves, &map, me),
             me,
             map,
             widest: Widest::default(),
@@ -45,16 +61,18 @@ impl Forward for Owners {
         if self.owns_every() {
             return None;
         }
-        let owner = *self.map.locate(key, 1).first()?;
-        (Some(owner) != self.me).then_some(Peer(owner.0))
+        let hash = self.map.hash_of_key(key)?;
+        let owner = *self.map.locate_hash(hash, 1).first()?;
+        let is_elsewhere = Some(owner) != self.me || self.moving.withholds(hash);
+        is_elsewhere.then_some(Peer(owner.0))
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        self.domain.has_each(keys)
+        self.domain.has_each(keys) && self.moving.are_here(keys)
     }
 
     fn owns_every(&self) -> bool {
-        self.domain.is_all()
+        self.domain.is_all() && !self.moving.takes()
     }
 
     fn takes_value(&self, _bytes: usize) -> bool {
@@ -68,6 +86,10 @@ impl Forward for Owners {
     fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
         owned::entry(&self.map, ServerId(asker.0), item, &self.widest)
     }
+
+    fn moves(&self) -> Option<&dyn Moves> {
+        self.moving.is_any().then_some(&self.moving)
+    }
 }
 
 /// The same for those whose requests are passed on.
@@ -75,16 +97,18 @@ pub struct Desk {
     /// Who owns keys.
     pub owners: Owners,
     place: Place,
-    staged: RefCell<Vec<(Vec<u8>, Answer)>>,
-    noted: RefCell<Vec<(Peer, Vec<u8>)>>,
+    moves: Arc<ServerMoves>,
+    staged: RefCell<Vec<(Question, Answer)>>,
+    noted: RefCell<Vec<Question>>,
 }
 
 impl Desk {
     /// That of the server at this place.
-    pub fn new(place: Place, map: Arc<ClusterMap>) -> Desk {
+    pub fn new(place: Place, map: Arc<ClusterMap>, moves: Arc<ServerMoves>) -> Desk {
         Desk {
-            owners: Owners::new(&place, map),
+            owners: Owners::new(&place, map, &moves),
             place,
+            moves,
             staged: RefCell::default(),
             noted: RefCell::default(),
         }
@@ -102,22 +126,37 @@ impl Desk {
 
     /// Another map counts from now on.
     pub fn set_map(&mut self, map: Arc<ClusterMap>) {
-        self.owners = Owners::new(&self.place, map);
+        self.owners = Owners::new(&self.place, map, &self.moves);
     }
 
     /// Lets the session that runs next find these answers.
-    pub fn stage(&mut self, answers: Vec<(Vec<u8>, Answer)>) {
+    pub fn stage(&mut self, answers: Vec<(Question, Answer)>) {
         *self.staged.get_mut() = answers;
     }
 
     /// The answers that the session has not used.
-    pub fn take_staged(&mut self) -> Vec<(Vec<u8>, Answer)> {
+    pub fn take_staged(&mut self) -> Vec<(Question, Answer)> {
         std::mem::take(self.staged.get_mut())
     }
 
     /// What the session asks for.
-    pub fn take_noted(&mut self) -> Vec<(Peer, Vec<u8>)> {
+    pub fn take_noted(&mut self) -> Vec<Question> {
         std::mem::take(self.noted.get_mut())
+    }
+
+    /// What `peer` has answered, once; notes the question where it has not yet.
+    fn put(&self, peer: Peer, kind: Kind, body: &[u8]) -> Option<Answer> {
+        let is_it = |asked: &Question| asked.kind == kind && asked.body == body;
+        let mut staged = self.staged.borrow_mut();
+        if let Some(index) = staged.iter().position(|(asked, _)| is_it(asked)) {
+            return Some(staged.swap_remove(index).1);
+        }
+        let mut noted = self.noted.borrow_mut();
+        if !noted.iter().any(is_it) {
+            let body = body.to_vec();
+            noted.push(Question { peer, kind, body });
+        }
+        None
     }
 }
 
@@ -143,18 +182,58 @@ impl Forward for Desk {
     }
 
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
-        let mut staged = self.staged.borrow_mut();
-        if let Some(index) = staged.iter().position(|(asked, _)| asked == request) {
-            return Some(staged.swap_remove(index).1);
-        }
-        let mut noted = self.noted.borrow_mut();
-        if !noted.iter().any(|(_, asked)| asked == request) {
-            noted.push((owner, request.to_vec()));
-        }
-        None
+        self.put(owner, Kind::Request, request)
+    }
+
+    fn moves(&self) -> Option<&dyn Moves> {
+        self.owners.moving.is_any().then_some(self)
     }
 
     fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
         self.owners.entry(asker, item)
+    }
+}
+
+impl Moves for Desk {
+    fn source(&self, key: &[u8]) -> Option<Source> {
+        self.owners.moving.source(key)
+    }
+
+    fn fetch(&self, source: Source, key: &[u8]) -> Option<Answer> {
+        let instance = source.instance;
+        let body = Fetch { instance, key }.encode();
+        self.put(source.peer, Kind::Fetch, &body)
+    }
+
+    fn settle(&self, key: &[u8]) {
+        self.owners.moving.settle(key);
+    }
+
+    fn admit(&self, source: Source, key: &[u8], bytes: usize, store: &mut dyn FnMut() -> bool) {
+        self.owners.moving.admit(source, key, bytes, store);
+    }
+
+    fn lose(&self, source: Source) {
+        self.owners.moving.lose(source);
+    }
+
+    fn void(&self) {
+        self.owners.moving.void();
+    }
+
+    fn gives(&self, key: &[u8], to: Peer) -> bool {
+        self.owners.moving.gives(key, to)
+    }
+
+    fn gives_any(&self, to: Peer) -> bool {
+        self.owners.moving.gives_any(to)
+    }
+
+    fn note_given(&self, to: Peer, is_asked_for: bool, bytes: usize) {
+        self.owners.moving.note_given(to, is_asked_for, bytes);
+    }
+
+    fn note_progress(&self, to: Peer, progress: Option<u32>) {
+        self.owners.moving.note_progress(to, progress);
     }
 }

@@ -79,14 +79,55 @@ pub fn connect(
     hello: &Hello,
     secret: Option<&Secret>,
 ) -> Result<OwnedFd, String> {
-    let mut failure = "it has no address in the map".to_owned();
+    let opened = open(addresses, timeout, hello, secret);
+    let made = match opened.map_err(|unconnected| unconnected.reason)? {
+        Connection::Tcp(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
+        Connection::Unix(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
+    };
+    made.map_err(|error: io::Error| error.to_string())
+}
+
+/// A connection to a peer that has let this server in.
+pub enum Connection {
+    /// Over TCP.
+    Tcp(TcpStream),
+    /// Over a unix socket.
+    Unix(UnixStream),
+}
+
+/// Why there is none.
+pub struct Unconnected {
+    /// The last reason, with its address.
+    pub reason: String,
+    /// Nobody listens at any of the addresses.
+    pub is_nobody_there: bool,
+}
+
+/// The same; each later call that waits may take `timeout`, too.
+///
+/// # Errors
+/// [`Unconnected`]
+pub fn open(
+    addresses: &[Address],
+    timeout: Duration,
+    hello: &Hello,
+    secret: Option<&Secret>,
+) -> Result<Connection, Unconnected> {
+    let mut unconnected = Unconnected {
+        reason: "it has no address in the map".to_owned(),
+        is_nobody_there: !addresses.is_empty(),
+    };
     for address in addresses {
         match connect_to(address, timeout, hello, secret) {
-            Ok(socket) => return Ok(socket),
-            Err(error) => failure = format!("{address}: {error}"),
+            Ok(connection) => return Ok(connection),
+            Err(error) => {
+                let absent = [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound];
+                unconnected.is_nobody_there &= absent.contains(&error.kind());
+                unconnected.reason = format!("{address}: {error}");
+            }
         }
     }
-    Err(failure)
+    Err(unconnected)
 }
 
 fn connect_to(
@@ -94,22 +135,20 @@ fn connect_to(
     timeout: Duration,
     hello: &Hello,
     secret: Option<&Secret>,
-) -> io::Result<OwnedFd> {
+) -> io::Result<Connection> {
     if address.port == 0 {
         let mut stream = UnixStream::connect(&address.host)?;
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
         greet(&mut stream, hello, secret)?;
-        stream.set_nonblocking(true)?;
-        return Ok(stream.into());
+        return Ok(Connection::Unix(stream));
     }
     let mut stream = connect_tcp(address, timeout)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
     greet(&mut stream, hello, secret)?;
-    stream.set_nonblocking(true)?;
-    Ok(stream.into())
+    Ok(Connection::Tcp(stream))
 }
 
 /// Connects to the first of a name's places that takes it.

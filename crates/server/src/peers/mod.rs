@@ -15,15 +15,17 @@ pub mod wire;
 use crate::cluster::{Cluster, Follower, hello};
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
-use desk::{Answer, Desk};
+use desk::{Answer, Desk, Question};
 use dial::Dialled;
 use farcache_cluster::ServerId;
+use farcache_moving::patience::Patience;
+use farcache_peers::frame::Kind;
 use farcache_session::counters::Counters;
-use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
+use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::{Interest, Wire};
+use wire::{Interest, Lane, Wire};
 
 /// Whose request an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +38,38 @@ pub struct Tag {
     index: usize,
 }
 
-/// A connection's requests to other servers, all of which it waits for.
+/// A connection's questions to other servers, all of which it waits for.
 #[derive(Default)]
 pub struct Asked {
     wait: u64,
     missing: usize,
-    requests: Vec<(Vec<u8>, Option<Answer>)>,
+    questions: Vec<(Question, Option<Answer>)>,
+    /// Where some were refused, because maps differ: until when they are asked again.
+    patience: Option<Patience>,
+    /// They are to be asked again, and not before.
+    is_delayed: bool,
 }
 
 impl Asked {
     /// Whether there is no reply to one of them yet.
     pub fn is_waiting(&self) -> bool {
-        self.missing > 0
+        self.missing > 0 || self.is_delayed
     }
 
     fn bytes(&self) -> usize {
         let answers = self
-            .requests
+            .questions
             .iter()
             .filter_map(|(_, answer)| answer.as_ref());
         answers
             .map(|answer| answer.as_ref().map_or(0, Vec::len))
             .sum()
+    }
+
+    /// Whether some were refused, because maps differ.
+    pub fn is_refused(&self) -> bool {
+        let mut questions = self.questions.iter();
+        questions.any(|(_, answer)| matches!(answer, Some(Err(Failure::OtherMap))))
     }
 }
 
@@ -69,6 +81,10 @@ pub struct Peers {
     next_wait: u64,
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
+    /// Connections whose requests were refused, because maps differ: when they are made again.
+    delayed: Vec<(Instant, Tag)>,
+    /// That of the session that runs.
+    patience: Option<Patience>,
     /// Whoever brings maps waits for this worker to follow them.
     follower: Option<Arc<Follower>>,
     shared: Arc<Shared>,
@@ -88,13 +104,16 @@ impl Peers {
     pub fn new(shared: &Arc<Shared>, mailbox: &Arc<Mailbox>) -> Option<Box<Peers>> {
         let cluster = shared.cluster.as_ref()?;
         let member = cluster.member()?;
-        let desk = Desk::new(member.place.clone(), cluster.map());
+        let moves = Arc::clone(cluster.moves()?);
+        let desk = Desk::new(member.place.clone(), cluster.map(), moves);
         Some(Box::new(Peers {
             follower: cluster.join(desk.epoch(), mailbox),
             desk,
             wires: Vec::new(),
             next_wait: 0,
             held_bytes: 0,
+            delayed: Vec::new(),
+            patience: None,
             shared: Arc::clone(shared),
             mailbox: Arc::clone(mailbox),
         }))
@@ -112,8 +131,9 @@ impl Peers {
     /// Lets a connection's session find what it has asked for.
     pub fn stage(&mut self, asked: Asked) {
         self.held_bytes -= asked.bytes();
-        let requests = asked.requests.into_iter();
-        let answered = requests.filter_map(|(request, answer)| Some((request, answer?)));
+        self.patience = asked.patience;
+        let questions = asked.questions.into_iter();
+        let answered = questions.filter_map(|(question, answer)| Some((question, answer?)));
         self.desk.stage(answered.collect());
     }
 
@@ -121,30 +141,83 @@ impl Peers {
     pub fn take_asked(&mut self, slot: usize, now: Instant, counters: &Counters) -> Asked {
         let mut asked = self.take_staged();
         asked.wait = self.next_wait;
+        asked.patience = self.patience.take();
         self.next_wait += 1;
-        for (owner, request) in self.desk.take_noted() {
+        for question in self.desk.take_noted() {
             let tag = Tag {
                 slot,
                 wait: asked.wait,
-                index: asked.requests.len(),
+                index: asked.questions.len(),
             };
-            let sent = self.send(owner, &request, tag, now);
+            let sent = self.send(&question, tag, now);
             asked.missing += usize::from(sent.is_ok());
-            match sent.is_ok() {
-                true => counters.forwarded.bump(),
-                false => counters.forward_errors.bump(),
+            match sent {
+                Ok(()) if question.kind == Kind::Request => counters.forwarded.bump(),
+                Ok(()) | Err(Failure::OtherMap) => {}
+                Err(_) => counters.forward_errors.bump(),
             }
-            asked.requests.push((request, sent.err().map(Err)));
+            asked.questions.push((question, sent.err().map(Err)));
+        }
+        let is_refused = !asked.is_waiting() && asked.is_refused();
+        if !asked.is_waiting() && !self.delay(&mut asked, slot, now) && is_refused {
+            counters.forward_errors.bump();
         }
         asked
+    }
+
+    /// Where questions were refused, because maps differ, has them asked again a little later,
+    /// unless that has lasted too long. False where all answers are there.
+    fn delay(&mut self, asked: &mut Asked, slot: usize, now: Instant) -> bool {
+        if !asked.is_refused() {
+            asked.patience = None;
+            return false;
+        }
+        let began = self.shared.started;
+        let now_ms = now.saturating_duration_since(began).as_millis() as u64;
+        let timeout_ms = self.timeout().as_millis() as u64;
+        let patience = asked
+            .patience
+            .get_or_insert(Patience::new(now_ms, timeout_ms));
+        let Some(at_ms) = patience.next_try_ms(now_ms) else {
+            asked.patience = None;
+            return false;
+        };
+        let is_kept = |answer: &Option<Answer>| !matches!(answer, Some(Err(Failure::OtherMap)));
+        asked.questions.retain(|(_, answer)| is_kept(answer));
+        asked.is_delayed = true;
+        let tag = Tag {
+            slot,
+            wait: asked.wait,
+            index: 0,
+        };
+        let at = began + Duration::from_millis(at_ms);
+        self.delayed.push((at, tag));
+        true
+    }
+
+    /// The connections whose requests are to be made again now.
+    pub fn take_delayed(&mut self, now: Instant) -> Vec<Tag> {
+        let mut due = Vec::new();
+        self.delayed.retain(|(at, tag)| {
+            let is_due = *at <= now;
+            due.extend(is_due.then_some(*tag));
+            !is_due
+        });
+        due
+    }
+
+    /// The wait of a connection whose request was refused is over; false where it waits for
+    /// something else.
+    pub fn end_delay(&self, asked: &mut Asked, tag: Tag) -> bool {
+        asked.wait == tag.wait && std::mem::take(&mut asked.is_delayed)
     }
 
     /// What a session has not used of the answers, for a request that waits for something else.
     pub fn take_staged(&mut self) -> Asked {
         let staged = self.desk.take_staged().into_iter();
-        let requests = staged.map(|(request, answer)| (request, Some(answer)));
+        let questions = staged.map(|(question, answer)| (question, Some(answer)));
         let asked = Asked {
-            requests: requests.collect(),
+            questions: questions.collect(),
             ..Asked::default()
         };
         self.held_bytes += asked.bytes();
@@ -156,16 +229,21 @@ impl Peers {
         self.held_bytes -= asked.bytes();
     }
 
-    fn send(&mut self, owner: Peer, request: &[u8], tag: Tag, now: Instant) -> Result<(), Failure> {
+    fn send(&mut self, question: &Question, tag: Tag, now: Instant) -> Result<(), Failure> {
         if self.held_bytes as u64 > FORWARDED_BYTES_MAX {
             return Err(Failure::TooMuch);
         }
         let me = self.desk.me().ok_or(Failure::NoPlace)?;
+        let peer = ServerId(question.peer.0);
+        if peer == me {
+            // Nobody decides on the key yet.
+            return Err(Failure::OtherMap);
+        }
         let (deadline, epoch) = (now + self.timeout(), self.desk.epoch());
         let (index, dials) = {
-            let index = self.wire_to(ServerId(owner.0));
+            let index = self.wire_to(peer, Lane::of(question.kind));
             let wire = &mut self.wires[index];
-            wire.ask(tag, request, epoch, deadline, now)?;
+            wire.ask(tag, question, epoch, deadline, now)?;
             (index, wire.must_dial())
         };
         if dials {
@@ -174,10 +252,12 @@ impl Peers {
         Ok(())
     }
 
-    fn wire_to(&mut self, peer: ServerId) -> usize {
-        let known = self.wires.iter().position(|wire| wire.peer == peer);
+    fn wire_to(&mut self, peer: ServerId, lane: Lane) -> usize {
+        let mut wires = self.wires.iter();
+        let known = wires.position(|wire| wire.peer == peer && wire.lane == lane);
         known.unwrap_or_else(|| {
-            self.wires.push(Wire::new(peer, self.shared.started));
+            let wire = Wire::new(peer, lane, self.shared.started);
+            self.wires.push(wire);
             self.wires.len() - 1
         })
     }
@@ -258,7 +338,10 @@ impl Peers {
 
     /// When the next request will be late.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.wires.iter().filter_map(Wire::next_deadline).min()
+        let deadlines = self.wires.iter().filter_map(Wire::next_deadline);
+        deadlines
+            .chain(self.delayed.iter().map(|(at, _)| *at))
+            .min()
     }
 
     /// Follows the map; tells of those who wait for servers that have other addresses now.
@@ -276,19 +359,21 @@ impl Peers {
             }
         }
         self.desk.set_map(new);
+        // Whoever waits for this map need not wait any longer.
+        self.delayed.iter_mut().for_each(|(at, _)| *at = now);
         if let Some(follower) = &self.follower {
             follower.follows(self.desk.epoch());
         }
     }
 
-    /// Notes the answer to a request of a connection; whether that has all of them now.
-    pub fn answer(&mut self, asked: &mut Asked, tag: Tag, answer: Answer) -> bool {
-        if asked.wait != tag.wait || !asked.is_waiting() {
+    /// Notes the answer to a question of a connection; whether that has all of them now.
+    pub fn answer(&mut self, asked: &mut Asked, tag: Tag, answer: Answer, now: Instant) -> bool {
+        if asked.wait != tag.wait || asked.missing == 0 {
             return false;
         }
         self.held_bytes += answer.as_ref().map_or(0, Vec::len);
-        asked.requests[tag.index].1 = Some(answer);
+        asked.questions[tag.index].1 = Some(answer);
         asked.missing -= 1;
-        !asked.is_waiting()
+        asked.missing == 0 && !self.delay(asked, tag.slot, now)
     }
 }

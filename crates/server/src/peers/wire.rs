@@ -1,9 +1,10 @@
 //! One worker's connection to one peer.
 
 use super::Tag;
-use super::desk::Answer;
+use super::desk::{Answer, Question};
 use crate::logging::EVENTS;
 use farcache_cluster::ServerId;
+use farcache_peers::frame::Kind;
 use farcache_peers::link::{self, Limits, Link};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure};
 use std::collections::VecDeque;
@@ -32,6 +33,27 @@ pub enum Interest {
     InputAndRoom,
 }
 
+/// What a connection is for. A server answers a connection's questions in their order, and a
+/// client's request may wait there for a third server: not so what it is asked about moving keys.
+/// So nobody waits in a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Clients' requests.
+    Requests,
+    /// Moving keys.
+    Moves,
+}
+
+impl Lane {
+    /// That of such frames.
+    pub fn of(kind: Kind) -> Lane {
+        match kind {
+            Kind::Request => Lane::Requests,
+            _ => Lane::Moves,
+        }
+    }
+}
+
 enum State {
     /// Nothing is to be tried before this instant.
     Down(Instant),
@@ -47,6 +69,8 @@ enum State {
 pub struct Wire {
     /// The peer.
     pub peer: ServerId,
+    /// What it is for.
+    pub lane: Lane,
     state: State,
     attempt: u64,
     link: Link<Tag>,
@@ -62,9 +86,10 @@ pub struct Wire {
 
 impl Wire {
     /// No connection yet; times are counted from `epoch`.
-    pub fn new(peer: ServerId, epoch: Instant) -> Wire {
+    pub fn new(peer: ServerId, lane: Lane, epoch: Instant) -> Wire {
         Wire {
             peer,
+            lane,
             state: State::Down(epoch),
             attempt: 0,
             link: Link::new(Limits {
@@ -92,7 +117,7 @@ impl Wire {
     pub fn ask(
         &mut self,
         tag: Tag,
-        request: &[u8],
+        question: &Question,
         epoch: u64,
         deadline: Instant,
         now: Instant,
@@ -104,11 +129,12 @@ impl Wire {
             self.state = State::Wanted;
         }
         let deadline_ms = self.milliseconds(deadline);
-        let asked = self.link.ask(tag, epoch, request.len(), deadline_ms);
+        let Question { kind, body, .. } = question;
+        let asked = self.link.ask(*kind, tag, epoch, body.len(), deadline_ms);
         let head = asked.map_err(|link::Full| Failure::TooMuch)?;
-        let mut frame = Vec::with_capacity(head.len() + request.len());
+        let mut frame = Vec::with_capacity(head.len() + body.len());
         frame.extend_from_slice(&head);
-        frame.extend_from_slice(request);
+        frame.extend_from_slice(body);
         self.unsent.push_back(frame);
         Ok(())
     }

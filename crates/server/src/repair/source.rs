@@ -1,5 +1,6 @@
 //! A connection to another server whose answers are waited for.
 
+use farcache_peers::frame::Kind;
 use farcache_peers::link::{Answer, Limits, Link};
 use socket2::Socket;
 use std::io::{self, Read, Write};
@@ -56,7 +57,7 @@ impl<T> Source<T> {
         // The socket's own limits count here.
         let head = self
             .link
-            .ask(what_for, self.epoch, request.len(), u64::MAX)
+            .ask(Kind::Request, what_for, self.epoch, request.len(), u64::MAX)
             .map_err(|_| io::Error::other("too many requests to one server"))?;
         self.unsent.extend_from_slice(&head);
         self.unsent.extend_from_slice(request);

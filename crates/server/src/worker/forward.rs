@@ -89,6 +89,7 @@ impl Worker {
         }
         self.fail_forwards(&failed, Failure::Unreachable);
         self.fail_forwards(&late, Failure::Late);
+        self.retry_refused();
     }
 
     /// How long to sleep at most before a request is late.
@@ -138,9 +139,13 @@ impl Worker {
     }
 
     fn on_answer(&mut self, tag: Tag, answer: Answer) {
-        if answer.is_err() {
+        if answer
+            .as_ref()
+            .is_err_and(|failure| *failure != Failure::OtherMap)
+        {
             self.resources.counters.forward_errors.bump();
         }
+        let now = self.resources.turn_began;
         // It may have been closed, and another one have its slot.
         let Some(connection) = self.connections.get_mut(tag.slot) else {
             return;
@@ -151,13 +156,39 @@ impl Worker {
         let Some(asked) = &mut connection.asked else {
             return;
         };
-        if !peers.answer(asked, tag, answer) {
-            return;
+        if peers.answer(asked, tag, answer, now) {
+            if asked.is_refused() {
+                self.resources.counters.forward_errors.bump();
+            }
+            self.queue(tag.slot);
         }
+    }
+
+    /// Has a connection's requests run again.
+    fn queue(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
         connection.unfinished = true;
         if !connection.is_queued {
             connection.is_queued = true;
-            self.unfinished.push(tag.slot);
+            self.unfinished.push(slot);
+        }
+    }
+
+    /// Lets those go on whose requests were refused, because maps differed.
+    fn retry_refused(&mut self) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        for tag in peers.take_delayed(now) {
+            let Some(peers) = &self.resources.peers else {
+                return;
+            };
+            let connection = self.connections.get_mut(tag.slot);
+            let asked = connection.and_then(|connection| connection.asked.as_mut());
+            if asked.is_some_and(|asked| peers.end_delay(asked, tag)) {
+                self.queue(tag.slot);
+            }
         }
     }
 

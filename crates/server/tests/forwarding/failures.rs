@@ -109,7 +109,8 @@ fn a_client_that_goes_while_its_request_is_away_harms_nobody() {
 
 #[test]
 fn servers_whose_maps_differ_refuse_and_never_go_in_circles() {
-    let fleet = Fleet::start(2, &[]);
+    // A request that is refused is made again for as long.
+    let fleet = Fleet::start(2, &["--forward-timeout-ms", "500"]);
     let (mut first, mut second) = (fleet.connect(1), fleet.connect(2));
     let foreign = fleet.key_of(2, 0);
     // Each believes that the other one owns everything.

@@ -1,6 +1,6 @@
 //! Some servers with one map, at unix sockets, so that the map can be written before they start.
 
-use crate::support::{Client, PATIENCE, Server};
+use crate::support::{Client, PATIENCE, Server, wait_for};
 use farcache_cluster::ClusterMap;
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -104,8 +104,13 @@ impl Fleet {
 
     /// Gives one server a map.
     pub fn publish_to(&self, id: u32, epoch: u64, owners: &[u32]) {
+        self.publish_text(id, &self.text(epoch, owners));
+    }
+
+    /// Gives one server this map.
+    pub fn publish_text(&self, id: u32, text: &str) {
         let new = self.path("new");
-        fs::write(&new, self.text(epoch, owners)).expect("written");
+        fs::write(&new, text).expect("written");
         fs::rename(&new, self.map_file(id)).expect("renamed");
     }
 
@@ -166,5 +171,32 @@ impl Fleet {
         let keys = (0..).map(|suffix| format!("key:{suffix}"));
         let mut keys = keys.filter(|key| map.locate(key.as_bytes(), 1)[0].0 == id);
         keys.nth(number).expect("each server owns keys")
+    }
+
+    /// A figure of `stats cluster`; none where it is not told.
+    pub fn stat_if_told(&self, id: u32, name: &str) -> Option<String> {
+        let mut client = self.connect(id);
+        client.send(b"stats cluster\r\n");
+        let lines = std::iter::from_fn(|| client.line().filter(|line| line != "END"));
+        let lines: Vec<String> = lines.collect();
+        let head = format!("STAT {name} ");
+        let found = lines.iter().find_map(|line| line.strip_prefix(&head));
+        found.map(str::to_owned)
+    }
+
+    /// A figure of `stats cluster`.
+    pub fn stat(&self, id: u32, name: &str) -> String {
+        let told = self.stat_if_told(id, name);
+        told.unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    /// Waits until these servers go by a map.
+    pub fn wait_for_epoch_of(&self, ids: &[u32], epoch: u64) {
+        let wanted = epoch.to_string();
+        for id in ids {
+            wait_for("the map", || {
+                (self.stat(*id, "epoch") == wanted).then_some(())
+            });
+        }
     }
 }

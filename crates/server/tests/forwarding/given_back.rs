@@ -9,16 +9,6 @@ use rustix::process::Signal;
 const KEYS: usize = 60;
 
 impl Fleet {
-    fn stat(&self, id: u32, name: &str) -> String {
-        let mut client = self.connect(id);
-        client.send(b"stats cluster\r\n");
-        let lines = std::iter::from_fn(|| client.line().filter(|line| line != "END"));
-        let lines: Vec<String> = lines.collect();
-        let head = format!("STAT {name} ");
-        let found = lines.iter().find_map(|line| line.strip_prefix(&head));
-        found.unwrap_or_else(|| panic!("no {name}")).to_owned()
-    }
-
     /// Gives servers a map and waits until they go by it.
     fn publish_and_wait(&self, epoch: u64, owners: &[u32]) {
         self.publish(epoch, owners);
@@ -26,12 +16,7 @@ impl Fleet {
     }
 
     fn wait_for_epoch(&self, epoch: u64) {
-        let wanted = epoch.to_string();
-        for id in self.all() {
-            wait_for("the map", || {
-                (self.stat(id, "epoch") == wanted).then_some(())
-            });
-        }
+        self.wait_for_epoch_of(&self.all(), epoch);
     }
 
     fn keys_of(&self, id: u32) -> Vec<String> {

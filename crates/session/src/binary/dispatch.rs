@@ -56,6 +56,7 @@ pub(super) fn next(
     if let Some(owner) = forward::foreign_owner(&request, opcode.loud()) {
         return forward::run(request, opcode, owner, state);
     }
+    forward::bring(&request, opcode.loud())?;
     state.has_changed |= may_change(opcode.loud());
     let flow = request.execute(opcode, state, requests_max)?;
     let is_done = matches!(flow, Flow::Done { .. }) && state.pending.is_none();

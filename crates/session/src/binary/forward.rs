@@ -5,15 +5,50 @@ use super::{Context, Flow, State, get, reply};
 use crate::Replies;
 use crate::arriving::WAIT_IN_INPUT_BYTES_MAX;
 use crate::forward::{Failure, ForeignValue, Peer};
+use crate::moving::Need;
 use farcache_proto::binary::{Header, Opcode, Status};
 use farcache_store::{BATCH_MAX, Suspended};
 
 /// The server that decides on the key of a command for an item, where that is another one.
 #[inline]
 pub(super) fn foreign_owner(request: &Request<'_, '_>, command: Opcode) -> Option<Peer> {
-    if !request.context.may_forward() {
+    if !request.context.may_forward() || !is_for_item(request, command) {
         return None;
     }
+    request.context.owner_elsewhere(request.head.key)
+}
+
+/// Brings what a command needs of the item that its key has, where that moves to this server.
+///
+/// # Errors
+/// [`Suspended`], where that must be waited for.
+#[inline]
+pub(super) fn bring(request: &Request<'_, '_>, command: Opcode) -> Result<(), Suspended> {
+    let context = request.context;
+    if !context.may_forward() {
+        return Ok(());
+    }
+    if matches!(command, Opcode::SetVersioned | Opcode::DeleteVersioned) {
+        return context.bring(request.head.key, Need::Nothing);
+    }
+    if !is_for_item(request, command) {
+        return Ok(());
+    }
+    let has_condition = request.head.header.cas != 0;
+    let need = match command {
+        Opcode::Set if !has_condition => Need::Nothing,
+        Opcode::Get | Opcode::GetK => Need::ToRead,
+        _ => Need::ToChange,
+    };
+    let brought = context.bring(request.head.key, need);
+    if brought == Err(Suspended::OnPeer) && need == Need::ToRead {
+        look_ahead(&request.input[request.head.head_len()..], context);
+    }
+    brought
+}
+
+/// Whether this is a well-formed command for one item.
+fn is_for_item(request: &Request<'_, '_>, command: Opcode) -> bool {
     let is_for_item = matches!(
         command,
         Opcode::Get
@@ -30,10 +65,7 @@ pub(super) fn foreign_owner(request: &Request<'_, '_>, command: Opcode) -> Optio
             | Opcode::Gat
             | Opcode::GatK
     );
-    if !is_for_item || !request.is_well_formed(command) {
-        return None;
-    }
-    request.context.owner_elsewhere(request.head.key)
+    is_for_item && request.is_well_formed(command)
 }
 
 /// Passes a packet on, and the reply back.
@@ -129,9 +161,10 @@ fn look_ahead(mut rest: &[u8], context: &Context<'_>) {
             return;
         };
         let (packet, later) = rest.split_at(head.head_len());
-        if let Some(owner) = context.owner_elsewhere(head.key) {
+        match context.owner_elsewhere(head.key) {
             // Whether it is there already does not matter yet.
-            let _ = context.ask(owner, packet);
+            Some(owner) => _ = context.ask(owner, packet),
+            None => context.begin_to_bring(head.key),
         }
         rest = later;
     }

@@ -119,7 +119,8 @@ impl<'a> Batch<'a> {
         if context.owns_each(others) {
             return;
         }
-        let is_own = |key: &&&[u8]| context.owner_elsewhere(key).is_none();
+        let is_own =
+            |key: &&&[u8]| context.owner_elsewhere(key).is_none() && !context.must_bring(key);
         self.count = 1 + others.iter().take_while(is_own).count();
         let keys = self.keys[..self.count].iter();
         self.bytes = keys.map(|key| HEADER_BYTES + key.len()).sum();

@@ -54,6 +54,9 @@ pub(crate) fn offered(
         super::forward::refuse(&header, Failure::NotForwarded, request.replies);
         return Offered::Refused;
     }
+    if let Err(suspended) = super::forward::bring(&request, opcode.loud()) {
+        return Offered::Suspended(suspended);
+    }
     match store::expect(request, opcode) {
         Ok(Some((room, promise))) => Offered::Wanted(room, Expected { header, promise }),
         Ok(None) => Offered::Refused,

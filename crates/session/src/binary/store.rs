@@ -4,6 +4,7 @@ use super::dispatch::Request;
 use super::{Context, Flow, Pending, State, reply};
 use crate::Replies;
 use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
+use crate::forward::Failure;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};
@@ -172,6 +173,10 @@ pub(super) fn commit(
     context: &Context<'_>,
     replies: &mut Replies,
 ) -> Result<(), Uncommitted> {
+    if !is_versioned(header) && context.has_left(reservation.key()) {
+        super::forward::refuse(header, Failure::OtherMap, replies);
+        return Ok(());
+    }
     let outcome = context.store.commit(reservation, &promise.options)?;
     finish_arrived(header, outcome, context, replies);
     Ok(())
@@ -191,6 +196,10 @@ pub(super) fn commit_arrived(
         return Ok(());
     };
     let Pending { header, value } = *pending;
+    if !is_versioned(&header) && value.has_left(context) {
+        super::forward::refuse(&header, Failure::OtherMap, replies);
+        return Ok(());
+    }
     match value.commit(context) {
         Ok(committed) => {
             state.has_changed = true;
@@ -202,6 +211,11 @@ pub(super) fn commit_arrived(
             Err(suspended)
         }
     }
+}
+
+/// Whether whoever sends this places keys itself: its copies are not their owners' alone.
+fn is_versioned(header: &Header) -> bool {
+    header.opcode == Opcode::SetVersioned as u8
 }
 
 fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {

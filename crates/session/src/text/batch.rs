@@ -43,6 +43,8 @@ pub(super) struct Batch<'i, 'h> {
     found: Vec<Option<Item<'h>>>,
     /// Reads that are looked up together at most.
     count_max: usize,
+    /// Of these, those whose owners are known one by one.
+    looked_at: usize,
 }
 
 impl<'i, 'h> Batch<'i, 'h> {
@@ -53,6 +55,7 @@ impl<'i, 'h> Batch<'i, 'h> {
             start: Start::default(),
             found: Vec::new(),
             count_max: BATCH_MAX,
+            looked_at: 0,
         }
     }
 
@@ -76,12 +79,18 @@ impl<'i, 'h> Batch<'i, 'h> {
         let count = self.keys.len();
         self.keys.clear();
         self.answers.clear();
+        self.looked_at = 0;
         count
     }
 
-    /// Whether no other server decides on one of its keys.
+    /// The last key has been looked at alone, or has not: it is this server's own.
+    pub(super) fn note_looked_at(&mut self, is_looked_at: bool) {
+        self.looked_at += usize::from(is_looked_at);
+    }
+
+    /// Whether no other server decides on one of its keys, or has anything of it.
     pub(super) fn owns_each(&self, context: &Context<'_>) -> bool {
-        self.keys.is_empty() || context.owns_each(&self.keys)
+        self.looked_at == self.keys.len() || context.owns_each(&self.keys)
     }
 
     /// Where the first of its requests begins.
@@ -155,6 +164,7 @@ impl<'i, 'h> Batch<'i, 'h> {
         }
         self.keys.clear();
         self.answers.clear();
+        self.looked_at = 0;
         Ok(())
     }
 

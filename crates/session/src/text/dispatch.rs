@@ -76,12 +76,17 @@ impl<'i> Run<'_, 'i> {
 
     fn plain_read(&mut self, read: PlainRead<'i>, bytes: usize) -> Option<Flow> {
         let is_bad = read.key.len() > KEY_BYTES_MAX;
-        if self.ownership.looks_at_next_read()
-            && !is_bad
-            && let Some(owner) = self.owner_elsewhere(read.key)
-        {
-            let flow = self.flush();
-            return flow.or_else(|| self.forward(owner, &Request::PlainRead(read), bytes));
+        let is_looked_at = self.ownership.looks_at_next_read() && !is_bad;
+        if is_looked_at {
+            if let Some(owner) = self.owner_elsewhere(read.key) {
+                let flow = self.flush();
+                return flow.or_else(|| self.forward(owner, &Request::PlainRead(read), bytes));
+            }
+            if self.context.must_bring(read.key)
+                && let Some(flow) = self.flush().or_else(|| self.bring_read(&read, bytes))
+            {
+                return Some(flow);
+            }
         }
         if (is_bad || self.batch.is_full())
             && let Some(wait) = self.flush()
@@ -92,9 +97,19 @@ impl<'i> Run<'_, 'i> {
         self.position += bytes;
         match is_bad {
             true => self.reject(Reject::BAD_FORMAT),
-            false => self.batch.push_meta(read, position),
+            false => {
+                self.batch.push_meta(read, position);
+                self.batch.note_looked_at(is_looked_at);
+            }
         }
         None
+    }
+
+    /// Brings what a plain read needs.
+    fn bring_read(&mut self, read: &PlainRead<'i>, bytes: usize) -> Option<Flow> {
+        let flow = self.bring_for(&Request::PlainRead(*read)).err()?;
+        self.look_ahead_for_peers(&self.rest()[bytes..]);
+        Some(flow)
     }
 
     /// Answers a malformed command whose line takes so many bytes.
@@ -115,10 +130,13 @@ impl<'i> Run<'_, 'i> {
         line: &'i [u8],
         bytes: usize,
     ) -> Option<Flow> {
-        if self.ownership.may_be_foreign
-            && let Some(owner) = self.foreign_owner(&request)
-        {
-            return self.forward(owner, &request, bytes);
+        if self.ownership.may_be_foreign {
+            if let Some(owner) = self.foreign_owner(&request) {
+                return self.forward(owner, &request, bytes);
+            }
+            if let Err(flow) = self.bring_for(&request) {
+                return Some(flow);
+            }
         }
         self.try_execute(request, line, bytes)
     }

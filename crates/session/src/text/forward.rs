@@ -5,10 +5,12 @@ use super::store::skip;
 use super::{Retrieval, State, Status};
 use crate::arriving::WAIT_IN_INPUT_BYTES_MAX;
 use crate::forward::{Failure, ForeignValue, Peer};
+use crate::moving::Need;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::base64::decode_key;
+use farcache_proto::meta::Flags;
 use farcache_proto::number;
-use farcache_proto::text::{Request, Tokens, parse, split_line};
+use farcache_proto::text::{Request, StoreVerb, Tokens, parse, split_line};
 use farcache_store::{BATCH_MAX, Suspended};
 
 /// What ends the reply to a `get` that another server has answered.
@@ -32,6 +34,20 @@ fn single_key<'a>(request: &Request<'a>) -> Option<(&'a [u8], bool)> {
         } => Some((key, flags.has(b'b'))),
         Request::MetaDebug { key, is_base64 } => Some((key, is_base64)),
         _ => None,
+    }
+}
+
+/// What a command needs of the item that its one key has.
+fn need(request: &Request<'_>) -> Need {
+    let changes = |flags: &Flags<'_>| b"ENRT".iter().any(|flag| flags.has(*flag));
+    match request {
+        Request::Store(store) if store.verb == StoreVerb::Set => Need::Nothing,
+        Request::PlainRead(_) | Request::MetaDebug { .. } => Need::ToRead,
+        Request::MetaGet(_, flags) if !changes(flags) => Need::ToRead,
+        Request::MetaSet {
+            flags: Ok(flags), ..
+        } if [b'C', b'I', b'M'].iter().all(|flag| !flags.has(*flag)) => Need::Nothing,
+        _ => Need::ToChange,
     }
 }
 
@@ -76,6 +92,24 @@ impl<'i> Run<'_, 'i> {
             }
         }
         (key.len() <= KEY_BYTES_MAX).then(|| self.owner_elsewhere(key))?
+    }
+
+    /// Brings what the one key of a command needs, where that moves to this server.
+    ///
+    /// # Errors
+    /// What to do first, where that must be waited for.
+    pub(super) fn bring_for(&mut self, request: &Request<'_>) -> Result<(), Flow> {
+        let Some((key, is_base64)) = single_key(request) else {
+            return Ok(());
+        };
+        let brought = match is_base64 {
+            false => self.context.bring(key, need(request)),
+            true => match decode_key(key) {
+                Some(key) => self.context.bring(key.as_bytes(), need(request)),
+                None => Ok(()),
+            },
+        };
+        brought.map_err(|suspended| Flow::Wait(State::Command, suspended))
     }
 
     /// Passes a command on whose line takes `bytes`, and the reply back.
@@ -184,18 +218,19 @@ impl<'i> Run<'_, 'i> {
     }
 
     /// A key is asked for elsewhere: has those that follow it asked for at the same time.
-    fn look_ahead_in_keys(&self, left: &[u8], retrieval: Retrieval) {
+    pub(super) fn look_ahead_in_keys(&self, left: &[u8], retrieval: Retrieval) {
         let keys = Tokens::new(left).filter(|key| key.len() <= KEY_BYTES_MAX);
         for key in keys.take(BATCH_MAX - 1) {
-            if let Some(owner) = self.owner_elsewhere(key) {
+            match self.owner_elsewhere(key) {
                 // Whether it is there already does not matter yet.
-                let _ = self.context.ask(owner, &get_of(key, retrieval));
+                Some(owner) => _ = self.context.ask(owner, &get_of(key, retrieval)),
+                None => self.context.begin_to_bring(key),
             }
         }
     }
 
     /// The same for plain reads in the commands that follow.
-    fn look_ahead_for_peers(&self, mut rest: &[u8]) {
+    pub(super) fn look_ahead_for_peers(&self, mut rest: &[u8]) {
         for _ in 1..BATCH_MAX {
             let Some((line, bytes)) = split_line(rest) else {
                 return;
@@ -205,9 +240,11 @@ impl<'i> Run<'_, 'i> {
             };
             if let Request::PlainRead(read) = request
                 && read.key.len() <= KEY_BYTES_MAX
-                && let Some(owner) = self.owner_elsewhere(read.key)
             {
-                let _ = self.context.ask(owner, &rest[..bytes]);
+                match self.owner_elsewhere(read.key) {
+                    Some(owner) => _ = self.context.ask(owner, &rest[..bytes]),
+                    None => self.context.begin_to_bring(read.key),
+                }
             }
             rest = &rest[bytes..];
         }

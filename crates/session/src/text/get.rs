@@ -4,6 +4,7 @@ use super::batch::push_value;
 use super::run::{Flow, Run};
 use super::{Retrieval, State, Status};
 use crate::forward::Failure;
+use crate::moving::Need;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::Seconds;
 use farcache_proto::text::{Reject, Tokens, split_line};
@@ -167,10 +168,9 @@ impl<'i> Run<'_, 'i> {
                 return Keys::TooLong;
             }
             // Keys that are looked up together are looked at together, when they are all there.
-            if self.ownership.may_be_foreign
-                && (self.ownership.looks_at_next_read() || retrieval.touch.is_some())
-                && let Some(owner) = self.owner_elsewhere(key)
-            {
+            let is_looked_at = self.ownership.may_be_foreign
+                && (self.ownership.looks_at_next_read() || retrieval.touch.is_some());
+            if is_looked_at && let Some(owner) = self.owner_elsewhere(key) {
                 if let Some(wait) = self.flush() {
                     return Keys::Wait(wait);
                 }
@@ -187,13 +187,21 @@ impl<'i> Run<'_, 'i> {
                 }
                 continue;
             }
+            if is_looked_at {
+                if let Some(wait) = self.bring_key(key, left, retrieval, position) {
+                    return Keys::Wait(wait);
+                }
+            }
             if self.batch.is_full()
                 && let Some(wait) = self.flush()
             {
                 return Keys::Wait(wait);
             }
             match retrieval.touch {
-                None => self.batch.push_key(key, retrieval, position),
+                None => {
+                    self.batch.push_key(key, retrieval, position);
+                    self.batch.note_looked_at(is_looked_at);
+                }
                 Some(touch) => {
                     let done = self.get_and_touch(key, left, touch.expiry, retrieval.with_cas);
                     if let Err(suspended) = done {
@@ -212,6 +220,29 @@ impl<'i> Run<'_, 'i> {
             }
         }
         Keys::Taken
+    }
+
+    /// Brings what a key needs that the keys `left` follow, where it moves to this server; what to
+    /// wait for first.
+    fn bring_key(
+        &mut self,
+        key: &[u8],
+        left: &[u8],
+        retrieval: Retrieval,
+        position: usize,
+    ) -> Option<Flow> {
+        let need = match retrieval.touch {
+            Some(_) => Need::ToChange,
+            None if self.context.must_bring(key) => Need::ToRead,
+            None => return None,
+        };
+        if let Some(wait) = self.flush() {
+            return Some(wait);
+        }
+        let suspended = self.context.bring(key, need).err()?;
+        self.look_ahead_in_keys(left, retrieval);
+        self.position = position;
+        Some(Flow::Wait(State::Keys(retrieval), suspended))
     }
 
     /// Answers a key that the keys `left` follow.

@@ -4,6 +4,7 @@ use super::dispatch::tells_of_change;
 use super::run::{Flow, Run};
 use super::{State, Status};
 use crate::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
+use crate::forward::Failure;
 use crate::replies::ChangeError;
 use farcache_proto::text::{Request, parse};
 use farcache_store::{SetMode, SetOptions, SetOutcome, StoreError, Suspended, settled};
@@ -138,6 +139,14 @@ impl Run<'_, '_> {
         let Some(end) = self.rest().get(..VALUE_END.len()) else {
             return Flow::Stop(Status::NeedInput);
         };
+        if end == VALUE_END
+            && let Some(arriving) = &value.arriving
+            && arriving.has_left(self.context)
+        {
+            self.position += VALUE_END.len();
+            self.refuse_value(&value.line);
+            return Flow::Enter(State::Command);
+        }
         let stored = match value.arriving.take() {
             Some(arriving) if end == VALUE_END => match arriving.commit(self.context) {
                 Ok(committed) => Stored::from_result(committed.outcome, committed.mode),
@@ -152,6 +161,14 @@ impl Run<'_, '_> {
         self.has_changed = true;
         self.answer_line(&value.line, stored);
         Flow::Enter(State::Command)
+    }
+
+    /// Answers the storage command of this line, whose key another server decides on by now.
+    fn refuse_value(&mut self, line: &[u8]) {
+        let is_quiet = matches!(parse(line), Ok(Request::Store(store)) if store.quiet);
+        if !is_quiet {
+            self.push_failure(Failure::OtherMap);
+        }
     }
 
     /// Answers the storage command of this line.

@@ -43,6 +43,14 @@ struct InSegment {
 unsafe impl Send for Reservation {}
 
 impl Reservation {
+    /// The key of the item.
+    pub fn key(&self) -> &[u8] {
+        match &self.room {
+            Room::InSegment(room) => room.item.key(),
+            Room::Apart { key, .. } => key,
+        }
+    }
+
     /// The room for the value; its contents are unspecified until written.
     pub fn value_mut(&mut self) -> &mut [u8] {
         let InSegment { placed, layout, .. } = match &mut self.room {

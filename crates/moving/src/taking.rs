@@ -1,0 +1,172 @@
+//! All that one server is being given, as one map follows another.
+
+use crate::stream::{KeyPlace, Stage, Stream, has};
+use farcache_cluster::map::{HashArc, Phase};
+use farcache_cluster::{ClusterMap, ServerId};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+/// Keys that may be settled at a time in all streams of a server: 9 to 18 bytes each.
+pub const SETTLED_MAX: u64 = 1 << 22;
+
+/// What is being brought under one map.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// By arcs; each with its stream.
+    arcs: Vec<(HashArc, Arc<Stream>)>,
+    streams: Vec<Arc<Stream>>,
+}
+
+impl Table {
+    fn new(streams: Vec<(Arc<Stream>, Vec<HashArc>)>) -> Table {
+        let mut arcs: Vec<(HashArc, Arc<Stream>)> = Vec::new();
+        for (stream, of_it) in &streams {
+            arcs.extend(of_it.iter().map(|arc| (*arc, Arc::clone(stream))));
+        }
+        arcs.sort_unstable_by_key(|(arc, _)| *arc);
+        Table {
+            arcs,
+            streams: streams.into_iter().map(|(stream, _)| stream).collect(),
+        }
+    }
+
+    /// Whether nothing is being brought.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// What comes from each server, in ascending order of servers and epochs.
+    #[must_use]
+    pub fn streams(&self) -> &[Arc<Stream>] {
+        &self.streams
+    }
+
+    /// By what keys of this hash are brought.
+    #[must_use]
+    pub fn stream_of(&self, hash: u32) -> Option<&Arc<Stream>> {
+        let after = self.arcs.partition_point(|(arc, _)| arc.first <= hash);
+        let (arc, stream) = self.arcs.get(after.checked_sub(1)?)?;
+        arc.contains(hash).then_some(stream)
+    }
+
+    /// Whether keys of this hash are nobody's for now: their old owner has not acknowledged.
+    #[must_use]
+    pub fn withholds(&self, hash: u32) -> bool {
+        let stream = self.stream_of(hash);
+        stream.is_some_and(|stream| stream.stage() == Stage::Awaiting)
+    }
+
+    /// The stream of a key of which the old owner may have something newer.
+    #[must_use]
+    pub fn may_bring(&self, place: KeyPlace) -> Option<&Arc<Stream>> {
+        let stream = self.stream_of(place.hash)?;
+        stream.may_bring(place).then_some(stream)
+    }
+}
+
+/// What this server is being given.
+#[derive(Debug)]
+pub struct Taking {
+    table: Mutex<Arc<Table>>,
+    room: Arc<AtomicU64>,
+}
+
+impl Default for Taking {
+    fn default() -> Self {
+        Taking::with_room(SETTLED_MAX)
+    }
+}
+
+impl Taking {
+    /// With room for so many settled keys.
+    #[must_use]
+    pub fn with_room(settled_max: u64) -> Taking {
+        Taking {
+            table: Mutex::default(),
+            room: Arc::new(AtomicU64::new(settled_max)),
+        }
+    }
+
+    /// What is being brought.
+    ///
+    /// # Panics
+    /// Never: nobody panics while the table is held.
+    #[must_use]
+    pub fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.lock().expect("no panic while held"))
+    }
+
+    /// A flush voids what has not been brought; comes before the flush.
+    pub fn void(&self) {
+        self.table().streams.iter().for_each(|stream| stream.void());
+    }
+
+    /// The map `next` is about to come into force for server `me`. `before` is the map in force, if
+    /// this run of the program went by it and `next` is the one right after it: only then is it known
+    /// that nobody has decided in between, and that what the old owner holds is the newest.
+    ///
+    /// What moved before goes on. What begins waits for its old owner's acknowledgement. Moves of
+    /// which that is not known begin as lost: their keys count as absent.
+    ///
+    /// # Panics
+    /// Never: nobody panics while the table is held.
+    pub fn succeed(&self, before: Option<&ClusterMap>, next: &ClusterMap, me: Option<ServerId>) {
+        let mut table = self.table.lock().expect("no panic while held");
+        let listed = me.map(|me| listed(next, me)).unwrap_or_default();
+        let mut streams: Vec<(Arc<Stream>, Vec<HashArc>)> = Vec::new();
+        for stream in &table.streams {
+            let (from, mut kept) = (stream.from, Vec::new());
+            if let Some(arcs) = listed.get(&from) {
+                let goes_on = |arc: &&HashArc| is_within(arc, &stream.began_with().to_vec());
+                kept = arcs.iter().filter(goes_on).copied().collect();
+            }
+            stream.keep_only(&kept);
+            if !kept.is_empty() {
+                streams.push((Arc::clone(stream), kept));
+            }
+        }
+        for (from, arcs) in listed {
+            let goes_on = |arc: &HashArc| {
+                let mut of_it = streams.iter().filter(|(stream, _)| stream.from == from);
+                of_it.any(|(_, kept)| kept.contains(arc))
+            };
+            let new: Vec<HashArc> = arcs.into_iter().filter(|arc| !goes_on(arc)).collect();
+            let owned = before
+                .map(|before| before.arcs_of(from))
+                .unwrap_or_default();
+            let (known, unknown): (Vec<HashArc>, Vec<HashArc>) =
+                new.into_iter().partition(|arc| is_within(arc, &owned));
+            for (arcs, stage) in [(known, Stage::Awaiting), (unknown, Stage::Lost)] {
+                if !arcs.is_empty() {
+                    let room = Arc::clone(&self.room);
+                    let stream = Stream::new(from, next.epoch().0, arcs.clone(), stage, room);
+                    streams.push((Arc::new(stream), arcs));
+                }
+            }
+        }
+        streams.sort_by_key(|(stream, _)| (stream.from, stream.epoch));
+        *table = Arc::new(Table::new(streams));
+    }
+}
+
+/// The arcs that come to server `me` by streams, by their old owners.
+fn listed(map: &ClusterMap, me: ServerId) -> BTreeMap<ServerId, Vec<HashArc>> {
+    let mut listed = BTreeMap::<ServerId, Vec<HashArc>>::new();
+    let moves = map.content().moves.iter();
+    for moved in moves.filter(|it| it.to == me && it.phase == Phase::Streaming) {
+        listed.entry(moved.from).or_default().extend(&moved.arcs);
+    }
+    listed
+}
+
+/// Whether all of an arc is on one of the others.
+fn is_within(arc: &HashArc, others: &[HashArc]) -> bool {
+    let after = others.partition_point(|other| other.first <= arc.first);
+    after > 0 && has(&others[after - 1..after], arc.last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Visiting what a server holds for another one, to which the keys move.
+
+use super::ScanCursor;
+use crate::found::Item;
+use crate::handle::StoreHandle;
+use crate::index::Location;
+use crate::suspended::Suspended;
+
+/// Looks for items on devices that have been moved each time before they were read.
+const LOOKS_MAX: u32 = 64;
+
+/// Which items a scan for another server visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Those in memory that have been used since they were stored.
+    Used,
+    /// The others in memory.
+    Unused,
+    /// Those that lie on a device only.
+    OnDevice,
+}
+
+impl StoreHandle {
+    /// Visits about `most` items from the cursor on, those on devices too; returns how far the
+    /// cursor is then, in parts of 2^32, or none where it has come to the end. As
+    /// [`StoreHandle::scan`]; items with a version are left out as well.
+    ///
+    /// # Errors
+    /// [`Suspended`], where items must be read from a device first: the cursor has not moved.
+    pub fn scan_held(
+        &self,
+        held: Held,
+        cursor: &mut ScanCursor,
+        most: usize,
+        visit: &mut dyn FnMut(&Item<'_>),
+    ) -> Result<Option<u32>, Suspended> {
+        self.enter();
+        let index = &self.core.index;
+        let level = match cursor.level {
+            0 => index.scan_level(),
+            // What came from elsewhere may be anything.
+            level => (level - 1).min(index.scan_level()),
+        };
+        let mut class = cursor.class;
+        for _ in 0..LOOKS_MAX {
+            class = cursor.class;
+            let mut places = Vec::with_capacity(most);
+            while class < 1 << level && places.len() < most {
+                let mut entries = Vec::new();
+                index.visit_class_hashed(class, level, |hash, it| entries.push((hash, it)));
+                match held {
+                    Held::OnDevice => self.add_unshadowed(&entries, &mut places),
+                    _ => places.extend(entries.iter().filter(|(_, it)| !it.is_on_device())),
+                }
+                class += 1;
+            }
+            match held {
+                // Some were moved to another segment meanwhile: their entries point there now.
+                Held::OnDevice if !self.are_at_hand(&places)? => continue,
+                Held::OnDevice => self.visit_on_device(&places, visit),
+                _ => self.visit_in_memory(&places, held == Held::Used, visit),
+            }
+            break;
+        }
+        *cursor = ScanCursor {
+            class,
+            level: level + 1,
+        };
+        Ok((class < 1 << level).then(|| ((u128::from(class) << 32) >> level) as u32))
+    }
+
+    /// The entries of a class on devices, but for copies of what is in memory too.
+    fn add_unshadowed(&self, class: &[(u64, Location)], places: &mut Vec<(u64, Location)>) {
+        let all: Vec<Location> = class.iter().map(|entry| entry.1).collect();
+        let is_wanted = |one: Location| one.is_on_device() && !self.core.is_shadow(one, &all);
+        places.extend(class.iter().filter(|entry| is_wanted(entry.1)));
+    }
+
+    fn visit_in_memory(
+        &self,
+        places: &[(u64, Location)],
+        used: bool,
+        visit: &mut dyn FnMut(&Item<'_>),
+    ) {
+        for &(_, location) in places {
+            let raw = self.core.arena.item(location);
+            let is_wanted = raw.state().was_fetched() == used && raw.stamp().is_none();
+            if is_wanted && self.core.is_visible(location, raw, self.now()) {
+                visit(&Item::new(self, location, raw, raw.state()));
+            }
+        }
+    }
+
+    /// Whether all items at these places can be looked at; false where some have left.
+    ///
+    /// # Errors
+    /// [`Suspended`], where they must be read first.
+    fn are_at_hand(&self, places: &[(u64, Location)]) -> Result<bool, Suspended> {
+        let Some(tier) = self.core.tier.as_ref() else {
+            return Ok(true);
+        };
+        let (mut suspended, mut are_there) = (Ok(()), true);
+        for &(hash, location) in places {
+            let is_readable = tier.slots.is_in_service(location.slot());
+            if is_readable && self.at_hand(location).is_none() {
+                are_there &= tier.has_segment_of(location);
+                suspended = suspended.and(self.want(hash, location));
+            }
+        }
+        suspended.and(Ok(are_there))
+    }
+
+    fn visit_on_device(&self, places: &[(u64, Location)], visit: &mut dyn FnMut(&Item<'_>)) {
+        let Some(tier) = self.core.tier.as_ref() else {
+            return;
+        };
+        for &(_, location) in places {
+            let Some(raw) = self.at_hand(location) else {
+                continue;
+            };
+            let is_visible = tier.is_visible(&self.core, location, raw.key(), self.now());
+            if is_visible && raw.stamp().is_none() {
+                visit(&Item::new(self, location, raw, raw.state()));
+            }
+        }
+    }
+
+    /// Whether items may lie on devices.
+    pub fn has_devices(&self) -> bool {
+        self.core.tier.is_some()
+    }
+}
