@@ -120,7 +120,7 @@ impl Taking {
         for stream in &table.streams {
             let (from, mut kept) = (stream.from, Vec::new());
             if let Some(arcs) = listed.get(&from) {
-                let goes_on = |arc: &&HashArc| is_within(arc, &stream.began_with().to_vec());
+                let goes_on = |arc: &&HashArc| is_within(arc, stream.began_with());
                 kept = arcs.iter().filter(goes_on).copied().collect();
             }
             stream.keep_only(&kept);

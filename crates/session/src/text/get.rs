@@ -187,10 +187,8 @@ impl<'i> Run<'_, 'i> {
                 }
                 continue;
             }
-            if is_looked_at {
-                if let Some(wait) = self.bring_key(key, left, retrieval, position) {
-                    return Keys::Wait(wait);
-                }
+            if is_looked_at && let Some(wait) = self.bring_key(key, left, retrieval, position) {
+                return Keys::Wait(wait);
             }
             if self.batch.is_full()
                 && let Some(wait) = self.flush()
