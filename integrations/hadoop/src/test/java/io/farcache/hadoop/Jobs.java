@@ -105,7 +105,8 @@ public final class Jobs {
         tell(name, begin);
     }
 
-    private void dfsio(String way) throws Exception {
+    /** TestDFSIO, {@code -write} or {@code -read}. */
+    void dfsio(String way) throws Exception {
         run("dfsio-" + way.substring(1), new TestDFSIO(), way, "-nrFiles", "" + FILES, "-size",
                 megabytes / FILES + "MB", "-resFile", scratch.resolve("dfsio").toString());
     }
@@ -121,11 +122,23 @@ public final class Jobs {
 
     /** Writes random data, sorts them, and compares both. */
     void sort() throws Exception {
+        randomWriter();
+        sortOnly();
+        persist("sort-persist");
+        validateSort();
+    }
+
+    void randomWriter() throws Exception {
         configuration.setInt("mapreduce.randomwriter.mapsperhost", 2);
         configuration.setLong("mapreduce.randomwriter.bytespermap", (long) megabytes << 19);
         run("random-writer", new RandomWriter(), base + "/random");
+    }
+
+    void sortOnly() throws Exception {
         run("sort", new Sort<>(), "-r", "2", base + "/random", base + "/sorted");
-        persist("sort-persist");
+    }
+
+    void validateSort() throws Exception {
         run("sort-validator", new SortValidator(), "-sortInput", base + "/random", "-sortOutput",
                 base + "/sorted");
     }
