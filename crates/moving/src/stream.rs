@@ -98,13 +98,14 @@ pub struct Stream {
     pub figures: Figures,
     /// Which keys it began with.
     began_with: Arc<[HashArc]>,
+    /// Whether what the old owner holds may be brought, once that has acknowledged.
+    may_ever_bring: bool,
     stage: AtomicU8,
     instance: AtomicU64,
     acknowledged_epoch: AtomicU64,
     stripes: [Mutex<Stripe>; STRIPES],
     /// How many keys may still be settled, in all streams of the server.
     room: Arc<AtomicU64>,
-    settled_count: AtomicU64,
 }
 
 /// Whether a hash lies on one of the arcs, which ascend.
@@ -114,24 +115,27 @@ pub(crate) fn has(arcs: &[HashArc], hash: u32) -> bool {
 }
 
 impl Stream {
+    /// `may_ever_bring` says whether what the old owner holds is the newest; if it is not, the old
+    /// owner has to stop deciding all the same.
     pub(crate) fn new(
         from: ServerId,
         epoch: u64,
         arcs: Vec<HashArc>,
-        stage: Stage,
+        may_ever_bring: bool,
         room: Arc<AtomicU64>,
     ) -> Stream {
         let began_with: Arc<[HashArc]> = arcs.into();
-        let arcs = match stage {
-            Stage::Awaiting | Stage::Moving => Arc::clone(&began_with),
-            Stage::Done | Stage::Lost => Arc::default(),
+        let arcs = match may_ever_bring {
+            true => Arc::clone(&began_with),
+            false => Arc::default(),
         };
         Stream {
             from,
             epoch,
             figures: Figures::default(),
             began_with,
-            stage: AtomicU8::new(stage as u8),
+            may_ever_bring,
+            stage: AtomicU8::new(Stage::Awaiting as u8),
             instance: AtomicU64::new(0),
             acknowledged_epoch: AtomicU64::new(0),
             stripes: std::array::from_fn(|_| {
@@ -141,7 +145,6 @@ impl Stream {
                 })
             }),
             room,
-            settled_count: AtomicU64::new(0),
         }
     }
 
@@ -184,7 +187,11 @@ impl Stream {
         self.instance.store(instance, SeqCst);
         self.acknowledged_epoch.store(epoch, SeqCst);
         // Others may have given it up meanwhile.
-        let (from, to) = (Stage::Awaiting as u8, Stage::Moving as u8);
+        let next = match self.may_ever_bring {
+            true => Stage::Moving,
+            false => Stage::Lost,
+        };
+        let (from, to) = (Stage::Awaiting as u8, next as u8);
         _ = self.stage.compare_exchange(from, to, SeqCst, SeqCst);
         true
     }
@@ -258,7 +265,6 @@ impl Stream {
             return false;
         }
         stripe.settled.insert(place.word());
-        self.settled_count.fetch_add(1, SeqCst);
         true
     }
 
@@ -287,7 +293,7 @@ mod tests {
 
     fn stream(room: u64) -> Stream {
         let room = Arc::new(AtomicU64::new(room));
-        Stream::new(ServerId(1), 5, vec![ARC], Stage::Awaiting, room)
+        Stream::new(ServerId(1), 5, vec![ARC], true, room)
     }
 
     fn place(hash: u32) -> KeyPlace {

@@ -108,8 +108,8 @@ impl Taking {
     /// this run of the program went by it and `next` is the one right after it: only then is it known
     /// that nobody has decided in between, and that what the old owner holds is the newest.
     ///
-    /// What moved before goes on. What begins waits for its old owner's acknowledgement. Moves of
-    /// which that is not known begin as lost: their keys count as absent.
+    /// What moved before goes on. What begins waits for its old owner's acknowledgement. Of moves of
+    /// which that is not known nothing is brought then: their keys count as absent.
     ///
     /// # Panics
     /// Never: nobody panics while the table is held.
@@ -124,6 +124,15 @@ impl Taking {
                 kept = arcs.iter().filter(goes_on).copied().collect();
             }
             stream.keep_only(&kept);
+            if stream.stage() == Stage::Awaiting {
+                // Whether it is listed or not: its old owner may decide still.
+                let mine = me.map(|me| next.arcs_of(me)).unwrap_or_default();
+                let began_with = stream.began_with().iter();
+                kept = began_with
+                    .filter(|arc| is_within(arc, &mine))
+                    .copied()
+                    .collect();
+            }
             if !kept.is_empty() {
                 streams.push((Arc::clone(stream), kept));
             }
@@ -139,10 +148,10 @@ impl Taking {
                 .unwrap_or_default();
             let (known, unknown): (Vec<HashArc>, Vec<HashArc>) =
                 new.into_iter().partition(|arc| is_within(arc, &owned));
-            for (arcs, stage) in [(known, Stage::Awaiting), (unknown, Stage::Lost)] {
+            for (arcs, is_newest) in [(known, true), (unknown, false)] {
                 if !arcs.is_empty() {
                     let room = Arc::clone(&self.room);
-                    let stream = Stream::new(from, next.epoch().0, arcs.clone(), stage, room);
+                    let stream = Stream::new(from, next.epoch().0, arcs.clone(), is_newest, room);
                     streams.push((Arc::new(stream), arcs));
                 }
             }

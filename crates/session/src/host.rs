@@ -60,6 +60,10 @@ pub trait Host {
         None
     }
 
+    /// A flush voids what has not come yet of keys that move to this server; comes before the
+    /// flush.
+    fn void_moves(&self) {}
+
     /// Reads the certificates anew.
     fn reload_certificates(&self) -> Reload;
 

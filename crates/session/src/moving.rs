@@ -49,9 +49,6 @@ pub trait Moves {
     /// Nothing more comes from this source: it was started anew.
     fn lose(&self, source: Source);
 
-    /// A flush voids what has not been brought.
-    fn void(&self);
-
     /// Whether this key moves from this server to `to`, which decides on it.
     fn gives(&self, key: &[u8], to: Peer) -> bool;
 
@@ -133,13 +130,6 @@ impl<'a> Context<'a> {
             forward.refuse();
         }
         has_left
-    }
-
-    /// A flush voids what has not been brought; comes before the flush.
-    pub(crate) fn void_moves(&self) {
-        if let Some(moves) = self.moves() {
-            moves.void();
-        }
     }
 
     /// Stores what has come of a key. Where nothing can be had, the item counts as evicted.

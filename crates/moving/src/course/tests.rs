@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 fn course() -> Course {
     let room = Arc::new(AtomicU64::new(9));
     let arcs = vec![HashArc::ALL];
-    let stream = Stream::new(ServerId(1), 5, arcs, Stage::Awaiting, room);
+    let stream = Stream::new(ServerId(1), 5, arcs, true, room);
     Course::new(Arc::new(stream), 0)
 }
 

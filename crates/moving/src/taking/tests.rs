@@ -50,6 +50,10 @@ fn what_was_handed_over_waits_for_an_acknowledgement() {
 fn a_server_that_did_not_see_the_map_before_brings_nothing() {
     let (taking, both) = (Taking::default(), [LOW, HIGH].concat());
     taking.succeed(None, &map(2, &moves("", &both)), ME);
+    // The old owner may decide still.
+    assert_eq!(stages(&taking), [(2, Stage::Awaiting)]);
+    assert!(taking.table().withholds(0x9000_0000));
+    taking.table().streams()[0].acknowledge(7, 2);
     assert_eq!(stages(&taking), [(2, Stage::Lost)]);
     assert!(!taking.table().withholds(0x9000_0000));
     let place = KeyPlace::new(0x9000_0000, b"k");
@@ -77,6 +81,7 @@ fn arcs_begin_one_after_the_other_and_those_begun_go_on() {
     taking.succeed(Some(&two), &map(3, &moves("", HIGH)), ME);
     assert_eq!(low.admit(KeyPlace::new(0x9000_0000, b"j"), 7, || ()), None);
     assert_eq!(stages(&taking), [(2, Stage::Awaiting)]);
+    taking.table().streams()[0].acknowledge(7, 3);
     taking.succeed(Some(&map(3, &moves("", HIGH))), &map(4, ""), ME);
     assert!(taking.table().is_empty());
 }
@@ -86,5 +91,20 @@ fn nothing_is_brought_from_who_did_not_decide() {
     let taking = Taking::default();
     // The new owner had the keys already.
     taking.succeed(Some(&map(1, "")), &map(2, &moves("", LOW)), ME);
+    taking.table().streams()[0].acknowledge(7, 2);
     assert_eq!(stages(&taking), [(2, Stage::Lost)]);
+}
+
+#[test]
+fn a_move_that_is_dropped_too_early_still_waits_for_the_old_owner() {
+    let taking = Taking::default();
+    let (one, two) = (map(1, &moves(LOW, "")), map(2, &moves("", LOW)));
+    taking.succeed(Some(&one), &two, ME);
+    taking.succeed(Some(&two), &map(3, ""), ME);
+    assert!(taking.table().withholds(0x9000_0000));
+    let stream = Arc::clone(&taking.table().streams()[0]);
+    stream.acknowledge(7, 3);
+    assert!(!taking.table().withholds(0x9000_0000));
+    let place = KeyPlace::new(0x9000_0000, b"k");
+    assert_eq!(stream.admit(place, 7, || ()), None, "it is listed no more");
 }

@@ -81,6 +81,7 @@ impl Hooks for Server {
     }
 
     fn forget_items(&self) {
+        self.tenant.moves().taking.void();
         self.store.flush();
     }
 

@@ -113,6 +113,13 @@ impl Host for ServerHost<'_> {
         self.shared.cluster.as_ref()?.acknowledged()
     }
 
+    fn void_moves(&self) {
+        let cluster = self.shared.cluster.as_ref();
+        if let Some(moves) = cluster.and_then(|cluster| cluster.moves()) {
+            moves.taking.void();
+        }
+    }
+
     fn reload_certificates(&self) -> Reload {
         match self.shared.reload_certificates() {
             Some(Ok(())) => Reload::Done,

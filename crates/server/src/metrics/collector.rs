@@ -5,6 +5,7 @@ use super::tier::{Kind, SHOWN};
 use crate::cluster;
 use crate::fabric::figures::{Figures, Nature};
 use crate::fabric::registry::Registry;
+use crate::moves::report::MoveFigures;
 use crate::shared::Shared;
 use farcache_session::stats::tier;
 use farcache_store::{StoreStats, TierStats};
@@ -35,6 +36,34 @@ const RENAMED: [(&str, &str); 5] = [
 /// The fabric's figures whose names here end in their units.
 const RENAMED_OF_FABRIC: [(&str, &str); 2] =
     [("bytes_in", "received_bytes"), ("bytes_out", "sent_bytes")];
+
+/// A figure of a move: its name, what it says, and how it is read.
+type MoveFigure = (&'static str, &'static str, fn(&MoveFigures) -> u64);
+
+/// What is told of each move. Gauges: a move that begins anew counts from 0.
+const MOVES: [MoveFigure; 7] = [
+    ("done", "Whether nothing more will come", |it| {
+        u64::from(it.is_done())
+    }),
+    (
+        "acknowledged_epoch",
+        "Up to which epoch the old owner has stopped deciding",
+        |it| it.acknowledged_epoch,
+    ),
+    ("keys", "Items sent or received", |it| it.counts.keys),
+    ("bytes", "Bytes of their keys and values", |it| {
+        it.counts.bytes
+    }),
+    ("keys_left", "Items still to come, about", |it| {
+        it.counts.keys_left
+    }),
+    ("bytes_left", "Bytes still to come, about", |it| {
+        it.counts.bytes_left
+    }),
+    ("keys_refused", "Items that came and were not kept", |it| {
+        it.counts.refused
+    }),
+];
 
 /// Reads the server's figures whenever they are asked for.
 pub(super) struct ServerCollector(pub Arc<Shared>);
@@ -277,6 +306,7 @@ impl Page<'_> {
             let help = "Whether the cluster's map lists this server";
             self.gauge("cluster_listed", help, u64::from(is_listed))?;
         }
+        self.moves(&figures.moves)?;
         let Some(joined) = &figures.joined else {
             return Ok(());
         };
@@ -312,6 +342,31 @@ impl Page<'_> {
                 false => self.gauge(&name, told.help, told.value),
             }
         })
+    }
+
+    /// The figures of each move, by its ends and its phase.
+    fn moves(&mut self, moves: &[MoveFigures]) -> fmt::Result {
+        for (name, help, value) in MOVES {
+            if moves.is_empty() {
+                return Ok(());
+            }
+            let name = format!("cluster_move_{name}");
+            let mut metric = self
+                .0
+                .encode_descriptor(&name, help, None, MetricType::Gauge)?;
+            for moved in moves {
+                let (from, to) = (moved.from.to_string(), moved.to.to_string());
+                let labels = [
+                    ("from", from.as_str()),
+                    ("to", to.as_str()),
+                    ("phase", moved.phase),
+                    ("role", moved.role),
+                ];
+                let gauge = ConstGauge::new(value(moved).cast_signed());
+                gauge.encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
     }
 
     fn tier(&mut self, stats: &TierStats) -> fmt::Result {

@@ -111,10 +111,6 @@ impl Moves for InFlight {
         its.for_each(|stream| stream.lose());
     }
 
-    fn void(&self) {
-        self.moves.taking.void();
-    }
-
     fn gives(&self, key: &[u8], to: Peer) -> bool {
         let place = self.place(key);
         place.is_some_and(|place| self.outgoing.to(place.hash) == Some(ServerId(to.0)))

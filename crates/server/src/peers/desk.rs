@@ -217,10 +217,6 @@ impl Moves for Desk {
         self.owners.moving.lose(source);
     }
 
-    fn void(&self) {
-        self.owners.moving.void();
-    }
-
     fn gives(&self, key: &[u8], to: Peer) -> bool {
         self.owners.moving.gives(key, to)
     }

@@ -46,12 +46,7 @@ fn where_the_new_owner_dies_nothing_old_comes_back_and_the_old_owners_copy_is_vo
     fleet.start_anew(2);
     fleet.wait_for_epoch_of(&[2], 4);
     // In its next life it does not know what it had decided: it takes nothing from the old owner.
-    assert_eq!(
-        fleet
-            .move_stat(&moves[0], Phase::Streaming, 2, "state")
-            .as_deref(),
-        Some("lost")
-    );
+    fleet.wait_for_move(&moves[0], Phase::Streaming, 2, "state", |it| it == "lost");
     load.counts.during_reads(2_000);
     fleet.kill(2);
     fleet.publish_to(1, 5, &[1]);

@@ -42,7 +42,7 @@ fn flush(request: Request<'_, '_>, opcode: Opcode) -> Flow {
     let delay_seconds = decode_u32(request.head.extras).unwrap_or(0);
     let at = context.clock.expiry(i64::from(delay_seconds));
     context.counters.cmd_flush.bump();
-    context.void_moves();
+    context.host.void_moves();
     context.store.flush_all((at > ALWAYS_PAST).then_some(at));
     request.success(opcode, 0)
 }

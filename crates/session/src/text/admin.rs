@@ -105,7 +105,7 @@ impl Run<'_, '_> {
             Ok(exptime) => {
                 let at = self.context.clock.expiry(exptime);
                 let is_later = at > self.context.clock.now;
-                self.context.void_moves();
+                self.context.host.void_moves();
                 self.context.store.flush_all(is_later.then_some(at));
                 self.answer("OK", quiet);
             }
