@@ -19,11 +19,15 @@ CONTAINER_TOOL ?= podman
 # Options of farcache-workloads.
 WORKLOADS_ARGS ?=
 
+# Minutes that `make report` may take once everything is built, and options of scripts/report.
+REPORT_MINUTES ?= 60
+REPORT_ARGS ?=
+
 # A toolchain that rustup has just installed is found without a new login.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo bench packages container workloads install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo bench packages container workloads report install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +66,12 @@ bench: build deps-bench ## Compare fabric, sockets and memcached, all measuremen
 
 workloads: ## Query cache, TATP and Twitter with MariaDB behind memcached and farcached, half an hour (WORKLOADS_ARGS="--quick")
 	scripts/workloads --json target/workloads.json --markdown target/workloads.md --svg target/workloads $(WORKLOADS_ARGS)
+
+report: build deps-bench ## Measure what this machine can within REPORT_MINUTES, and write one HTML page (REPORT_ARGS="...")
+	cargo build --release --locked -p farcache-bench
+	scripts/workload-client
+	scripts/drop-in target/drop-in --release
+	scripts/report --minutes $(REPORT_MINUTES) $(REPORT_ARGS)
 
 all: deps-build ## Build all that make install installs
 	scripts/install build

@@ -290,6 +290,23 @@ impl ServerProcess {
         Ok(sum)
     }
 
+    /// How often its threads have given up their processor or lost it.
+    ///
+    /// # Errors
+    /// If the process is gone.
+    pub fn switches(&self) -> io::Result<u64> {
+        let mut sum = 0;
+        for task in std::fs::read_dir(self.proc_path("task"))? {
+            let status = std::fs::read_to_string(task?.path().join("status"))?;
+            // One ends in the other.
+            let lines = status
+                .lines()
+                .filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+            sum += lines.map(|(_, count)| first_number(count)).sum::<u64>();
+        }
+        Ok(sum)
+    }
+
     /// Open descriptors.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use farcache_bench::ohb::session::Benchmark;
 use farcache_bench::ohb::throughput;
 use farcache_bench::ohb::workers::{self, Outcome, Task, WORKER_ARGUMENT};
 use farcache_bench::sizes::Sizes;
+use farcache_bench::workers::be_worker;
 use std::io;
 use std::process::ExitCode;
 
@@ -131,8 +132,8 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn be_worker() -> io::Result<()> {
-    workers::be_worker(
+fn be_client() -> io::Result<()> {
+    be_worker(
         |task: &Task| {
             let mut session = ClientSession::open(&task.servers, &task.transport)?;
             session.connect()?;
@@ -156,7 +157,7 @@ fn main() -> ExitCode {
         .nth(1)
         .is_some_and(|first| first == WORKER_ARGUMENT);
     let result = match is_worker {
-        true => be_worker().map_err(Into::into),
+        true => be_client().map_err(Into::into),
         false => run(&Options::parse()),
     };
     match result {

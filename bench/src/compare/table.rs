@@ -1,6 +1,7 @@
 //! The rows that are compared, their samples, and the table of the medians.
 
 use crate::server_process::Product;
+use crate::statistics::{median, turn_ratios};
 use crate::verdict::{self, Verdict, median_interval};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -233,33 +234,6 @@ impl Line {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
-pub fn median(mut samples: Vec<f64>) -> Option<f64> {
-    samples.sort_by(f64::total_cmp);
-    let middle = samples.len() / 2;
-    match samples.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(samples[middle]),
-        _ => Some((samples[middle - 1] + samples[middle]) / 2.0),
-    }
-}
-
-/// The ratios of the turns; none where the servers had different numbers of them.
-pub fn turn_ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
-    if ours.len() != theirs.len() {
-        return Vec::new();
-    }
-    let turns = ours.iter().zip(theirs);
-    turns.map(|(ours, theirs)| ours / theirs).collect()
-}
-
-/// The first and the third quartile, each a sample; none of fewer than four.
-pub fn quartiles(mut samples: Vec<f64>) -> Option<[f64; 2]> {
-    samples.sort_by(f64::total_cmp);
-    let last = samples.len().checked_sub(1)?;
-    (samples.len() >= 4).then(|| [samples[last / 4], samples[last - last / 4]])
-}
-
 /// A figure with three or four digits that matter.
 fn figure(number: Option<f64>) -> String {
     match number {
@@ -299,13 +273,6 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    }
 
     #[test]
     fn the_ratio_is_the_median_of_the_turns() {

@@ -2,7 +2,7 @@
 
 use super::measurement::Stopwatch;
 use super::protocol::Operation;
-use super::scanner::{Outcome, Scan, Scanner};
+use super::scanner::{BadReply, Scanner};
 use farcache_sockets::{Receiving, Sending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -16,11 +16,30 @@ const INPUT_BYTES: usize = 16 << 10;
 /// Bytes read at once where replies fill more; beyond it grow only values verified whole.
 const INPUT_BYTES_MAX: usize = 256 << 10;
 
+/// Reads the replies of one connection.
+pub trait Replies {
+    /// What a request asks for.
+    type Asked: Copy;
+    /// What its reply says.
+    type Answer;
+
+    /// Reads on in the reply to a request; returns how many bytes it is done with, and the answer
+    /// once that is whole.
+    ///
+    /// # Errors
+    /// If the bytes are no reply to it.
+    fn read(
+        &mut self,
+        input: &[u8],
+        asked: Self::Asked,
+    ) -> Result<(usize, Option<Self::Answer>), BadReply>;
+}
+
 /// A request sent or about to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Pending {
+pub struct Pending<Asked = Operation> {
     /// What it does.
-    pub operation: Operation,
+    pub operation: Asked,
     /// When it was sent, or should have been: the start of its latency.
     pub since_ns: u64,
 }
@@ -35,7 +54,7 @@ pub enum Received {
 }
 
 /// A connection and its requests. Works on blocking and on non-blocking sockets alike.
-pub struct Connection {
+pub struct Connection<R: Replies = Scanner> {
     socket: OwnedFd,
     output: Vec<u8>,
     sent_bytes: usize,
@@ -43,13 +62,20 @@ pub struct Connection {
     /// Bytes of `input` read but not understood yet.
     input_from: usize,
     input_to: usize,
-    pending: VecDeque<Pending>,
-    scanner: Scanner,
+    pending: VecDeque<Pending<R::Asked>>,
+    replies: R,
 }
 
 impl Connection {
+    /// The first error that the server answered with.
+    pub fn first_error(&self) -> Option<&str> {
+        self.replies().first_error()
+    }
+}
+
+impl<R: Replies> Connection<R> {
     /// A connection over a connected socket.
-    pub fn new(socket: OwnedFd, scanner: Scanner) -> Self {
+    pub fn new(socket: OwnedFd, replies: R) -> Self {
         Connection {
             socket,
             output: Vec::new(),
@@ -58,12 +84,17 @@ impl Connection {
             input_from: 0,
             input_to: 0,
             pending: VecDeque::new(),
-            scanner,
+            replies,
         }
     }
 
+    /// What reads the replies.
+    pub fn replies(&self) -> &R {
+        &self.replies
+    }
+
     /// Adds a request, which `render` appends to the output.
-    pub fn queue(&mut self, pending: Pending, render: impl FnOnce(&mut Vec<u8>)) {
+    pub fn queue(&mut self, pending: Pending<R::Asked>, render: impl FnOnce(&mut Vec<u8>)) {
         self.pending.push_back(pending);
         render(&mut self.output);
     }
@@ -83,11 +114,6 @@ impl Connection {
     /// Whether bytes wait to be sent.
     pub fn has_output(&self) -> bool {
         self.sent_bytes < self.output.len()
-    }
-
-    /// The first error that the server answered with.
-    pub fn first_error(&self) -> Option<&str> {
-        self.scanner.first_error()
     }
 
     /// Sends until all is sent or the socket takes no more.
@@ -141,7 +167,7 @@ impl Connection {
     pub fn receive(
         &mut self,
         clock: &Stopwatch,
-        done: &mut impl FnMut(Pending, Outcome, u64),
+        done: &mut impl FnMut(Pending<R::Asked>, R::Answer, u64),
     ) -> io::Result<Received> {
         let Receiving { socket, room } = self.to_receive();
         let result = match rustix::net::recv(socket, room, RecvFlags::empty()) {
@@ -169,7 +195,7 @@ impl Connection {
         &mut self,
         result: io::Result<usize>,
         now_ns: u64,
-        done: &mut impl FnMut(Pending, Outcome, u64),
+        done: &mut impl FnMut(Pending<R::Asked>, R::Answer, u64),
     ) -> io::Result<Received> {
         let room_bytes = self.input.len() - self.input_to;
         let bytes = match result {
@@ -182,7 +208,7 @@ impl Connection {
             Err(error) => return Err(error),
         };
         self.input_to += bytes;
-        self.understand(&mut |pending: Pending, outcome| {
+        self.understand(&mut |pending: Pending<R::Asked>, outcome| {
             done(pending, outcome, now_ns.saturating_sub(pending.since_ns));
         })?;
         if bytes < room_bytes {
@@ -208,24 +234,25 @@ impl Connection {
         }
     }
 
-    fn understand(&mut self, done: &mut impl FnMut(Pending, Outcome)) -> io::Result<()> {
+    fn understand(
+        &mut self,
+        done: &mut impl FnMut(Pending<R::Asked>, R::Answer),
+    ) -> io::Result<()> {
         while self.input_from < self.input_to {
             let Some(&pending) = self.pending.front() else {
                 return Err(io::Error::other("a reply that was not asked for"));
             };
             let unread = &self.input[self.input_from..self.input_to];
-            let (used, scan) = self
-                .scanner
-                .scan(unread, pending.operation)
+            let (used, answer) = self
+                .replies
+                .read(unread, pending.operation)
                 .map_err(io::Error::other)?;
             self.input_from += used;
-            match scan {
-                Scan::Incomplete => return Ok(()),
-                Scan::Finished(outcome) => {
-                    self.pending.pop_front();
-                    done(pending, outcome);
-                }
-            }
+            let Some(answer) = answer else {
+                return Ok(());
+            };
+            self.pending.pop_front();
+            done(pending, answer);
         }
         Ok(())
     }
@@ -237,7 +264,7 @@ fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | Interrupted)
 }
 
-impl AsFd for Connection {
+impl<R: Replies> AsFd for Connection<R> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,6 +1,6 @@
 //! The connections of one generator thread, driven by readiness.
 
-use super::connection::{Connection, Pending, Received};
+use super::connection::{Connection, Pending, Received, Replies};
 use super::measurement::{Stopwatch, involuntary_switches};
 use super::poller::Poller;
 use super::scanner::{Outcome, Scanner};
@@ -226,10 +226,10 @@ impl Fleet {
 }
 
 /// The connections of these tokens, which ascend.
-fn chosen<'a>(
-    mut connections: &'a mut [Connection],
+pub(crate) fn chosen<'a, R: Replies>(
+    mut connections: &'a mut [Connection<R>],
     tokens: &'a [usize],
-) -> impl Iterator<Item = &'a mut Connection> {
+) -> impl Iterator<Item = &'a mut Connection<R>> {
     let mut passed = 0;
     tokens.iter().map(move |&token| {
         let rest = std::mem::take(&mut connections);

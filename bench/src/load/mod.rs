@@ -6,6 +6,7 @@ pub mod connection;
 pub mod fleet;
 pub mod keys;
 pub mod measurement;
+pub mod meta;
 pub mod open_loop;
 pub mod pinning;
 pub mod poller;

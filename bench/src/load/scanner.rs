@@ -3,6 +3,7 @@
 //! A scanner looks at the head of each reply, skips the value by its length, and checks the line
 //! end after it. With verification it compares every byte of every value as well.
 
+use super::connection::Replies;
 use super::protocol::{BINARY_HEADER_BYTES, Operation, Protocol, opcode};
 use super::values::Values;
 
@@ -69,6 +70,24 @@ pub struct Scanner {
     left_bytes: Option<usize>,
     hits: u32,
     first_error: Option<String>,
+}
+
+impl Replies for Scanner {
+    type Asked = Operation;
+    type Answer = Outcome;
+
+    fn read(
+        &mut self,
+        input: &[u8],
+        asked: Operation,
+    ) -> Result<(usize, Option<Outcome>), BadReply> {
+        let (used, scan) = self.scan(input, asked)?;
+        let answer = match scan {
+            Scan::Finished(outcome) => Some(outcome),
+            Scan::Incomplete => None,
+        };
+        Ok((used, answer))
+    }
 }
 
 impl Scanner {

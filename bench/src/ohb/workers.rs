@@ -1,20 +1,14 @@
 //! Several clients, each a process of its own, that start together.
-//!
-//! The conversation on a worker's pipes: it gets its [`Task`] as one line of JSON, answers with a
-//! line once it is connected, starts measuring when it gets another line, and ends with a line of
-//! JSON, its [`Outcome`].
 
 use super::report::ThroughputRow;
 use super::session::Benchmark;
 use super::throughput::{Done, Load};
 use crate::load::measurement::{LatencyUs, latency_histogram};
-use crate::load::pinning::pinned;
+use crate::workers::Workers;
 use hdrhistogram::Histogram;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Argument that makes a program be a worker.
@@ -102,21 +96,6 @@ pub fn sum(task: &Task, outcomes: &[Outcome]) -> ThroughputRow {
     }
 }
 
-/// A worker's process; killed when dropped.
-struct Worker {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // An error means that it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Runs one combination on so many workers, which take the cores in turn.
 ///
 /// # Errors
@@ -127,74 +106,10 @@ pub fn run(
     clients: usize,
     cpus: &[usize],
 ) -> io::Result<ThroughputRow> {
-    let cpu = |index: usize| (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-    let mut workers = (0..clients)
-        .map(|index| Worker::start(program, cpu(index)))
-        .collect::<io::Result<Vec<_>>>()?;
-    let task_line = serde_json::to_string(task)?;
-    workers
-        .iter_mut()
-        .try_for_each(|worker| worker.tell(&task_line))?;
-    for worker in &mut workers {
-        worker.hear()?;
-    }
-    workers
-        .iter_mut()
-        .try_for_each(|worker| worker.tell("go"))?;
-    let outcomes = workers
-        .iter_mut()
-        .map(|worker| Ok(serde_json::from_str(&worker.hear()?)?))
-        .collect::<io::Result<Vec<Outcome>>>()?;
-    Ok(sum(task, &outcomes))
-}
-
-impl Worker {
-    fn start(program: &Path, cpu: Option<usize>) -> io::Result<Worker> {
-        let mut command = Command::new(program);
-        command
-            .arg(WORKER_ARGUMENT)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = pinned(cpu, || command.spawn())??;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.expect("both were asked for");
-        Ok(Worker {
-            child,
-            input,
-            output: BufReader::new(output),
-        })
-    }
-
-    fn tell(&mut self, line: &str) -> io::Result<()> {
-        writeln!(self.input, "{line}")?;
-        self.input.flush()
-    }
-
-    fn hear(&mut self) -> io::Result<String> {
-        let mut line = String::new();
-        match self.output.read_line(&mut line)? {
-            0 => Err(io::Error::other("a client process has failed")),
-            _ => Ok(line),
-        }
-    }
-}
-
-/// A worker's side: hears the task, prepares, and measures when told to.
-///
-/// # Errors
-/// Those of `prepare` and `measure`, and a conversation that breaks off.
-pub fn be_worker<T: DeserializeOwned, S, O: Serialize>(
-    prepare: impl FnOnce(&T) -> io::Result<S>,
-    measure: impl FnOnce(&T, S) -> io::Result<O>,
-) -> io::Result<()> {
-    let mut lines = io::stdin().lock().lines();
-    let mut hear = || lines.next().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let task: T = serde_json::from_str(&hear()?)?;
-    let prepared = prepare(&task)?;
-    println!("ready");
-    hear()?;
-    println!("{}", serde_json::to_string(&measure(&task, prepared)?)?);
-    Ok(())
+    let tasks = vec![task; clients];
+    let mut workers = Workers::start(program, WORKER_ARGUMENT, &tasks, cpus)?;
+    workers.go()?;
+    Ok(sum(task, &workers.outcomes()?))
 }
 
 #[cfg(test)]

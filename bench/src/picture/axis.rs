@@ -1,4 +1,4 @@
-//! Logarithmic axes.
+//! Axes: by logarithm, or even.
 
 /// Maps figures to pixels by their logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,53 @@ impl LogAxis {
     }
 }
 
+/// Maps figures to pixels evenly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvenAxis {
+    high: f64,
+    from_px: f64,
+    to_px: f64,
+}
+
+impl EvenAxis {
+    /// From 0 at `from_px` to `high` at `to_px`.
+    ///
+    /// # Panics
+    /// If `high` is not above 0.
+    pub fn new(high: f64, from_px: f64, to_px: f64) -> Self {
+        assert!(high > 0.0, "an axis to {high}");
+        EvenAxis {
+            high,
+            from_px,
+            to_px,
+        }
+    }
+
+    /// Where a figure lies.
+    pub fn place(&self, figure: f64) -> f64 {
+        self.from_px + figure / self.high * (self.to_px - self.from_px)
+    }
+}
+
+/// Round figures at even distances from 0 to the greatest figure or a little above: from two to
+/// about six. None where there is no figure above 0.
+pub fn even_marks(figures: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
+    let high = figures
+        .filter(|figure| figure.is_finite())
+        .fold(0.0, f64::max);
+    if high <= 0.0 {
+        return None;
+    }
+    let power = 10.0_f64.powf((high / 5.0).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    let step = steps
+        .into_iter()
+        .find(|step| high / step <= 5.0)
+        .unwrap_or(high);
+    let count = (high / step - 1e-9).ceil().max(1.0) as u32;
+    Some((0..=count).map(|mark| f64::from(mark) * step).collect())
+}
+
 /// The powers of `base` that enclose the figures: at least two, the first not above any figure and
 /// the last not below. None where there is no figure above 0.
 pub fn powers_around(figures: impl Iterator<Item = f64>, base: f64) -> Option<Vec<f64>> {
@@ -60,6 +107,25 @@ mod tests {
         );
         let upwards = LogAxis::new(1.0, 100.0, 200.0, 0.0);
         assert_eq!(upwards.place(10.0).round(), 100.0);
+    }
+
+    #[test]
+    fn even_marks_are_round_and_enclose_every_figure() {
+        let around = |figures: &[f64]| even_marks(figures.iter().copied());
+        assert_eq!(
+            around(&[0.0, 23.0]),
+            Some(vec![0.0, 5.0, 10.0, 15.0, 20.0, 25.0])
+        );
+        assert_eq!(
+            around(&[100.0]),
+            Some(vec![0.0, 20.0, 40.0, 60.0, 80.0, 100.0])
+        );
+        assert_eq!(around(&[0.0, f64::NAN]), None);
+        let axis = EvenAxis::new(25.0, 200.0, 100.0);
+        assert_eq!(
+            [0.0, 5.0, 25.0].map(|figure| axis.place(figure)),
+            [200.0, 180.0, 100.0]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Charts and the picture that they form.
 
-use super::axis::{LogAxis, powers_around};
+use super::axis::{EvenAxis, LogAxis, even_marks, powers_around};
 use super::svg::{Anchor, Svg};
 use crate::sizes::size_text;
 
@@ -37,6 +37,10 @@ pub enum XAxis {
     SlowerOneIn,
     /// Memory in bytes.
     MemoryBytes,
+    /// Clients at a time.
+    Clients,
+    /// Seconds from the beginning, even.
+    Seconds,
 }
 
 /// What lies on the vertical axis.
@@ -46,20 +50,31 @@ pub enum YAxis {
     Log,
     /// Parts of a hundred.
     Percent,
+    /// Any figure from 0 on, even.
+    Even,
 }
 
-/// The scale of a vertical axis.
+/// The scale of an axis.
 enum Scale {
     Log(LogAxis),
-    /// From 0 to 100, between these places.
-    Linear(f64, f64),
+    Even(EvenAxis),
 }
 
 impl Scale {
+    /// Between these places, from the first mark to the last.
+    fn new(is_log: bool, marks: &[f64], from_px: f64, to_px: f64) -> Scale {
+        let (low, high) = (marks[0], marks[marks.len() - 1]);
+        if is_log {
+            Scale::Log(LogAxis::new(low, high, from_px, to_px))
+        } else {
+            Scale::Even(EvenAxis::new(high, from_px, to_px))
+        }
+    }
+
     fn place(&self, figure: f64) -> f64 {
         match self {
             Scale::Log(axis) => axis.place(figure),
-            Scale::Linear(bottom, top) => bottom + (top - bottom) * figure / 100.0,
+            Scale::Even(axis) => axis.place(figure),
         }
     }
 }
@@ -71,7 +86,7 @@ pub struct Series {
     pub name: String,
     /// Dashed, for what is not measured on the product but bounds it.
     pub is_limit: bool,
-    /// Its points; those not above 0 are left out.
+    /// Its points; those that have no place on an axis, as 0 on a logarithmic one, are left out.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -167,23 +182,21 @@ impl Chart {
         let (top, bottom) = (HEAD_HEIGHT + ABOVE, HEAD_HEIGHT + CHART_HEIGHT - BELOW);
         svg.text((left + LEFT, top - 12.0), Anchor::Start, 13.0, &self.title);
         let points = || self.series.iter().flat_map(|series| &series.points);
-        let x_marks = powers_around(points().map(|point| point.0), self.x.base());
+        let x_marks = match self.x {
+            XAxis::Seconds => even_marks(points().map(|point| point.0)),
+            x => powers_around(points().map(|point| point.0), x.base()),
+        };
         let y_marks = match self.y {
             YAxis::Log => powers_around(points().map(|point| point.1), 10.0),
+            YAxis::Even => even_marks(points().map(|point| point.1)),
             YAxis::Percent => Some((0..=10).map(|tenth| f64::from(tenth) * 10.0).collect()),
         };
         let (Some(x_marks), Some(y_marks)) = (x_marks, y_marks) else {
             return svg.text((left + LEFT, bottom), Anchor::Start, 12.0, "not measured");
         };
         let (from, to) = (left + LEFT, left + CHART_WIDTH - RIGHT);
-        let x = LogAxis::new(x_marks[0], x_marks[x_marks.len() - 1], from, to);
-        let y = match self.y {
-            YAxis::Log => {
-                let (low, high) = (y_marks[0], y_marks[y_marks.len() - 1]);
-                Scale::Log(LogAxis::new(low, high, bottom, top))
-            }
-            YAxis::Percent => Scale::Linear(bottom, top),
-        };
+        let x = Scale::new(self.x != XAxis::Seconds, &x_marks, from, to);
+        let y = Scale::new(self.y == YAxis::Log, &y_marks, bottom, top);
         for mark in &y_marks {
             svg.line((from, y.place(*mark)), (to, y.place(*mark)), "#ddd");
             let place = (from - 6.0, y.place(*mark) + 4.0);
@@ -197,7 +210,7 @@ impl Chart {
         let middle = ((from + to) / 2.0, bottom + 36.0);
         svg.text(middle, Anchor::Middle, 12.0, self.x.title());
         for series in &self.series {
-            let seen = series.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
+            let seen = series.points.iter().filter(|point| self.has(point));
             let places: Vec<_> = seen
                 .map(|point| (x.place(point.0), y.place(point.1)))
                 .collect();
@@ -207,19 +220,30 @@ impl Chart {
     }
 }
 
+impl Chart {
+    /// Whether a point has a place.
+    fn has(&self, (x, y): &(f64, f64)) -> bool {
+        let has_x = *x > 0.0 || self.x == XAxis::Seconds;
+        let has_y = *y > 0.0 || self.y == YAxis::Even;
+        has_x && has_y && y.is_finite()
+    }
+}
+
 impl XAxis {
     fn title(self) -> &'static str {
         match self {
             XAxis::SizeBytes => "size of the value",
             XAxis::SlowerOneIn => "one in so many takes longer",
             XAxis::MemoryBytes => "memory",
+            XAxis::Clients => "clients",
+            XAxis::Seconds => "seconds",
         }
     }
 
     fn mark_text(self, mark: f64) -> String {
         match self {
             XAxis::SizeBytes | XAxis::MemoryBytes => size_text(mark.round() as usize),
-            XAxis::SlowerOneIn => figure_text(mark),
+            XAxis::SlowerOneIn | XAxis::Clients | XAxis::Seconds => figure_text(mark),
         }
     }
 
@@ -228,14 +252,14 @@ impl XAxis {
         match self {
             XAxis::SizeBytes => SIZE_BASE,
             XAxis::MemoryBytes => 4.0,
-            XAxis::SlowerOneIn => 10.0,
+            XAxis::SlowerOneIn | XAxis::Clients | XAxis::Seconds => 10.0,
         }
     }
 }
 
-/// A power of ten, as short as it goes.
+/// A figure of an axis, as short as it goes.
 fn figure_text(figure: f64) -> String {
-    if figure >= 1.0 {
+    if figure >= 10.0 || figure == 0.0 || figure.fract() == 0.0 {
         format!("{figure:.0}")
     } else {
         format!("{figure}")
@@ -320,6 +344,21 @@ mod tests {
         let chart: Vec<f64> = y.into_iter().skip(2).collect();
         assert_eq!(chart[..2], [top, (top + bottom) / 2.0]);
         assert!(chart[2] < bottom && chart[2] > bottom - 2.0);
+    }
+
+    #[test]
+    fn even_axes_begin_at_nothing() {
+        let mut over_time = picture();
+        over_time.charts.truncate(1);
+        let chart = &mut over_time.charts[0];
+        (chart.x, chart.y) = (XAxis::Seconds, YAxis::Even);
+        chart.series.truncate(1);
+        chart.series[0].points = vec![(0.0, 0.0), (5.0, 50.0), (10.0, 100.0)];
+        let svg = over_time.svg();
+        assert!(svg.contains("seconds") && svg.contains(">0<"));
+        let (left, bottom) = (LEFT, HEAD_HEIGHT + CHART_HEIGHT - BELOW);
+        let first = format!("points=\"{left:.1},{bottom:.1} ");
+        assert!(svg.contains(&first), "{first}");
     }
 
     #[test]

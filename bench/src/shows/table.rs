@@ -1,6 +1,6 @@
 //! What was measured of the fabric, beside the limits, sockets and memcached.
 
-use crate::compare::table::{median, turn_ratios};
+use crate::statistics::{median, turn_ratios};
 use crate::verdict::{self, Verdict, median_interval};
 use serde::Serialize;
 use std::collections::BTreeMap;

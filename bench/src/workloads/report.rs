@@ -3,10 +3,11 @@
 use super::client::{Latencies, Turn};
 use super::subject::Subject;
 use super::{Condition, Workload};
-use crate::compare::table::{median, quartiles, turn_ratios};
+use crate::markdown;
 use crate::picture::{Chart, Picture, Series, XAxis, YAxis};
+use crate::statistics::{Ratio, median};
 use serde::Serialize;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 /// What was measured of one server under one condition.
 #[derive(Clone, Debug, Serialize)]
@@ -55,25 +56,6 @@ pub struct Row {
     pub measured: Vec<Measured>,
 }
 
-/// The median of the turns' ratios, and their quartiles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Ratio {
-    /// The median.
-    pub median: f64,
-    /// First and third quartile, of four turns or more.
-    pub quartiles: Option<[f64; 2]>,
-}
-
-impl fmt::Display for Ratio {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:.2}", self.median)?;
-        match self.quartiles {
-            Some([first, third]) => write!(out, " ({first:.2}-{third:.2})"),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Row {
     fn of(&self, subject: Subject) -> Option<&Measured> {
         self.measured
@@ -89,11 +71,7 @@ impl Row {
         figure: impl Fn(&Turn) -> f64,
     ) -> Option<Ratio> {
         let (ours, theirs) = (self.of(ours)?, self.of(theirs)?);
-        let ratios = turn_ratios(&ours.figures(&figure), &theirs.figures(&figure));
-        Some(Ratio {
-            median: median(ratios.clone())?,
-            quartiles: quartiles(ratios),
-        })
+        Ratio::of(&ours.figures(&figure), &theirs.figures(&figure))
     }
 }
 
@@ -177,18 +155,9 @@ impl Row {
 
     /// The row as a heading and a Markdown table.
     fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let heads: Vec<String> = HEADS.iter().map(|head| (*head).to_owned()).collect();
-        let rule: Vec<String> = HEADS.iter().map(|_| "---".to_owned()).collect();
-        let mut text = format!(
-            "### {}\n\n{}{}",
-            self.condition.title(),
-            line(&heads),
-            line(&rule)
-        );
-        for one in &self.measured {
-            text += &line(&self.cells(one));
-        }
+        let rows = self.measured.iter().map(|one| self.cells(one));
+        let table = markdown::table(&HEADS, rows);
+        let mut text = format!("### {}\n\n{table}", self.condition.title());
         for one in &self.measured {
             if let Some(operations) = self.operations(one) {
                 let _ = write!(text, "\n- {}: {operations}", one.subject.name());

@@ -1,0 +1,79 @@
+//! Options that several programs have.
+
+use crate::server_process::Launcher;
+use std::io;
+use std::path::PathBuf;
+
+/// Which servers are started, and on which cores everything runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServerOptions {
+    /// Program of farcached; the one beside this program by default.
+    #[arg(long)]
+    pub farcached: Option<PathBuf>,
+    /// Program of memcached.
+    #[arg(long, default_value = "memcached")]
+    pub memcached: PathBuf,
+    /// Core of the server.
+    #[arg(long, default_value_t = 0)]
+    pub server_cpu: usize,
+    /// Core of the client.
+    #[arg(long, default_value_t = 1)]
+    pub client_cpu: usize,
+    /// Leave the placement of server and client to the system.
+    #[arg(long)]
+    pub unpinned: bool,
+}
+
+impl ServerOptions {
+    /// Core of the server, if it is pinned.
+    pub fn server_cpu(&self) -> Option<usize> {
+        (!self.unpinned).then_some(self.server_cpu)
+    }
+
+    /// Core of the client, if it is pinned.
+    pub fn client_cpu(&self) -> Option<usize> {
+        (!self.unpinned).then_some(self.client_cpu)
+    }
+
+    /// Starts servers as this user, where this process is root. Clients that share memory with
+    /// servers run as the same user.
+    ///
+    /// # Errors
+    /// If it cannot be found out where this program lies.
+    pub fn launcher(&self, user: &str) -> io::Result<Launcher> {
+        let beside = std::env::current_exe()?.with_file_name("farcached");
+        Ok(Launcher {
+            farcached: self.farcached.clone().unwrap_or(beside),
+            memcached: self.memcached.clone(),
+            cpu: self.server_cpu(),
+            user: user.into(),
+        })
+    }
+}
+
+/// Files for the results.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FileOptions {
+    /// Write every figure to this file, as JSON.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Write the tables to this file, as Markdown.
+    #[arg(long)]
+    pub markdown: Option<PathBuf>,
+}
+
+impl FileOptions {
+    /// Writes what is asked for.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(&self, results: &impl serde::Serialize, markdown: &str) -> io::Result<()> {
+        if let Some(path) = &self.json {
+            std::fs::write(path, serde_json::to_string_pretty(results)?)?;
+        }
+        if let Some(path) = &self.markdown {
+            std::fs::write(path, markdown)?;
+        }
+        Ok(())
+    }
+}
