@@ -5,11 +5,11 @@
 //! Five servers on one core, the client on another. Ways of storing and reading a value take turns;
 //! medians count. Bytes are those that the servers tell.
 
-use farcache_bench::load::pinning::pin_to_cpu;
-use farcache_bench::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
 use farcache_client::{
     Client, ClientConfig, Delivery, Operation, Request, Route, Store, Transport,
 };
+use farcache_harness::pinning::pin_to_cpu;
+use farcache_harness::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Processes that want the same cores as what is measured, and never sleep.
 
-use crate::load::pinning::pinned_to_any;
-use crate::server_process::{kill_on_signals, spare_on_signals};
+use farcache_harness::pinning::pinned_to_any;
+use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::Pid;
 use std::io;
 use std::process::{Child, Command, Stdio};

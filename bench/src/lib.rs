@@ -5,10 +5,7 @@
 //! drive any memcached.
 
 pub mod busy_loops;
-pub mod closed_pipe;
 pub mod compare;
-pub mod conformance;
-pub mod control;
 pub mod curves;
 pub mod engine;
 pub mod erasure;
@@ -28,11 +25,9 @@ pub mod policies;
 pub mod quota;
 pub mod reopen;
 pub mod replay;
-pub mod server_process;
 pub mod shows;
 pub mod sizes;
 pub mod statistics;
-pub mod torture;
 pub mod trace;
 pub mod traces;
 pub mod verdict;

@@ -1,6 +1,7 @@
 //! Options that several programs have.
 
-use crate::server_process::Launcher;
+use farcache_harness::pinning::pin_to_cpu;
+use farcache_harness::server_process::Launcher;
 use std::io;
 use std::path::PathBuf;
 
@@ -33,6 +34,25 @@ impl ServerOptions {
     /// Core of the client, if it is pinned.
     pub fn client_cpu(&self) -> Option<usize> {
         (!self.unpinned).then_some(self.client_cpu)
+    }
+
+    /// All cores that are used, if anything is pinned.
+    pub fn cpus(&self) -> Vec<usize> {
+        let cpus = [self.server_cpu(), self.client_cpu()];
+        cpus.into_iter().flatten().collect()
+    }
+
+    /// Has this thread run on the client's core, if that is pinned.
+    ///
+    /// # Errors
+    /// If there is no such core; the message says what to do.
+    pub fn pin_client(&self) -> io::Result<()> {
+        let Some(cpu) = self.client_cpu() else {
+            return Ok(());
+        };
+        pin_to_cpu(cpu).map_err(|error| {
+            io::Error::new(error.kind(), format!("core {cpu}: {error} (--unpinned?)"))
+        })
     }
 
     /// Starts servers as this user, where this process is root. Clients that share memory with

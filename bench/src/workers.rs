@@ -4,7 +4,7 @@
 //! once it is connected, starts measuring when it gets another line, and ends with a line of JSON,
 //! its outcome.
 
-use crate::load::pinning::pinned;
+use farcache_harness::pinning::pinned;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, Write};

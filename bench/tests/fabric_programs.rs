@@ -4,7 +4,7 @@
 
 use farcache_bench::ohb::report::{LatencyReport, ThroughputReport};
 use farcache_bench::ohb::session::Benchmark;
-use farcache_bench::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use serde::de::DeserializeOwned;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

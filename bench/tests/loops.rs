@@ -5,10 +5,10 @@
 use farcache_bench::load::open_loop::Schedule;
 use farcache_bench::load::run_limits::RunLimits;
 use farcache_bench::load::runner::{Pace, Plan};
-use farcache_bench::load::target::Target;
 use farcache_bench::load::values::ValueSizes;
 use farcache_bench::load::workload::Mix;
 use farcache_bench::replay::replay;
+use farcache_harness::target::Target;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -12,7 +12,7 @@ built_test() {
 # What the checks of the fabric need.
 build_fabric_programs() {
     cargo build --quiet -p farcache-server --bin farcached
-    cargo build --quiet -p farcache-bench --bin farcache-conformance
+    cargo build --quiet -p farcache-conformance
     fabric_programs=(--program "$built_folder/debug/farcached"
         --program "$built_folder/debug/farcache-conformance" --program memcached)
 }

@@ -6,10 +6,8 @@ use farcache_bench::compare::machine::Machine;
 use farcache_bench::compare::table::Line;
 use farcache_bench::compare::tier::Part;
 use farcache_bench::compare::{Group, Scope, compare};
-use farcache_bench::load::pinning::pin_to_cpu;
-use farcache_bench::server_process::{
-    Launcher, Product, UNPRIVILEGED_USER, stop_servers_on_signals,
-};
+use farcache_bench::options::{FileOptions, ServerOptions};
+use farcache_harness::server_process::{Product, UNPRIVILEGED_USER, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,12 +31,6 @@ struct Options {
     /// How often the servers take turns in the other groups.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Program of farcached; the one beside this program by default.
-    #[arg(long)]
-    farcached: Option<PathBuf>,
-    /// Program of memcached.
-    #[arg(long, default_value = "memcached")]
-    memcached: PathBuf,
     /// Measure only this server.
     #[arg(long, value_parser = product)]
     only: Option<Product>,
@@ -54,21 +46,10 @@ struct Options {
     /// Sizes of the values of the SSD tier's rows, in KB.
     #[arg(long, value_delimiter = ',', default_values_t = [4, 16], value_parser = clap::value_parser!(u16).range(1..=512))]
     tier_values: Vec<u16>,
-    /// Core of the server.
-    #[arg(long, default_value_t = 0)]
-    server_cpu: usize,
-    /// Core of the client.
-    #[arg(long, default_value_t = 1)]
-    client_cpu: usize,
-    /// Leave the placement of server and client to the system.
-    #[arg(long)]
-    unpinned: bool,
-    /// Write every figure to this file, as JSON.
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Write the table to this file, as Markdown.
-    #[arg(long)]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    where_to: ServerOptions,
+    #[command(flatten)]
+    files: FileOptions,
     /// Fail where a wanted figure is missed.
     #[arg(long)]
     strict: bool,
@@ -82,16 +63,6 @@ fn product(name: &str) -> Result<Product, String> {
 }
 
 impl Options {
-    fn launcher(&self) -> std::io::Result<Launcher> {
-        let beside = std::env::current_exe()?.with_file_name("farcached");
-        Ok(Launcher {
-            farcached: self.farcached.clone().unwrap_or(beside),
-            memcached: self.memcached.clone(),
-            cpu: (!self.unpinned).then_some(self.server_cpu),
-            user: UNPRIVILEGED_USER.into(),
-        })
-    }
-
     fn scope(&self) -> Scope {
         let products = match self.only {
             Some(product) => vec![product],
@@ -103,10 +74,7 @@ impl Options {
             seconds: self.seconds,
             rounds: self.rounds,
             cpu_time: self.cpu_time,
-            cores: match self.unpinned {
-                true => Vec::new(),
-                false => vec![self.server_cpu, self.client_cpu],
-            },
+            cores: self.where_to.cpus(),
             ssd: self.ssd.clone(),
             tier_parts: match self.tier_parts.is_empty() {
                 true => Part::ALL.to_vec(),
@@ -136,30 +104,22 @@ struct Results {
 /// Whether no wanted figure was missed.
 fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     stop_servers_on_signals()?;
-    let launcher = options.launcher()?;
+    let launcher = options.where_to.launcher(UNPRIVILEGED_USER)?;
     let machine = Machine::look(&launcher.memcached, &launcher.farcached);
     println!("{}\n", machine.line());
-    if !options.unpinned {
-        pin_to_cpu(options.client_cpu)
-            .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
-    }
+    options.where_to.pin_client()?;
     let table = compare(&launcher, &options.scope(), options.groups())?;
     println!("{table}");
-    if let Some(path) = &options.json {
-        let results = Results {
-            machine,
-            rows: table.lines(),
-        };
-        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
-    }
-    if let Some(path) = &options.markdown {
-        std::fs::write(path, table.markdown())?;
-    }
+    let results = Results {
+        machine,
+        rows: table.lines(),
+    };
+    options.files.write(&results, &table.markdown())?;
     Ok(table.none_missed())
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let options = Options::parse();
     match run(&options) {
         Ok(met) if met || !options.strict => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 
 use clap::Parser;
 use farcache_bench::engine::{EngineFigures, measure};
-use farcache_bench::load::pinning::pin_to_cpu;
+use farcache_harness::pinning::pin_to_cpu;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,8 +3,8 @@
 
 use clap::Parser;
 use farcache_bench::erasure::{Isal, Task, compare};
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_erasure::Kernel;
+use farcache_harness::pinning::pin_to_cpu;
 use std::{error::Error, ffi::OsString};
 
 /// Codes values in turns with our coder and with ISA-L, one thread, in cache; GB/s of value.

@@ -6,10 +6,9 @@ use farcache_bench::compare::machine::Machine;
 use farcache_bench::expiry::Bench;
 use farcache_bench::expiry::cluster::Cluster;
 use farcache_bench::expiry::report::Report;
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::options::{FileOptions, ServerOptions};
-use farcache_bench::server_process::{UNPRIVILEGED_USER, stop_servers_on_signals};
 use farcache_bench::sizes::size;
+use farcache_harness::server_process::{UNPRIVILEGED_USER, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,9 +71,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
     };
     let machine = Machine::look(&bench.launcher.memcached, &bench.launcher.farcached);
     println!("{}\n", machine.line());
-    if let Some(cpu) = options.where_to.client_cpu() {
-        pin_to_cpu(cpu).map_err(|error| format!("core {cpu}: {error} (--unpinned?)"))?;
-    }
+    options.where_to.pin_client()?;
     let report = bench.measure(&options.clusters)?;
     let markdown = report.markdown();
     print!("{markdown}");
@@ -90,7 +87,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run(&Options::parse()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(faults) => {

@@ -4,8 +4,8 @@
 use clap::Parser;
 use farcache_bench::limits::server::{SERVE_ARGUMENT, serve};
 use farcache_bench::limits::{Figures, Limits, LimitsPlan, Operation, Scenario, measure};
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::sizes::Sizes;
+use farcache_harness::pinning::pin_to_cpu;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, rest)) if first == SERVE_ARGUMENT => {

@@ -3,13 +3,13 @@
 
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::ohb::client::ClientSession;
-use farcache_bench::server_process::{Launcher, stop_servers_on_signals};
+use farcache_bench::options::{FileOptions, ServerOptions};
 use farcache_bench::shows::helpers::{HELPER_ARGUMENT, be_helper};
 use farcache_bench::shows::programs::Programs;
 use farcache_bench::shows::table::Line;
 use farcache_bench::shows::{Bench, Scope, Section, show};
+use farcache_harness::server_process::stop_servers_on_signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,27 +39,10 @@ struct Options {
     /// Clients that connect and leave.
     #[arg(long, default_value_t = 1000)]
     clients: usize,
-    /// Program of farcached; the one beside this program by default.
-    #[arg(long)]
-    farcached: Option<PathBuf>,
-    /// Program of memcached.
-    #[arg(long, default_value = "memcached")]
-    memcached: PathBuf,
-    /// Core of the server.
-    #[arg(long, default_value_t = 0)]
-    server_cpu: usize,
-    /// Core of the client.
-    #[arg(long, default_value_t = 1)]
-    client_cpu: usize,
-    /// Leave the placement of server and client to the system.
-    #[arg(long)]
-    unpinned: bool,
-    /// Write every figure to this file, as JSON.
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Write the table to this file, as Markdown.
-    #[arg(long)]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    where_to: ServerOptions,
+    #[command(flatten)]
+    files: FileOptions,
     /// Write the picture by size to this file, as SVG.
     #[arg(long)]
     svg: Option<PathBuf>,
@@ -71,22 +54,13 @@ struct Options {
 impl Options {
     fn bench(&self) -> std::io::Result<Bench> {
         let here = std::env::current_exe()?;
-        let cpu = |cpu| (!self.unpinned).then_some(cpu);
         Ok(Bench {
-            launcher: Launcher {
-                farcached: self
-                    .farcached
-                    .clone()
-                    .unwrap_or_else(|| here.with_file_name("farcached")),
-                memcached: self.memcached.clone(),
-                cpu: cpu(self.server_cpu),
-                // Memory is shared between processes of one user only.
-                user: "root".into(),
-            },
+            // Memory is shared between processes of one user only.
+            launcher: self.where_to.launcher("root")?,
             programs: Programs {
                 folder: here.parent().map(PathBuf::from).unwrap_or_default(),
-                server_cpu: cpu(self.server_cpu),
-                client_cpu: cpu(self.client_cpu),
+                server_cpu: self.where_to.server_cpu(),
+                client_cpu: self.where_to.client_cpu(),
             },
             scope: self.scope(),
         })
@@ -130,24 +104,16 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     let bench = options.bench()?;
     let machine = Machine::look(&bench.launcher.memcached, &bench.launcher.farcached);
     println!("{}", machine.line());
-    if !options.unpinned {
-        pin_to_cpu(options.client_cpu)
-            .map_err(|error| format!("core {}: {error} (--unpinned?)", options.client_cpu))?;
-    }
+    options.where_to.pin_client()?;
     let results = show(&bench, options.sections())?;
     results.lanes.iter().for_each(|lane| println!("  {lane}"));
     println!("\n{}", results.table);
-    if let Some(path) = &options.json {
-        let file = File {
-            machine,
-            lanes: results.lanes,
-            rows: results.table.lines(),
-        };
-        std::fs::write(path, serde_json::to_string_pretty(&file)?)?;
-    }
-    if let Some(path) = &options.markdown {
-        std::fs::write(path, results.table.markdown())?;
-    }
+    let file = File {
+        machine,
+        lanes: results.lanes,
+        rows: results.table.lines(),
+    };
+    options.files.write(&file, &results.table.markdown())?;
     if let (Some(path), Some(picture)) = (&options.svg, &results.picture) {
         std::fs::write(path, picture.svg())?;
     }
@@ -155,7 +121,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, rest)) if first == HELPER_ARGUMENT => {

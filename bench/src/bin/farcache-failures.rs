@@ -6,11 +6,11 @@ use farcache_bench::compare::machine::Machine;
 use farcache_bench::failures::report::Report;
 use farcache_bench::failures::{Bench, Subject};
 use farcache_bench::options::{FileOptions, ServerOptions};
-use farcache_bench::server_process::{Product, raise_descriptor_limit, stop_servers_on_signals};
 use farcache_bench::sizes::size;
 use farcache_bench::ycsb::mix::Workload;
 use farcache_bench::ycsb::records::{HEAD_BYTES, RECORD_BYTES};
 use farcache_bench::ycsb::task::{WORKER_ARGUMENT, be_client};
+use farcache_harness::server_process::{Product, raise_descriptor_limit, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -189,7 +189,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let is_worker = std::env::args()
         .nth(1)
         .is_some_and(|first| first == WORKER_ARGUMENT);

@@ -7,9 +7,9 @@ use farcache_bench::load::measurement::advice;
 use farcache_bench::load::protocol::Protocol;
 use farcache_bench::load::run_limits::RunLimits;
 use farcache_bench::load::runner::{Pace, Plan};
-use farcache_bench::load::target::Target;
 use farcache_bench::load::values::ValueSizes;
 use farcache_bench::load::workload::Mix;
+use farcache_harness::target::Target;
 use std::process::ExitCode;
 
 /// How requests are paced.
@@ -194,7 +194,7 @@ fn run(options: Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run(Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -10,12 +10,12 @@ use farcache_bench::curves::{
 use farcache_bench::load::keys::KeyId;
 use farcache_bench::load::values::ValueSizes;
 use farcache_bench::policies::{PolicyName, SegmentRules};
-use farcache_bench::server_process::{
-    Launcher, Product, UNPRIVILEGED_USER, stop_servers_on_signals,
-};
 use farcache_bench::sizes::Sizes as MemorySizes;
 use farcache_bench::traces::synthetic::Kind;
 use farcache_bench::traces::{self, Builder, Columns, Format, Sizes, Trace};
+use farcache_harness::server_process::{
+    Launcher, Product, UNPRIVILEGED_USER, stop_servers_on_signals,
+};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::ops::ControlFlow;

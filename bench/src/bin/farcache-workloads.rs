@@ -3,12 +3,13 @@
 
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
-use farcache_bench::server_process::{Launcher, stop_servers_on_signals};
+use farcache_bench::options::{FileOptions, ServerOptions};
 use farcache_bench::sizes::size;
 use farcache_bench::workloads::client::Client;
 use farcache_bench::workloads::report::Report;
 use farcache_bench::workloads::subject::Subject;
 use farcache_bench::workloads::{Bench, Condition, Workload};
+use farcache_harness::server_process::stop_servers_on_signals;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -82,30 +83,13 @@ struct Options {
     /// The folder with Farcache's libmemcached (scripts/drop-in).
     #[arg(long, default_value = "target/drop-in")]
     drop_in: PathBuf,
-    /// Program of farcached; the one beside this program by default.
-    #[arg(long)]
-    farcached: Option<PathBuf>,
-    /// Program of memcached.
-    #[arg(long, default_value = "memcached")]
-    memcached: PathBuf,
     /// Program of MariaDB.
     #[arg(long, default_value = "/usr/sbin/mariadbd")]
     mariadbd: PathBuf,
-    /// Core of the caches. The database runs where the system puts it.
-    #[arg(long, default_value_t = 0)]
-    server_cpu: usize,
-    /// Core of the clients.
-    #[arg(long, default_value_t = 1)]
-    client_cpu: usize,
-    /// Leave the placement of caches and clients to the system.
-    #[arg(long)]
-    unpinned: bool,
-    /// Write every figure to this file, as JSON.
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Write the tables to this file, as Markdown.
-    #[arg(long)]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    where_to: ServerOptions,
+    #[command(flatten)]
+    files: FileOptions,
     /// Write a picture of each workload into this folder, as SVG.
     #[arg(long)]
     svg: Option<PathBuf>,
@@ -124,23 +108,17 @@ impl Options {
     }
 
     fn bench(&self) -> std::io::Result<Bench> {
-        let beside = std::env::current_exe()?.with_file_name("farcached");
         let subjects = match self.servers.is_empty() {
             true => Subject::ALL.to_vec(),
             false => self.servers.clone(),
         };
         Ok(Bench {
-            launcher: Launcher {
-                farcached: self.farcached.clone().unwrap_or(beside),
-                memcached: self.memcached.clone(),
-                cpu: (!self.unpinned).then_some(self.server_cpu),
-                // Both ends of shared memory run as one user.
-                user: "root".into(),
-            },
+            // Both ends of shared memory run as one user.
+            launcher: self.where_to.launcher("root")?,
             client: Client {
                 program: self.client.clone(),
                 drop_in: self.drop_in.clone(),
-                cpu: (!self.unpinned).then_some(self.client_cpu),
+                cpu: self.where_to.client_cpu(),
                 plants_stale: self.plant_stale,
                 plants_wrong: self.plant_wrong,
                 operations_min: self.operations,
@@ -209,12 +187,7 @@ fn version(program: &Path) -> String {
 }
 
 fn write_results(options: &Options, results: &Results<'_>) -> std::io::Result<()> {
-    if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(results)?)?;
-    }
-    if let Some(path) = &options.markdown {
-        std::fs::write(path, results.report.markdown())?;
-    }
+    options.files.write(results, &results.report.markdown())?;
     if let Some(folder) = &options.svg {
         std::fs::create_dir_all(folder)?;
         for &workload in &options.workloads {
@@ -247,7 +220,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run(&Options::parse().quick()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(faults) => {

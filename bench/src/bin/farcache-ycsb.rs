@@ -4,7 +4,6 @@
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
 use farcache_bench::options::{FileOptions, ServerOptions};
-use farcache_bench::server_process::{raise_descriptor_limit, stop_servers_on_signals};
 use farcache_bench::sizes::size;
 use farcache_bench::ycsb::mix::Workload;
 use farcache_bench::ycsb::records::RECORD_BYTES;
@@ -12,6 +11,7 @@ use farcache_bench::ycsb::report::Report;
 use farcache_bench::ycsb::subject::Subject;
 use farcache_bench::ycsb::task::{WORKER_ARGUMENT, be_client};
 use farcache_bench::ycsb::{Bench, Condition};
+use farcache_harness::server_process::{raise_descriptor_limit, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -162,7 +162,7 @@ fn run(options: &Options) -> Result<Report, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let is_worker = std::env::args()
         .nth(1)
         .is_some_and(|first| first == WORKER_ARGUMENT);

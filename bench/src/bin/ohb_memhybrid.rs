@@ -7,11 +7,11 @@ use farcache_bench::host_memory;
 use farcache_bench::hybrid::device_limit::{self, DeviceLimit};
 use farcache_bench::hybrid::{Part, Report, Scan, ScanMode, run};
 use farcache_bench::load::keys::KeyId;
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::ohb::client::Transport;
-use farcache_bench::server_process::{Launcher, Product, stop_servers_on_signals};
 use farcache_bench::sizes::size;
 use farcache_client::{Client, ClientConfig};
+use farcache_harness::pinning::pin_to_cpu;
+use farcache_harness::server_process::{Launcher, Product, stop_servers_on_signals};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -258,7 +258,7 @@ fn mebibytes(text: &str) -> Result<usize, String> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run_all(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

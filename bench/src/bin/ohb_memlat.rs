@@ -3,14 +3,14 @@
 
 use clap::Parser;
 use farcache_bench::load::keys::KEY_BYTES_MIN;
-use farcache_bench::load::pinning::pin_to_cpu;
 use farcache_bench::ohb::client::{ClientSession, Transport};
 use farcache_bench::ohb::items::Items;
 use farcache_bench::ohb::latency::{Extent, measure};
 use farcache_bench::ohb::report::{LatencyReport, LatencyRow};
 use farcache_bench::ohb::session::Benchmark;
-use farcache_bench::server_process::{resident_bytes_of, resident_peak_bytes_of};
 use farcache_bench::sizes::Sizes;
+use farcache_harness::pinning::pin_to_cpu;
+use farcache_harness::server_process::{resident_bytes_of, resident_peak_bytes_of};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -152,7 +152,7 @@ fn be_client() -> io::Result<()> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let is_worker = std::env::args()
         .nth(1)
         .is_some_and(|first| first == WORKER_ARGUMENT);

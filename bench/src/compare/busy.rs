@@ -17,7 +17,7 @@ use crate::ohb::latency::{self, Extent};
 use crate::ohb::report::LatencyRow;
 use crate::ohb::session::Benchmark;
 use crate::quota::Quota;
-use crate::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use std::io;
 use std::time::Duration;
 

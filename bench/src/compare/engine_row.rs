@@ -2,7 +2,7 @@
 
 use super::table::{Row, Table, Wanted};
 use crate::engine;
-use crate::server_process::Product;
+use farcache_harness::server_process::Product;
 use std::io;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::load::measurement::Summary;
 use crate::load::open_loop::{OpenLoop, Schedule};
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
-use crate::server_process::{Launcher, Product};
+use farcache_harness::server_process::{Launcher, Product};
 use std::io;
 
 /// Keys that the gets ask for.

@@ -6,8 +6,8 @@ use crate::load::keys::KeyId;
 use crate::load::runner::Plan;
 use crate::load::values::ValueSizes;
 use crate::replay::{Hits, replay};
-use crate::server_process::{Launcher, Product};
 use crate::trace::{Pattern, Trace};
+use farcache_harness::server_process::{Launcher, Product};
 use std::io;
 
 /// Popular keys of each trace.

@@ -6,7 +6,7 @@ use crate::load::closed_loop::ClosedLoop;
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
 use crate::load::workload::Workload;
-use crate::server_process::{Launcher, Product, raise_descriptor_limit};
+use farcache_harness::server_process::{Launcher, Product, raise_descriptor_limit};
 use std::io;
 use std::time::{Duration, Instant};
 

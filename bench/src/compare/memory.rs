@@ -2,8 +2,8 @@
 
 use super::table::{Row, Table, Wanted};
 use super::{Scope, plan};
-use crate::control::Control;
-use crate::server_process::{Launcher, ServerProcess};
+use farcache_harness::control::Control;
+use farcache_harness::server_process::{Launcher, ServerProcess};
 use std::io;
 
 /// Sizes of the stored keys and values together, in bytes.

@@ -12,8 +12,8 @@ pub mod table;
 pub mod tier;
 
 use crate::load::runner::Plan;
-use crate::load::target::Target;
-use crate::server_process::{Launcher, Product};
+use farcache_harness::server_process::{Launcher, Product};
+use farcache_harness::target::Target;
 use std::io;
 use std::path::PathBuf;
 use table::Table;

@@ -8,7 +8,7 @@ use crate::load::run_limits::RunLimits;
 use crate::load::runner::{Pace, Plan};
 use crate::load::values::ValueSizes;
 use crate::load::workload::Mix;
-use crate::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use std::io;
 use std::time::Instant;
 

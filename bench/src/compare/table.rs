@@ -1,8 +1,8 @@
 //! The rows that are compared, their samples, and the table of the medians.
 
-use crate::server_process::Product;
 use crate::statistics::{median, turn_ratios};
 use crate::verdict::{self, Verdict, median_interval};
+use farcache_harness::server_process::Product;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -207,7 +207,7 @@ fn lost() -> io::Error {
 
 /// Resident memory of this process in bytes, explicit huge pages included.
 fn resident_bytes() -> io::Result<u64> {
-    crate::server_process::resident_bytes_of("self")
+    farcache_harness::server_process::resident_bytes_of("self")
 }
 
 #[cfg(test)]

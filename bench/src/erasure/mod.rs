@@ -4,6 +4,7 @@ mod isal;
 
 pub use isal::Isal;
 
+use crate::statistics::median;
 use farcache_erasure::{Coder, Kernel, Scheme};
 use std::{hint::black_box, time::Instant};
 
@@ -207,9 +208,9 @@ fn in_turns(
         })
         .collect();
     Speeds {
-        farcache: median(pairs.iter().map(|pair| pair.0).collect()),
-        isal: median(pairs.iter().map(|pair| pair.1).collect()),
-        ratio: median(pairs.iter().map(|pair| pair.0 / pair.1).collect()),
+        farcache: median(pairs.iter().map(|pair| pair.0).collect()).unwrap_or(f64::NAN),
+        isal: median(pairs.iter().map(|pair| pair.1).collect()).unwrap_or(f64::NAN),
+        ratio: median(pairs.iter().map(|pair| pair.0 / pair.1).collect()).unwrap_or(f64::NAN),
     }
 }
 
@@ -227,9 +228,4 @@ fn seconds(run: &mut impl FnMut(), runs: usize) -> f64 {
         run();
     }
     start.elapsed().as_secs_f64()
-}
-
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
 }

@@ -11,8 +11,8 @@ pub mod player;
 pub mod report;
 
 use crate::load::keys::KeyId;
-use crate::server_process::{Launcher, Product, ServerProcess};
 use cluster::{Cluster, Request, Stream};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use player::{Held, Player};
 use report::{Measured, Report, Row, Sample};
 use std::io;

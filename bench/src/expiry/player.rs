@@ -1,13 +1,13 @@
 //! One server's side of a replay: requests over one connection, and what must be live.
 
 use super::cluster::{Request, Stream};
-use crate::control::Control;
 use crate::load::connection::{Connection, Pending, Received};
 use crate::load::keys::{KeyId, KeyShape};
 use crate::load::measurement::Stopwatch;
 use crate::load::meta::{Answer, Judge, MetaReplies};
-use crate::load::target::Target;
 use crate::load::values::Values;
+use farcache_harness::control::Control;
+use farcache_harness::target::Target;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};

@@ -5,8 +5,8 @@ use super::cluster::Cluster;
 use super::player::{Counts, Held};
 use crate::markdown;
 use crate::picture::{Chart, Picture, Series, XAxis, YAxis};
-use crate::server_process::Product;
 use crate::statistics::{Ratio, median};
+use farcache_harness::server_process::Product;
 use serde::Serialize;
 
 /// Bytes at a time.

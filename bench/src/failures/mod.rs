@@ -6,13 +6,13 @@
 
 pub mod report;
 
-use crate::server_process::{Launcher, Product, ServerProcess};
 use crate::workers::Workers;
 use crate::ycsb::library::Setting;
 use crate::ycsb::mix::Workload;
 use crate::ycsb::outcome::{Outcome, Sum};
 use crate::ycsb::servers::{Servers, preload};
 use crate::ycsb::task::{Access, Task, WORKER_ARGUMENT};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use report::{Course, Report};
 use serde::Serialize;
 use std::io;

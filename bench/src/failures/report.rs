@@ -236,7 +236,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server_process::Product;
+    use farcache_harness::server_process::Product;
 
     fn part(operations: u64, misses: u64) -> Bucket {
         let mut part = Bucket {

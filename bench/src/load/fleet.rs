@@ -4,8 +4,8 @@ use super::connection::{Connection, Pending, Received, Replies};
 use super::measurement::{Stopwatch, involuntary_switches};
 use super::poller::Poller;
 use super::scanner::{Outcome, Scanner};
-use super::target::Target;
 use farcache_base::polling::PollPermit;
+use farcache_harness::target::Target;
 use farcache_sockets::Batch;
 use std::io;
 

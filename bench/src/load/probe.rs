@@ -177,7 +177,7 @@ fn sending_times() -> TimestampingFlag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::target::Target;
+    use farcache_harness::target::Target;
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::time::Instant;

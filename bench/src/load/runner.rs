@@ -6,14 +6,14 @@ use super::fleet::Fleet;
 use super::keys::{KeyId, KeyPicker, KeyShape};
 use super::measurement::{Recorder, Summary};
 use super::open_loop::{self, OpenLoop, Schedule};
-use super::pinning::pin_to_cpu;
 use super::protocol::{Protocol, Renderer};
 use super::run_limits::RunLimits;
 use super::scanner::Scanner;
-use super::target::Target;
 use super::values::{ValueSizes, Values};
 use super::workload::{Mix, Workload};
 use super::{blocking, closed_loop};
+use farcache_harness::pinning::pin_to_cpu;
+use farcache_harness::target::Target;
 use std::io;
 use std::sync::Barrier;
 

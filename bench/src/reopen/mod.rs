@@ -1,6 +1,7 @@
 //! How long a store with an SSD takes to open again, by what lies on the device.
 
 use crate::host_memory;
+use crate::statistics::median;
 use farcache_store::{FileDevice, SetOptions, Store, StoreConfig, TierConfig};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -55,12 +56,12 @@ pub struct ReopenFigures {
 impl ReopenFigures {
     /// The median opening, in seconds.
     pub fn median_s(&self) -> f64 {
-        median(&self.seconds)
+        median(self.seconds.clone()).unwrap_or(f64::NAN)
     }
 
     /// The median opening's processor time, in seconds.
     pub fn median_cpu_s(&self) -> f64 {
-        median(&self.cpu_seconds)
+        median(self.cpu_seconds.clone()).unwrap_or(f64::NAN)
     }
 
     /// What the median comes to for 100 GB of the device, in seconds, if everything grows with the
@@ -74,12 +75,6 @@ impl ReopenFigures {
 pub fn slope_per_100_gb_s(smaller: &ReopenFigures, larger: &ReopenFigures) -> f64 {
     let bytes = larger.indexed_bytes as f64 - smaller.indexed_bytes as f64;
     (larger.median_s() - smaller.median_s()) * EXTRAPOLATED_BYTES / bytes
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }
 
 /// A device in a file that ends with the measurement.

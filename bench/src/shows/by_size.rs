@@ -5,8 +5,8 @@ use super::{Bench, Network};
 use crate::load::runner::{Pace, Plan};
 use crate::ohb::report::{LatencyReport, ThroughputReport};
 use crate::picture::{Chart, Picture, Series, XAxis, YAxis};
-use crate::server_process::Product;
 use crate::sizes::Sizes;
+use farcache_harness::server_process::Product;
 use std::io;
 
 /// Largest value of the picture.

@@ -4,7 +4,7 @@ use super::helpers::{Connected, Helper, Part};
 use super::levels::Levels;
 use super::table::{Column, Row, Table, Wanted};
 use super::{Bench, Network};
-use crate::server_process::{ServerProcess, raise_descriptor_limit};
+use farcache_harness::server_process::{ServerProcess, raise_descriptor_limit};
 use std::io;
 
 /// Connections of one client process.

@@ -3,7 +3,7 @@
 use super::helpers::{Helper, Orphaned, Part, monotonic_ns};
 use super::table::{Column, Row, Table, Wanted};
 use super::{Bench, Network};
-use crate::server_process::Product;
+use farcache_harness::server_process::Product;
 use std::io;
 use std::time::Duration;
 

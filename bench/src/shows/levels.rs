@@ -2,8 +2,8 @@
 
 use super::Network;
 use super::helpers::{Helper, Part};
-use crate::control::Control;
-use crate::server_process::ServerProcess;
+use farcache_harness::control::Control;
+use farcache_harness::server_process::ServerProcess;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};

@@ -16,7 +16,7 @@ pub mod table;
 pub mod turns;
 
 use crate::picture::Picture;
-use crate::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use programs::Programs;
 use std::io;
 use table::Table;

@@ -13,9 +13,9 @@ use crate::load::workload::Mix;
 use crate::ohb::items::keys_for;
 use crate::ohb::report::{LatencyReport, ThroughputReport};
 use crate::ohb::session::Benchmark;
-use crate::server_process::ServerProcess;
 use crate::sizes::size_text;
 use farcache_fabric::ucx::shared_memory_defaults;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 
 const SMALL: usize = 64;

@@ -7,7 +7,7 @@ use super::speed::{self, Group};
 use super::table::Column;
 use super::{Bench, Network, Results};
 use crate::host_memory;
-use crate::server_process::{Product, ServerProcess};
+use farcache_harness::server_process::{Product, ServerProcess};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;

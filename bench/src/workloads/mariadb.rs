@@ -1,6 +1,6 @@
 //! A MariaDB of one's own: its data in a folder, reached by a unix socket only.
 
-use crate::server_process::{kill_on_signals, spare_on_signals};
+use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal};
 use std::fs::File;
 use std::io;

@@ -11,8 +11,8 @@ pub mod report;
 pub mod subject;
 
 use crate::host_memory;
-use crate::server_process::{Launcher, ServerProcess};
 use client::{Client, Turn};
+use farcache_harness::server_process::{Launcher, ServerProcess};
 use folder::Folder;
 use mariadb::Mariadb;
 use rand::SeedableRng;

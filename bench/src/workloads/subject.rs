@@ -1,6 +1,6 @@
 //! Who takes turns: a server, and the library through which the clients reach it.
 
-use crate::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use serde::Serialize;
 use std::io;
 use std::path::Path;

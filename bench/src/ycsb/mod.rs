@@ -18,8 +18,8 @@ pub mod sockets;
 pub mod subject;
 pub mod task;
 
-use crate::server_process::{Launcher, Product};
 use crate::workers::Workers;
+use farcache_harness::server_process::{Launcher, Product};
 use mix::Workload;
 use outcome::{Outcome, Sum};
 use rand::SeedableRng;

@@ -2,8 +2,8 @@
 
 use super::library::Setting;
 use super::records::{Records, Version, push_key};
-use crate::server_process::{Launcher, Product, ServerProcess};
 use farcache_client::{Client, Operation, Store};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use std::io;
 use std::time::Duration;
 

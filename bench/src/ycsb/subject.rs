@@ -1,7 +1,7 @@
 //! Who takes turns: servers, and the way in which clients reach them.
 
 use super::task::Access;
-use crate::server_process::Product;
+use farcache_harness::server_process::Product;
 use serde::Serialize;
 
 /// A server and a way to it, so that what the server does is told from what the client does.

@@ -4,7 +4,7 @@ use super::subject::{MEMORY_MEBIBYTES, ROOM, Subject};
 use crate::compare::table::{Table, Wanted};
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::{Pace, Plan};
-use crate::server_process::ServerProcess;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 
 /// Times that a server is filled anew, beside the first one, which does not count: that meets

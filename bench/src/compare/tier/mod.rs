@@ -12,7 +12,7 @@ mod write_out;
 use super::Scope;
 use super::table::{Row, Table, Wanted};
 use crate::hybrid::device_limit::{self, DeviceLimit};
-use crate::server_process::{Launcher, Product};
+use farcache_harness::server_process::{Launcher, Product};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use crate::load::keys::{KeyId, KeyPicker};
 use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
 use crate::load::workload::Workload;
-use crate::server_process::{Product, ServerProcess};
+use farcache_harness::server_process::{Product, ServerProcess};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::io;

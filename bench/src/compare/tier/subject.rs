@@ -2,12 +2,12 @@
 
 use crate::compare::plan;
 use crate::compare::table::{Row, Table, Wanted};
-use crate::control::Control;
 use crate::host_memory;
 use crate::load::keys::KeyId;
 use crate::load::runner::Plan;
 use crate::load::values::ValueSizes;
-use crate::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::control::Control;
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use rustix::fs::Advice;
 use std::io;
 use std::path::{Path, PathBuf};

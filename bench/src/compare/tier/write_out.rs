@@ -9,7 +9,7 @@ use crate::compare::table::{Table, Wanted};
 use crate::hybrid::device_limit::write_new_file;
 use crate::load::keys::KeyId;
 use crate::load::runner::Plan;
-use crate::server_process::ServerProcess;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Clients that ask for values all over the server's memory and read nothing.
 
 use super::{Adversary, Means};
-use crate::torture::honest::{VALUE_BYTES, key};
+use crate::honest::{VALUE_BYTES, key};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
 //! A memory that is full and must not evict (`-M`).
 
-use crate::control::Control;
-use crate::load::runner::Plan;
-use crate::load::target::Target;
-use crate::load::values::ValueSizes;
+use farcache_bench::load::runner::Plan;
+use farcache_bench::load::values::ValueSizes;
+use farcache_harness::control::Control;
+use farcache_harness::target::Target;
 use std::io;
 
 /// Sizes of the values stored.

@@ -2,8 +2,8 @@
 //! holds, and reads each back. Every SET must be carried out, and every GET must bring what was
 //! just stored.
 
-use crate::load::measurement::LatencyUs;
-use crate::load::target::Target;
+use farcache_bench::load::measurement::LatencyUs;
+use farcache_harness::target::Target;
 use hdrhistogram::Histogram;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -2,7 +2,7 @@
 
 use super::adversaries::{Kind, Means};
 use super::honest::{Honest, Testimony, VALUE_BYTES};
-use crate::server_process::ServerProcess;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};

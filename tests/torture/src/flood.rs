@@ -1,6 +1,6 @@
 //! Thousands of connects a second, each with one request.
 
-use crate::load::target::Target;
+use farcache_harness::target::Target;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};

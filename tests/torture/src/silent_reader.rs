@@ -1,10 +1,10 @@
 //! A client that asks for large values and never reads an answer.
 
-use crate::load::connection::{Connection, Pending};
-use crate::load::protocol::Operation;
-use crate::load::runner::Plan;
-use crate::load::values::ValueSizes;
-use crate::server_process::ServerProcess;
+use farcache_bench::load::connection::{Connection, Pending};
+use farcache_bench::load::protocol::Operation;
+use farcache_bench::load::runner::Plan;
+use farcache_bench::load::values::ValueSizes;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 use std::time::{Duration, Instant};
 

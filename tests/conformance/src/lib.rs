@@ -12,6 +12,7 @@
 //!
 //! A check gets keys of its own, so that they can run against a server that others use too; those
 //! that end or need servers of their own are left out there.
+#![forbid(unsafe_code)]
 
 mod batches;
 mod caller;

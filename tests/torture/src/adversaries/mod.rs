@@ -8,7 +8,7 @@ mod stalled_readers;
 mod trickle;
 
 use super::flood;
-use crate::server_process::ServerProcess;
+use farcache_harness::server_process::ServerProcess;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

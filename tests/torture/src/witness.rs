@@ -1,10 +1,10 @@
 //! A well-behaved client that asks all the while and notes how long it waits.
 
-use crate::load::measurement::LatencyUs;
-use crate::load::open_loop::Schedule;
-use crate::load::run_limits::RunLimits;
-use crate::load::runner::Plan;
-use crate::load::target::Target;
+use farcache_bench::load::measurement::LatencyUs;
+use farcache_bench::load::open_loop::Schedule;
+use farcache_bench::load::run_limits::RunLimits;
+use farcache_bench::load::runner::Plan;
+use farcache_harness::target::Target;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use farcache_bench::conformance::death::{VICTIM_ARGUMENT, be_victim};
-use farcache_bench::conformance::fixture::Fixture;
-use farcache_bench::conformance::{Outcome, run};
-use farcache_bench::server_process::{Launcher, stop_servers_on_signals};
 use farcache_client::Transport;
+use farcache_conformance::death::{VICTIM_ARGUMENT, be_victim};
+use farcache_conformance::fixture::Fixture;
+use farcache_conformance::{Outcome, run};
+use farcache_harness::server_process::{Launcher, stop_servers_on_signals};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -77,7 +77,7 @@ fn victim(arguments: &[String]) -> Outcome {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, rest)) if first == VICTIM_ARGUMENT => victim(rest).map(|()| true),

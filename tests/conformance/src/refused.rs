@@ -4,8 +4,8 @@ use super::expect::{equal, holds, same_value};
 use super::fixture::{Fixture, client_of, statistics};
 use super::sample::sample;
 use super::{Check, Outcome};
-use crate::server_process::{Product, ServerProcess};
 use farcache_client::{Error, Transport};
+use farcache_harness::server_process::{Product, ServerProcess};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::of_own_servers("without_fabric_the_client_stays_on_sockets", fabric_off),

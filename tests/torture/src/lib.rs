@@ -3,6 +3,7 @@
 //! what the server has, beside an honest client all of whose SETs and GETs must succeed. After each
 //! part the server must be within its memory limit, must have answered a well-behaved client all
 //! along, and must hold no more connections, descriptors or pinned values than before.
+#![forbid(unsafe_code)]
 
 pub mod adversaries;
 pub mod checks;
@@ -14,9 +15,9 @@ pub mod siege;
 pub mod silent_reader;
 pub mod witness;
 
-use crate::server_process::{Launcher, Product, ServerProcess};
 use adversaries::Kind;
 use checks::{Baseline, Limits};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use siege::{Outcome, Siege};
 use std::io;
 use std::time::Duration;

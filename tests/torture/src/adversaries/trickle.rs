@@ -1,7 +1,7 @@
 //! Clients that send a byte at a time, and read a byte at a time of what they are sent.
 
 use super::{Adversary, Means};
-use crate::torture::honest::key;
+use crate::honest::key;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 

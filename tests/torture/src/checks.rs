@@ -1,8 +1,8 @@
 //! What a server held before, and whether it holds more after.
 
-use crate::control::Control;
-use crate::load::measurement::LatencyUs;
-use crate::server_process::ServerProcess;
+use farcache_bench::load::measurement::LatencyUs;
+use farcache_harness::control::Control;
+use farcache_harness::server_process::ServerProcess;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 mod port_file;
 
-use crate::load::pinning::pinned;
-use crate::load::target::Target;
+use crate::pinning::pinned;
+use crate::target::Target;
 use port_file::PortFile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -144,12 +144,12 @@ fn running() -> MutexGuard<'static, Vec<Pid>> {
 }
 
 /// A process is to be killed by such a signal.
-pub(crate) fn kill_on_signals(pid: Pid) {
+pub fn kill_on_signals(pid: Pid) {
     running().push(pid);
 }
 
 /// It has ended.
-pub(crate) fn spare_on_signals(pid: Pid) {
+pub fn spare_on_signals(pid: Pid) {
     running().retain(|other| *other != pid);
 }
 

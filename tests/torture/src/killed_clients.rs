@@ -3,11 +3,11 @@
 //! The victim is this same program, started anew: a process of its own, so that its end is the
 //! real one, with sockets full of unread data and requests cut anywhere.
 
-use crate::load::run_limits::RunLimits;
-use crate::load::runner::{Pace, Plan};
-use crate::load::target::Target;
-use crate::load::values::ValueSizes;
-use crate::load::workload::Mix;
+use farcache_bench::load::run_limits::RunLimits;
+use farcache_bench::load::runner::{Pace, Plan};
+use farcache_bench::load::values::ValueSizes;
+use farcache_bench::load::workload::Mix;
+use farcache_harness::target::Target;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

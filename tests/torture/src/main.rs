@@ -2,16 +2,16 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use farcache_bench::load::target::Target;
 use farcache_bench::ohb::client::ClientSession;
-use farcache_bench::server_process::{
+use farcache_bench::shows::helpers::{HELPER_ARGUMENT, be_helper};
+use farcache_harness::server_process::{
     Launcher, Product, UNPRIVILEGED_USER, raise_descriptor_limit, stop_servers_on_signals,
 };
-use farcache_bench::shows::helpers::{HELPER_ARGUMENT, be_helper};
-use farcache_bench::torture::checks::Limits;
-use farcache_bench::torture::killed_clients::{VICTIM_ARGUMENT, be_victim};
-use farcache_bench::torture::siege::Outcome;
-use farcache_bench::torture::{Part, Torture, Verdict};
+use farcache_harness::target::Target;
+use farcache_torture::checks::Limits;
+use farcache_torture::killed_clients::{VICTIM_ARGUMENT, be_victim};
+use farcache_torture::siege::Outcome;
+use farcache_torture::{Part, Torture, Verdict};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -155,7 +155,7 @@ fn victim(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    farcache_bench::closed_pipe::end_quietly();
+    farcache_harness::closed_pipe::end_quietly();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, rest)) if first == VICTIM_ARGUMENT => victim(rest).map(|()| true),

@@ -2,8 +2,8 @@
 //! later are killed.
 
 use super::{Adversary, Means};
-use crate::shows::Network;
-use crate::shows::helpers::{Helper, Part};
+use farcache_bench::shows::Network;
+use farcache_bench::shows::helpers::{Helper, Part};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;

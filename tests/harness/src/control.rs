@@ -1,6 +1,6 @@
 //! A plain text connection for asking a server about itself.
 
-use crate::load::target::Target;
+use crate::target::Target;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,10 +1,10 @@
 //! What the checks stand on: servers, and clients of them.
 
 use super::caller::Caller;
-use crate::control::Control;
-use crate::load::target::Target;
-use crate::server_process::{Launcher, Product, ServerProcess};
 use farcache_client::{ClientConfig, Error, Transport};
+use farcache_harness::control::Control;
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
+use farcache_harness::target::Target;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::ToSocketAddrs;
