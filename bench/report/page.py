@@ -19,7 +19,7 @@ svg { max-width: 100%; height: auto; }
 """.strip()
 
 HARDWARE = ("The published figures come from other hardware: clusters with InfiniBand, one server per machine. "
-            "Ours come from the machine named above, where both ends share two memory-coupled cores and the fabric is shared memory. "
+            "Ours come from the machine named above, where servers and clients share all cores and the fabric is shared memory. "
             "The ratios stand side by side to show the direction and the size of the effect. They do not compare the systems.")
 
 

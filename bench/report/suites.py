@@ -12,6 +12,8 @@ import time
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # A suite may take so many times its stated time on a busy machine before it is ended.
 PATIENCE = 4
+# One that is asked to end may take so long.
+END_SECONDS_MAX = 20
 # The record of a run, beside the results of its suites.
 RECORD = "run.json"
 
@@ -147,16 +149,28 @@ def run_one(suite, form, programs, results):
     command = suite.command(form, programs, results)
     print(f"report: {suite.name}: {form.name}, about {form.seconds} s", flush=True)
     began = time.monotonic()
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, timeout=PATIENCE * form.seconds)
-        status, printed, complaint = ended.returncode, ended.stdout, ended.stderr
-    except subprocess.TimeoutExpired as late:
-        status, printed, complaint = "too slow", "", f"ended after {late.timeout:.0f} s"
+    status, printed, complaint = run_within(command, PATIENCE * form.seconds)
     if suite.text == "printed":
         (results / f"{suite.name}.txt").write_text(printed)
     shown = [os.path.basename(command[0]), *form.options]
     return {**told, "form": form.name, "command": " ".join(shown), "seconds": round(time.monotonic() - began),
             "load": os.getloadavg()[0], "status": status, "complaint": complaint.strip().splitlines()[-1:] if status else []}
+
+
+def run_within(command, seconds):
+    """Runs a command for so long at most; its status, output and complaint. One that is late is asked to end, so that it stops its servers."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    try:
+        printed, complaint = process.communicate(timeout=seconds)
+        return process.returncode, printed, complaint
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        try:
+            process.communicate(timeout=END_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        return "too slow", "", f"ended after {seconds:.0f} s"
 
 
 def said(*command):

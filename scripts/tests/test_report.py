@@ -141,6 +141,13 @@ def test_a_run_leaves_a_page_and_says_what_is_missing(tmp_path):
     assert "Left out: not here: farcache-expiry" in text
 
 
+def test_a_suite_that_is_late_is_asked_to_end_and_can_stop_its_servers(tmp_path):
+    write_program(tmp_path, "late", f"trap 'echo stopped >{tmp_path}/stopped; exit 1' TERM; echo >{tmp_path}/started; while :; do sleep 0.05; done")
+    status, _, complaint = suites.run_within([str(tmp_path / "late")], 0.5)
+    assert (status, complaint) == ("too slow", "ended after 0 s")
+    assert (tmp_path / "started").exists() and (tmp_path / "stopped").read_text() == "stopped\n"
+
+
 def test_an_unknown_suite_is_refused(tmp_path):
     ended = subprocess.run([sys.executable, SCRIPT, "--suites=nothing", f"--results={tmp_path}"], capture_output=True, text=True)
     assert ended.returncode == 1 and "no such suite: nothing" in ended.stderr

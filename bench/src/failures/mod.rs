@@ -109,13 +109,14 @@ impl Bench {
         let mut workers = Workers::start(&self.program, WORKER_ARGUMENT, &tasks, cpus)?;
         let start = Instant::now();
         workers.go()?;
-        wait_until(start, self.kill_at);
-        // Ends it by SIGKILL.
+        // In the middle of a part: processes do not begin at quite the same time.
+        wait_until(start, self.kill_at + self.part_s / 2.0);
         let killed: ServerProcess = servers.processes.remove(KILLED);
         let port = killed.address().port();
-        drop(killed);
         let killed_s = start.elapsed().as_secs_f64();
-        wait_until(start, self.return_at);
+        // Ends it by SIGKILL, and waits until its memory has been given back, which takes a while.
+        drop(killed);
+        wait_until(start, self.return_at + self.part_s / 2.0);
         let memory = (self.memory_bytes >> 20).to_string();
         let options = ["-m", &memory];
         let returned = launcher.start_on(port, subject.product, &options, &[])?;
