@@ -13,7 +13,19 @@ struct Pair {
 
 impl Pair {
     fn start(options: &[&str]) -> Pair {
-        let fleet = Fleet::start(2, options);
+        Pair::of(Fleet::start(2, options))
+    }
+
+    /// Each with an SSD.
+    fn start_with_devices() -> Pair {
+        let fleet = Fleet::start_with(2, &["-m", "16"], |fleet, id| {
+            let device = fleet.map_path(id) + ".device";
+            vec!["--ssd".to_owned(), format!("{device}:128m")]
+        });
+        Pair::of(fleet)
+    }
+
+    fn of(fleet: Fleet) -> Pair {
         fleet.publish(2, &[1]);
         fleet.wait_for_epoch_of(&[1, 2], 2);
         let moves = fleet.moves(&[1], &[1, 2]);
@@ -211,4 +223,39 @@ fn a_new_owner_waits_until_the_old_one_has_stopped_deciding() {
         Some(&*format!("VALUE {key} 0 6"))
     );
     assert_eq!(waiting.line().as_deref(), Some("newest"));
+}
+
+#[test]
+fn what_lies_on_the_ssd_only_comes_too() {
+    let pair = Pair::start_with_devices();
+    let map = pair.fleet.map(1, &[1, 2]);
+    let keys = (0..).map(|number| format!("large:{number}"));
+    let its = keys.filter(|key| map.locate(key.as_bytes(), 1)[0].0 == 2);
+    let keys: Vec<String> = its.take(500).collect();
+    let value_of = |number: usize| {
+        // Some are too large to come with others.
+        let bytes = if number.is_multiple_of(5) {
+            90_000
+        } else {
+            50_000
+        };
+        format!("{number:06}").repeat(bytes / 6).into_bytes()
+    };
+    let mut client = pair.client(1);
+    for (number, key) in keys.iter().enumerate() {
+        client.set(key, &value_of(number));
+    }
+    pair.begin();
+    // One is asked for before it comes by itself, perhaps from the SSD.
+    let first = pair.client(2).get(&keys[0]);
+    assert_eq!(first, Some(value_of(0)));
+    pair.finish();
+    let mut client = pair.client(2);
+    for (number, key) in keys.iter().enumerate() {
+        assert!(client.get(key) == Some(value_of(number)), "{key}");
+    }
+    assert!(
+        pair.client(1).stat("extstore_page_allocs") > 0,
+        "most lay on the SSD"
+    );
 }
