@@ -112,7 +112,7 @@ def programs(installed):
 
 
 def test_the_programs_are_there(installed):
-    wanted = {"farcached", "farcache-run", "farcache-load", "farcache-compare", "farcache-fabric", "ohb_memlat"}
+    wanted = {"farcached", "farcache", "farcache-run", "farcache-load", "farcache-compare", "farcache-fabric", "ohb_memlat"}
     assert wanted <= set(programs(installed))
     if os.path.exists("/usr/include/libmemcached/memcached.h"):
         assert set(C_TOOLS) <= set(programs(installed))

@@ -3,6 +3,8 @@
 //!
 //! `FARCACHE_MEMBERSHIP_SEEDS` is the number of seeds, `FARCACHE_MEMBERSHIP_SEED` the first one.
 
+#[path = "simulation/moves.rs"]
+mod moves;
 #[path = "simulation/server.rs"]
 mod server;
 #[path = "simulation/store.rs"]
@@ -35,6 +37,7 @@ fn servers_agree_whatever_dies_sleeps_or_is_lost_on_the_way() {
     run_seeds(Chaos {
         restores: false,
         outages: true,
+        moves: false,
     });
 }
 
@@ -43,6 +46,7 @@ fn servers_agree_although_the_store_falls_back_to_older_copies() {
     run_seeds(Chaos {
         restores: true,
         outages: true,
+        moves: false,
     });
 }
 
@@ -51,5 +55,24 @@ fn servers_agree_while_the_store_is_always_there() {
     run_seeds(Chaos {
         restores: false,
         outages: false,
+        moves: false,
+    });
+}
+
+#[test]
+fn servers_agree_on_what_moves_whatever_dies_meanwhile() {
+    run_seeds(Chaos {
+        restores: false,
+        outages: true,
+        moves: true,
+    });
+}
+
+#[test]
+fn moves_end_although_the_store_falls_back_to_older_copies() {
+    run_seeds(Chaos {
+        restores: true,
+        outages: true,
+        moves: true,
     });
 }

@@ -5,7 +5,7 @@ use super::session::{Failure, Mark, Place, Session};
 use super::settings::EtcdSettings;
 use crate::SavedMap;
 use crate::in_force::InForce;
-use crate::members::{Action, Node, View};
+use crate::members::{Action, Done, Node, View};
 use crate::since_boot;
 use farcache_cluster::map::Incarnation;
 use farcache_cluster::{ClusterMap, ServerId};
@@ -19,6 +19,9 @@ const LEAVE_MAX: Duration = Duration::from_secs(3);
 
 /// How long to wait before the store is looked at again after another server was quicker.
 const RETRY: Duration = Duration::from_millis(20);
+
+/// How often a server looks what it has done, while keys move to it or from it.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What happens to a server's membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +58,9 @@ pub trait Hooks: Send + 'static {
 
     /// Drops all items: others owned this server's keys meanwhile.
     fn forget_items(&self);
+
+    /// What the server has done about the moves of the map in force.
+    fn done(&self) -> Done;
 
     /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives to
     /// this server. A time that is over already: somebody may have them now.
@@ -192,6 +198,9 @@ impl Member {
         loop {
             if *leaving.borrow() {
                 self.node.leave();
+            }
+            if self.node.tells_of_moves() {
+                self.node.note_done(self.hooks.done());
             }
             self.act(&mut session).await?;
             self.tell_until_when();
@@ -399,7 +408,9 @@ impl Member {
 
     /// Waits until the node has something to do although nothing has changed.
     async fn due(&self) {
-        match self.node.wake_at(self.started.elapsed()) {
+        let now = self.started.elapsed();
+        let look = self.node.tells_of_moves().then(|| now + LOOK);
+        match self.node.wake_at(now).into_iter().chain(look).min() {
             Some(at) => sleep_until((self.started + at).into()).await,
             None => std::future::pending().await,
         }

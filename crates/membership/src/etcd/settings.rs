@@ -88,6 +88,8 @@ pub struct EtcdSettings {
     pub ttl_seconds: u64,
     /// How long a server may be without a lease before others own its keys.
     pub grace: Duration,
+    /// Whether items move to the new owners of their keys, in the maps that this server makes.
+    pub moves_items: bool,
     /// Where the last map is kept; none: it is not, and a server that starts while etcd cannot be
     /// reached knows no map.
     pub saved: Option<PathBuf>,
@@ -102,6 +104,7 @@ impl EtcdSettings {
             weight: self.weight,
             zone: self.zone.clone(),
             session,
+            moves_items: self.moves_items,
         }
     }
 

@@ -23,6 +23,6 @@ mod view;
 
 pub use absence::Absences;
 pub use node::{Action, Identity, Node, Timing};
-pub use offer::{InvalidOffer, OFFER_BYTES_MAX, Offer};
+pub use offer::{Done, InvalidOffer, OFFER_BYTES_MAX, Offer};
 pub use succession::{Situation, successor};
 pub use view::{Entry, Key, View};

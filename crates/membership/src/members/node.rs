@@ -1,7 +1,7 @@
 //! One server's part: what it does about what it sees, one step at a time.
 
 use super::absence::Absences;
-use super::offer::Offer;
+use super::offer::{Done, Offer};
 use super::succession::{Situation, founded, successor};
 use super::view::{Key, View};
 use farcache_cluster::map::{
@@ -24,6 +24,9 @@ pub struct Identity {
     pub zone: Option<Name>,
     /// A random word: which process this is.
     pub session: String,
+    /// Whether keys that get other owners move there, in the maps that this server makes; otherwise
+    /// new owners begin empty.
+    pub moves_items: bool,
 }
 
 /// The times of a cluster, the same for all of its servers.
@@ -88,6 +91,8 @@ pub struct Node {
     tried: Option<Incarnation>,
     absences: Absences,
     is_leaving: bool,
+    /// What this server has done about moves.
+    done: Done,
     /// Another process has taken this server's address.
     is_replaced: bool,
     /// Items are to be dropped before the next offer.
@@ -117,6 +122,7 @@ impl Node {
             tried: None,
             absences: Absences::default(),
             is_leaving: false,
+            done: Done::default(),
             is_replaced: false,
             must_forget: false,
             must_forget_on_entry: false,
@@ -130,6 +136,11 @@ impl Node {
     /// The server stops in order: it offers itself no more.
     pub fn leave(&mut self) {
         self.is_leaving = true;
+    }
+
+    /// This is what the server has done about the moves of the map in force.
+    pub fn note_done(&mut self, done: Done) {
+        self.done = done;
     }
 
     /// The store was out of sight for so long that what has been seen of absences is too old, or it
@@ -360,6 +371,7 @@ impl Node {
             entry.lease == lease
                 && offer.session == self.identity.session
                 && (offer.life, offer.is_leaving) == (life, self.is_leaving)
+                && (!self.tells_of_moves() || offer.done == self.done)
         });
         if is_there {
             return None;
@@ -378,9 +390,21 @@ impl Node {
                 zone: self.identity.zone.clone(),
                 held: self.held_epoch(),
                 is_leaving: self.is_leaving,
+                done: self.done.clone(),
             },
             lives_revision: lives.map_or(0, |entry| entry.revision),
         })
+    }
+
+    /// Whether somebody waits to hear what this server has done about moves.
+    #[must_use]
+    pub fn tells_of_moves(&self) -> bool {
+        let moves = self.held.iter().flat_map(|map| &map.content().moves);
+        let own = self.held.as_deref().and_then(|map| self.listed(map));
+        let own = own.map(|member| member.id);
+        moves
+            .into_iter()
+            .any(|it| Some(it.from) == own || Some(it.to) == own)
     }
 
     /// Others may own this server's keys if the map lists it as gone, or in a later life.
@@ -432,6 +456,7 @@ impl Node {
                     absences: &self.absences,
                     grace: self.timing.grace,
                     now,
+                    moves_items: self.identity.moves_items,
                 };
                 successor(entry.value.as_ref().ok()?, situation)
             }

@@ -1,12 +1,26 @@
 //! What a running server says of itself, under a key that lives as long as its lease.
 
 use farcache_cluster::Address;
+use farcache_cluster::ServerId;
 use farcache_cluster::map::{Epoch, Incarnation, Name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Longest text of an offer that is read, in bytes.
 pub const OFFER_BYTES_MAX: usize = 4096;
+
+/// Most senders of which one offer tells; those beyond are told of when these are done.
+const RECEIVED_MAX: usize = 200;
+
+/// What a server has done about the moves of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// All of the server goes by the map of this epoch.
+    pub epoch: Epoch,
+    /// The old owners from which nothing more will come, of the moves that this very map lists as
+    /// `streaming` to the server.
+    pub received: Vec<ServerId>,
+}
 
 /// A server that runs, and how it wants to stand in the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +39,8 @@ pub struct Offer {
     pub held: Epoch,
     /// It stops in order: others may have its keys at once.
     pub is_leaving: bool,
+    /// What it has done about moves.
+    pub done: Done,
 }
 
 /// Why a text is no offer.
@@ -52,6 +68,10 @@ struct Written {
     held: u64,
     #[serde(default)]
     leaving: bool,
+    #[serde(default)]
+    follows: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    received: Vec<u32>,
 }
 
 impl Offer {
@@ -79,6 +99,10 @@ impl Offer {
             zone: zone.map_err(|error| invalid(&error))?,
             held: Epoch(written.held),
             is_leaving: written.leaving,
+            done: Done {
+                epoch: Epoch(written.follows),
+                received: written.received.into_iter().map(ServerId).collect(),
+            },
         };
         match () {
             () if offer.weight == 0 => Err(invalid(&"it has weight 0")),
@@ -93,6 +117,7 @@ impl Offer {
     /// Never: what an offer says can be written.
     #[must_use]
     pub fn written(&self) -> String {
+        let received = self.done.received.iter().take(RECEIVED_MAX);
         let written = Written {
             session: self.session.clone(),
             life: self.life.0,
@@ -101,6 +126,8 @@ impl Offer {
             zone: self.zone.as_ref().map(Name::to_string),
             held: self.held.0,
             leaving: self.is_leaving,
+            follows: self.done.epoch.0,
+            received: received.map(|server| server.0).collect(),
         };
         serde_json::to_string(&written).expect("strings and numbers can be written")
     }
@@ -119,6 +146,10 @@ mod tests {
             zone: Some("rack-a".parse().expect("a name")),
             held: Epoch(7),
             is_leaving: true,
+            done: Done {
+                epoch: Epoch(6),
+                received: vec![ServerId(2), ServerId(9)],
+            },
         }
     }
 
@@ -127,6 +158,7 @@ mod tests {
         let plain = Offer {
             zone: None,
             is_leaving: false,
+            done: Done::default(),
             ..offer()
         };
         for offer in [offer(), plain] {

@@ -2,9 +2,9 @@
 
 use crate::store::Store;
 use crate::world::Truth;
-use farcache_cluster::ClusterMap;
-use farcache_cluster::map::{Epoch, Incarnation};
-use farcache_membership::members::{Action, Identity, Key, Node, Offer, Timing, View};
+use farcache_cluster::map::{Epoch, Incarnation, Phase};
+use farcache_cluster::{ClusterMap, ServerId};
+use farcache_membership::members::{Action, Done, Identity, Key, Node, Offer, Timing, View};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,11 @@ pub struct Process {
     life: Option<Incarnation>,
     has_forgotten: bool,
     pub is_leaving: bool,
+    done: Done,
+    lease_asked: Duration,
+    must_read: bool,
+    /// Until when it answers for its keys.
+    pub answers_until: Duration,
 }
 
 /// A server, which may run or not.
@@ -67,7 +72,7 @@ impl Server {
         }
     }
 
-    pub fn start(&mut self, timing: Timing) {
+    pub fn start(&mut self, timing: Timing, moves_items: bool) {
         self.starts += 1;
         let session = format!("{}#{}", self.name, self.starts);
         let cluster: farcache_cluster::map::Name = "c".parse().expect("a name");
@@ -77,6 +82,7 @@ impl Server {
             weight: 1,
             zone: None,
             session: session.clone(),
+            moves_items,
         };
         self.process = Some(Process {
             node: Node::new(identity, timing, self.saved.clone()),
@@ -92,6 +98,10 @@ impl Server {
             life: None,
             has_forgotten: false,
             is_leaving: false,
+            done: Done::default(),
+            lease_asked: Duration::ZERO,
+            must_read: false,
+            answers_until: Duration::ZERO,
         });
     }
 
@@ -120,10 +130,17 @@ impl Server {
         if process.is_leaving {
             process.node.leave();
         }
+        process.move_items(random, truth.is_chaotic);
         self.act(store, random, truth);
         let Some(process) = &mut self.process else {
             return;
         };
+        if process.is_connected && process.lease.is_some() {
+            process.answers_until = match process.node.is_replaced() {
+                true => Duration::ZERO,
+                false => process.lease_asked + truth.ttl + truth.grace,
+            };
+        }
         let has_left = process.node.has_left();
         if let Some(lease) = process
             .lease
@@ -147,7 +164,13 @@ impl Server {
                 return;
             };
             let step = process.node.step(&process.view, process.lease, truth.now);
-            let Some(action) = step else { return };
+            let Some(action) = step else {
+                if !std::mem::take(&mut process.must_read) {
+                    return;
+                }
+                process.fed = store.read_all(&mut process.view);
+                continue;
+            };
             match action {
                 Action::Adopt(map) => {
                     let name = &self.name;
@@ -201,6 +224,42 @@ impl Process {
         if self.lease.is_none() && self.node.wants_lease() {
             self.lease = Some(store.grant(now));
         }
+        self.lease_asked = now;
+    }
+
+    /// What a server does about the moves of its map, sooner or later.
+    fn move_items(&mut self, random: &mut Random, is_chaotic: bool) {
+        let Some(map) = self.node.held().cloned() else {
+            return;
+        };
+        if !self.node.tells_of_moves() || random.one_in(3) {
+            return;
+        }
+        if self.done.epoch != map.epoch() {
+            self.done = Done {
+                epoch: map.epoch(),
+                received: Vec::new(),
+            };
+        }
+        for moved in &map.content().moves {
+            let comes = moved.phase == Phase::Streaming && moved.to == self.name(&map);
+            if comes && (!is_chaotic || random.one_in(20)) {
+                self.done.received.push(moved.from);
+            }
+        }
+        self.done.received.sort_unstable();
+        self.done.received.dedup();
+        self.node.note_done(self.done.clone());
+    }
+
+    /// Its name in this map, in which it is listed.
+    fn name(&self, map: &ClusterMap) -> ServerId {
+        let servers = map.content().servers.iter();
+        let mut here = servers.filter(|server| {
+            let address = server.addresses[0].to_string();
+            self.session.split('#').next() == Some(&address)
+        });
+        here.next().expect("it is listed").id
     }
 
     /// Writes on condition. The request or its reply may be lost.
@@ -237,6 +296,7 @@ impl Process {
                 }
                 if let Action::Offer { offer, .. } = action {
                     self.node.offered(offer);
+                    self.must_read = true;
                 }
             }
             // As the driver does where etcd refuses a lease that has ended.

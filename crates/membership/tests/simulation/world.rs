@@ -15,6 +15,8 @@ pub struct Chaos {
     pub restores: bool,
     /// The store is out of reach for a while.
     pub outages: bool,
+    /// Items move to the new owners of their keys.
+    pub moves: bool,
 }
 
 const TTL: Duration = Duration::from_secs(5);
@@ -28,7 +30,10 @@ const QUIET: Duration = Duration::from_secs(60);
 pub struct Truth {
     pub now: Duration,
     pub ttl: Duration,
+    pub grace: Duration,
     pub is_chaotic: bool,
+    /// The epoch in which an address was given up in a life, or in a later one.
+    given_up: BTreeMap<String, (u64, u64)>,
     /// The text of each epoch that was ever written.
     maps: BTreeMap<u64, String>,
     /// Who lived each life of each address.
@@ -58,19 +63,22 @@ impl Truth {
             return;
         };
         if !self.has_regressed {
+            crate::moves::check(&before, map, store);
             let servers = map.content().servers.iter();
             let gone = servers.filter(|server| server.state == MemberState::Gone);
-            gone.for_each(|server| self.check_gone(server, &before, store));
+            gone.for_each(|server| self.check_gone(server, &before, map.epoch().0, store));
         }
     }
 
     /// Whoever is given up was away for the grace, or leaves.
-    fn check_gone(&self, server: &Member, before: &ClusterMap, store: &Store) {
+    fn check_gone(&mut self, server: &Member, before: &ClusterMap, epoch: u64, store: &Store) {
         let was = before.server(server.id).map(|server| server.state);
         if was == Some(MemberState::Gone) {
             return;
         }
         let name = server.addresses[0].to_string();
+        self.given_up
+            .insert(name.clone(), (epoch, server.incarnation.0));
         let offer = store.value(&Key::Server(name.clone()));
         let offer = offer.map(|text| Offer::read(text).expect("an offer"));
         // An offer of an outlived life says nothing of the one that the map knows.
@@ -82,6 +90,26 @@ impl Truth {
                 assert!(!is_early, "{name} is given up too early");
             }
         }
+    }
+
+    /// Whoever was given up does not answer by a map from before that. A server that leaves may, for
+    /// the moment until it hears of the map.
+    fn check_answers(&self, server: &Server) {
+        let Some(process) = &server.process else {
+            return;
+        };
+        let given_up = self.given_up.get(&server.name);
+        let Some((epoch, life)) = given_up.filter(|_| !process.is_leaving) else {
+            return;
+        };
+        let held = process.node.held().map_or(0, |map| map.epoch().0);
+        let is_that_life = process.node.life().is_none_or(|it| it.0 <= *life);
+        let is_old = held < *epoch && is_that_life;
+        assert!(
+            !is_old || process.answers_until <= self.now || self.has_regressed,
+            "{} answers by epoch {held} although it was given up in {epoch}",
+            server.name
+        );
     }
 
     /// No two processes live one life.
@@ -124,7 +152,9 @@ impl World {
             truth: Truth {
                 now: Duration::ZERO,
                 ttl: TTL,
+                grace: GRACE,
                 is_chaotic: true,
+                given_up: BTreeMap::new(),
                 maps: BTreeMap::new(),
                 lives: BTreeMap::new(),
                 has_regressed: false,
@@ -152,6 +182,9 @@ impl World {
         for server in &mut self.servers {
             server.turn(&mut self.store, &mut self.random, &mut self.truth);
         }
+        for server in &self.servers {
+            self.truth.check_answers(server);
+        }
     }
 
     fn go_wrong(&mut self) {
@@ -160,7 +193,7 @@ impl World {
             let random = &mut self.random;
             let Some(process) = &mut server.process else {
                 if random.one_in(100) {
-                    server.start(TIMING);
+                    server.start(TIMING, self.chaos.moves);
                 }
                 continue;
             };
@@ -173,7 +206,7 @@ impl World {
                 }
                 12..20 => process.is_cut_off = !process.is_cut_off,
                 // It starts again before its lease has ended.
-                20 => server.start(TIMING),
+                20 => server.start(TIMING, self.chaos.moves),
                 _ => {}
             }
         }
@@ -214,7 +247,7 @@ impl World {
                 process.asleep_until = Duration::ZERO;
             }
         }
-        self.servers[0].start(TIMING);
+        self.servers[0].start(TIMING, self.chaos.moves);
     }
 
     /// All that run have one map, and it lists exactly them, in the lives that they live.
@@ -224,6 +257,7 @@ impl World {
             .expect("text")
             .parse()
             .expect("a map");
+        assert_eq!(map.content().moves, [], "something moves for ever");
         let running = self.servers.iter().filter_map(|server| {
             let process = server.process.as_ref()?;
             let name = &server.name;

@@ -8,6 +8,7 @@ use crate::logging::EVENTS;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::Incarnation;
 use farcache_membership::etcd::{EtcdDirectory, EtcdNews, EtcdSettings, Hooks, Status};
+use farcache_membership::members::Done;
 use farcache_peers::greeting::Secret;
 use farcache_store::Store;
 use std::io;
@@ -83,6 +84,10 @@ impl Hooks for Server {
     fn forget_items(&self) {
         self.tenant.moves().taking.void();
         self.store.flush();
+    }
+
+    fn done(&self) -> Done {
+        self.tenant.done()
     }
 
     fn may_answer_until(&self, until: Duration) {

@@ -11,6 +11,8 @@ use crate::worker::mailbox::Mailbox;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::{Gained, Tenure};
+#[cfg(feature = "etcd")]
+use farcache_membership::members::Done;
 use farcache_peers::moves::Acknowledged;
 use farcache_store::{KeyArcs, Store};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -150,6 +152,25 @@ impl Tenant {
         Acknowledged {
             instance: self.moves.instance,
             epoch,
+        }
+    }
+
+    /// What this server has done about the moves of the map in force.
+    #[cfg(feature = "etcd")]
+    pub fn done(&self) -> Done {
+        let epoch = self.acknowledged().epoch;
+        let map = self.map.lock().expect("no panic while held");
+        let map = map.as_ref().filter(|map| map.epoch().0 == epoch);
+        let me = map.and_then(|map| self.place.id(map));
+        let (Some(map), Some(me)) = (map, me) else {
+            // Some of its workers go by an older map still.
+            return Done::default();
+        };
+        let moves = self.moves.figures(map, me, epoch).into_iter();
+        let received = moves.filter(|moved| moved.to == me && moved.is_done());
+        Done {
+            epoch: map.epoch(),
+            received: received.map(|moved| moved.from).collect(),
         }
     }
 

@@ -72,6 +72,17 @@ pub struct ClusterOptions {
     )]
     pub grace_seconds: Option<u64>,
 
+    /// With --cluster-etcd: items move to the new owners of their keys when servers join or drain
+    ///
+    /// Whichever server makes the map decides, so give it to all. Needs --cluster-secret-file.
+    /// Without it, new owners begin empty.
+    #[arg(
+        long = "cluster-moves",
+        requires = "etcd",
+        requires = "cluster_secret_file"
+    )]
+    pub moves: bool,
+
     /// With --cluster-etcd: file that keeps the last map, for a start without etcd
     #[arg(long = "cluster-state", value_name = "file", requires = "etcd")]
     pub state: Option<PathBuf>,
@@ -114,6 +125,7 @@ impl ClusterOptions {
             zone: self.zone.clone(),
             ttl_seconds: self.ttl_seconds,
             grace: Duration::from_secs(grace),
+            moves_items: self.moves,
             saved: self.state.clone(),
         }))
     }

@@ -9,5 +9,6 @@ mod fleet;
 mod forwarding;
 mod joining;
 mod losses;
+mod moving;
 mod node;
 mod proxy;
