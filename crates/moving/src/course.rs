@@ -133,8 +133,8 @@ impl Course {
         }
     }
 
-    /// The last step came to nothing. It is taken again: whatever has come already is refused or the
-    /// same.
+    /// The last step came to nothing. It is taken again: whatever has come already is refused or
+    /// the same.
     pub fn on_trouble(&mut self, trouble: Trouble, now_ms: u64) {
         if trouble == Trouble::NobodyThere && self.stream.stage() == Stage::Awaiting {
             // Nobody decides there, nor will: when it starts, it finds this map or a later one.

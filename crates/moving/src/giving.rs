@@ -1,5 +1,5 @@
-//! What the old owner may hand out: keys that it does not decide on any more, to the one server that
-//! does.
+//! What the old owner may hand out: keys that it does not decide on any more, to the one server
+//! that does.
 
 use crate::figures::Figures;
 use farcache_cluster::map::{HashArc, Phase};

@@ -178,8 +178,8 @@ impl Stream {
             .expect("no panic while held")
     }
 
-    /// The old owner goes by the map of this epoch: from now on this server decides, if that is late
-    /// enough. True where it decides now.
+    /// The old owner goes by the map of this epoch: from now on this server decides, if that is
+    /// late enough. True where it decides now.
     pub fn acknowledge(&self, instance: Instance, epoch: u64) -> bool {
         if epoch < self.epoch || self.stage() != Stage::Awaiting {
             return self.stage() != Stage::Awaiting;

@@ -105,11 +105,11 @@ impl Taking {
     }
 
     /// The map `next` is about to come into force for server `me`. `before` is the map in force, if
-    /// this run of the program went by it and `next` is the one right after it: only then is it known
-    /// that nobody has decided in between, and that what the old owner holds is the newest.
+    /// this run of the program went by it and `next` is the one right after it: only then is it
+    /// known that nobody has decided in between, and that what the old owner holds is the newest.
     ///
-    /// What moved before goes on. What begins waits for its old owner's acknowledgement. Of moves of
-    /// which that is not known nothing is brought then: their keys count as absent.
+    /// What moved before goes on. What begins waits for its old owner's acknowledgement. Of moves
+    /// of which that is not known nothing is brought then: their keys count as absent.
     ///
     /// # Panics
     /// Never: nobody panics while the table is held.

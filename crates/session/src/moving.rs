@@ -1,8 +1,8 @@
 //! Keys that move to this server, or from it.
 //!
-//! Of a key that moves here the old owner may hold what this server has not got yet. A request whose
-//! answer depends on that has it brought first, and is suspended meanwhile. A request that changes
-//! the key *settles* it first: then nothing older comes in any more.
+//! Of a key that moves here the old owner may hold what this server has not got yet. A request
+//! whose answer depends on that has it brought first, and is suspended meanwhile. A request that
+//! changes the key *settles* it first: then nothing older comes in any more.
 
 use crate::Context;
 use crate::forward::{Failure, Peer};

@@ -321,7 +321,8 @@ impl Body {
         let refusing = Refusing::of_peer(forward);
         let context = Context {
             forward: Some(&refusing),
-            // Other clients' requests come behind this one, and their server waits for a short time only.
+            // Other clients' requests come behind this one, and their server waits for a short time
+            // only.
             turn: None,
             ..*context
         };

@@ -55,8 +55,8 @@ impl ServerMoves {
         self.started.elapsed().as_millis() as u64
     }
 
-    /// This map is about to come into force. `before` is the one in force, where it is the one right
-    /// before and this run of the program went by it.
+    /// This map is about to come into force. `before` is the one in force, where it is the one
+    /// right before and this run of the program went by it.
     pub fn succeed(&self, before: Option<&ClusterMap>, next: &ClusterMap, me: Option<ServerId>) {
         self.taking.succeed(before, next, me);
         self.giving.succeed(next, me);

@@ -283,7 +283,10 @@ impl Mover {
         let hello = hello(me, from, &map);
         let connected = Line::connect(&server.addresses, &hello, cluster.secret());
         connected.map_err(|(trouble, reason)| {
-            tracing::info!(target: EVENTS, from = from.0, reason, "cannot reach a server that gives keys");
+            tracing::info!(
+                target: EVENTS, from = from.0, reason,
+                "cannot reach a server that gives keys"
+            );
             trouble
         })
     }

@@ -38,8 +38,8 @@ impl MoveFigures {
 }
 
 impl ServerMoves {
-    /// How the moves of this map fare of which the server, `me`, is an end. All of its workers go by
-    /// the epoch `followed`.
+    /// How the moves of this map fare of which the server, `me`, is an end. All of its workers go
+    /// by the epoch `followed`.
     pub fn figures(&self, map: &ClusterMap, me: ServerId, followed: u64) -> Vec<MoveFigures> {
         let moves = map.content().moves.iter();
         let mine = moves.filter(|moved| moved.from == me || moved.to == me);
@@ -94,7 +94,7 @@ impl ServerMoves {
         let acknowledged = its.iter().map(|stream| stream.acknowledged_epoch()).min();
         let has = |stage| its.iter().any(|stream| stream.stage() == stage);
         let state = match () {
-            () if has(Stage::Awaiting) => "waiting",
+            () if its.is_empty() || has(Stage::Awaiting) => "waiting",
             () if has(Stage::Moving) => "moving",
             () if has(Stage::Lost) => "lost",
             () => "done",
