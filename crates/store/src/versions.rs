@@ -31,13 +31,10 @@ impl Versions {
         Version::from_bits(self.horizon.load(SeqCst))
     }
 
-    /// The same as others are told of it. A store that catches up has not followed what happened to
-    /// its keys, so that it speaks only of what it has forgotten since it began.
+    /// The same as others are told of it: nothing by a store that catches up, which does not know
+    /// what has become of its keys. It counts as lost, and as empty.
     pub fn told_horizon(&self) -> Option<Version> {
-        match self.is_catching_up() {
-            true => self.forgotten(),
-            false => self.horizon(),
-        }
+        self.horizon().filter(|_| !self.is_catching_up())
     }
 
     /// Up to which version something was forgotten since the store began to catch up.
@@ -130,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn who_catches_up_tells_only_what_it_has_forgotten_since() {
+    fn who_catches_up_tells_nothing_of_what_it_has_forgotten() {
         let versions = Versions::default();
         versions.restore(version(9).bits());
         assert_eq!(versions.told_horizon(), Some(version(9)));
@@ -138,8 +135,10 @@ mod tests {
         assert_eq!(versions.told_horizon(), None);
         assert!(versions.is_unconfirmed(version(9)));
         assert!(!versions.is_unconfirmed(version(10)));
+        assert_eq!(versions.forgotten(), None);
         versions.forget(version(4).bits());
-        assert_eq!(versions.told_horizon(), Some(version(4)));
+        assert_eq!(versions.forgotten(), Some(version(4)));
+        assert_eq!(versions.told_horizon(), None);
         assert_eq!(versions.horizon(), Some(version(9)));
         versions.end_catching_up();
         assert_eq!(versions.told_horizon(), Some(version(9)));

@@ -98,8 +98,8 @@ impl Making {
         self.coders[at].reconstruct(&present, wanted).ok()
     }
 
-    /// Makes a part and stores it. `restored` is what had been forgotten before the others were
-    /// asked, where this server catches up.
+    /// Makes a part and stores it. `forgotten` is what had been forgotten before the others were
+    /// asked.
     ///
     /// # Errors
     /// The store's devices cannot be read at all.
@@ -109,7 +109,7 @@ impl Making {
         key: &[u8],
         make: &Make,
         brought: Vec<Brought>,
-        (restored, clock): (Option<Forgotten>, Clock),
+        (forgotten, clock): (Forgotten, Clock),
     ) -> io::Result<Mended> {
         let Some((bytes, header, flags)) = self.make(make, brought) else {
             return Ok(Mended::Damaged);
@@ -118,7 +118,7 @@ impl Making {
             flags,
             expiry: clock.expiry(header.expiry_unix.into()),
             version: Some(make.version),
-            restored,
+            restored: Some(forgotten),
             ..SetOptions::default()
         };
         let outcome = handle.run_blocking(|handle| settled(handle.set(key, &bytes, &options)))?;

@@ -11,7 +11,7 @@ use farcache_peers::link::Answer;
 use farcache_peers::listing::{Inquiry, read_page};
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{
-    Action, Entry, Event, HeldPart, Make, MendId, Mended, PartInfo, Repair, Step,
+    Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnState, PartInfo, Repair, Step,
 };
 use farcache_redundancy::stored::{HEADER_BYTES, Header};
 use farcache_store::{Forgotten, Listed, ScanCursor, StoreHandle};
@@ -103,9 +103,13 @@ impl<'a> Pass<'a> {
     /// This server's devices cannot be read at all.
     pub fn run(&mut self, mut report: impl FnMut(&Repair, u64)) -> io::Result<Option<bool>> {
         let started = Instant::now();
-        let horizon = self.handle.store().horizon();
         let sources: Vec<ServerId> = self.sources.iter().map(|source| source.0).collect();
-        self.plan.begin(sources, self.is_catching_up, horizon);
+        let own = OwnState {
+            is_catching_up: self.is_catching_up,
+            horizon: self.handle.store().horizon(),
+            has_evicted: self.evictions > 0,
+        };
+        self.plan.begin(sources, own);
         loop {
             if self.shared.is_stopping() {
                 return Ok(None);
@@ -336,9 +340,8 @@ impl<'a> Pass<'a> {
         let Some(under_way) = self.mends.remove(&id) else {
             return Ok(Mended::Damaged);
         };
-        let restored = self.is_catching_up.then_some(under_way.forgotten);
         let key = self.plan.key(id).unwrap_or_default();
-        let when = (restored, self.shared.clock());
+        let when = (under_way.forgotten, self.shared.clock());
         self.making
             .store(self.handle, key, make, under_way.brought, when)
     }

@@ -27,6 +27,10 @@ const DIAL_INTERVAL: Duration = Duration::from_secs(1);
 /// So long a server that catches up waits for one that cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A pass that begins so soon after this server did may miss a write: one that found this server
+/// down when it began and has not ended.
+const WRITES_LAST: Duration = Duration::from_secs(2);
+
 /// Pause after a pass that left something undone; each further one is twice as long, up to the
 /// interval between passes.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -81,6 +85,10 @@ struct Runner<'a> {
     making: Making,
     view: Option<View>,
     voids: u64,
+    /// Since when this server catches up, if it does.
+    began: Instant,
+    /// When the last pass began.
+    pass_began: Instant,
     /// Since when servers cannot be reached.
     away: BTreeMap<ServerId, Instant>,
     dialled: Instant,
@@ -101,6 +109,8 @@ impl<'a> Runner<'a> {
             making: Making::default(),
             view: None,
             voids: 0,
+            began: now,
+            pass_began: now,
             away: BTreeMap::new(),
             dialled: now,
             due: now,
@@ -144,7 +154,8 @@ impl<'a> Runner<'a> {
         let voids = voids(&self.cluster().figures());
         if std::mem::replace(&mut self.voids, voids) != voids {
             self.shared.store.begin_catching_up();
-            (self.due, self.tries) = (Instant::now(), 0);
+            self.began = Instant::now();
+            (self.due, self.tries) = (self.began, 0);
         }
     }
 
@@ -200,7 +211,8 @@ impl<'a> Runner<'a> {
 
     fn run_pass(&mut self, map: &Arc<ClusterMap>) {
         let interval = self.shared.settings.repair_interval;
-        self.due = Instant::now() + interval;
+        self.pass_began = Instant::now();
+        self.due = self.pass_began + interval;
         let Some(view) = self.view.clone() else {
             return;
         };
@@ -246,7 +258,10 @@ impl<'a> Runner<'a> {
         self.tries = if is_clean { 0 } else { self.tries + 1 };
         let is_alone = !self.away.is_empty() && !self.has_waited_in_vain(now);
         let catches_up = self.shared.store.is_catching_up();
-        if catches_up && !is_alone && (is_clean || self.tries >= TRIES_MAX) {
+        let counts_from = self.began + WRITES_LAST;
+        if catches_up && self.pass_began < counts_from {
+            self.due = self.due.min(counts_from);
+        } else if catches_up && !is_alone && (is_clean || self.tries >= TRIES_MAX) {
             self.shared.store.end_catching_up();
         }
         if !is_clean {

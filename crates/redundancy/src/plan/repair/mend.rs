@@ -1,6 +1,6 @@
 //! One key: what its owners have of it, and what this server makes of that.
 
-use super::{Entry, Make};
+use super::{Entry, Make, OwnState};
 use crate::stored::Piece;
 use crate::{Scheme, Version};
 use arrayvec::ArrayVec;
@@ -37,6 +37,12 @@ pub struct Said {
     pub is_caught_up: bool,
 }
 
+impl Said {
+    fn has(&self, version: Version) -> bool {
+        self.held.is_some_and(|held| held.version == version)
+    }
+}
+
 /// What is known of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
@@ -60,6 +66,8 @@ pub(super) enum Decision {
     Drop(Version),
     /// There is a version that may have been acknowledged, and too few have a part of it.
     TooFew,
+    /// Those who may know better cannot be asked now.
+    Unclear,
 }
 
 /// A key on its way to be mended.
@@ -117,13 +125,17 @@ impl Mend {
         asked.map(|(_, owner)| *owner).collect()
     }
 
-    /// An owner has answered (none: it cannot any more). Whether that was the last.
+    /// An owner has answered; or (none) it cannot be asked any more, also not for what it has said
+    /// that it has. Whether no answer is to come.
     pub fn note(&mut self, from: ServerId, said: Option<Said>) -> bool {
-        if let Some(at) = self.entry.owners.iter().position(|one| *one == from)
-            && self.views[at] == View::Asked
-        {
-            self.is_doubtful |= said.is_none();
-            self.views[at] = said.map_or(View::Away, View::Said);
+        let at = self.entry.owners.iter().position(|one| *one == from);
+        match (at.map(|at| &mut self.views[at]), said) {
+            (Some(view @ View::Asked), Some(said)) => *view = View::Said(said),
+            (Some(view @ (View::Asked | View::Said(_))), None) => {
+                *view = View::Away;
+                self.is_doubtful = true;
+            }
+            _ => {}
         }
         self.asked().is_empty()
     }
@@ -156,9 +168,11 @@ impl Mend {
         others.count() + usize::from(is_catching_up)
     }
 
-    /// What to do when all have answered. `is_catching_up`: this server may lack what it has
-    /// acknowledged; if it does not, `horizon` is up to where it has forgotten keys.
-    pub fn decide(&self, is_catching_up: bool, horizon: Option<Version>) -> Decision {
+    /// What to do when all have answered.
+    pub fn decide(&self, own: &OwnState) -> Decision {
+        if self.is_doubtful {
+            return Decision::Unclear;
+        }
         let mut versions: ArrayVec<Version, OWNERS_MAX> = ArrayVec::new();
         for (_, held) in self.held() {
             if Some(held.version) > self.entry.held && !versions.contains(&held.version) {
@@ -166,14 +180,9 @@ impl Mend {
             }
         }
         versions.sort_unstable_by(|one, other| other.cmp(one));
-        let is_forgotten =
-            |version| !is_catching_up && self.entry.held.is_none() && horizon >= Some(version);
         let mut is_short = false;
         for version in versions {
-            if is_forgotten(version) {
-                break;
-            }
-            match self.judge(version, is_catching_up) {
+            match self.judge(version, own) {
                 Decision::Keep => {}
                 Decision::TooFew => is_short = true,
                 decision => return decision,
@@ -187,7 +196,7 @@ impl Mend {
     }
 
     /// Whether a version that is newer than this server's is to be taken.
-    fn judge(&self, version: Version, is_catching_up: bool) -> Decision {
+    fn judge(&self, version: Version, own: &OwnState) -> Decision {
         let of_version = |(_, held): &(usize, &HeldPart)| held.version == version;
         let mut parts: ArrayVec<(usize, PartInfo), OWNERS_MAX> = ArrayVec::new();
         for (at, held) in self.held().filter(of_version) {
@@ -210,11 +219,13 @@ impl Mend {
         let Some(&(_, first)) = parts.first() else {
             return Decision::Keep;
         };
-        if self.is_overruled(version, false) {
+        let is_few = self.holders_are_few(version, false);
+        let is_forgotten = self.entry.held.is_none() && own.has_forgotten(version, is_few);
+        if is_forgotten || self.is_overruled(version, false) {
             return Decision::Keep;
         }
         // What too few have stored was never acknowledged, and its writer may go above it.
-        let may_count = parts.len() + self.missing_owners(version, is_catching_up);
+        let may_count = parts.len() + self.missing_owners(version, own.is_catching_up);
         if may_count < self.stored_min(first.piece) {
             return Decision::Keep;
         }
@@ -228,6 +239,14 @@ impl Mend {
         if parts.len() < needed {
             return Decision::TooFew;
         }
+        // Who has not caught up may have missed that it was overwritten or deleted.
+        let is_known = || {
+            self.said()
+                .any(|(_, said)| said.is_caught_up && said.has(version))
+        };
+        if self.is_one_away() && !is_known() {
+            return Decision::Unclear;
+        }
         // One that has the very part that is wanted sends it.
         parts.sort_by_key(|(at, part)| (part.piece != mine, *at));
         let needed = if parts[0].1.piece == mine { 1 } else { needed };
@@ -238,6 +257,11 @@ impl Mend {
             value_bytes: first.value_bytes,
             from: from.map(|(at, _)| self.entry.owners[*at]).collect(),
         })
+    }
+
+    fn is_one_away(&self) -> bool {
+        let mut views = self.views.iter().enumerate();
+        views.any(|(at, view)| at != self.entry.me && *view == View::Away)
     }
 
     /// The shard that this server should have: that of its position, or the first that nobody has,
@@ -267,22 +291,28 @@ impl Mend {
     }
 
     /// Whether a version was overwritten or deleted as far as anybody knows: an owner that has
-    /// caught up has nothing, and has forgotten newer things; and those who have the version are so
-    /// few that the others could acknowledge such a write.
+    /// caught up has nothing, and has forgotten newer things; and those who have the version are
+    /// few.
     fn is_overruled(&self, version: Version, is_own: bool) -> bool {
+        let overrules = |(_, said): (usize, &Said)| {
+            said.is_caught_up && said.held.is_none() && said.dropped >= Some(version)
+        };
+        self.holders_are_few(version, is_own) && self.said().any(overrules)
+    }
+
+    /// Whether those who have a version are so few that the others could acknowledge a write above
+    /// it.
+    fn holders_are_few(&self, version: Version, is_own: bool) -> bool {
         let has_it = |(_, held): &(usize, &HeldPart)| held.version == version;
         let holders = self.held().filter(has_it).count() + usize::from(is_own);
         let piece = self.held().find(has_it).and_then(|(_, held)| held.part);
         let piece = piece.map_or(self.entry.piece.unwrap_or(Piece::Copy), |part| part.piece);
-        let others_max = self
-            .entry
-            .owners
-            .len()
-            .saturating_sub(self.stored_min(piece));
-        let overrules = |(_, said): (usize, &Said)| {
-            said.is_caught_up && said.held.is_none() && said.dropped >= Some(version)
-        };
-        holders <= others_max && self.said().any(overrules)
+        holders
+            <= self
+                .entry
+                .owners
+                .len()
+                .saturating_sub(self.stored_min(piece))
     }
 }
 

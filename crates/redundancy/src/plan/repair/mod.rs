@@ -214,6 +214,26 @@ pub struct Figures {
     pub errors: u64,
 }
 
+/// How this server stands when a pass begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnState {
+    /// It may lack what it has acknowledged, or have what was overwritten.
+    pub is_catching_up: bool,
+    /// Up to which version it has forgotten keys.
+    pub horizon: Option<Version>,
+    /// It has evicted values: what it lacks may be among them, and need not come back.
+    pub has_evicted: bool,
+}
+
+impl OwnState {
+    /// Whether the server lacks this version because it has forgotten it, or something newer.
+    /// Where many have it, nothing newer was acknowledged.
+    fn has_forgotten(&self, version: Version, holders_are_few: bool) -> bool {
+        let is_below = !self.is_catching_up && self.horizon >= Some(version);
+        is_below && (self.has_evicted || holders_are_few)
+    }
+}
+
 struct Source {
     server: ServerId,
     cursor: Cursor,
@@ -252,9 +272,7 @@ pub struct Repair {
     mends: BTreeMap<MendId, Mend>,
     next_id: u64,
     actions: Vec<Action>,
-    is_catching_up: bool,
-    /// Up to where this server has forgotten keys, if it has caught up.
-    horizon: Option<Version>,
+    own_state: OwnState,
     is_clean: bool,
     /// This server would have to evict what it has for what it lacks.
     is_full: bool,
@@ -277,22 +295,14 @@ impl Repair {
             mends: BTreeMap::new(),
             next_id: 0,
             actions: Vec::new(),
-            is_catching_up: false,
-            horizon: None,
+            own_state: OwnState::default(),
             is_clean: true,
             is_full: false,
         }
     }
 
-    /// Begins a pass over what these servers have; an earlier one is given up. `is_catching_up`:
-    /// this server may lack what it has acknowledged, or have what was overwritten; if not,
-    /// `horizon` is up to where it has forgotten keys.
-    pub fn begin(
-        &mut self,
-        sources: impl IntoIterator<Item = ServerId>,
-        is_catching_up: bool,
-        horizon: Option<Version>,
-    ) {
+    /// Begins a pass over what these servers have; an earlier one is given up.
+    pub fn begin(&mut self, sources: impl IntoIterator<Item = ServerId>, own: OwnState) {
         let sources = sources.into_iter().map(|server| Source {
             server,
             cursor: Cursor::default(),
@@ -301,15 +311,14 @@ impl Repair {
             state: SourceState::Greeted,
         });
         self.sources = sources.collect();
-        self.own = if is_catching_up {
+        self.own = if own.is_catching_up {
             Own::Open
         } else {
             Own::Ended
         };
         self.queue.clear();
         self.mends.clear();
-        (self.is_catching_up, self.horizon, self.is_clean) = (is_catching_up, horizon, true);
-        self.is_full = false;
+        (self.own_state, self.is_clean, self.is_full) = (own, true, false);
         // All of them first: what one has forgotten counts only if it has caught up.
         let greet = self.sources.iter().map(|source| Action::List {
             from: source.server,
@@ -546,10 +555,9 @@ impl Repair {
         let Some(mend) = self.mends.get_mut(&id) else {
             return;
         };
-        // With an owner lost meanwhile the others are asked anew by a later pass.
-        self.is_clean &= !mend.is_doubtful;
-        match mend.decide(self.is_catching_up, self.horizon) {
+        match mend.decide(&self.own_state) {
             Decision::Keep => _ = self.mends.remove(&id),
+            Decision::Unclear => self.fail(id),
             Decision::TooFew => {
                 self.figures.keys_short += 1;
                 self.mends.remove(&id);
