@@ -1,12 +1,13 @@
-//! What a server reads from its peers: greetings, and replies in pieces of any size. Nothing
+//! What a server reads from its peers: greetings, pages of lists, and replies in pieces of any size. Nothing
 //! panics, what is read is written back byte for byte, each request has one answer at most, and how
 //! the bytes are cut makes no difference.
 #![no_main]
 
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};
-use farcache_peers::moves::{Acknowledged, Fetch, Fetched, Pull, Pulled};
 use farcache_peers::greeting::{CHALLENGE_BYTES, Challenge, HELLO_BYTES, Hello, Secret};
 use farcache_peers::link::{Answer, Broken, Limits, Link};
+use farcache_peers::listing::{Inquiry, read_page};
+use farcache_peers::moves::{Acknowledged, Fetch, Fetched, Pull, Pulled};
 use libfuzzer_sys::fuzz_target;
 
 const REQUESTS: u32 = 4;
@@ -23,6 +24,7 @@ fuzz_target!(|input: &[u8]| {
     };
     greet(input);
     move_keys(input);
+    list(input);
     let whole = answers(input, usize::MAX, seed);
     let cut = answers(input, 1 + usize::from(seed % 31), seed);
     if let Ok(whole) = &whole {
@@ -30,6 +32,21 @@ fuzz_target!(|input: &[u8]| {
     }
     assert_eq!(whole.is_err(), cut.is_err());
 });
+
+/// Pages and what asks for them are written back to the same bytes.
+fn list(input: &[u8]) {
+    if let Some(inquiry) = Inquiry::decode(input) {
+        assert_eq!(inquiry.encode(), input);
+    }
+    let Ok((head, entries)) = read_page(input) else {
+        return;
+    };
+    let mut written = head.encode().to_vec();
+    for entry in &entries {
+        entry.encode_to(&mut written);
+    }
+    assert_eq!(written, input);
+}
 
 fn greet(input: &[u8]) {
     if let Some(bytes) = input.first_chunk::<HEAD_BYTES>()
@@ -77,7 +94,8 @@ fn move_keys(input: &[u8]) {
 fn answers(input: &[u8], piece: usize, seed: u8) -> Result<Vec<(u32, Answer)>, Broken> {
     let mut link = Link::new(LIMITS);
     for tag in 0..REQUESTS {
-        link.ask(Kind::Request, tag, 1, 10, u64::from(tag)).expect("there is room");
+        link.ask(Kind::Request, tag, 1, 10, u64::from(tag))
+            .expect("there is room");
     }
     let mut late = Vec::new();
     if seed & 0x80 != 0 {
