@@ -19,7 +19,8 @@ def run(tmp_path):
     def run(program, *options, picture=""):
         farcached = pathlib.Path(servers.binary())
         figures = tmp_path / "figures.json"
-        command = [farcached.with_name(program), "--unpinned", f"--farcached={farcached}", f"--json={figures}", f"--svg={tmp_path}/{picture}", *options]
+        command = [farcached.with_name(program), "--unpinned", f"--farcached={farcached}", f"--json={figures}", *options]
+        command += [f"--svg={tmp_path}/{picture}"] if picture else []
         ended = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX)
         assert ended.returncode == 0, ended.stderr
         return json.loads(figures.read_text())["report"]
