@@ -27,7 +27,7 @@ REPORT_ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo bench packages container workloads report install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo demo-hadoop bench packages container workloads report install uninstall fmt clean deps-build deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,12 +51,20 @@ test-long: deps-test ## Thousands of schedules and seeds, a large model, crash p
 	scripts/crash-points $(LONG_SECONDS)
 	scripts/power-loss --cuts 250
 	cargo build -p farcache-server --bins && scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
+	scripts/hadoop-jobs target/hadoop-jobs --megabytes 64 --kill 50
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release --locked -p farcache-bench
 	target/release/farcache-fabric --short --svg target/fabric-demo.svg
 	target/release/farcache-compare --short
 	@echo "The picture of the fabric is target/fabric-demo.svg."
+
+demo-hadoop: build ## Compare Hadoop's TestDFSIO and Sort on a slow file system as it is, with Alluxio and with Farcache
+	scripts/install-deps.sh hadoop
+	-scripts/install-deps.sh moosefs
+	scripts/java-natives --release
+	mvn -B -q -pl integrations/hadoop -am test-compile
+	scripts/hadoop-compare --megabytes 128 --svg target/hadoop-demo.svg
 
 bench: build deps-bench ## Compare fabric, sockets and memcached, all measurements
 	cargo build --release --locked -p farcache-bench

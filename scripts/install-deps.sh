@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench] [workloads]
+# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench] [workloads] [hadoop] [moosefs]
 #
 # Says nothing and touches nothing where all is there already. Uses sudo only when not root.
 set -eu
@@ -70,6 +70,14 @@ workloads libmemcached-dev /usr/include/libmemcached/memcached.h
 workloads libmemcached11 library:libmemcached.so.11
 workloads mariadb-server-core /usr/sbin/mariadbd
 workloads libmariadb-dev /usr/include/mariadb/mysql.h
+hadoop openjdk-17-jdk-headless javac
+hadoop maven        mvn
+hadoop python3      python3
+hadoop binutils     strip
+moosefs moosefs-master /usr/sbin/mfsmaster
+moosefs moosefs-chunkserver /usr/sbin/mfschunkserver
+moosefs moosefs-client mfsmount
+moosefs iproute2    /sbin/ip
 '
 
 # The oldest compiler that builds Farcache.

@@ -17,6 +17,8 @@ import org.apache.hadoop.examples.terasort.TeraSort;
 import org.apache.hadoop.examples.terasort.TeraValidate;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.TestDFSIO;
 import org.apache.hadoop.mapred.SortValidator;
 import org.apache.hadoop.util.Tool;
@@ -30,11 +32,15 @@ public final class Jobs {
     /** Files that TestDFSIO writes, and bytes of a row that TeraGen makes. */
     static final int FILES = 4;
     private static final int ROW_BYTES = 100;
+    /** As TestDFSIO tells the rate of a map. */
+    private static final String RATE = "Throughput mb/sec";
     private final Configuration configuration;
     private final String base;
     private final Path scratch;
     private final int megabytes;
     private final List<String> told = new ArrayList<>();
+    /** Where files are found in the end that closing the file system does not wait for. */
+    private Path below;
 
     private Jobs(Configuration configuration, String base, Path scratch, int megabytes) {
         this.configuration = configuration;
@@ -79,7 +85,22 @@ public final class Jobs {
         return new Jobs(configuration, directory.resolve("jobs").toString(), scratch, megabytes);
     }
 
-    /** Lines of what was run: name, megabytes, seconds. */
+    /**
+     * On Alluxio, which persists into a directory behind the writers' backs, too.
+     *
+     * @param master its address
+     * @param below the directory
+     */
+    static Jobs onAlluxio(String master, Path below, Path scratch, int megabytes) {
+        Configuration configuration = new Configuration();
+        configuration.set("fs.defaultFS", "alluxio://" + master);
+        configuration.set("fs.alluxio.impl", "alluxio.hadoop.FileSystem");
+        Jobs jobs = new Jobs(configuration, "/jobs", scratch, megabytes);
+        jobs.below = below.resolve("jobs");
+        return jobs;
+    }
+
+    /** Lines of what was run: name, megabytes, seconds; or its rate, in MB/s of a map. */
     List<String> told() {
         return told;
     }
@@ -101,14 +122,41 @@ public final class Jobs {
     /** Waits until all that was written is below; what is opened next is opened anew. */
     void persist(String name) throws IOException {
         long begin = System.nanoTime();
+        if (below != null) {
+            awaitBelow();
+        }
         FileSystem.closeAll();
         tell(name, begin);
     }
 
+    /** Alluxio does not tell when all is below: it is when each file is there, and whole. */
+    private void awaitBelow() throws IOException {
+        FileSystem files = FileSystem.get(configuration);
+        org.apache.hadoop.fs.Path root = new org.apache.hadoop.fs.Path(base);
+        RemoteIterator<LocatedFileStatus> all = files.listFiles(root, true);
+        while (all.hasNext()) {
+            LocatedFileStatus one = all.next();
+            String name = root.toUri().relativize(URI.create(one.getPath().toUri().getPath()))
+                    .getPath();
+            Path place = below.resolve(name);
+            while (!Files.exists(place) || Files.size(place) != one.getLen()) {
+                Pause.of(5);
+            }
+        }
+    }
+
     /** TestDFSIO, {@code -write} or {@code -read}. */
     void dfsio(String way) throws Exception {
-        run("dfsio-" + way.substring(1), new TestDFSIO(), way, "-nrFiles", "" + FILES, "-size",
-                megabytes / FILES + "MB", "-resFile", scratch.resolve("dfsio").toString());
+        String name = "dfsio-" + way.substring(1);
+        Path result = scratch.resolve("dfsio");
+        run(name, new TestDFSIO(), way, "-nrFiles", "" + FILES, "-size",
+                megabytes / FILES + "MB", "-resFile", result.toString());
+        for (String line : Files.readAllLines(result)) {
+            if (line.contains(RATE)) {
+                told.add(name + "-rate " + megabytes + line.substring(line.indexOf(':') + 1));
+            }
+        }
+        Files.delete(result);
     }
 
     void dfsioWrite() throws Exception {
@@ -164,8 +212,9 @@ public final class Jobs {
     /**
      * Runs benchmarks and prints a line for each: name, megabytes, seconds.
      *
-     * @param arguments {@code farcache|bare}, the directory, servers, a local directory, megabytes,
-     *     and the names of benchmarks: {@code write}, {@code read}, {@code sort}, {@code tera}
+     * @param arguments {@code farcache|alluxio|bare}, the directory, servers, a local directory,
+     *     megabytes, and the names of benchmarks: {@code write}, {@code read}, {@code sort}, {@code sort-only},
+     *     {@code tera}
      */
     public static void main(String[] arguments) {
         int status = 1;
@@ -190,6 +239,8 @@ public final class Jobs {
             configuration.set(FarcacheFileSystem.SERVERS, arguments[2]);
             configuration.set(FarcacheFileSystem.NAMES_DIRECTORY, directory.toString());
             jobs = onFarcache(configuration, scratch, megabytes);
+        } else if (arguments[0].equals("alluxio")) {
+            jobs = onAlluxio(arguments[2], directory, scratch, megabytes);
         } else {
             jobs = onBare(directory, scratch, megabytes);
         }
@@ -210,6 +261,11 @@ public final class Jobs {
                 break;
             case "sort":
                 sort();
+                break;
+            case "sort-only":
+                randomWriter();
+                sortOnly();
+                persist("sort-persist");
                 break;
             case "tera":
                 tera();

@@ -14,7 +14,7 @@ public final class AlluxioServers {
     }
 
     /**
-     * Runs until its standard input ends; prints {@code port N} once it can be used.
+     * Runs until its standard input ends; prints {@code address HOST:PORT} once it can be used.
      *
      * @param arguments a directory of the file system below, a directory in memory, the size of
      *     what is kept there as Alluxio writes it ({@code 1GB})
@@ -36,7 +36,7 @@ public final class AlluxioServers {
         cluster.start();
         LocalAlluxioJobCluster jobs = new LocalAlluxioJobCluster();
         jobs.start();
-        System.out.println("port " + cluster.getMasterRpcPort());
+        System.out.println("address " + cluster.getHostname() + ":" + cluster.getMasterRpcPort());
         while (System.in.read() >= 0) {
             // Whoever has started it is still there.
         }
