@@ -213,8 +213,8 @@ public final class Jobs {
      * Runs benchmarks and prints a line for each: name, megabytes, seconds.
      *
      * @param arguments {@code farcache|alluxio|bare}, the directory, servers, a local directory,
-     *     megabytes, and the names of benchmarks: {@code write}, {@code read}, {@code sort}, {@code sort-only},
-     *     {@code tera}
+     *     megabytes, and the names of benchmarks: {@code write}, {@code read}, {@code sort},
+     *     {@code sort-only}, {@code tera}
      */
     public static void main(String[] arguments) {
         int status = 1;
