@@ -309,7 +309,7 @@ impl World {
             }
             10 => self.deliver(who, Kind::Packets, bytes, bytes.len().min(24), None),
             _ => {
-                let kinds = [Kind::Packets, Kind::Packets, Kind::Goodbye, Kind::Welcome];
+                let kinds = [Kind::Packets, Kind::Goodbye, Kind::Retire, Kind::Welcome];
                 let kind = kinds[usize::from(who >> 4 & 3)];
                 self.deliver(who, kind, bytes, 0, None);
             }

@@ -133,6 +133,15 @@ impl Client {
         self.shared.lock().lanes(server)
     }
 
+    /// Why operations on this server go over a socket, where they do: the server offers no fabric,
+    /// it does not work, or UCX's tcp, which is slower, is all that leads there (then
+    /// [`Transport::Fabric`](crate::Transport::Fabric) takes it all the same).
+    #[must_use]
+    pub fn no_fabric(&self, server: usize) -> Option<String> {
+        let guard = self.shared.lock();
+        guard.engine.no_fabric(server).map(str::to_owned)
+    }
+
     /// Begins an operation.
     pub fn submit(&self, operation: Operation<'_>) -> Request {
         self.submit_to(operation, Delivery::default())

@@ -37,13 +37,17 @@ pub enum Kind {
     Packets = 3,
     /// Either way: the session is over. The packets are a reason in English, perhaps empty.
     Goodbye = 4,
+    /// Client to server: the session is over, and its TCP connection stays, for operations. The
+    /// server closes the session's connection on the network some time later.
+    Retire = 5,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Kind> {
         // The kind of nearly all messages first.
-        [Kind::Packets, Kind::Hello, Kind::Welcome, Kind::Goodbye]
-            .into_iter()
+        let others = [Kind::Hello, Kind::Welcome, Kind::Goodbye, Kind::Retire];
+        std::iter::once(Kind::Packets)
+            .chain(others)
             .find(|kind| *kind as u8 == byte)
     }
 }

@@ -175,4 +175,10 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
 
     /// The networks in use towards a peer, for people.
     fn lanes(&self, peer: Peer) -> String;
+
+    /// Whether nothing but the kernel's sockets carries messages to a peer: a socket of one's own
+    /// then does it faster.
+    fn runs_on_sockets(&self, _peer: Peer) -> bool {
+        false
+    }
 }

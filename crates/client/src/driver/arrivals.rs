@@ -117,6 +117,7 @@ impl Driver {
             token: grant.token,
             credits: grant.credits,
             message_bytes_max: grant.message_bytes_max,
+            runs_on_sockets: port.runs_on_sockets(peer),
         })
     }
 }

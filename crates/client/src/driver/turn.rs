@@ -17,7 +17,7 @@ impl Driver {
     /// Sends what waits, takes in what has arrived. Returns whether anything happened.
     pub(crate) fn turn(&mut self, now_us: u64) -> bool {
         self.transmit();
-        let mut happened = self.turn_fabric(now_us);
+        let mut happened = self.engine.uses_fabric() && self.turn_fabric(now_us);
         if self.engine.uses_sockets() && (self.engine.is_expecting() || self.tcp.has_unsent()) {
             happened |= self.turn_sockets(now_us);
         }
@@ -48,7 +48,11 @@ impl Driver {
             self.engine.tick(now_us);
         }
         let due = now_us.saturating_sub(self.sockets_seen_us) >= LIFE_LINES_SEEN_US;
-        let happened = due && self.turn_sockets(now_us);
+        let mut happened = due && self.turn_sockets(now_us);
+        if due && !self.engine.uses_fabric() {
+            // What was closed may not have ended.
+            happened |= self.turn_fabric(now_us);
+        }
         self.turn(now_us) | happened
     }
 
@@ -143,7 +147,8 @@ impl Driver {
         if self.engine.has_unsent() || self.tcp.arm() == Arming::Busy {
             return false;
         }
-        let Some(port) = &mut self.fabric else {
+        let uses_fabric = self.engine.uses_fabric();
+        let Some(port) = self.fabric.as_mut().filter(|_| uses_fabric) else {
             return true;
         };
         // A message may have come between the last look and the arming, without a wake-up.

@@ -40,7 +40,9 @@ impl Engine {
                 let reason = String::from_utf8_lossy(body);
                 self.dismissed(server, &format!("the server ended the session: {reason}"));
             }
-            Kind::Hello => self.end_session(server, &Error::Protocol("a greeting from a server")),
+            Kind::Hello | Kind::Retire => {
+                self.end_session(server, &Error::Protocol("a greeting from a server"));
+            }
         }
     }
 

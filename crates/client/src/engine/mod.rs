@@ -87,6 +87,8 @@ pub struct Engine {
     speaker: usize,
     /// Servers that are used over sockets.
     on_sockets: usize,
+    /// Servers from which something may come over the fabric.
+    on_fabric: usize,
     /// Answers that may come.
     outstanding: usize,
     /// Large values that are being received.
@@ -112,6 +114,7 @@ impl Engine {
             attempts: 0,
             speaker: 0,
             on_sockets: 0,
+            on_fabric: 0,
             outstanding: 0,
             arriving: 0,
             leaving: 0,
@@ -157,6 +160,19 @@ impl Engine {
     #[must_use]
     pub fn uses_sockets(&self) -> bool {
         self.on_sockets > 0
+    }
+
+    /// Whether anything may come over the fabric, if only values of sessions that have ended.
+    #[must_use]
+    pub fn uses_fabric(&self) -> bool {
+        self.on_fabric > 0 || self.arriving > 0 || self.leaving > 0
+    }
+
+    /// Why operations on this server go over a socket; `None` where they do not.
+    #[must_use]
+    pub fn no_fabric(&self, server: usize) -> Option<&str> {
+        let server = &self.servers[server];
+        matches!(server.stage, Stage::Sockets).then_some(&*server.no_fabric)
     }
 
     /// Whether operations on this server go over the fabric.

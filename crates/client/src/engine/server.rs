@@ -44,6 +44,25 @@ pub struct Offered {
     pub credits: u16,
     /// Most bytes of packets in a message.
     pub message_bytes_max: u32,
+    /// The network below it is the kernel's sockets: the server's own socket is faster.
+    pub runs_on_sockets: bool,
+}
+
+/// A session over the fabric that was given up for the socket, until the server knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retired {
+    pub(super) peer: Peer,
+    /// The server has been told.
+    pub(super) is_told: bool,
+}
+
+impl Retired {
+    pub(super) fn new(offered: &Offered) -> Self {
+        Retired {
+            peer: offered.peer,
+            is_told: false,
+        }
+    }
 }
 
 /// How far the connection to a server is.
@@ -74,6 +93,10 @@ pub(super) struct Server {
     pub(super) stage: Stage,
     /// The socket and what its messages carry.
     pub(super) line: Option<(Peer, Identity)>,
+    /// What the fabric still has of a session that was given up for the socket.
+    pub(super) retired: Option<Retired>,
+    /// Why operations go over the socket, where they do.
+    pub(super) no_fabric: Box<str>,
     pub(super) outgoing: Outgoing,
     /// It is in the list of servers that something waits for.
     pub(super) is_listed: bool,
@@ -96,6 +119,8 @@ impl Server {
         Server {
             stage: Stage::Idle,
             line: None,
+            retired: None,
+            no_fabric: Box::default(),
             outgoing: Outgoing::default(),
             is_listed: false,
             credits: 0,
@@ -115,6 +140,11 @@ impl Server {
             _ => return false,
         };
         identity == Identity::of(frame)
+    }
+
+    /// Whether anything may come from the fabric.
+    pub(super) fn holds_fabric(&self) -> bool {
+        self.retired.is_some() || matches!(self.link(), Some(Link::Fabric(_)))
     }
 
     /// Where operations go.

@@ -1,11 +1,14 @@
 //! A connection's life: connecting, greeting, loss, rest, removal.
 
-use super::server::{Identity, Link, Offered, Stage};
+use super::server::{Identity, Link, Offered, Retired, Stage};
 use super::settings::MESSAGE_BYTES_LEAST;
 use super::{Action, Engine};
 use crate::Error;
 use crate::values::Place;
 use farcache_fabric::{Error as FabricError, Peer};
+
+/// Why a fabric that works is not used.
+const SOCKETS_ARE_FASTER: &str = "UCX's tcp is all that leads there, and a socket is faster";
 
 impl Engine {
     /// What the messages of the socket of this attempt are to carry.
@@ -52,6 +55,7 @@ impl Engine {
                     is_sent: false,
                     until_us,
                 };
+                self.count_fabric();
                 self.list_waiting(server);
             }
             Ok(offered) => {
@@ -77,12 +81,22 @@ impl Engine {
     pub(super) fn welcomed(&mut self, server: usize) {
         let to = &mut self.servers[server];
         if let Stage::Greeting { offered, .. } = to.stage {
+            if offered.runs_on_sockets && !self.settings.demands_fabric {
+                return self.retire(server, &offered);
+            }
             to.credits = u32::from(offered.credits).max(1);
             to.heard_us = self.now_us;
             to.stage = Stage::Fabric { offered };
             to.failures = 0;
             self.list_waiting(server);
         }
+    }
+
+    /// Goes back to the socket from a session that has just been opened. Not before: UCX 1.13 ends
+    /// a server whose peer leaves while TCP connects.
+    fn retire(&mut self, server: usize, offered: &Offered) {
+        self.servers[server].retired = Some(Retired::new(offered));
+        self.without_fabric(server, SOCKETS_ARE_FASTER);
     }
 
     /// The fabric does not work out; the socket goes on if that is allowed.
@@ -92,10 +106,18 @@ impl Engine {
         }
         let to = &mut self.servers[server];
         to.stage = Stage::Sockets;
+        to.no_fabric = reason.into();
         to.credits = u32::MAX;
         to.failures = 0;
         self.on_sockets += 1;
+        self.count_fabric();
         self.list_waiting(server);
+    }
+
+    /// Counts the servers from which something may come over the fabric.
+    fn count_fabric(&mut self) {
+        let servers = self.servers.iter();
+        self.on_fabric = servers.filter(|server| server.holds_fabric()).count();
     }
 
     fn list_waiting(&mut self, server: usize) {
@@ -121,7 +143,7 @@ impl Engine {
     pub fn lost(&mut self, link: Link, error: &FabricError, now_us: u64) {
         self.now_us = self.now_us.max(now_us);
         let Some(server) = self.servers.iter().position(|server| server.has(link)) else {
-            return self.close(link);
+            return self.lost_retired(link);
         };
         match (link, self.servers[server].stage) {
             (Link::Fabric(_), Stage::Greeting { .. }) => {
@@ -135,6 +157,17 @@ impl Engine {
                 self.end_session(server, &error);
             }
         }
+    }
+
+    /// A connection is gone that no operation goes over, such as that of a session that was given
+    /// up: until then the network is moved, as both ends may still be setting it up.
+    fn lost_retired(&mut self, link: Link) {
+        for server in &mut self.servers {
+            let retired = &mut server.retired;
+            retired.take_if(|retired| Link::Fabric(retired.peer) == link);
+        }
+        self.close(link);
+        self.count_fabric();
     }
 
     /// The greeting has taken too long.
@@ -176,12 +209,15 @@ impl Engine {
             Some(link @ Link::Fabric(_)) => Some(link),
             _ => None,
         };
+        let retired = from.retired.take();
+        let retired = retired.map(|retired| Link::Fabric(retired.peer));
         let line = from.line.take().map(|(peer, _)| Link::Tcp(peer));
         from.stage = Stage::Idle;
         from.credits = 0;
-        for link in [fabric, line].into_iter().flatten() {
+        for link in [fabric, retired, line].into_iter().flatten() {
             self.close(link);
         }
+        self.count_fabric();
     }
 
     /// Fails everything that a server was asked. What the network holds of it comes back later.

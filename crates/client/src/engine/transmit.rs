@@ -78,6 +78,14 @@ fn transmit_to(server: &mut Server, send: &mut impl FnMut(Message<'_>)) {
     let Some(link) = server.link() else {
         return;
     };
+    if let Some(retired) = server.retired.as_mut().filter(|retired| !retired.is_told) {
+        retired.is_told = true;
+        send(Message {
+            link: Link::Fabric(retired.peer),
+            kind: Kind::Retire,
+            payload: Payload::Packets(&[]),
+        });
+    }
     let (bytes_max, costs) = match &mut server.stage {
         Stage::Greeting {
             offered, is_sent, ..

@@ -23,6 +23,11 @@ pub enum Door {
     Fabric,
     /// Grants it the fabric and never welcomes it.
     FabricWithoutWelcome,
+    /// The same as the fabric, over a network that is the kernel's sockets. The server does what a
+    /// client that retires wants.
+    FabricOnSockets,
+    /// The same; the server does not know that clients may retire.
+    FabricOnSocketsOfOld,
     /// Refuses it.
     Closed,
     /// Says nothing.
@@ -51,7 +56,18 @@ pub struct Fake {
     used: Option<Identity>,
 }
 
+impl Door {
+    fn runs_on_sockets(self) -> bool {
+        matches!(self, Door::FabricOnSockets | Door::FabricOnSocketsOfOld)
+    }
+}
+
 impl Fake {
+    /// Its open connections.
+    pub fn open(&self) -> Vec<Link> {
+        self.links.iter().map(|(link, _)| *link).collect()
+    }
+
     fn identity_of(&self, link: Link) -> Option<Identity> {
         let found = self.links.iter().find(|(open, _)| *open == link);
         found.map(|(_, identity)| *identity)
@@ -78,6 +94,8 @@ pub struct World {
     orphans: Vec<(u64, SendBytes)>,
     pub closed: Vec<Link>,
     pub attempts: usize,
+    /// Servers that were told that the session is over, and the connection to stay.
+    pub retirements: Vec<usize>,
     next_peer: u32,
 }
 
@@ -118,6 +136,7 @@ impl World {
             orphans: Vec::new(),
             closed: Vec::new(),
             attempts: 0,
+            retirements: Vec::new(),
             next_peer: 0,
         }
     }
@@ -215,7 +234,7 @@ impl World {
                     .connect_failed(server, attempt, &error, self.now_us);
             }
             Door::Sockets => Err("no fabric".into()),
-            Door::Fabric | Door::FabricWithoutWelcome => {
+            door => {
                 fake.links.push((Link::Fabric(peer), fabric));
                 Ok(Offered {
                     peer,
@@ -223,6 +242,7 @@ impl World {
                     token: 0x0102_0304_0506_0708,
                     credits: self.credits,
                     message_bytes_max: self.message_bytes_max,
+                    runs_on_sockets: door.runs_on_sockets(),
                 })
             }
         };
@@ -265,6 +285,7 @@ impl World {
     fn transmit(&mut self) -> bool {
         let servers = &mut self.servers;
         let mut welcomed = Vec::new();
+        let mut retired = Vec::new();
         let mut moved = false;
         self.engine.transmit(|message| {
             moved = true;
@@ -275,10 +296,11 @@ impl World {
             match (message.kind, message.payload) {
                 (Kind::Hello, Payload::Packets(token)) => {
                     assert_eq!(token, [8, 7, 6, 5, 4, 3, 2, 1]);
-                    if servers[to].door == Door::Fabric {
+                    if servers[to].door != Door::FabricWithoutWelcome {
                         welcomed.push(to);
                     }
                 }
+                (Kind::Retire, Payload::Packets([])) => retired.push((to, message.link)),
                 (Kind::Packets, Payload::Packets(packets)) => {
                     servers[to].messages.push(packets.len());
                     servers[to].inbox.push_back(Sent::Packets(packets.to_vec()));
@@ -299,6 +321,13 @@ impl World {
         });
         for server in welcomed {
             self.deliver(server, Kind::Welcome, 0, &[]);
+        }
+        for (server, link) in retired {
+            self.retirements.push(server);
+            if self.servers[server].door == Door::FabricOnSockets {
+                let error = FabricError::PeerLost("closed by the server".into());
+                self.engine.lost(link, &error, self.now_us);
+            }
         }
         moved
     }

@@ -21,9 +21,31 @@ fn lane_of(line: &str) -> Option<&str> {
     Some(named.split_once('.').map_or(named, |(name, _)| name)).filter(|name| !name.is_empty())
 }
 
+/// How UCX names its transport over the kernel's sockets, and a lane of it.
+const SOCKETS: &str = "tcp/";
+
+/// Whether all of these lanes are the kernel's sockets. False where nothing is known of them.
+pub(super) fn are_sockets(lanes: &str) -> bool {
+    !lanes.is_empty() && lanes.split(' ').all(|lane| lane.starts_with(SOCKETS))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_are_sockets_where_nothing_else_is_among_them() {
+        assert!(are_sockets("tcp/lo") && are_sockets("tcp/eth0 tcp/lo"));
+        for other in [
+            "",
+            "posix/memory",
+            "tcp/lo posix/memory",
+            "rc_verbs/rxe0 tcp/eth0",
+        ] {
+            assert!(!are_sockets(other), "{other}");
+        }
+        assert!(!are_sockets("Endpoint timeout"), "an error");
+    }
 
     #[test]
     fn transports_are_found_once_each() {

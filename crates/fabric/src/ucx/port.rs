@@ -4,7 +4,7 @@ use super::address::{self, Address};
 use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered, SHORT_GET, SHORT_VALUE};
 use super::endpoint::Endpoint;
 use super::finished::Finished;
-use super::lanes::lanes_of;
+use super::lanes::{are_sockets, lanes_of};
 use super::layout::{Layout, NO_LAYOUT, check_sharing};
 use super::links::{Link, Links, Stage};
 use super::probe::Prober;
@@ -506,5 +506,9 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
         };
         let description = endpoint.describe(&self.worker);
         description.map_or_else(|error| error.to_string(), |text| lanes_of(&text))
+    }
+
+    fn runs_on_sockets(&self, peer: Peer) -> bool {
+        are_sockets(&self.lanes(peer))
     }
 }

@@ -11,6 +11,10 @@ use std::sync::Arc;
 /// How long a client may take to receive the last messages, in seconds.
 const CLOSE_SECONDS_MAX: Seconds = 2;
 
+/// How long a client that has retired keeps its connection on the network, in seconds. Both ends may
+/// still be setting it up, and UCX 1.13 ends a process whose peer leaves meanwhile.
+pub(super) const RETIRED_SECONDS: Seconds = 2;
+
 /// Clients to which something is still being sent, at most: of whoever ends beyond that, the first
 /// are not told why.
 const CLOSING_MAX: usize = 256;
@@ -21,6 +25,7 @@ pub(super) struct Closing {
     /// Its connection, and the session's key.
     bond: Arc<Bond>,
     key: u64,
+    not_before: Seconds,
     until: Seconds,
 }
 
@@ -30,6 +35,22 @@ impl Engine {
         if let Some(number) = self.find(frame) {
             self.figures.goodbyes.bump();
             self.end_now(number);
+        }
+    }
+
+    /// The client goes back to its connection.
+    pub(super) fn on_retire(&mut self, frame: &Frame, resources: &Resources) {
+        let Some(number) = self.find(frame) else {
+            return;
+        };
+        self.figures.sessions_retired.bump();
+        self.flush();
+        let conversation = self.remove(number);
+        conversation.bond.release();
+        if let Some(peer) = conversation.peer() {
+            let line = (conversation.bond, conversation.key);
+            let not_before = resources.clock.now + RETIRED_SECONDS;
+            self.close_later(peer, line, not_before, not_before);
         }
     }
 
@@ -168,17 +189,23 @@ impl Engine {
     }
 
     /// Lets go of a client, and of its connection, when it has received everything.
-    pub(super) fn close_when_sent(
+    pub(super) fn close_when_sent(&mut self, peer: Peer, line: (Arc<Bond>, u64), now: Seconds) {
+        self.close_later(peer, line, now, now + CLOSE_SECONDS_MAX);
+    }
+
+    fn close_later(
         &mut self,
         peer: Peer,
         (bond, key): (Arc<Bond>, u64),
-        now: Seconds,
+        not_before: Seconds,
+        until: Seconds,
     ) {
         self.closing.push(Closing {
             peer,
             bond,
             key,
-            until: now + CLOSE_SECONDS_MAX,
+            not_before,
+            until,
         });
         if self.closing.len() > CLOSING_MAX {
             self.close_at(0);
@@ -194,7 +221,8 @@ impl Engine {
     pub(super) fn close_sent(&mut self, now: Seconds) {
         for place in (0..self.closing.len()).rev() {
             let one = &self.closing[place];
-            if self.port.unsent(one.peer) == 0 || now >= one.until {
+            let has_all = now >= one.not_before && self.port.unsent(one.peer) == 0;
+            if has_all || now >= one.until {
                 self.close_at(place);
             }
         }

@@ -144,6 +144,11 @@ impl Engine {
             && self.departing.is_empty()
     }
 
+    /// Whether there are sessions, granted or open.
+    pub fn has_sessions(&self) -> bool {
+        self.live > 0
+    }
+
     /// Moves the port and handles what happened; returns whether anything did, or could be done in
     /// another turn.
     pub fn turn(&mut self, resources: &mut Resources) -> bool {
@@ -170,7 +175,8 @@ impl Engine {
 
     /// Moves the port until something has happened, for a few times.
     fn look(&mut self, resources: &Resources) -> bool {
-        let looks = match self.queue.is_empty() && self.closing.is_empty() {
+        let has_time = self.queue.is_empty() && self.closing.is_empty() && self.has_sessions();
+        let looks = match has_time {
             true => LOOKS_PER_TURN,
             false => 1,
         };
@@ -249,6 +255,7 @@ impl Engine {
             (Kind::Hello, Some(sender)) => self.on_hello(frame, packets, sender, resources),
             (Kind::Packets, _) => self.on_packets(frame, packets, resources),
             (Kind::Goodbye, _) => self.on_goodbye(frame),
+            (Kind::Retire, _) => self.on_retire(frame, resources),
             (Kind::Welcome | Kind::Hello, _) => match self.find(frame) {
                 Some(number) => self.cut_off(number, "a message that no client sends", resources),
                 None => self.figures.malformed.bump(),

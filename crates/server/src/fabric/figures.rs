@@ -59,6 +59,7 @@ figures! {
     peers_lost: Count, "Sessions ended because the network lost the client";
     life_lines_lost: Count, "Sessions ended because the client's TCP connection ended";
     goodbyes: Count, "Sessions ended by the client";
+    sessions_retired: Count, "Sessions whose clients went back to their TCP connections, which are faster than UCX's tcp";
     messages_in: Count, "Messages received";
     messages_out: Count, "Messages sent";
     bytes_in: Count, "Bytes received in messages, large values included";

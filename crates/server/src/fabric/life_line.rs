@@ -25,10 +25,12 @@ impl Bond {
         self.info.set_fabric(None);
     }
 
-    /// The session is over: its connection is to be closed.
+    /// The session is over: its connection is to be closed, unless it was to stay.
     pub(super) fn end(self: &Arc<Self>) {
-        self.release();
-        self.mailbox.end_life_line(Arc::clone(self));
+        if !self.has_ended.load(Relaxed) {
+            self.release();
+            self.mailbox.end_life_line(Arc::clone(self));
+        }
     }
 }
 

@@ -178,7 +178,7 @@ impl Client {
                     Kind::Welcome => Received::Welcome,
                     Kind::Packets => Received::Responses(responses(packets)),
                     Kind::Goodbye => Received::Goodbye(text(packets)),
-                    Kind::Hello => panic!("a server does not greet"),
+                    Kind::Hello | Kind::Retire => panic!("a server does not send these"),
                 })
             }
             Event::Offered { frame, head, offer } => {

@@ -40,6 +40,51 @@ fn saying_goodbye_ends_the_session() {
 }
 
 #[test]
+fn retiring_ends_the_session_and_keeps_the_connection() {
+    let mut server = Server::new();
+    let mut client = server.client();
+    client.send(&set(b"key", b"value"));
+    client
+        .port
+        .send(client.peer, Kind::Retire, 0, Payload::Packets(b""));
+    server.run();
+    let received = client.receive();
+    assert!(
+        matches!(&received[..], [Received::Responses(_)]),
+        "{received:?}"
+    );
+    assert_eq!(server.figure("sessions_retired"), 1);
+    assert_eq!(server.figure("sessions"), 0);
+    assert_eq!(server.figure("endpoints"), 1, "it may still be set up");
+    server.sleep(3);
+    server.assert_clean();
+    assert_eq!(client.receive(), [Received::Lost]);
+    assert_eq!(server.ended_life_lines(), 0);
+    let connection = client.connection.take().expect("a connection");
+    server.ask(&connection).expect("it may ask anew");
+    // The end of the connection is that of the new session alone.
+    drop(connection);
+    server.run();
+    assert_eq!(server.figure("life_lines_lost"), 1);
+    server.assert_clean();
+}
+
+#[test]
+fn retiring_before_the_greeting_is_of_no_session() {
+    let mut server = Server::new();
+    let mut client = Client::granted(&mut server);
+    client
+        .port
+        .send(client.peer, Kind::Retire, 0, Payload::Packets(b""));
+    server.run();
+    assert_eq!(server.figure("sessions_retired"), 0);
+    assert_eq!(server.figure("unattributed"), 1);
+    client.greet();
+    server.run();
+    client.welcomed();
+}
+
+#[test]
 fn a_closed_connection_ends_the_session() {
     let mut server = Server::new();
     let mut client = server.client();
