@@ -17,6 +17,10 @@
 //! pause. The pause doubles while polling loses more than a sixteenth of the time, and halves while
 //! it loses less.
 //!
+//! Who has lost the processor may still poll for a moment, where that brings what it waits for
+//! ([`Moments`]): the other end of a conversation that answers within microseconds is worth the
+//! processor's time, which would be spent on sleeping and waking up otherwise. Nobody yields then.
+//!
 //! Times are those since any one moment. Nothing here asks for the time or the kernel's counts.
 
 use std::time::Duration;
@@ -42,6 +46,39 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// A trial goes well if the thread keeps its processor for so many times what it loses in the end.
 const KEPT_FACTOR: u32 = 16;
+
+/// How long a moment is: less than falling asleep and being woken up takes at both ends.
+pub const MOMENT: Duration = Duration::from_micros(25);
+
+/// Longest row of waits in which no moment is tried, after as many in vain.
+const MOMENTS_SKIPPED_MAX: u32 = 64;
+
+/// Whether to poll for a [`MOMENT`] where polling is barred. It is, as long as that finds something;
+/// after a moment in vain waits are slept through, twice as many after each, and then it is tried
+/// anew.
+#[derive(Debug, Default)]
+pub struct Moments {
+    skipped: u32,
+    left: u32,
+}
+
+impl Moments {
+    /// A wait begins: whether to poll for a moment.
+    pub fn begin(&mut self) -> bool {
+        let is_tried = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        is_tried
+    }
+
+    /// A moment has ended, with something found or in vain.
+    pub fn ended(&mut self, has_found: bool) {
+        self.skipped = match has_found {
+            true => 0,
+            false => (self.skipped * 2).clamp(1, MOMENTS_SKIPPED_MAX),
+        };
+        self.left = self.skipped;
+    }
+}
 
 /// What a thread that polls has lost to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -386,6 +423,42 @@ mod tests {
         }
         let polled = host.polled;
         assert!(polled > turns * turn / 2, "polled for {polled:?}");
+    }
+
+    /// Moments among so many waits, of which `is_answered` says which are answered within one.
+    fn moments_tried(waits: u32, is_answered: impl Fn(u32) -> bool) -> u32 {
+        let mut moments = Moments::default();
+        let mut tried = 0;
+        for wait in 0..waits {
+            if moments.begin() {
+                tried += 1;
+                moments.ended(is_answered(wait));
+            }
+        }
+        tried
+    }
+
+    #[test]
+    fn a_moment_that_finds_something_is_followed_by_another() {
+        assert_eq!(moments_tried(1000, |_| true), 1000);
+    }
+
+    #[test]
+    fn moments_in_vain_become_rare() {
+        let tried = moments_tried(10_000, |_| false);
+        assert!(tried <= 10_000 / MOMENTS_SKIPPED_MAX + 7, "{tried}");
+    }
+
+    #[test]
+    fn moments_are_back_when_they_find_something_again() {
+        let answered = 5000;
+        let tried = moments_tried(10_000, |wait| wait >= answered);
+        assert!(tried >= 10_000 - answered - MOMENTS_SKIPPED_MAX, "{tried}");
+    }
+
+    #[test]
+    fn one_moment_in_vain_costs_one_wait() {
+        assert_eq!(moments_tried(1000, |wait| wait != 500), 999);
     }
 
     #[test]

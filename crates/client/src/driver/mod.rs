@@ -28,7 +28,7 @@ use crate::engine::{Engine, Link, Settings};
 use crate::{ClientConfig, Error, connect};
 use arrivals::Arrival;
 use bell::Bell;
-use farcache_base::polling::Backoff;
+use farcache_base::polling::{Backoff, Moments};
 use farcache_fabric::bytes::{LentMemory, ReceiveBytes, SendBytes};
 use farcache_fabric::tcp::TcpPort;
 use farcache_fabric::{Inbox, Port};
@@ -73,6 +73,8 @@ pub(crate) struct Driver {
     sleep_limit: Duration,
     /// Whether threads that wait may poll.
     polling: Backoff,
+    /// Whether they may for a moment, where they may not.
+    moments: Moments,
 }
 
 impl Driver {
@@ -118,6 +120,7 @@ impl Driver {
             followers: 0,
             sleep_limit: shared::SLEEP_MIN,
             polling: Backoff::default(),
+            moments: Moments::default(),
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::operation::Notice;
 use crate::{ClientConfig, Error};
-use farcache_base::polling::{Backoff, Interference};
+use farcache_base::polling::{Backoff, Interference, MOMENT, Moments};
 use rustix::event::{Timespec, epoll};
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -97,6 +97,8 @@ struct Spin {
     now_us: u64,
     /// The clock has been looked at; the time before is the application's.
     has_begun: bool,
+    /// Whether it polls for a moment, once it has turned out that polling is barred.
+    moment: Option<bool>,
 }
 
 impl Spin {
@@ -106,6 +108,7 @@ impl Spin {
             since_us: 0,
             now_us,
             has_begun: false,
+            moment: None,
         }
     }
 
@@ -122,6 +125,23 @@ impl Spin {
         });
         if let Some(loss) = loss {
             polling.interfered(now, loss);
+        }
+    }
+}
+
+impl Spin {
+    /// How long it may poll where polling is barred.
+    fn moment_us(&mut self, moments: &mut Moments) -> u64 {
+        match self.moment.get_or_insert_with(|| moments.begin()) {
+            true => MOMENT.as_micros() as u64,
+            false => 0,
+        }
+    }
+
+    /// The wait has ended, with something found or with a sleep.
+    fn end_moment(&mut self, moments: &mut Moments, has_found: bool) {
+        if self.moment.take() == Some(true) {
+            moments.ended(has_found);
         }
     }
 }
@@ -372,6 +392,7 @@ impl Shared {
                     spin.look(&mut guard.polling);
                 }
                 spin.since_us = 0;
+                spin.end_moment(&mut guard.moments, true);
                 self.tell(&guard);
                 return guard;
             }
@@ -426,6 +447,7 @@ impl Shared {
         if guard.full_turn(spin.now_us) {
             self.tell(&guard);
             spin.since_us = 0;
+            spin.end_moment(&mut guard.moments, true);
             return guard;
         }
         if spin.since_us == 0 {
@@ -433,14 +455,19 @@ impl Shared {
         }
         let spun_us = spin.now_us - spin.since_us;
         let may_poll = guard.polling.may_poll(Duration::from_micros(spin.now_us));
-        if spun_us >= self.spin_us || !may_poll {
+        let limit_us = match may_poll {
+            true => self.spin_us,
+            false => self.spin_us.min(spin.moment_us(&mut guard.moments)),
+        };
+        if spun_us >= limit_us {
+            spin.end_moment(&mut guard.moments, false);
             guard = self.sleep(guard, spin.now_us);
             spin.now_us = clock::about_now_us().max(spin.now_us);
             spin.since_us = 0;
             spin.has_begun = false;
             return guard;
         }
-        if spun_us >= YIELD_AFTER_US {
+        if may_poll && spun_us >= YIELD_AFTER_US {
             drop(guard);
             rustix::thread::sched_yield();
             guard = self.lock();

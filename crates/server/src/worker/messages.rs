@@ -85,6 +85,12 @@ impl Worker {
         messages.any(|messages| messages.engine.is_in_use(now))
     }
 
+    /// Whether there are sessions on the fabric.
+    pub(super) fn has_sessions(&self) -> bool {
+        let mut messages = self.messages.iter();
+        messages.any(|messages| messages.engine.has_sessions())
+    }
+
     /// Serves the fabric; whether the sockets need not be looked at in this turn.
     pub(super) fn serve_messages(&mut self) -> bool {
         if !self.uses_messages() {
@@ -96,7 +102,8 @@ impl Worker {
         };
         let has_moved = messages.engine.turn(&mut self.resources);
         messages.has_moved |= has_moved;
-        if messages.turns_left > 0 && self.unfinished.is_empty() && !lets_sockets_first {
+        let goes_first = messages.turns_left > 0 && messages.engine.has_sessions();
+        if goes_first && self.unfinished.is_empty() && !lets_sockets_first {
             messages.turns_left -= 1;
             if has_moved {
                 self.resources.store.quiescent();

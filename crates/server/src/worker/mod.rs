@@ -5,9 +5,11 @@ mod accept;
 mod arrivals;
 mod batched;
 mod connection;
+mod crowd;
 mod datagram;
 mod deferred;
 pub mod device;
+mod direct;
 mod drain;
 mod execute;
 mod forward;
@@ -28,6 +30,8 @@ use crate::shared::Shared;
 use batched::BatchedIo;
 use connection::{Connection, Outcome};
 use device::After;
+use direct::Streak;
+use farcache_base::polling::Moments;
 use mailbox::Mailbox;
 use messages::Messages;
 use polling::{Permit, Polling};
@@ -85,6 +89,10 @@ pub struct Worker {
     messages: Option<Messages>,
     /// Serves several connections with one system call, where it may.
     batched: Option<Box<BatchedIo>>,
+    /// Whether one connection asks and no other.
+    streak: Streak,
+    /// Whether it is worth a moment's polling where polling is barred.
+    moments: Moments,
 }
 
 impl Worker {
@@ -125,6 +133,8 @@ impl Worker {
         let poll = Duration::from_micros(shared.settings.poll_us.into());
         Ok(Worker {
             batched: BatchedIo::new(shared.settings.io_uring),
+            streak: Streak::default(),
+            moments: Moments::default(),
             messages,
             epoll,
             admission,
@@ -164,17 +174,29 @@ impl Worker {
         if self.serve_messages() {
             return;
         }
-        let events = self.wait();
-        // The map may have changed meanwhile, and whoever asks now may have seen the new one.
-        self.follow_map();
-        self.dispatch_all(&events);
-        self.events = events;
+        self.serve_sockets();
         self.poll_devices(After::Sockets);
         self.tend_arrivals();
         self.resume_unfinished();
         self.resources.store.quiescent();
         self.close_silent();
         self.close_stalled();
+    }
+
+    /// Serves whoever has asked.
+    fn serve_sockets(&mut self) {
+        if let Some(slot) = self.alone() {
+            self.follow_map();
+            if self.serve_directly(slot) {
+                return;
+            }
+        }
+        let events = self.wait();
+        self.note_streak(&events);
+        // The map may have changed meanwhile, and whoever asks now may have seen the new one.
+        self.follow_map();
+        self.dispatch_crowd(&events);
+        self.events = events;
     }
 
     /// Polls, or sleeps if that has been in vain for long enough.
@@ -193,6 +215,8 @@ impl Worker {
             self.polling.active();
             self.device_polling.active();
             self.message_polling.active();
+        } else if self.streak.has_found() {
+            // The client that is alone may ask again within a moment.
         } else if self.budget().should_sleep(now) || !may_poll {
             self.sleep(&mut events);
         } else {
@@ -204,7 +228,10 @@ impl Worker {
     /// Whether a look before the sleep would be in vain: what it would find ends the sleep at once.
     fn sleeps_at_once(&self) -> bool {
         let seen_at = self.resources.turn_began;
-        !self.permit.may_poll(seen_at) && !self.has_more_to_do() && !self.uses_messages()
+        !self.permit.may_poll(seen_at)
+            && !self.streak.has_found()
+            && !self.has_more_to_do()
+            && !self.uses_messages()
     }
 
     /// Whether something is left over from the turn before.

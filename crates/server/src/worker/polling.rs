@@ -36,6 +36,11 @@ impl Polling {
         }
     }
 
+    /// Whether it polls at all, now.
+    pub fn is_wanted(&self) -> bool {
+        !self.budget.is_zero()
+    }
+
     /// There was something to do.
     pub fn active(&mut self) {
         self.idle_since = None;
@@ -81,6 +86,11 @@ impl Permit {
             start: Instant::now(),
             permit: PollPermit::default(),
         }
+    }
+
+    /// Whether there is to be any polling at all.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted
     }
 
     /// The worker looks for something to do at `now`; whether it may look again without sleeping.

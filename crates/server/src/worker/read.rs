@@ -26,6 +26,24 @@ pub(super) fn on_readable(connection: &mut Connection, resources: &mut Resources
     }
 }
 
+/// Reads from a connection that awaits requests, whether the socket has bytes or not; nothing where
+/// it has none.
+pub(super) fn try_requests(
+    connection: &mut Connection,
+    resources: &mut Resources,
+) -> Option<Outcome> {
+    let mut buffer = std::mem::take(&mut resources.buffer);
+    let outcome = match connection.transport.read(&mut buffer) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        result => {
+            resources.counters.wakeups.bump();
+            Some(after_read(connection, resources, result, 0, &buffer))
+        }
+    };
+    resources.buffer = buffer;
+    outcome
+}
+
 /// The socket takes bytes again, or has failed.
 pub(super) fn on_writable(connection: &mut Connection, resources: &mut Resources) -> Outcome {
     match reply::flush(connection, resources) {
@@ -60,16 +78,28 @@ fn read_requests(connection: &mut Connection, resources: &mut Resources) -> Outc
     let waiting = &connection.pending[connection.pending_used..];
     let kept = waiting.len();
     buffer[..kept].copy_from_slice(waiting);
-    let outcome = match connection.transport.read(&mut buffer[kept..]) {
+    let result = connection.transport.read(&mut buffer[kept..]);
+    let outcome = after_read(connection, resources, result, kept, &buffer);
+    resources.buffer = buffer;
+    outcome
+}
+
+/// A read behind the first `kept` bytes of `buffer` has ended so.
+fn after_read(
+    connection: &mut Connection,
+    resources: &mut Resources,
+    result: io::Result<usize>,
+    kept: usize,
+    buffer: &[u8],
+) -> Outcome {
+    match result {
         Ok(0) => Outcome::Closed,
         Ok(count) => {
             note_input(connection, resources, count);
             execute_and_keep(connection, resources, &buffer[..kept + count])
         }
         Err(error) => after_error(connection, resources, &error),
-    };
-    resources.buffer = buffer;
-    outcome
+    }
 }
 
 /// A receive, made together with those of other connections, has ended so; what came lies at the
