@@ -46,6 +46,9 @@ struct Options {
     /// Write the picture by size to this file, as SVG.
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// Write the picture of all transports by size to this file, as SVG.
+    #[arg(long)]
+    transports_svg: Option<PathBuf>,
     /// Fail where a wanted figure is missed.
     #[arg(long)]
     strict: bool,
@@ -81,7 +84,7 @@ impl Options {
         match (self.sections.is_empty(), self.short) {
             (false, _) => &self.sections,
             (true, true) => &Section::SHORT,
-            (true, false) => &Section::ALL,
+            (true, false) => &Section::USUAL,
         }
     }
 }
@@ -115,6 +118,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn std::error::Error>> {
     };
     options.files.write(&file, &results.table.markdown())?;
     if let (Some(path), Some(picture)) = (&options.svg, &results.picture) {
+        std::fs::write(path, picture.svg())?;
+    }
+    if let (Some(path), Some(picture)) = (&options.transports_svg, &results.transports) {
         std::fs::write(path, picture.svg())?;
     }
     Ok(results.table.none_missed())

@@ -13,6 +13,7 @@ pub mod levels;
 pub mod programs;
 pub mod speed;
 pub mod table;
+pub mod transports;
 pub mod turns;
 
 use crate::picture::Picture;
@@ -55,6 +56,8 @@ pub enum Section {
     Speed,
     /// The picture by size.
     Picture,
+    /// Every transport by size, from 1 B to 512 MB, and which the client takes; on demand only.
+    Transports,
     /// A value of 512 MB: its speed, and the memory that it takes.
     Large,
     /// CPU time of an idle server.
@@ -69,7 +72,19 @@ pub enum Section {
 
 impl Section {
     /// Every section, in the order of the table.
-    pub const ALL: [Section; 7] = [
+    pub const ALL: [Section; 8] = [
+        Section::Speed,
+        Section::Picture,
+        Section::Transports,
+        Section::Large,
+        Section::Idle,
+        Section::Endpoints,
+        Section::KilledClients,
+        Section::KilledServer,
+    ];
+
+    /// The sections that are measured where none are named.
+    pub const USUAL: [Section; 7] = [
         Section::Speed,
         Section::Picture,
         Section::Large,
@@ -117,6 +132,8 @@ pub struct Results {
     pub table: Table,
     /// The picture, if it was asked for.
     pub picture: Option<Picture>,
+    /// The picture of all transports, if it was asked for.
+    pub transports: Option<Picture>,
     /// The networks that UCX took, as it describes them.
     pub lanes: Vec<String>,
 }
@@ -134,6 +151,7 @@ pub fn show(bench: &Bench, sections: &[Section]) -> io::Result<Results> {
         match section {
             Section::Speed => turns::measure(bench, &mut results)?,
             Section::Picture => results.picture = Some(by_size::measure(bench)?),
+            Section::Transports => transports::measure(bench, &mut results)?,
             Section::Large => large::measure(bench, &mut results.table)?,
             Section::Idle => idle::measure(bench, &mut results.table)?,
             Section::Endpoints => endpoints::measure(bench, &mut results.table)?,

@@ -70,7 +70,22 @@ impl Programs {
         server: SocketAddr,
         arguments: &[&str],
     ) -> io::Result<LatencyReport> {
-        json_of(self.client("ohb_memlat", network, server).args(arguments))
+        self.memlat_by("fabric", network, server, arguments)
+    }
+
+    /// Runs `ohb_memlat` by a transport of the client library.
+    ///
+    /// # Errors
+    /// As [`Programs::limits`].
+    pub fn memlat_by(
+        &self,
+        transport: &str,
+        network: Network,
+        server: SocketAddr,
+        arguments: &[&str],
+    ) -> io::Result<LatencyReport> {
+        let mut command = self.client("ohb_memlat", transport, network, server);
+        json_of(command.args(arguments))
     }
 
     /// Runs `ohb_memthr` over the fabric.
@@ -83,12 +98,13 @@ impl Programs {
         server: SocketAddr,
         arguments: &[&str],
     ) -> io::Result<ThroughputReport> {
-        json_of(self.client("ohb_memthr", network, server).args(arguments))
+        let mut command = self.client("ohb_memthr", "fabric", network, server);
+        json_of(command.args(arguments))
     }
 
-    fn client(&self, name: &str, network: Network, server: SocketAddr) -> Command {
+    fn client(&self, name: &str, transport: &str, network: Network, server: SocketAddr) -> Command {
         let mut command = self.command(name, network);
-        command.args(["--transport", "fabric", "--servers", &server.to_string()]);
+        command.args(["--transport", transport, "--servers", &server.to_string()]);
         if let Some(cpu) = self.client_cpu {
             command.args(["--cpus", &cpu.to_string()]);
         }

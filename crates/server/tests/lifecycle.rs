@@ -3,7 +3,8 @@
 mod support;
 
 use rustix::process::Signal;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use support::{Server, command, wait_for};
 
@@ -271,6 +272,34 @@ fn a_machine_without_ucx_is_warned_of_with_the_package() {
         log.contains("WARN") && log.contains("no fabric: clients are served over sockets only"),
         "{log}"
     );
+}
+
+/// A process that has changed its user may be looked into by that user once it says so, for shared
+/// memory: UCX opens it by `/proc`, whose files then belong to that user.
+#[test]
+fn without_a_fabric_a_process_stays_closed_to_the_user_that_it_became() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can become another user");
+        return;
+    }
+    let missing = ("UCX_TLS", "no-such-transport");
+    for (fabric, environment) in [("off", None), ("auto", Some(missing))] {
+        let mut command = command(&["-l", "127.0.0.1", "-p", "-1", "-u", "nobody"]);
+        command.args(["--fabric", fabric]).envs(environment);
+        let mut server = command.stderr(Stdio::piped()).spawn().expect("a server");
+        let log = BufReader::new(server.stderr.take().expect("piped"));
+        let mut lines = log.lines().map(|line| line.expect("a line"));
+        let started = lines.find(|line| line.contains("started"));
+        let folder = format!("/proc/{}", server.id());
+        let user = std::fs::metadata(format!("{folder}/environ")).map(|file| file.uid());
+        let status = std::fs::read_to_string(format!("{folder}/status"));
+        server.kill().expect("it runs");
+        server.wait().expect("a child");
+        assert!(started.is_some(), "it says when it serves");
+        let uids = status.expect("it runs");
+        assert!(!uids.contains("Uid:\t0"), "it is nobody:\n{uids}");
+        assert_eq!(user.expect("it runs"), 0, "--fabric {fabric}");
+    }
 }
 
 #[test]
