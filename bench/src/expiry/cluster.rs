@@ -244,5 +244,8 @@ mod tests {
         lives.dedup();
         assert_eq!(lives, [2, 30, 60, 720]);
         assert_eq!(Cluster::C37.statistics().most_live_s(1000), 1);
+        // 0 would be for ever.
+        let fast = Stream::new(Cluster::C37.statistics(), 1000, 1000);
+        assert_eq!((0..1000).map(|key| fast.lives_s(key)).min(), Some(1));
     }
 }
