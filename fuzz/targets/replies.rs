@@ -91,8 +91,10 @@ fn operations() -> [Operation<'static>; 11] {
             key: b"key",
             version: VERSION,
             keep_s: 0,
+            is_promised: false,
         },
         Operation::GetVersioned {
+            promise: 0,
             key: b"key",
             bytes_max: 32,
             into: into(),

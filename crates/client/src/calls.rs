@@ -248,7 +248,10 @@ impl Client {
     /// As the operation ends.
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
         if let Some(redundant) = self.redundant_of(store.key) {
-            return redundant.store(self, &store, None);
+            return match (store.mode, store.cas) {
+                (StoreMode::Set, 0) => redundant.store(self, &store, None),
+                _ => self.done(Operation::Store(store)),
+            };
         }
         match self.shared.store_solo(&store) {
             Some(SoloEnd::Answered(cas)) => Ok(cas),

@@ -3,7 +3,7 @@
 use crate::connect::Fabric;
 use crate::distribution::Server;
 use crate::driver::{ProgressThread, Shared, without_notices};
-use crate::redundant::Redundant;
+use crate::redundant::{LastCopies, Redundant};
 use crate::request::{GetManyRequest, Request};
 use crate::{
     ClientConfig, Completion, Delivery, Error, LentMemory, Notice, Operation, Reply, Values,
@@ -25,7 +25,8 @@ pub struct Client {
     servers: Arc<[Server]>,
     /// Where keys may lie on several servers.
     pub(crate) redundant: Option<Arc<Redundant>>,
-    /// Ends with the last handle.
+    /// Ends with the last handle, as the next one.
+    _last_copies: Option<Arc<LastCopies>>,
     _progress: Option<Arc<ProgressThread>>,
 }
 
@@ -64,19 +65,25 @@ impl Client {
                 |error| Error::Configuration(format!("no progress thread: {error}").into()),
             )?)),
         };
+        let last_copies = redundant
+            .clone()
+            .map(|redundant| Arc::new(LastCopies(redundant)));
         Ok(Client {
             shared,
             servers,
             redundant,
+            _last_copies: last_copies,
             _progress: progress,
         })
     }
 
-    /// A handle that does not keep the progress thread: that ends with the last handle that does.
+    /// A handle that does not keep the progress thread: that ends with the last handle that does,
+    /// which also waits for copies that follow an acknowledged write.
     #[must_use]
     pub fn without_progress_thread(&self) -> Client {
         Client {
             _progress: None,
+            _last_copies: None,
             ..self.clone()
         }
     }
@@ -125,6 +132,11 @@ impl Client {
     /// Has the next operation try a server that is left alone after a failure.
     pub(crate) fn end_rest(&self, server: usize) {
         self.shared.lock().engine.end_rest(server);
+    }
+
+    /// Which attempt to connect to a server was the newest.
+    pub(crate) fn attempt(&self, server: farcache_cluster::ServerId) -> u64 {
+        self.shared.lock().engine.attempt(server.0 as usize)
     }
 
     /// Whether operations on this server go over the fabric now, and by which networks.
@@ -185,7 +197,11 @@ impl Client {
             let begun = redundant.begin(self, operation, delivery);
             let completion = begun.map_or_else(|ended| *ended, |mut begun| begun.wait());
             return match completion.outcome {
-                Ok(_) | Err(Error::NotFound) => Ok(()),
+                // What a server answers, whom nobody asks.
+                Ok(_)
+                | Err(Error::NotFound | Error::NotStored | Error::Exists | Error::NotNumeric) => {
+                    Ok(())
+                }
                 Err(error) => Err(error),
             };
         }
@@ -351,6 +367,10 @@ impl Client {
 
     /// Carries an operation out; everything that was lent to it comes back.
     pub(crate) fn run(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
+        if let Some(redundant) = self.redundant_for(&operation) {
+            let begun = redundant.begin(self, operation, delivery);
+            return begun.map_or_else(|ended| *ended, |mut begun| begun.wait());
+        }
         let (mut guard, now_us) = self.shared.lock_to_submit();
         let ticket = guard.engine.submit(operation, delivery, now_us);
         self.shared

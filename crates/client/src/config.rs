@@ -114,9 +114,9 @@ pub struct ClientConfig {
     /// them by SASL, which the binary protocol alone has. Off by default.
     pub prefers_meta: bool,
     /// Which values lie on several servers, as copies or as shards, so that they survive the loss
-    /// of some: none by default. [`REDUNDANCY_VARIABLE`] in the environment goes first. Gets, sets
-    /// and deletions without a condition follow it; other operations on such keys end with
-    /// [`Error::InvalidArguments`]. Needs Farcache's servers, at least as many as the policy has
+    /// of some: none by default. [`REDUNDANCY_VARIABLE`] in the environment goes first. All
+    /// operations on a key follow it; those by the key of a group, and those for one server, end
+    /// with [`Error::InvalidArguments`] for such keys. Needs Farcache's servers, at least as many as the policy has
     /// places for a value; does not go with [`ClientConfig::remove_after_failures`].
     pub redundancy: Option<Policy>,
 }

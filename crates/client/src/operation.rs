@@ -33,6 +33,16 @@ pub enum StoreMode {
     /// what it has forgotten included. Ends in [`Reply::Older`] where it is not. Farcache's servers
     /// alone know it, in the binary protocol.
     IfNewer,
+    /// As [`StoreMode::IfNewer`], and only while the server stands by the promise of just this
+    /// version ([`Operation::GetVersioned`]). Ends in [`Reply::Promised`] where it does not.
+    IfPromised,
+}
+
+impl StoreMode {
+    /// Whether [`Store::cas`] is a version.
+    pub(crate) fn carries_version(self) -> bool {
+        matches!(self, StoreMode::IfNewer | StoreMode::IfPromised)
+    }
 }
 
 /// Up or down.
@@ -190,6 +200,10 @@ pub enum Operation<'a> {
     GetVersioned {
         /// Its key.
         key: &'a [u8],
+        /// A version: the server promises to take nothing older for the key from now on, and tells
+        /// what it has of it then; it ends in [`Reply::Promised`] where something newer has been
+        /// promised already. 0 to promise nothing.
+        promise: u64,
         /// Of a longer value only so many bytes come, from its beginning.
         bytes_max: u32,
         /// As with [`Operation::Get`].
@@ -206,6 +220,8 @@ pub enum Operation<'a> {
         version: u64,
         /// How long the tombstone is kept, as [`Store::expiry_s`]; 0 while memory suffices.
         keep_s: u32,
+        /// As [`StoreMode::IfPromised`].
+        is_promised: bool,
     },
     /// Count up or down a decimal number of up to 64 bits. Ends in [`Reply::Number`].
     Arithmetic {
@@ -268,6 +284,12 @@ pub enum Reply {
     },
     /// Not stored or deleted: the server has something newer, or something else of the version.
     Older {
+        /// The version that a newer one must exceed.
+        current: u64,
+    },
+    /// Not done: the server has promised to take nothing older than another version, or it does not
+    /// know of the promise that the request stands on.
+    Promised {
         /// The version that a newer one must exceed.
         current: u64,
     },

@@ -51,6 +51,9 @@ pub struct SetOptions {
     /// With `version`: it is one that others have, who were asked after this was taken. So of a key
     /// that the store does not hold only what it has forgotten since then speaks against it.
     pub restored: Option<Forgotten>,
+    /// With `version`: store only while the promise of just this version stands for the key, so
+    /// that nothing was stored under it in between; see [`crate::StoreHandle::promise`].
+    pub is_promised: bool,
 }
 
 /// What a store had forgotten at some moment ([`crate::StoreHandle::forgotten`]).
@@ -76,6 +79,11 @@ pub enum SetOutcome {
         /// What a newer version must exceed.
         current: Version,
     },
+    /// A promise stands in the way, or none stands behind the version.
+    Promised {
+        /// What a newer version must exceed.
+        current: Version,
+    },
 }
 
 /// How *delete if newer* ended.
@@ -88,6 +96,11 @@ pub enum VersionedDelete {
     },
     /// The store has something else of the same version, or something newer.
     Older {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// As [`SetOutcome::Promised`].
+    Promised {
         /// What a newer version must exceed.
         current: Version,
     },

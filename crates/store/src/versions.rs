@@ -9,8 +9,11 @@
 use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use farcache_base::version::Version;
 
+/// Keys share their promises by hash: one that is promised more than it must be refuses a write that
+/// is under way, which goes above then. 8 KiB in all.
+const PROMISES: usize = 1024;
+
 /// All versions are 0 before there is one.
-#[derive(Default)]
 pub(crate) struct Versions {
     horizon: AtomicU64,
     /// As far as the store has raised it since it began to catch up, or since it was opened.
@@ -23,9 +26,43 @@ pub(crate) struct Versions {
     newest: AtomicU64,
     /// What a device has to be told of: versions of which no item there tells.
     untold: AtomicU64,
+    /// Up to which version keys of a hash take nothing any more; they die with the process.
+    promises: Box<[AtomicU64]>,
+}
+
+impl Default for Versions {
+    fn default() -> Versions {
+        Versions {
+            horizon: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
+            unconfirmed: AtomicU64::new(0),
+            is_catching_up: AtomicBool::new(false),
+            newest: AtomicU64::new(0),
+            untold: AtomicU64::new(0),
+            promises: (0..PROMISES).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
 }
 
 impl Versions {
+    /// Promises to store nothing older than this version under keys of this hash. With the key's
+    /// chain locked: what is read after it is what was there, or something newer.
+    ///
+    /// # Errors
+    /// Something newer has been promised already.
+    pub fn promise(&self, hash: u64, version: Version) -> Result<(), Version> {
+        let before = self.promises[promise_of(hash)].fetch_max(version.bits(), SeqCst);
+        match Version::from_bits(before) {
+            Some(before) if before > version => Err(before),
+            _ => Ok(()),
+        }
+    }
+
+    /// What has been promised to keys of this hash.
+    pub fn promised(&self, hash: u64) -> Option<Version> {
+        Version::from_bits(self.promises[promise_of(hash)].load(SeqCst))
+    }
+
     /// Up to which version a key without an item counts as deleted.
     pub fn horizon(&self) -> Option<Version> {
         Version::from_bits(self.horizon.load(SeqCst))
@@ -104,6 +141,11 @@ impl Versions {
         self.newest.fetch_max(newest, SeqCst);
         self.horizon.fetch_max(newest, SeqCst);
     }
+}
+
+/// By bits that choose no bucket in indexes of usual sizes, so that neighbours have others.
+fn promise_of(hash: u64) -> usize {
+    (hash >> 40) as usize % PROMISES
 }
 
 #[cfg(test)]

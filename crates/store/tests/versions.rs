@@ -43,7 +43,7 @@ fn put(handle: &StoreHandle, key: &str, value: &str, number: u64) -> SetOutcome 
 }
 
 fn delete(handle: &StoreHandle, key: &str, number: u64) -> VersionedDelete {
-    let outcome = handle.delete_if_newer(key.as_bytes(), version(number), KEEP);
+    let outcome = handle.delete_if_newer(key.as_bytes(), version(number), KEEP, false);
     outcome.unwrap()
 }
 
@@ -265,7 +265,11 @@ fn what_expires_or_is_flushed_does_not_let_anything_older_in() {
         ..options(5)
     };
     assert_eq!(handle.set(b"mortal", b"v", &mortal), Ok(stored(5)));
-    assert!(handle.delete_if_newer(b"dead", version(4), 110).is_ok());
+    assert!(
+        handle
+            .delete_if_newer(b"dead", version(4), 110, false)
+            .is_ok()
+    );
     put(&handle, "flushed", "v", 6);
     handle.set_now(120);
     assert_eq!(get(&handle, "mortal"), None);
@@ -444,6 +448,7 @@ proptest! {
                             prop_assert!(number >= known.newest);
                             *known = Known { newest: number, value: None };
                         }
+                        VersionedDelete::Promised { .. } => panic!("nothing is promised"),
                         VersionedDelete::Older { current } => {
                             prop_assert!(current >= version(number));
                         }

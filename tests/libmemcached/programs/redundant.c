@@ -102,23 +102,57 @@ static void refusals(memcached_st *handle)
         const char *name;
         memcached_return_t code;
     } refused[] = {
-        {"add", memcached_add(handle, "key-1", 5, "x", 1, 0, 0)},
-        {"replace", memcached_replace(handle, "key-1", 5, "x", 1, 0, 0)},
-        {"append", memcached_append(handle, "key-1", 5, "x", 1, 0, 0)},
-        {"prepend", memcached_prepend(handle, "key-1", 5, "x", 1, 0, 0)},
-        {"cas", memcached_cas(handle, "key-1", 5, "x", 1, 0, 0, 7)},
-        {"increment", memcached_increment(handle, "key-1", 5, 1, &number)},
-        {"decrement", memcached_decrement(handle, "key-1", 5, 1, &number)},
-        {"touch", memcached_touch(handle, "key-1", 5, 100)},
         {"set by key", memcached_set_by_key(handle, "group", 5, "key-1", 5, "x", 1, 0, 0)},
+        {"increment by key", memcached_increment_by_key(handle, "group", 5, "key-1", 5, 1, &number)},
+        {"touch by key", memcached_touch_by_key(handle, "group", 5, "key-1", 5, 100)},
         {"delete by key", memcached_delete_by_key(handle, "group", 5, "key-1", 5, 0)},
     };
     for (size_t at = 0; at < sizeof refused / sizeof *refused; at++)
         if (refused[at].code != MEMCACHED_NOT_SUPPORTED)
             wrong(handle, refused[at].name, 1, refused[at].code);
-    memcached_return_t code = memcached_touch(handle, "key-1", 5, 100);
+    memcached_return_t code = memcached_touch_by_key(handle, "group", 5, "key-1", 5, 100);
     if (code != MEMCACHED_NOT_SUPPORTED || !strstr(memcached_last_error_message(handle), "lies on several servers"))
         wrong(handle, "the reason", 1, code);
+}
+
+/* Operations that depend on what is there, while servers die: of one whose end is unknown either may have happened. */
+static void wanted(memcached_st *handle, const char *what, memcached_return_t code, memcached_return_t expected)
+{
+    if (code != expected && code != MEMCACHED_CONNECTION_FAILURE)
+        wrong(handle, what, expected, code);
+}
+
+static void text_is(memcached_st *handle, const char *key, const char *expected, const char *other)
+{
+    size_t length;
+    uint32_t flags;
+    memcached_return_t code;
+    char *found = memcached_get(handle, key, strlen(key), &length, &flags, &code);
+    if (code != MEMCACHED_SUCCESS || (strncmp(found, expected, length) != 0 && strncmp(found, other, length) != 0))
+        wrong(handle, key, (int)length, code);
+    free(found);
+}
+
+static uint64_t counted;
+
+static void changes(memcached_st *handle, int round)
+{
+    char key[32];
+    int length = snprintf(key, sizeof key, "change-%d", round);
+    uint64_t number = 0;
+    wanted(handle, "replace what is absent", memcached_replace(handle, key, length, "x", 1, 0, 0), MEMCACHED_NOTSTORED);
+    wanted(handle, "add", memcached_add(handle, key, length, "7", 1, 0, 0), MEMCACHED_SUCCESS);
+    wanted(handle, "add again", memcached_add(handle, key, length, "8", 1, 0, 0), MEMCACHED_NOTSTORED);
+    text_is(handle, key, "7", "7");
+    wanted(handle, "append", memcached_append(handle, key, length, "1", 1, 0, 0), MEMCACHED_SUCCESS);
+    text_is(handle, key, "71", "7");
+    memcached_return_t code = memcached_increment(handle, "count", 5, 1, &number);
+    if (code == MEMCACHED_SUCCESS && (number <= counted || number > counted + 2))
+        wrong(handle, "increment", (int)number, code);
+    wanted(handle, "increment", code, MEMCACHED_SUCCESS);
+    counted = code == MEMCACHED_SUCCESS ? number : counted;
+    wanted(handle, "touch", memcached_touch(handle, key, length, 1000), MEMCACHED_SUCCESS);
+    wanted(handle, "cas", memcached_cas(handle, key, length, "9", 1, 0, 0, 7), MEMCACHED_DATA_EXISTS);
 }
 
 static void deletions(memcached_st *handle, int number)
@@ -148,6 +182,7 @@ int main(int argc, char **argv)
     for (int number = 0; number < count; number++)
         set(handle, number, generation);
     refusals(handle);
+    wanted(handle, "count", memcached_set(handle, "count", 5, "0", 1, 0, 0), MEMCACHED_SUCCESS);
     for (int number = 0; number < count; number++)
         get(handle, number, generation);
     puts("ready");
@@ -157,6 +192,7 @@ int main(int argc, char **argv)
             get(handle, number, generation);
         get_all(handle, count, generation);
         generation++;
+        changes(handle, generation);
         for (int number = 0; number < count; number++) {
             set(handle, number, generation);
             get(handle, number, generation);

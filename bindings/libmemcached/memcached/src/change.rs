@@ -74,14 +74,17 @@ impl Context<'_> {
         self.begin()?;
         self.check_key(key)?;
         self.rebuild_when_due();
-        let server = self.server_of_key(group);
+        let (server, given) = (self.server_of_key(group), key);
         let key = self.full_key(key).into_owned();
-        self.check_single(&key)?;
         let expiry_s = self.expiry_s(expiration);
         let touch = Operation::Touch {
             key: &key,
             expiry_s,
         };
+        if let Some(client) = self.redundant(&key)? {
+            let touched = self.change_redundantly(&client, (group, given), touch);
+            return touched.map(drop);
+        }
         if self.handle.has(flags::USE_UDP) {
             self.send(touch, server, true)?;
             return Err(self.fail(Return::NOT_SUPPORTED, ""));
@@ -141,7 +144,6 @@ impl Context<'_> {
             return Err(self.fail(Return::INVALID_ARGUMENTS, what));
         }
         let key = self.full_key(count.key).into_owned();
-        self.check_single(&key)?;
         let initial = count.initial.and_then(|(number, expiration)| {
             let expiry_s = expiration as u32;
             (expiry_s != EXPIRATION_NOT_ADD).then_some(Initial { number, expiry_s })
@@ -152,6 +154,13 @@ impl Context<'_> {
             delta: count.offset,
             initial,
         };
+        if let Some(client) = self.redundant(&key)? {
+            let place = (count.group, count.key);
+            return match self.change_redundantly(&client, place, operation)? {
+                Reply::Number { number, .. } => Ok(number),
+                _ => Err(self.fail(Return::PROTOCOL_ERROR, "")),
+            };
+        }
         if !self.handle.has(flags::REPLY) {
             self.send(operation, server, true)?;
             return Ok(u64::MAX);

@@ -1,16 +1,16 @@
-//! Keys that lie on several servers: the client's policy carries out what it knows, and everything
-//! else is refused. What a handle does about servers that fail, copies and buffers does not apply.
+//! Keys that lie on several servers: the client's policy carries operations out. What a handle does
+//! about servers that fail, copies and buffers does not apply.
 
 use crate::connection::code_of;
 use crate::context::Context;
 use crate::get::Got;
-use crate::store::{Item, Verb};
-use farcache_client::{Client, Error, REDUNDANCY_VARIABLE, Store, StoreMode, Value};
+use crate::store::{Item, Verb, answer, mode};
+use farcache_client::{Client, Error, Operation, REDUNDANCY_VARIABLE, Reply, Store, Value};
 use farcache_libmemcached_abi::Return;
 
-/// What a policy has no plan for.
-const NOT_YET: &str =
-    "the key lies on several servers, by its redundancy, for which this operation is not supported";
+/// What no policy allows.
+const GROUP: &str =
+    "the key lies on several servers, by its redundancy: a group's key cannot place it";
 
 impl Context<'_> {
     /// The client, where the policy places the key, which is whole, on several servers.
@@ -38,19 +38,11 @@ impl Context<'_> {
         }
     }
 
-    /// Refuses an operation that no policy knows, if the key lies on several servers.
-    pub(crate) fn check_single(&mut self, key: &[u8]) -> Result<(), Return> {
-        match self.redundant(key)? {
-            Some(_) => Err(self.fail(Return::NOT_SUPPORTED, NOT_YET)),
-            None => Ok(()),
-        }
-    }
-
     /// Refuses the key of a group: the key itself says where it lies.
     pub(crate) fn check_group(&mut self, group: &[u8], key: &[u8]) -> Result<(), Return> {
         match group.is_empty() || group == key {
             true => Ok(()),
-            false => Err(self.fail(Return::NOT_SUPPORTED, NOT_YET)),
+            false => Err(self.fail(Return::NOT_SUPPORTED, GROUP)),
         }
     }
 
@@ -63,20 +55,36 @@ impl Context<'_> {
         (key, value, expiry_s): (&[u8], &[u8], u32),
     ) -> Result<(), Return> {
         self.check_group(item.group, item.key)?;
-        if verb != Verb::Set {
-            return Err(self.fail(Return::NOT_SUPPORTED, NOT_YET));
-        }
         let stored = client.store(Store {
-            mode: StoreMode::Set,
+            mode: mode(verb, item.cas),
             key,
             value: Value::Copied(value),
             flags: item.flags,
             expiry_s,
-            cas: 0,
+            cas: item.cas,
         });
-        stored
-            .map(drop)
-            .map_err(|error| self.failed_together(&error))
+        stored.map(drop).map_err(|error| match error {
+            Error::NotFound | Error::NotStored | Error::Exists => {
+                answer(&error, verb, self.is_binary())
+            }
+            error => self.failed_together(&error),
+        })
+    }
+
+    /// Carries out an operation that needs no more than its key.
+    pub(crate) fn change_redundantly(
+        &mut self,
+        client: &Client,
+        (group, key): (&[u8], &[u8]),
+        operation: Operation<'_>,
+    ) -> Result<Reply, Return> {
+        self.check_group(group, key)?;
+        let changed = client.wait(client.submit(operation));
+        changed.map_err(|error| match (&error, self.is_binary()) {
+            // Over the binary protocol libmemcached does not know this answer.
+            (Error::NotNumeric, true) => Return::UNKNOWN_READ_FAILURE,
+            _ => self.failed_together(&error),
+        })
     }
 
     /// Gets a value.

@@ -174,7 +174,7 @@ impl Context<'_> {
 }
 
 /// `MEMCACHED_CAS` without a token is what its opcode in the binary protocol is: replace.
-fn mode(verb: Verb, cas: u64) -> StoreMode {
+pub(crate) fn mode(verb: Verb, cas: u64) -> StoreMode {
     match verb {
         Verb::Set => StoreMode::Set,
         Verb::Cas if cas != 0 => StoreMode::Set,

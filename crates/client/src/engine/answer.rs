@@ -241,6 +241,10 @@ fn of_version(opcode: Opcode, packet: &Packet<'_>) -> Option<Reply> {
         (Opcode::DeleteVersioned | Opcode::GetVersioned, Status::NotFound) => {
             Some(Reply::Absent { version })
         }
+        (
+            Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned,
+            Status::Promised,
+        ) => Some(Reply::Promised { current: version }),
         (Opcode::GetVersioned, Status::Deleted) => Some(Reply::Deleted { version }),
         _ => None,
     }
@@ -262,7 +266,13 @@ pub(super) fn refusal(packet: &Packet<'_>) -> Error {
         }
         Some(Status::UnknownCommand) => Error::Unsupported,
         Some(Status::OutOfMemory) => Error::OutOfMemory,
-        Some(Status::Success | Status::NotDurable | Status::TemporaryFailure | Status::Deleted)
+        Some(
+            Status::Success
+            | Status::NotDurable
+            | Status::TemporaryFailure
+            | Status::Deleted
+            | Status::Promised,
+        )
         | None => Error::Server {
             status,
             message: text(),

@@ -6,6 +6,9 @@ use farcache_proto::binary::{
     encode_head, encode_u32,
 };
 
+/// The bit of a token that no version has: the write stands on the promise of its version.
+const PROMISED: u64 = 1 << 63;
+
 /// The opcode of an operation that is answered.
 pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
     match operation {
@@ -18,7 +21,7 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             StoreMode::Replace => Opcode::Replace,
             StoreMode::Append => Opcode::Append,
             StoreMode::Prepend => Opcode::Prepend,
-            StoreMode::IfNewer => Opcode::SetVersioned,
+            StoreMode::IfNewer | StoreMode::IfPromised => Opcode::SetVersioned,
         },
         Operation::GetVersioned { .. } => Opcode::GetVersioned,
         Operation::DeleteIfNewer { .. } => Opcode::DeleteVersioned,
@@ -52,7 +55,7 @@ pub(super) fn quiet(opcode: Opcode) -> Option<Opcode> {
 }
 
 /// The key that an operation is about; none where it is about a whole server.
-pub(super) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
+pub(crate) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
     match *operation {
         Operation::Get { key, .. }
         | Operation::GetAndTouch { key, .. }
@@ -85,7 +88,10 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
             encode_head(header, &encode_u32(*expiry_s), key, 0, out);
         }
         Operation::Store(store) => {
-            header.cas = store.cas;
+            header.cas = match store.mode {
+                StoreMode::IfPromised => store.cas | PROMISED,
+                _ => store.cas,
+            };
             let value_len = store.value.as_slice().len();
             let extras = SetExtras {
                 flags: store.flags,
@@ -102,13 +108,19 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
             header.cas = *cas;
             encode_head(header, &[], key, 0, out);
         }
-        Operation::GetVersioned { bytes_max, .. } => {
+        Operation::GetVersioned {
+            bytes_max, promise, ..
+        } => {
+            header.cas = *promise;
             encode_head(header, &encode_u32(*bytes_max), key, 0, out);
         }
         Operation::DeleteIfNewer {
-            version, keep_s, ..
+            version,
+            keep_s,
+            is_promised,
+            ..
         } => {
-            header.cas = *version;
+            header.cas = *version | if *is_promised { PROMISED } else { 0 };
             encode_head(header, &encode_u32(*keep_s), key, 0, out);
         }
         Operation::Arithmetic { delta, initial, .. } => {

@@ -32,13 +32,14 @@ mod submit;
 pub(crate) mod ticket;
 mod transmit;
 
+pub(crate) use encode::key as key_of;
 pub use large::Reception;
 pub use server::{Identity, Link, Offered};
 pub use settings::Settings;
 pub(crate) use settings::micros;
 pub use solo::{Solo, SoloGet, SoloRoute, SoloStage};
 pub use solo_store::SoloStore;
-pub(crate) use submit::{Elsewhere, check_key};
+pub(crate) use submit::{Elsewhere, check, check_key};
 pub use transmit::Message;
 
 use crate::distribution::Placement;

@@ -91,6 +91,8 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) stage: Stage,
+    /// The newest attempt to connect: while it is the same, so is the process at the other end.
+    pub(super) attempt: u64,
     /// The socket and what its messages carry.
     pub(super) line: Option<(Peer, Identity)>,
     /// What the fabric still has of a session that was given up for the socket.
@@ -118,6 +120,7 @@ impl Server {
     pub(super) fn new() -> Self {
         Server {
             stage: Stage::Idle,
+            attempt: 0,
             line: None,
             retired: None,
             no_fabric: Box::default(),

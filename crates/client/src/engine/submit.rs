@@ -4,7 +4,7 @@ use super::server::Stage;
 use super::slots::NO_DEADLINE;
 use super::ticket::{self, BATCH_KEYS_MAX, Named, QUIET};
 use super::{Action, Engine, Ticket, encode, micros};
-use crate::operation::{Completion, Delivery, Operation, Route, StoreMode, Value};
+use crate::operation::{Completion, Delivery, Operation, Route, Value};
 use crate::values::{Entry, Place, Values};
 use crate::{Error, Item};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -214,6 +214,12 @@ impl Engine {
         }
     }
 
+    /// Which attempt to connect to a server was the newest: while that stays, the server is the same
+    /// process.
+    pub(crate) fn attempt(&self, server: usize) -> u64 {
+        self.servers[server].attempt
+    }
+
     /// Begins a connection where there is none.
     fn approach(&mut self, server: usize) -> Result<(), Error> {
         match self.servers[server].stage {
@@ -222,6 +228,7 @@ impl Engine {
                 self.attempts += 1;
                 let attempt = self.attempts;
                 self.servers[server].stage = Stage::Connecting { attempt };
+                self.servers[server].attempt = attempt;
                 self.servers[server].heard_us = self.now_us;
                 self.actions.push_back(Action::Connect { server, attempt });
                 Ok(())
@@ -341,14 +348,14 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// An operation that redundancy does not have yet.
+/// An operation on one place of several.
 const SEVERAL_PLACES: Error =
-    Error::InvalidArguments("the key's redundancy knows get, set and delete, and nothing else yet");
+    Error::InvalidArguments("a key that lies on several servers is not asked from one of them");
 
 fn carries_version(operation: &Operation<'_>) -> bool {
     match operation {
         Operation::GetVersioned { .. } | Operation::DeleteIfNewer { .. } => true,
-        Operation::Store(store) => store.mode == StoreMode::IfNewer,
+        Operation::Store(store) => store.mode.carries_version(),
         _ => false,
     }
 }
@@ -360,7 +367,7 @@ fn check_version(bits: u64) -> Result<(), Error> {
     }
 }
 
-fn check(operation: &Operation<'_>) -> Result<(), Error> {
+pub(crate) fn check(operation: &Operation<'_>) -> Result<(), Error> {
     if let Some(key) = encode::key(operation) {
         check_key(key)?;
     }
@@ -368,7 +375,8 @@ fn check(operation: &Operation<'_>) -> Result<(), Error> {
         Operation::Store(store) if store.value.as_slice().len() > VALUE_BYTES_MAX => {
             Err(Error::TooLarge)
         }
-        Operation::Store(store) if store.mode == StoreMode::IfNewer => check_version(store.cas),
+        Operation::Store(store) if store.mode.carries_version() => check_version(store.cas),
+        Operation::GetVersioned { promise, .. } if *promise != 0 => check_version(*promise),
         Operation::DeleteIfNewer { version, .. } => check_version(*version),
         Operation::Statistics { group } if group.len() > KEY_BYTES_MAX => Err(Error::InvalidKey),
         Operation::Arithmetic {

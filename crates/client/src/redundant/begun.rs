@@ -2,13 +2,15 @@
 //! plans go on when somebody looks at them or waits.
 
 use super::call::Patience;
+use super::change::{Change, Told};
+use super::changing::{Changed, Changing};
 use super::running::{ReadEnd, Reading, Writing};
 use super::{Redundant, deleted};
 use crate::calls::ItemInfo;
 use crate::engine::Elsewhere;
 use crate::{
     Client, Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Request, Route,
-    SendBytes, Store, Value,
+    SendBytes, Store, StoreMode, Value,
 };
 use farcache_redundancy::plan::{Found, ReadOutcome};
 use std::collections::VecDeque;
@@ -28,6 +30,11 @@ enum Plan {
     },
     Delete(Writing),
     Get(Box<Getting>),
+    Change {
+        changing: Box<Changing>,
+        /// Room for the value that was there, where the operation brings it.
+        into: Option<ReceiveBytes>,
+    },
 }
 
 /// A get whose plan has not ended.
@@ -57,6 +64,14 @@ impl Begun {
                 Some(bare(outcome.map(|()| Reply::Done { cas: 0 })))
             }
             Plan::Get(getting) => getting.go_on(patience),
+            Plan::Change { changing, into } => {
+                let changed = changing.go_on(patience)?;
+                let lent = changing.take_lent();
+                Some(Completion {
+                    lent,
+                    ..ended(changed, into.take())
+                })
+            }
         }
     }
 
@@ -79,9 +94,33 @@ impl Begun {
     /// Requests of which one must end before it goes on.
     pub fn under_way(&self) -> Vec<&Request> {
         match &self.0 {
-            Plan::Set { writing, .. } | Plan::Delete(writing) => writing.under_way().collect(),
+            Plan::Set { writing, .. } | Plan::Delete(writing) => writing.under_way(),
             Plan::Get(getting) => getting.reading.under_way().collect(),
+            Plan::Change { changing, .. } => changing.under_way(),
         }
+    }
+}
+
+/// How a change ended, where it was to bring the value into this room, if it was.
+fn ended(changed: Changed, into: Option<ReceiveBytes>) -> Completion {
+    let Changed { outcome, present } = changed;
+    let ((told, version), into) = match (outcome, into) {
+        (Ok(done), into) => (done, into),
+        (Err(error), None) => return bare(Err(error)),
+        (Err(error), Some(into)) => return unused(into, error),
+    };
+    match (told, into, present) {
+        (Told::Value, Some(mut value), Some(present)) => match value.fill(&present.value) {
+            true => {
+                let (flags, cas) = (present.flags, version.bits());
+                bare(Ok(Reply::Value { value, flags, cas }))
+            }
+            false => {
+                let value_bytes = present.value.len();
+                unused(value, Error::BufferTooSmall { value_bytes })
+            }
+        },
+        (told, _, _) => bare(Ok(told.reply(version.bits()))),
     }
 }
 
@@ -138,8 +177,12 @@ impl Client {
     /// What carries out an operation that a policy has a plan for.
     pub(crate) fn redundant_for(&self, operation: &Operation<'_>) -> Option<&Arc<Redundant>> {
         match operation {
-            Operation::Get { key, .. } | Operation::Delete { key, .. } => self.redundant_of(key),
-            Operation::Store(store) if store.mode != crate::StoreMode::IfNewer => {
+            Operation::Get { key, .. }
+            | Operation::Delete { key, .. }
+            | Operation::GetAndTouch { key, .. }
+            | Operation::Touch { key, .. }
+            | Operation::Arithmetic { key, .. } => self.redundant_of(key),
+            Operation::Store(store) if !store.mode.carries_version() => {
                 self.redundant_of(store.key)
             }
             _ => None,
@@ -202,18 +245,50 @@ impl Redundant {
     ) -> Result<Begun, Box<Completion>> {
         match operation {
             Operation::Get { key, into } => self.begin_get(client, key, into, delivery),
-            Operation::Delete { key, cas } => {
+            Operation::Delete { key, cas: 0 } => {
                 let writing = check_route(key, delivery.route)
-                    .and_then(|()| check_condition(cas))
                     .and_then(|()| self.begin_delete(client, key, delivery.timeout));
                 let begun = writing.map(|writing| Begun(Plan::Delete(writing)));
                 begun.map_err(|error| bare(Err(error)).into())
             }
-            Operation::Store(store) => self.begin_set(client, store, delivery),
-            _ => {
-                let error = Error::InvalidArguments("there is no plan for this");
-                Err(bare(Err(error)).into())
+            Operation::Store(store) if store.mode == StoreMode::Set && store.cas == 0 => {
+                self.begin_set(client, store, delivery)
             }
+            change => self.begin_change(client, change, delivery),
+        }
+    }
+
+    fn begin_change(
+        self: &Arc<Self>,
+        client: &Client,
+        mut operation: Operation<'_>,
+        Delivery { route, timeout }: Delivery<'_>,
+    ) -> Result<Begun, Box<Completion>> {
+        let into = match &mut operation {
+            Operation::GetAndTouch { into, .. } => Some(std::mem::take(into)),
+            _ => None,
+        };
+        let checked = crate::engine::check(&operation);
+        let key = crate::engine::key_of(&operation).unwrap_or_default();
+        let checked = checked.and_then(|()| check_route(key, route));
+        let no_plan = Error::InvalidArguments("there is no plan for this");
+        let changing = match (Change::of(operation), checked) {
+            (None, _) => Err((Change::Finish, no_plan)),
+            (Some(change), Err(error)) => Err((change, error)),
+            (Some(change), Ok(())) => {
+                Changing::begin(self, client, key, change, self.deadline(timeout))
+            }
+        };
+        match changing {
+            Ok(changing) => Ok(Begun(Plan::Change {
+                changing: Box::new(changing),
+                into,
+            })),
+            Err((mut change, error)) => Err(Box::new(Completion {
+                outcome: Err(error),
+                lent: change.take_lent(),
+                unused: into,
+            })),
         }
     }
 
@@ -264,15 +339,6 @@ impl Redundant {
                 ..bare(Err(error))
             })),
         }
-    }
-}
-
-fn check_condition(cas: u64) -> Result<(), Error> {
-    match cas {
-        0 => Ok(()),
-        _ => Err(Error::InvalidArguments(
-            "the key's redundancy knows no deletion with a condition yet",
-        )),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One plan: its requests go out together, what comes back goes in.
 
+use super::change::Present;
 use super::parts::Parts;
 use super::pieces::Pieces;
 use super::{Owners, Redundant, group_of};
@@ -7,7 +8,7 @@ use crate::{
     Client, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request, Route, Store,
     StoreMode,
 };
-use farcache_cluster::ServerId;
+use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::plan::{self, Action, Answer, Event, Group, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -54,7 +55,12 @@ pub(super) enum Look {
 struct UnderWay {
     request: Request,
     asked: plan::Request,
+    /// Over which connection.
+    attempt: u64,
 }
+
+/// A server that has accepted something, with the connection over which it has said so.
+pub(super) type Witness = (ServerId, u64);
 
 impl AsRef<Request> for UnderWay {
     fn as_ref(&self) -> &Request {
@@ -84,6 +90,9 @@ pub(super) struct Call {
     refusal: Option<Error>,
     /// An owner was left out without a look at it.
     passes_over: bool,
+    accepted: arrayvec::ArrayVec<Witness, OWNERS_MAX>,
+    /// The newest version that a server has told of.
+    newest: u64,
 }
 
 impl Call {
@@ -116,6 +125,8 @@ impl Call {
             was_present: false,
             refusal: None,
             passes_over: false,
+            accepted: arrayvec::ArrayVec::new(),
+            newest: 0,
         };
         call.pass_over_those_down(look);
         call.look_after_those_down();
@@ -172,6 +183,80 @@ impl Call {
         }
     }
 
+    /// The position of the owner that a read asks first: where copies still follow, one that has
+    /// what this client has written.
+    pub fn first(&self) -> usize {
+        if !self.redundancy.is_async() {
+            return 0;
+        }
+        let waiting = self.redundant.following.of_key(&self.client, &self.key);
+        let mut owners = self.owners.iter();
+        let has_all = |owner: &(ServerId, bool)| owner.1 && !waiting.contains(&owner.0);
+        owners.position(has_all).unwrap_or_default()
+    }
+
+    /// Whether fewer owners are live than a write must reach.
+    pub fn has_too_few_for_a_write(&self) -> bool {
+        self.group().live_count() < self.redundancy.stored_min()
+    }
+
+    /// In how many places the key's values lie.
+    pub fn redundancy(&self) -> Redundancy {
+        self.redundancy
+    }
+
+    /// Until when the operation may take.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Those of these servers of which it is known which process has accepted the version.
+    pub fn witnesses(&self, of: impl Iterator<Item = ServerId>) -> Vec<Witness> {
+        let known = |server| self.accepted.iter().find(|one| one.0 == server).copied();
+        of.filter_map(known).collect()
+    }
+
+    /// What is needed to ask after the same key once more.
+    pub fn place(&self) -> (&Arc<Redundant>, &Client, &[u8]) {
+        (&self.redundant, &self.client, &self.key)
+    }
+
+    /// Another plan follows, for the same owners, with this to be stored.
+    pub fn begin_next(&mut self, parts: Option<Parts>) {
+        self.under_way.clear();
+        self.events.clear();
+        self.told_epoch = self.epoch;
+        self.parts = parts;
+        self.accepted.clear();
+    }
+
+    /// The value of a version that servers have brought, with what goes with it.
+    pub fn take_present(&mut self, version: Version) -> Option<Present> {
+        let expiry_unix = self.pieces.expiry_unix(version)?;
+        let (value, flags) = self.pieces.take_value(version)?;
+        Some(Present {
+            value,
+            flags,
+            expiry_unix,
+            cas: version.bits(),
+        })
+    }
+
+    /// The newest version of which any server has told that it holds a part.
+    pub fn newest(&self) -> Option<Version> {
+        Version::from_bits(self.newest)
+    }
+
+    /// The value that was to be stored.
+    pub fn take_parts(&mut self) -> Option<Parts> {
+        self.parts.take()
+    }
+
+    /// Whether a server has something that this policy cannot have stored.
+    pub fn has_foreign(&self) -> bool {
+        self.pieces.has_foreign()
+    }
+
     /// The owners as they are known now.
     pub fn group(&self) -> Group {
         group_of(self.epoch, &self.owners)
@@ -213,18 +298,20 @@ impl Call {
         patience: Patience,
         mut step: impl FnMut(Event, &mut Vec<Action<O>>),
     ) -> Result<Turn<O>, Error> {
-        let mut coding = Vec::new();
+        let (mut coding, mut ended) = (Vec::new(), None);
         let has_actions = !actions.is_empty();
         for action in actions.drain(..) {
             match action {
                 Action::Ask(request) => self.ask(request),
-                // What comes behind it tells servers what they have no use for yet.
-                Action::Done(outcome) => return Ok(Turn::Ended(outcome)),
+                Action::Done(outcome) => ended = Some(outcome),
                 other => coding.push(other),
             }
         }
         if has_actions {
             self.client.flush();
+        }
+        if let Some(outcome) = ended {
+            return Ok(Turn::Ended(outcome));
         }
         // While the requests travel.
         for action in coding {
@@ -285,12 +372,18 @@ impl Call {
         let Some(request) = self.submit(&asked) else {
             return self.events.push_back(Event::Lost(asked.id));
         };
-        self.under_way.push(UnderWay { request, asked });
+        let attempt = self.client.attempt(asked.to);
+        self.under_way.push(UnderWay {
+            request,
+            asked,
+            attempt,
+        });
     }
 
     /// Begins a request; none where it is about bytes that are not at hand.
     fn submit(&mut self, asked: &plan::Request) -> Option<Request> {
-        if let Question::Accept(version, _) | Question::Store(version, _) = asked.question {
+        let is_promised = matches!(asked.question, Question::AcceptPromised(..));
+        if let Question::Store(version, _) = asked.question {
             self.take_parts_of(version);
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -302,19 +395,26 @@ impl Call {
         };
         match asked.question {
             Question::Accept(version, Part::Tombstone)
+            | Question::AcceptPromised(version, Part::Tombstone)
             | Question::Store(version, Part::Tombstone) => {
                 let (version, keep_s) = (version.bits(), 0);
                 let delete = Operation::DeleteIfNewer {
                     key,
                     version,
                     keep_s,
+                    is_promised,
                 };
                 Some(deliver(delete, left))
             }
-            Question::Accept(version, part) | Question::Store(version, part) => {
+            Question::Accept(version, part)
+            | Question::AcceptPromised(version, part)
+            | Question::Store(version, part) => {
                 let parts = self.parts.as_mut()?;
                 let store = Store {
-                    mode: StoreMode::IfNewer,
+                    mode: match is_promised {
+                        true => StoreMode::IfPromised,
+                        false => StoreMode::IfNewer,
+                    },
                     key,
                     value: parts.of(part, version).into(),
                     flags: parts.flags,
@@ -323,7 +423,12 @@ impl Call {
                 };
                 Some(deliver(Operation::Store(store), left))
             }
-            Question::Read(wanted) => {
+            Question::Read(_) | Question::Promise(_) => {
+                let (wanted, promise) = match asked.question {
+                    Question::Promise(version) => (None, version.bits()),
+                    Question::Read(wanted) => (wanted, 0),
+                    _ => (None, 0),
+                };
                 // Of copies one is brought, the others are only asked for their versions.
                 let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
                 let is_head = is_copy && wanted.is_none() && self.has_asked_for_bytes;
@@ -334,6 +439,7 @@ impl Call {
                 self.has_asked_for_bytes = true;
                 let get = Operation::GetVersioned {
                     key,
+                    promise,
                     bytes_max: if is_head {
                         HEADER_BYTES as u32
                     } else {
@@ -362,36 +468,71 @@ impl Call {
                 }
             }
         };
-        let UnderWay { request, asked } = self.under_way.swap_remove(at);
+        let UnderWay {
+            request,
+            asked,
+            attempt,
+        } = self.under_way.swap_remove(at);
         let event = match self.client.wait(request) {
-            Ok(reply) => Event::Reply(asked.id, self.answer(&asked, reply)?),
+            Ok(reply) => {
+                let reply = self.answer(&asked, reply)?;
+                if matches!(reply, plan::Reply::Stored { .. }) {
+                    self.note_accepted(asked.to, attempt);
+                }
+                Event::Reply(asked.id, reply)
+            }
             Err(error) => self.failed(&asked, error)?,
         };
         Ok(Some(event))
     }
 
+    fn note_accepted(&mut self, server: ServerId, attempt: u64) {
+        if self.accepted.iter().all(|one| one.0 != server) {
+            // There are no more servers than owners.
+            _ = self.accepted.try_push((server, attempt));
+        }
+    }
+
     fn answer(&mut self, asked: &plan::Request, reply: Reply) -> Result<plan::Reply, Error> {
         self.redundant.note_down(asked.to, false);
+        if let Reply::Value { cas: version, .. } | Reply::Deleted { version } = reply {
+            self.newest = self.newest.max(version);
+        }
+        let refusal = |current| {
+            let current = Version::from_bits(current);
+            current.ok_or(Error::Protocol("a refusal without a version"))
+        };
         Ok(match (asked.question, reply) {
-            (Question::Accept(..), Reply::Older { current }) => {
-                let current = Version::from_bits(current);
-                let current = current.ok_or(Error::Protocol("a refusal without a version"))?;
+            (Question::Accept(..) | Question::AcceptPromised(..), Reply::Older { current }) => {
+                let current = refusal(current)?;
                 plan::Reply::Refused { current }
+            }
+            (_, Reply::Promised { current }) => {
+                let current = refusal(current)?;
+                plan::Reply::Promised { current }
             }
             // Something newer is there, which counts as stored.
             (Question::Store(..), Reply::Older { .. }) => stored(false),
-            (Question::Accept(_, part) | Question::Store(_, part), Reply::Done { .. }) => {
+            (
+                Question::Accept(_, part)
+                | Question::AcceptPromised(_, part)
+                | Question::Store(_, part),
+                Reply::Done { .. },
+            ) => {
                 let was_present = part == Part::Tombstone;
                 self.was_present |= was_present;
                 stored(was_present)
             }
-            (Question::Accept(..) | Question::Store(..), Reply::Absent { .. }) => stored(false),
-            (Question::Read(_), Reply::Value { value, flags, cas }) => {
+            (
+                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
+                Reply::Absent { .. },
+            ) => stored(false),
+            (Question::Read(_) | Question::Promise(_), Reply::Value { value, flags, cas }) => {
                 let brought = (value.into_vec(), flags, cas);
                 let answer = self.pieces.take(self.redundancy, asked.to, brought);
                 plan::Reply::Answer(answer)
             }
-            (Question::Read(_), Reply::Deleted { version }) => {
+            (Question::Read(_) | Question::Promise(_), Reply::Deleted { version }) => {
                 let mut answer = Answer::default();
                 if let Some(version) = Version::from_bits(version) {
                     let part = Part::Tombstone;
@@ -399,10 +540,12 @@ impl Call {
                 }
                 plan::Reply::Answer(answer)
             }
-            (Question::Read(_), Reply::Absent { version }) => plan::Reply::Answer(Answer {
-                dropped: Version::from_bits(version),
-                ..Answer::default()
-            }),
+            (Question::Read(_) | Question::Promise(_), Reply::Absent { version }) => {
+                plan::Reply::Answer(Answer {
+                    dropped: Version::from_bits(version),
+                    ..Answer::default()
+                })
+            }
             _ => return Err(Error::Protocol("the answer to another question")),
         })
     }
@@ -422,7 +565,10 @@ impl Call {
             self.note_gone(asked);
             return Ok(self.events.pop_back().unwrap_or(Event::Lost(asked.id)));
         }
-        let is_first = matches!(asked.question, Question::Accept(..));
+        let is_first = matches!(
+            asked.question,
+            Question::Accept(..) | Question::AcceptPromised(..)
+        );
         match error {
             Error::Unsupported => Err(error),
             // It has not taken the value, and it will not fit the next time either.
@@ -430,7 +576,9 @@ impl Call {
                 self.refusal = Some(error);
                 Ok(Event::Reply(asked.id, plan::Reply::NotReady))
             }
-            Error::ServerDead if !matches!(asked.question, Question::Read(_)) => {
+            Error::ServerDead
+                if !matches!(asked.question, Question::Read(_) | Question::Promise(_)) =>
+            {
                 std::thread::sleep(REST_PAUSE);
                 Ok(Event::Lost(asked.id))
             }
@@ -442,7 +590,9 @@ impl Call {
     /// are live are asked by a new map.
     fn note_gone(&mut self, asked: &plan::Request) {
         let event = match asked.question {
-            Question::Accept(..) => Event::Reply(asked.id, plan::Reply::NotReady),
+            Question::Accept(..) | Question::AcceptPromised(..) => {
+                Event::Reply(asked.id, plan::Reply::NotReady)
+            }
             _ if self.told_epoch < self.epoch => {
                 self.told_epoch = self.epoch;
                 Event::Map(self.group())
@@ -451,6 +601,20 @@ impl Call {
             _ => Event::Lost(asked.id),
         };
         self.events.push_back(event);
+    }
+}
+
+impl Drop for Call {
+    /// Copies of an acknowledged write may be on their way.
+    fn drop(&mut self) {
+        if !self.redundancy.is_async() {
+            return;
+        }
+        let under_way = self.under_way.drain(..);
+        let writes = under_way
+            .filter(|one| !matches!(one.asked.question, Question::Read(_) | Question::Promise(_)));
+        let requests = writes.map(|one| (one.asked.to, one.request));
+        self.redundant.following.add(&self.key, requests);
     }
 }
 

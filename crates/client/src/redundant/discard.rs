@@ -26,6 +26,7 @@ impl Client {
                 key,
                 version,
                 keep_s,
+                is_promised: false,
             };
             self.submit_to(delete, Delivery { route, timeout })
         };

@@ -7,24 +7,36 @@
 //! | `pieces` | the bytes that servers have brought, and the value made of them |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
 //! | `running` | a read or a write, moved on bit by bit |
+//! | `change` | what an operation makes of the value that it finds |
+//! | `changing` | a change, moved on bit by bit |
+//! | `settling` | the end of a write that others have come in the way of |
+//! | `following` | copies that follow an acknowledged write |
 //! | `begun` | operations that are begun rather than called |
 //! | `discard` | keys that nobody writes again |
 
 mod begun;
 mod call;
+mod change;
+mod changing;
 mod discard;
+mod following;
 mod parts;
 mod pieces;
 mod pool;
 mod running;
+mod settling;
 
 use crate::calls::ItemInfo;
-use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store, StoreMode};
+use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store};
 pub(crate) use begun::Begun;
 use call::{Look, Patience};
+use change::Change;
+use changing::Changing;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::plan::{Form, Found, Group, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{Clock, Coder, Policy, Redundancy, SKEW_MAX, Scheme, Writer};
+use following::Following;
+pub(crate) use following::LastCopies;
 use parts::Parts;
 use pool::Pool;
 use running::{ReadEnd, Reading, WriteEnd, Writing};
@@ -37,6 +49,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// begun again after a pause, as long as it has time; the pauses double from the first to the last.
 const READ_PAUSE_MIN: Duration = Duration::from_millis(1);
 const READ_PAUSE_MAX: Duration = Duration::from_millis(64);
+
+/// After so many such reads, what is there is written anew where that can be done.
+const READS_BEFORE_FINISHING: u32 = 6;
+
+/// A change that somebody has come in the way of is begun again after a pause, which is drawn at
+/// random up to a limit that doubles from the first to the last: about a request's time for those
+/// in between to end, and less than a user notices.
+const CHANGE_PAUSE_MIN: Duration = Duration::from_micros(100);
+const CHANGE_PAUSE_MAX: Duration = Duration::from_millis(8);
 
 /// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
 /// costs more than the read itself.
@@ -55,10 +76,13 @@ pub(crate) struct Redundant {
     /// When nobody listened at a server's address, where that was so when it was last asked: in
     /// milliseconds since the client began, and 1 more. 0 where it is up.
     down: Box<[AtomicU64]>,
+    /// When a server was up again that had been down; 0 where it never was.
+    returned: Box<[AtomicU64]>,
     began: Instant,
     /// Coders that are not in use.
     coders: Mutex<Vec<Coder>>,
     pool: Arc<Pool>,
+    following: Following,
     timeout: Duration,
 }
 
@@ -81,9 +105,6 @@ impl Redundant {
                     "{redundancy} needs {owners} servers, not {servers}"
                 ));
             }
-            if redundancy.is_async() {
-                return refuse(format!("{redundancy}: async is not supported yet"));
-            }
         }
         let number = RandomState::new().hash_one("writer") % u64::from(Writer::COUNT);
         let writer = Writer::new(number as u16).expect("below the count");
@@ -91,9 +112,11 @@ impl Redundant {
             policy,
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
             down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
+            returned: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
             began: Instant::now(),
             coders: Mutex::default(),
             pool: Arc::default(),
+            following: Following::default(),
             timeout: config.timeout,
         }))
     }
@@ -121,7 +144,7 @@ impl Redundant {
         value: &mut Vec<u8>,
         deadline: Instant,
     ) -> Result<Option<ItemInfo>, Error> {
-        let (mut pause, mut look) = (READ_PAUSE_MIN, Look::NotAgain);
+        let (mut pause, mut look, mut reads) = (READ_PAUSE_MIN, Look::NotAgain, 0);
         while Instant::now() + pause < deadline {
             let room = std::mem::take(value);
             let mut reading = Reading::begin(self, client, key, room, (deadline, look))?;
@@ -146,15 +169,29 @@ impl Redundant {
                 ReadOutcome::Unavailable if has_too_few => return Err(too_few_live()),
                 ReadOutcome::Unavailable if pieces.has_foreign() => break,
                 ReadOutcome::Unavailable => {
+                    reads += 1;
+                    if reads % READS_BEFORE_FINISHING == 0 {
+                        self.finish(client, key, deadline);
+                    }
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(READ_PAUSE_MAX);
                 }
+                ReadOutcome::Refused { .. } => return Err(STILL_GOES),
             }
             *value = pieces.take_room();
         }
         Err(Error::ConnectionLost(
             "too few of the key's servers have parts of one version".into(),
         ))
+    }
+
+    /// Has what is there be complete, where it cannot be finished under its own version: somebody
+    /// has asked for a promise, and does not go on.
+    fn finish(self: &Arc<Self>, client: &Client, key: &[u8], deadline: Instant) {
+        if let Ok(mut changing) = Changing::begin(self, client, key, Change::Finish, deadline) {
+            // Whatever comes of it, the next read tells.
+            let _ = changing.go_on(Patience::Waits);
+        }
     }
 
     /// Stores a value; see [`Client::store`].
@@ -174,11 +211,6 @@ impl Redundant {
         store: &Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<Writing, Error> {
-        if store.mode != StoreMode::Set || store.cas != 0 {
-            return Err(Error::InvalidArguments(
-                "the key's redundancy knows no store with a condition yet",
-            ));
-        }
         let value = store.value.as_slice();
         if value.len() > farcache_base::limits::VALUE_BYTES_MAX {
             return Err(Error::TooLarge);
@@ -252,9 +284,22 @@ impl Redundant {
     fn note_down(&self, server: ServerId, is_down: bool) {
         let noted_ms = if is_down { self.now_ms() } else { 0 };
         let down = &self.down[server.0 as usize];
-        if is_down || down.load(Relaxed) > 0 {
+        let was_down = down.load(Relaxed) > 0;
+        if is_down || was_down {
             down.store(noted_ms, Relaxed);
         }
+        if was_down && !is_down {
+            self.returned[server.0 as usize].store(self.now_ms(), Relaxed);
+        }
+    }
+
+    /// Whether a server is up, and has been for so long that nobody whose operation is under way
+    /// takes it for down.
+    fn is_known_to_all(&self, server: ServerId) -> bool {
+        let returned_ms = self.returned[server.0 as usize].load(Relaxed);
+        let since_ms = self.now_ms() - returned_ms;
+        let is_settled = returned_ms == 0 || u128::from(since_ms) > self.timeout.as_millis();
+        is_settled && !self.is_down(server)
     }
 
     /// Never 0.
@@ -295,6 +340,12 @@ fn deleted((written, was_present): WriteEnd) -> Result<(), Error> {
     }
 }
 
+fn pause(tries: u32) {
+    let limit = CHANGE_PAUSE_MIN * 2_u32.pow(tries.min(10));
+    let part = RandomState::new().hash_one(tries) as u8;
+    std::thread::sleep(limit.min(CHANGE_PAUSE_MAX) * u32::from(part) / 256);
+}
+
 fn refused(why: &str) -> Error {
     Error::Connect(ConnectError::new(ConnectStage::Refused, why))
 }
@@ -306,11 +357,24 @@ fn too_few_live() -> Error {
 fn written(outcome: WriteOutcome) -> Result<u64, Error> {
     match outcome {
         WriteOutcome::Written { version, .. } => Ok(version.bits()),
-        WriteOutcome::TooFewLive => Err(too_few_live()),
-        WriteOutcome::Unavailable => Err(refused("none of the key's servers can be reached")),
-        WriteOutcome::Skewed(skewed) => Err(Error::Configuration(skewed.to_string().into())),
-        WriteOutcome::Unknown => Err(Error::ConnectionLost(
-            "some of the key's servers do not answer: the write may have taken effect".into(),
-        )),
+        other => Err(failure(other)),
     }
+}
+
+/// What the caller is told of a write that is not acknowledged.
+fn failure(outcome: WriteOutcome) -> Error {
+    match outcome {
+        WriteOutcome::Written { .. } => STILL_GOES,
+        WriteOutcome::TooFewLive => too_few_live(),
+        WriteOutcome::Unavailable => refused("none of the key's servers can be reached"),
+        WriteOutcome::Skewed(skewed) => Error::Configuration(skewed.to_string().into()),
+        WriteOutcome::Refused { .. } => refused("somebody else writes the key all the time"),
+        WriteOutcome::Unknown | WriteOutcome::Overtaken { .. } => lost_way(),
+    }
+}
+
+fn lost_way() -> Error {
+    Error::ConnectionLost(
+        "some of the key's servers do not answer: the write may have taken effect".into(),
+    )
 }

@@ -210,6 +210,11 @@ impl Pieces {
         })
     }
 
+    /// When a version expires, as Unix time; 0 for never.
+    pub fn expiry_unix(&self, version: Version) -> Option<u32> {
+        Some(self.of(version)?.header.expiry_unix)
+    }
+
     fn decoded(&self, version: Version) -> Option<&[u8]> {
         let value = &self.value;
         (value.is_whole && value.version == Some(version)).then_some(&value.bytes[..])

@@ -3,6 +3,7 @@
 use super::call::{Call, Look, Patience, Turn};
 use super::parts::Parts;
 use super::pieces::Pieces;
+use super::settling::Settling;
 use super::{Redundant, now, written};
 use crate::{Client, Error, Request};
 use farcache_redundancy::plan::{Action, Fencing, Form, Read, ReadOutcome, Write, WriteOutcome};
@@ -39,8 +40,27 @@ impl Reading {
         let mut call = Call::new(redundant, client, key, deadline, look)?;
         call.receive_into(room);
         let mut actions = Vec::new();
-        let (group, fencing) = (call.group(), Fencing::None);
-        let read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
+        let (group, fencing, first) = (call.group(), Fencing::None, call.first());
+        let read = Read::begin_among(redundancy, fencing, group, first, 0, &mut actions);
+        Ok(Reading {
+            call,
+            read,
+            actions,
+        })
+    }
+
+    /// Begins a read that sees to it that all members hold what it shows.
+    pub fn begin_thorough(
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        key: &[u8],
+        deadline: Instant,
+    ) -> Result<Reading, Error> {
+        let mut call = Call::new(redundant, client, key, deadline, Look::AtAll)?;
+        call.receive_into(redundant.pool.take_vec(0));
+        let mut actions = Vec::new();
+        let (redundancy, group) = (call.redundancy(), call.group());
+        let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
         Ok(Reading {
             call,
             read,
@@ -88,6 +108,8 @@ pub(super) struct Writing {
     call: Call,
     write: Write,
     actions: Vec<Action<WriteOutcome>>,
+    /// Where it was accepted and others have come in its way.
+    settling: Option<(Box<Settling>, u64)>,
 }
 
 impl Writing {
@@ -113,6 +135,7 @@ impl Writing {
             call,
             write,
             actions,
+            settling: None,
         })
     }
 
@@ -123,14 +146,24 @@ impl Writing {
             call,
             write,
             actions,
+            settling,
         } = self;
         loop {
+            if let Some((settling, version)) = settling {
+                let settled = settling.go_on(patience)?;
+                return Ok(settled.map(|()| (Ok(*version), call.was_present())));
+            }
             let step = |event, actions: &mut Vec<_>| {
                 write.handle(event, &mut redundant.clock(), now(), actions);
             };
             match call.go_on(actions, patience, step)? {
                 Turn::Goes => {}
                 Turn::Waits => return Ok(None),
+                Turn::Ended(WriteOutcome::Overtaken { version }) => {
+                    let witnesses = call.witnesses(write.witnesses());
+                    let new = Settling::new(call.place(), version, witnesses, call.deadline());
+                    *settling = Some((Box::new(new), version.bits()));
+                }
                 Turn::Ended(outcome) => {
                     // Nobody has it, and one has said why.
                     let refusal = call.take_refusal();
@@ -143,7 +176,10 @@ impl Writing {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
-        self.call.under_way()
+    pub fn under_way(&self) -> Vec<&Request> {
+        match &self.settling {
+            Some((settling, _)) => settling.under_way(),
+            None => self.call.under_way().collect(),
+        }
     }
 }

@@ -41,6 +41,7 @@ fn delete(client: &Client, version: u64) -> Result<Reply, Error> {
             key,
             version,
             keep_s,
+            is_promised: false,
         },
     )
 }
@@ -51,6 +52,7 @@ fn get(client: &Client, bytes_max: u32) -> Result<Reply, Error> {
         client,
         Operation::GetVersioned {
             key,
+            promise: 0,
             bytes_max,
             into,
         },

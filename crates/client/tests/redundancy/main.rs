@@ -5,6 +5,8 @@
 mod support;
 
 mod begun;
+mod changes;
+mod following;
 mod refusals;
 mod survival;
 

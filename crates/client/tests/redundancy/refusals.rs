@@ -1,12 +1,10 @@
 //! What redundancy does not have yet is refused, and never done in one place only.
 
 use crate::{Fleet, set_all};
-use farcache_client::{
-    Client, Delivery, Error, Operation, ReceiveBytes, Route, Store, StoreMode, Transport,
-};
+use farcache_client::{Client, Delivery, Error, Operation, ReceiveBytes, Route, Transport};
 
 #[test]
-fn operations_that_a_policy_lacks_are_refused() {
+fn one_place_of_several_is_not_asked() {
     let fleet = Fleet::start(3);
     let client = fleet.client("single/=none;replicate:3", Transport::Tcp);
     client.set("key", "7", 0).expect("stored");
@@ -16,24 +14,6 @@ fn operations_that_a_policy_lacks_are_refused() {
             "{what}: {error:?}"
         );
     };
-    refused("add", client.add("key", "x", 0).err());
-    refused("replace", client.replace("key", "x", 0).err());
-    refused("append", client.append("key", "x").err());
-    refused("prepend", client.prepend("key", "x").err());
-    refused("cas", client.cas("key", "x", 0, 1).err());
-    refused("increment", client.increment("key", 1, None).err());
-    refused("touch", client.touch("key", 1).err());
-    refused("get_and_touch", client.get_and_touch("key", 1).err());
-    let touch = client.submit(Operation::Touch {
-        key: b"key",
-        expiry_s: 1,
-    });
-    refused("submit", client.wait(touch).err());
-    let delete = client.submit(Operation::Delete {
-        key: b"key",
-        cas: 7,
-    });
-    refused("delete with a condition", client.wait(delete).err());
     let elsewhere = |route| {
         let get = Operation::Get {
             key: b"key",
@@ -47,14 +27,6 @@ fn operations_that_a_policy_lacks_are_refused() {
     };
     refused("the key of a group", elsewhere(Route::Group(b"other")));
     refused("one server", elsewhere(Route::Server(0)));
-    let add = Operation::Store(Store {
-        mode: StoreMode::Add,
-        ..Store::set(b"key", "x")
-    });
-    refused(
-        "quietly",
-        client.submit_quietly(add, Delivery::default()).err(),
-    );
     let item = client.get("key").expect("an answer").expect("an item");
     assert_eq!(item.value, b"7");
 }
@@ -95,7 +67,6 @@ fn policies_that_cannot_work_are_refused() {
     let twice = |config: &mut farcache_client::ClientConfig| {
         config.servers = farcache_client::parse_servers("a,b").expect("addresses");
     };
-    assert!(error("replicate:2,async", &twice).contains("async is not supported yet"));
     assert!(
         error("replicate:2", &|config| {
             twice(config);

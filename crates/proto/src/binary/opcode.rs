@@ -107,7 +107,8 @@ opcodes! {
     SetVersioned = 0xf1, loud SetVersioned;
     /// Put a tombstone in place of an item if its version is newer.
     DeleteVersioned = 0xf2, loud DeleteVersioned;
-    /// Get a value with its version, or up to so many bytes of it; or a tombstone's version.
+    /// Get a value with its version, or up to so many bytes of it; or a tombstone's version. With a
+    /// version as CAS token the server promises to take nothing older for the key from now on.
     GetVersioned = 0xf3, loud GetVersioned;
     /// List what the server has of values that lie on several; for its peers only.
     ListParts = 0xf4, loud ListParts;

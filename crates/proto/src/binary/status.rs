@@ -50,4 +50,7 @@ statuses! {
     TemporaryFailure = 0x86, "Temporary failure";
     /// The key is deleted by the version in the header's CAS token; Farcache's own.
     Deleted = 0xf0, "Deleted";
+    /// The server has promised somebody to take nothing older than the version in the header's CAS
+    /// token, or no promise stands behind the request any more; Farcache's own.
+    Promised = 0xf1, "Promised";
 }

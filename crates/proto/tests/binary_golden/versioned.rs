@@ -83,6 +83,77 @@ fn get_with_version_bytes() {
     assert_golden(request(Opcode::GetVersioned, 0, 0), parts, &golden);
 }
 
+/// A promise of the version: as a get with version, which carries it.
+#[test]
+fn promise_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf3,             // request, get with version
+        0x00, 0x01,             // key of 1 byte
+        0x04, 0x00,             // 4 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x05, // body of 5 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // nothing older is to be stored from now on
+        0xff, 0xff, 0xff, 0xff, // all of the value
+        b'k',
+    ];
+    let extras = encode_u32(u32::MAX);
+    let parts = Parts {
+        extras: &extras,
+        key: b"k",
+        ..Parts::default()
+    };
+    assert_golden(request(Opcode::GetVersioned, 0, VERSION), parts, &golden);
+}
+
+/// A deletion that stands on a promise: bit 63 beside the version's bits.
+#[test]
+fn delete_on_a_promise_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf2,             // request, delete if newer
+        0x00, 0x01,             // key of 1 byte
+        0x04, 0x00,             // 4 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x05, // body of 5 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0x80, 0, 0, 2, 0x80, 0, 0, 3, // the version, while its promise stands
+        0x00, 0x00, 0x00, 0x00, // the tombstone is kept while memory suffices
+        b'k',
+    ];
+    let parts = Parts {
+        extras: &encode_u32(0),
+        key: b"k",
+        ..Parts::default()
+    };
+    let header = request(Opcode::DeleteVersioned, 0, 1 << 63 | VERSION);
+    assert_golden(header, parts, &golden);
+}
+
+/// Something newer was promised: that version, and the text "Promised", 8 bytes.
+#[test]
+fn promised_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x81, 0xf1,             // response, store if newer
+        0x00, 0x00, 0x00, 0x00, // no key, no extras
+        0x00, 0xf1,             // promised
+        0x00, 0x00, 0x00, 0x08, // body of 8 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version that was promised
+        b'P', b'r', b'o', b'm', b'i', b's', b'e', b'd',
+    ];
+    assert_golden(
+        response(Opcode::SetVersioned, Status::Promised, 0, VERSION),
+        Parts {
+            value: Status::Promised.text().as_bytes(),
+            ..Parts::default()
+        },
+        &golden,
+    );
+}
+
 /// What is there is newer: its version, and memcached's text for a key that is there, 20 = 0x14.
 #[test]
 fn refusal_bytes() {

@@ -3,7 +3,7 @@
 use super::group::{Group, Positions};
 use super::round::{Requests, Round};
 use super::storing::Storing;
-use super::{Action, Form, Question, Reply, RequestId, TRIES_MAX};
+use super::{Action, Form, Part, Question, Reply, RequestId, TRIES_MAX};
 use crate::Version;
 
 /// What has become of a version.
@@ -26,14 +26,26 @@ pub(super) enum Verdict {
     AwaitsMap,
 }
 
+/// How many must accept a version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// So that it stays, whatever the others say.
+    pub quorum: usize,
+    /// So that whoever asks for a promise can read it.
+    pub readable: usize,
+}
+
 /// One version that members are asked to accept.
 pub(super) struct Accepting {
     round: Round,
-    /// How many must accept it.
-    wanted: usize,
+    wanted: Wanted,
     accepted: Positions,
+    /// It stands on promises: whoever accepts it settles it.
+    is_promised: bool,
     /// The newest version for which one has refused it.
     current: Option<Version>,
+    /// The newest promise for which one has refused it.
+    promised: Option<Version>,
     /// A request was lost, which may have been carried out.
     is_doubtful: bool,
     has_newer_map: bool,
@@ -43,14 +55,41 @@ pub(super) struct Accepting {
 
 impl Accepting {
     /// Nobody has been asked.
-    pub fn new(version: Version, form: Form, wanted: usize, is_encoded: bool) -> Accepting {
-        let mut round = Round::new(version, form, Question::Accept);
+    pub fn new(version: Version, form: Form, wanted: Wanted, is_encoded: bool) -> Accepting {
+        Self::asking(Question::Accept, version, form, wanted, is_encoded)
+    }
+
+    /// The same for a version for which all members have given their promise (rule 10).
+    pub fn on_promises(
+        version: Version,
+        form: Form,
+        wanted: Wanted,
+        is_encoded: bool,
+    ) -> Accepting {
+        let question = Question::AcceptPromised;
+        let accepting = Self::asking(question, version, form, wanted, is_encoded);
+        Accepting {
+            is_promised: true,
+            ..accepting
+        }
+    }
+
+    fn asking(
+        question: fn(Version, Part) -> Question,
+        version: Version,
+        form: Form,
+        wanted: Wanted,
+        is_encoded: bool,
+    ) -> Accepting {
+        let mut round = Round::new(version, form, question);
         round.is_encoded = is_encoded;
         Accepting {
             round,
             wanted,
             accepted: Positions::default(),
+            is_promised: false,
             current: None,
+            promised: None,
             is_doubtful: false,
             has_newer_map: false,
             was_present: false,
@@ -90,6 +129,7 @@ impl Accepting {
                 self.was_present |= was_present;
             }
             Some(&Reply::Refused { current }) => self.current = self.current.max(Some(current)),
+            Some(&Reply::Promised { current }) => self.promised = self.promised.max(Some(current)),
             Some(Reply::NotReady) => {}
             Some(Reply::NewerMap) => self.has_newer_map = true,
             Some(Reply::Answer(_)) | None => {
@@ -103,17 +143,27 @@ impl Accepting {
     }
 
     fn verdict(&self, group: &Group) -> Verdict {
-        if self.accepted.count() >= self.wanted {
+        if self.accepted.count() >= self.wanted.quorum {
             return Verdict::Accepted;
         }
         if !self.round.pending.is_empty() || !self.round.asked.covers(group.live()) {
             return Verdict::Open;
         }
-        match self.current {
+        let (accepted, is_readable) = (
+            self.accepted.count(),
+            self.accepted.count() >= self.wanted.readable,
+        );
+        match self.current.max(self.promised) {
             _ if self.has_newer_map => Verdict::AwaitsMap,
+            // Whoever asks for a promise meets it, and nothing older comes in between.
+            _ if self.is_promised && is_readable => Verdict::Accepted,
             _ if self.is_doubtful => Verdict::Doubtful,
+            // Whoever was given the promise has met it.
+            Some(_) if is_readable && self.current.is_none() => Verdict::Accepted,
+            // It may have been met, or be older than what was acknowledged before it began.
+            Some(_) if is_readable && self.promised.is_some() => Verdict::Doubtful,
             Some(current) => Verdict::Refused { current },
-            None if self.accepted.count() > 0 => Verdict::Doubtful,
+            None if accepted > 0 => Verdict::Doubtful,
             None => Verdict::NobodyReady,
         }
     }
@@ -121,6 +171,16 @@ impl Accepting {
     /// Whether somebody has the version, or may have it.
     pub fn may_be_held(&self) -> bool {
         self.is_doubtful || self.accepted.count() > 0 || !self.round.pending.is_empty()
+    }
+
+    /// Of whom it is certain that whoever writes above it has met it, as long as enough of them to
+    /// read it are there: none where fewer than a quorum have accepted it on no promise, as each of
+    /// them may have been away before.
+    pub fn witnesses(&self) -> Positions {
+        match self.is_promised || self.accepted.count() >= self.wanted.quorum {
+            true => self.accepted,
+            false => Positions::default(),
+        }
     }
 
     /// What is left to be done of an accepted version.

@@ -30,6 +30,10 @@ impl Positions {
         self.0 & others.0 == others.0
     }
 
+    pub fn with(self, others: Positions) -> Positions {
+        Positions(self.0 | others.0)
+    }
+
     pub fn count(self) -> usize {
         self.0.count_ones() as usize
     }

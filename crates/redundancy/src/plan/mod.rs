@@ -101,8 +101,14 @@ pub enum Question {
     /// To accept a version (rule 3): a server that is caught up refuses it if it has, or knows of,
     /// a newer one, or another write of the same version.
     Accept(Version, Part),
-    /// To store a version that has been accepted (rule 4); never refused.
+    /// To accept a version for which it has given its promise, while that stands (rule 10): until
+    /// then nothing else was stored there.
+    AcceptPromised(Version, Part),
+    /// To store a version that has been accepted (rule 4). Nothing but a promise is in its way.
     Store(Version, Part),
+    /// To promise that nothing older than this version is stored from now on (rule 10), and to tell
+    /// what it holds, with the bytes of the newest.
+    Promise(Version),
     /// What it holds, with the bytes of this version, or of the newest that it holds.
     Read(Option<Version>),
     /// To take note that a version is complete (rule 6). The answer, if there is one, is passed
@@ -159,6 +165,12 @@ pub enum Reply {
     },
     /// The version is not accepted.
     Refused {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// The version is not stored: a newer one was promised, or the promise that it stands on is not
+    /// known (rule 10).
+    Promised {
         /// What a newer version must exceed.
         current: Version,
     },

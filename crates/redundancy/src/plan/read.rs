@@ -27,6 +27,11 @@ pub enum ReadOutcome {
     /// Too few owners answer, or they have not enough parts of one version in common: what there
     /// was may have been evicted, or a writer has died, or too many servers are lost.
     Unavailable,
+    /// Of a read for a change: a server has, or has promised, something newer. Nothing has changed.
+    Refused {
+        /// What a newer version must exceed.
+        current: Version,
+    },
 }
 
 /// Bytes that were asked for may have gone when the request arrives, because something newer is
@@ -62,6 +67,11 @@ pub struct Read {
     first: usize,
     /// How many more than necessary are asked at once.
     spare: usize,
+    /// The version of the change that it is for: all members promise to store nothing older.
+    promise: Option<Version>,
+    /// All members are to hold what it shows, not only so many as a later read must ask.
+    is_thorough: bool,
+    is_complete: bool,
     requests: Requests,
     stage: Stage,
     asked: Positions,
@@ -97,12 +107,63 @@ impl Read {
         spare: usize,
         actions: &mut Actions,
     ) -> Read {
+        let read = Read::new(redundancy, fencing, group);
         let mut read = Read {
+            first,
+            spare,
+            ..read
+        };
+        read.begin_anew(actions);
+        read
+    }
+
+    /// Begins a read that sees to it that all members hold what it shows: the end of a write whose
+    /// writer could not store it everywhere.
+    pub fn begin_thorough(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        group: Group,
+        actions: &mut Actions,
+    ) -> Read {
+        let read = Read::new(redundancy, fencing, group);
+        let mut read = Read {
+            is_thorough: true,
+            ..read
+        };
+        read.begin_anew(actions);
+        read
+    }
+
+    /// Begins a read of what is to be changed under this version. All members promise to store
+    /// nothing older, and what it finds need not be complete: what is written in its place is
+    /// (rule 10).
+    pub fn begin_for_change(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        group: Group,
+        version: Version,
+        actions: &mut Actions,
+    ) -> Read {
+        let read = Read::new(redundancy, fencing, group);
+        let mut read = Read {
+            promise: Some(version),
+            is_thorough: true,
+            ..read
+        };
+        read.begin_anew(actions);
+        read
+    }
+
+    fn new(redundancy: Redundancy, fencing: Fencing, group: Group) -> Read {
+        Read {
             redundancy,
             fencing,
             group,
-            first,
-            spare,
+            first: 0,
+            spare: 0,
+            promise: None,
+            is_thorough: false,
+            is_complete: false,
             requests: Requests::default(),
             stage: Stage::Asking,
             asked: Positions::default(),
@@ -110,9 +171,13 @@ impl Read {
             answers: ArrayVec::new(),
             tries: 0,
             fetches: 0,
-        };
-        read.begin_anew(actions);
-        read
+        }
+    }
+
+    /// Whether what it has found is known to be complete, and at all members where it is read for a
+    /// change. Other readers have seen to that.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
     /// Whether nothing more will be asked.
@@ -156,7 +221,11 @@ impl Read {
                 break;
             }
         }
-        if self.group.live_count() < self.redundancy.needed() {
+        let stored_min = self.redundancy.stored_min();
+        let wanted = self
+            .promise
+            .map_or(self.redundancy.needed(), |_| stored_min);
+        if self.group.live_count() < wanted {
             self.end(ReadOutcome::Unavailable, actions);
         }
     }
@@ -164,6 +233,9 @@ impl Read {
     /// How many answers are taken before anything is made of them.
     fn answers_min(&self) -> usize {
         let needed = self.redundancy.needed();
+        if self.is_thorough {
+            return self.group.live_count();
+        }
         match self.fencing {
             Fencing::Kept => needed,
             Fencing::None => needed.max(self.quorum()),
@@ -190,7 +262,10 @@ impl Read {
 
     fn ask(&mut self, position: usize, version: Option<Version>, actions: &mut Actions) {
         self.asked.insert(position);
-        let question = Question::Read(version);
+        let question = match (self.promise, version) {
+            (Some(promise), None) => Question::Promise(promise),
+            _ => Question::Read(version),
+        };
         let id = self.requests.ask(&self.group, position, question, actions);
         self.pending.push(Pending { id, position });
     }
@@ -208,7 +283,13 @@ impl Read {
         if !matches!(self.stage, Stage::Asking) {
             return;
         }
+        if let Some(Reply::Refused { current } | Reply::Promised { current }) = reply {
+            return self.end(ReadOutcome::Refused { current }, actions);
+        }
         if let Some(Reply::Answer(answer)) = reply {
+            if let Some(current) = self.overtakes(&answer) {
+                return self.end(ReadOutcome::Refused { current }, actions);
+            }
             // A later answer of a server takes the place of its earlier one.
             self.answers.retain(|(other, _)| *other != position);
             self.answers.push((position, answer));
@@ -221,6 +302,14 @@ impl Read {
         }
     }
 
+    /// What a server has that the change could not take the place of.
+    fn overtakes(&self, answer: &Answer) -> Option<Version> {
+        let newest = answer.held.iter().map(|held| held.version).max();
+        newest
+            .max(answer.dropped)
+            .filter(|newest| self.promise.is_some_and(|promise| *newest >= promise))
+    }
+
     /// Rule 7: takes the newest version that k answers have in common.
     fn decide(&mut self, actions: &mut Actions) {
         if self.answers.len() < self.answers_min() {
@@ -229,16 +318,20 @@ impl Read {
         let common = self.newest_common();
         let Some((version, form)) = common.filter(|(version, _)| self.is_newest(*version)) else {
             if self.is_nothing() {
+                self.is_complete = true;
                 return self.end(ReadOutcome::Found(Found::Nothing), actions);
             }
             return self.await_more(actions);
         };
         let mut complete = self.answers.iter().map(|(_, answer)| answer.complete);
+        let holders = self.holders(version).count();
         let is_complete = complete.any(|complete| complete >= Some(version))
             // Nobody else waits for what one server has acknowledged.
             || self.redundancy.stored_min() == 1
             // Whoever takes as many answers meets it.
-            || self.fencing == Fencing::None && self.holders(version).count() >= self.quorum();
+            || self.fencing == Fencing::None && holders >= self.quorum();
+        let is_everywhere = holders >= self.group.live_count();
+        let is_complete = is_complete && (is_everywhere || !self.is_thorough);
         match form {
             Form::Tombstone => self.show(Found::Deleted(version), form, is_complete, actions),
             Form::Copies if self.has_brought(version, 1, actions) => {
@@ -385,7 +478,7 @@ impl Read {
         let Redundancy::Erasure(scheme) = self.redundancy else {
             return;
         };
-        if !is_complete {
+        if !is_complete && self.promise.is_none() {
             actions.push(Action::Encode);
         }
         let found = Found::Value(version);
@@ -396,7 +489,8 @@ impl Read {
         let (Found::Value(version) | Found::Deleted(version)) = found else {
             return;
         };
-        if is_complete {
+        self.is_complete = is_complete;
+        if is_complete || self.promise.is_some() {
             return self.end(ReadOutcome::Found(found), actions);
         }
         // Who has said by this map that it holds the version has stored it by this map.
@@ -413,7 +507,10 @@ impl Read {
         };
         match progress {
             Progress::Going => {}
-            Progress::Stuck => self.end(ReadOutcome::Unavailable, actions),
+            // Whoever was given the promise finishes it, or the next reader does.
+            Progress::Stuck | Progress::Overtaken => {
+                self.end(ReadOutcome::Unavailable, actions);
+            }
             Progress::Complete
                 if self.fencing == Fencing::Kept
                     && self.group.live_count() < self.redundancy.stored_min() =>
@@ -422,6 +519,7 @@ impl Read {
                 self.end(ReadOutcome::Unavailable, actions);
             }
             Progress::Complete => {
+                self.is_complete = true;
                 actions.push(Action::Done(ReadOutcome::Found(*found)));
                 storing.tell_complete(&self.group, &mut self.requests, actions);
                 self.stage = Stage::Ended;

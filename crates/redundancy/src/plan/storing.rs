@@ -14,6 +14,8 @@ pub(super) enum Progress {
     Complete,
     /// One does not answer, and nobody says that it is gone.
     Stuck,
+    /// Some have promised to take something newer only, and the others have stored it.
+    Overtaken,
 }
 
 /// One version on its way to all members of one map.
@@ -21,6 +23,8 @@ pub(super) struct Storing {
     round: Round,
     /// Who has stored it by this map.
     stored: Positions,
+    /// Who has promised to take something newer only.
+    promised: Positions,
 }
 
 impl Storing {
@@ -38,7 +42,12 @@ impl Storing {
             round.asked.insert(one.position);
         }
         round.pending = before.pending;
-        Storing { round, stored }
+        let promised = Positions::default();
+        Storing {
+            round,
+            stored,
+            promised,
+        }
     }
 
     /// Asks all members that have not been asked and whose parts are at hand.
@@ -57,8 +66,10 @@ impl Storing {
     }
 
     fn progress(&self, group: &Group) -> Progress {
+        let settled = self.stored.with(self.promised);
         match self.stored.covers(group.live()) {
             true => Progress::Complete,
+            false if settled.covers(group.live()) => Progress::Overtaken,
             false => Progress::Going,
         }
     }
@@ -78,6 +89,10 @@ impl Storing {
         match reply {
             Some(Reply::Stored { .. }) => {
                 self.stored.insert(pending.position);
+                self.progress(group)
+            }
+            Some(Reply::Promised { .. }) => {
+                self.promised.insert(pending.position);
                 self.progress(group)
             }
             // It belongs to a newer map, with which all begins at zero.

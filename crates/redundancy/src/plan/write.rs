@@ -1,11 +1,12 @@
 //! Writing a value or a tombstone.
 
-use super::accepting::{Accepting, Verdict};
+use super::accepting::{Accepting, Verdict, Wanted};
 use super::group::{Group, Positions};
 use super::round::Requests;
 use super::storing::{Progress, Storing};
 use super::{Action, Event, Fencing, Form, Reply, RequestId};
 use crate::{Clock, Redundancy, TooFarAhead, Version};
+use farcache_cluster::ServerId;
 use std::time::Duration;
 
 /// How a write ended.
@@ -27,6 +28,20 @@ pub enum WriteOutcome {
     Skewed(TooFarAhead),
     /// It may have taken effect, or may take effect yet.
     Unknown,
+    /// It stands on promises, and too few to read it have accepted it: somebody has written, or has
+    /// been given a promise, in between. It has had no effect, and will have none.
+    Refused {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// It was accepted by some, and is not stored by all: others have promised to take something
+    /// newer only, and who has asked for that may have met it. It is acknowledged when all
+    /// members hold this version, or a newer one while so many of the
+    /// [`Write::witnesses`] have not gone as it takes to read it.
+    Overtaken {
+        /// The version that was accepted.
+        version: Version,
+    },
 }
 
 enum Stage {
@@ -46,6 +61,9 @@ pub struct Write {
     form: Form,
     group: Group,
     version: Version,
+    /// It stands on promises of its version, and goes above nothing (rule 10).
+    is_promised: bool,
+    witnesses: Positions,
     requests: Requests,
     stage: Stage,
     /// The version has been accepted: it stays as it is (rule 3).
@@ -83,12 +101,45 @@ impl Write {
         (clock, now): (&mut Clock, Duration),
         actions: &mut Actions,
     ) -> Write {
-        let mut write = Write {
+        let version = clock.next(now);
+        let write = Write::new(redundancy, fencing, form, group, version);
+        write.begun(actions)
+    }
+
+    /// Begins a write for whose version all members of the group have given their promise (see
+    /// [`Read::begin_for_change`](super::Read::begin_for_change)): it takes effect only where
+    /// nothing else was stored since, and so in place of what they told (rule 10).
+    pub fn begin_promised(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        form: Form,
+        group: Group,
+        version: Version,
+        actions: &mut Actions,
+    ) -> Write {
+        let write = Write::new(redundancy, fencing, form, group, version);
+        let write = Write {
+            is_promised: true,
+            ..write
+        };
+        write.begun(actions)
+    }
+
+    fn new(
+        redundancy: Redundancy,
+        fencing: Fencing,
+        form: Form,
+        group: Group,
+        version: Version,
+    ) -> Write {
+        Write {
             redundancy,
             fencing,
             form,
             group,
-            version: clock.next(now),
+            version,
+            is_promised: false,
+            witnesses: Positions::default(),
             requests: Requests::default(),
             stage: Stage::AwaitsMap,
             is_accepted: false,
@@ -96,13 +147,22 @@ impl Write {
             was_present: false,
             is_encoded: false,
             is_told: false,
-        };
-        if matches!(form, Form::Shards(_)) {
+        }
+    }
+
+    fn begun(mut self, actions: &mut Actions) -> Write {
+        if matches!(self.form, Form::Shards(_)) {
             // Parity is computed while the data travels.
             actions.push(Action::Encode);
         }
-        write.go_by_map(actions);
-        write
+        self.go_by_map(actions);
+        self
+    }
+
+    /// Servers of which each has accepted the version so that whoever writes above it has met it.
+    pub fn witnesses(&self) -> impl Iterator<Item = ServerId> {
+        let positions = self.witnesses.iter();
+        positions.map(|position| self.group.owner(position))
     }
 
     /// Whether nothing more will be asked.
@@ -173,11 +233,17 @@ impl Write {
 
     /// Asks all members at once: what nobody has seen may be refused by all (rule 3).
     fn ask_to_accept(&mut self, actions: &mut Actions) {
-        let wanted = match self.fencing {
+        let quorum = match self.fencing {
             Fencing::Kept => 1,
             Fencing::None => self.redundancy.accepted_min(),
         };
-        let mut accepting = Accepting::new(self.version, self.form, wanted, self.is_encoded);
+        let readable = self.redundancy.needed();
+        let wanted = Wanted { quorum, readable };
+        let begin = match self.is_promised {
+            true => Accepting::on_promises,
+            false => Accepting::new,
+        };
+        let mut accepting = begin(self.version, self.form, wanted, self.is_encoded);
         accepting.go_on(&self.group, &mut self.requests, actions);
         self.stage = Stage::Accepting(Box::new(accepting));
     }
@@ -226,6 +292,9 @@ impl Write {
             Verdict::Doubtful => self.end(WriteOutcome::Unknown, actions),
             _ if self.is_doubtful => self.end(WriteOutcome::Unknown, actions),
             Verdict::NobodyReady => self.end(WriteOutcome::Unavailable, actions),
+            Verdict::Refused { current } if self.is_promised => {
+                self.end(WriteOutcome::Refused { current }, actions);
+            }
             Verdict::Refused { current } => match clock.above(current, now) {
                 Ok(version) => {
                     self.version = version;
@@ -243,6 +312,7 @@ impl Write {
         };
         self.is_accepted = true;
         self.was_present = accepting.was_present;
+        self.witnesses = accepting.witnesses();
         if self.redundancy.is_async() {
             self.tell_written(actions);
         }
@@ -253,6 +323,10 @@ impl Write {
         match progress {
             Progress::Going => {}
             Progress::Stuck => self.end(WriteOutcome::Unknown, actions),
+            Progress::Overtaken => {
+                let version = self.version;
+                self.end(WriteOutcome::Overtaken { version }, actions);
+            }
             Progress::Complete => {
                 self.tell_written(actions);
                 if let Stage::Storing(storing) = &self.stage {

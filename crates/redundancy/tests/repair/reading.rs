@@ -31,7 +31,9 @@ pub fn read(
         let mut events = Vec::new();
         for action in std::mem::take(&mut actions) {
             match action {
-                Action::Done(ReadOutcome::Unavailable) => return Shown::Unavailable,
+                Action::Done(ReadOutcome::Unavailable | ReadOutcome::Refused { .. }) => {
+                    return Shown::Unavailable;
+                }
                 Action::Done(ReadOutcome::Found(found)) => {
                     return match found {
                         Found::Value(version) => Shown::Value(version),

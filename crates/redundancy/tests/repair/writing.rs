@@ -115,7 +115,10 @@ impl Writer {
                 server.accept(self.key, item);
                 Event::Reply(request.id, Reply::Stored { was_present: false })
             }
-            Question::Read(_) | Question::Complete(_) => return,
+            Question::Read(_)
+            | Question::Complete(_)
+            | Question::Promise(_)
+            | Question::AcceptPromised(..) => return,
         };
         self.events.push(event);
     }

@@ -9,6 +9,62 @@ use std::collections::HashSet;
 pub enum Deed {
     Write(Option<u32>),
     Read(Option<u32>),
+    /// A write that depends on what is there.
+    Change(Change, Answer),
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code)] // The other simulation has no changes.
+pub enum Change {
+    /// To write where there is nothing.
+    Add(u32),
+    /// To write where there is this.
+    Swap(u32, u32),
+    /// To count up by one.
+    Count,
+    /// To delete what is there.
+    Delete,
+}
+
+/// What the caller was told of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code)]
+pub enum Answer {
+    Done,
+    Number(u32),
+    /// The condition did not hold.
+    Refused,
+    /// Nobody knows: it was done, or it was not.
+    Unknown,
+}
+
+impl Change {
+    /// What it makes of this; none where its condition does not hold.
+    pub fn of(self, value: Option<u32>) -> Option<Option<u32>> {
+        match (self, value) {
+            (Change::Add(new), None) => Some(Some(new)),
+            (Change::Swap(old, new), Some(value)) if value == old => Some(Some(new)),
+            (Change::Count, Some(value)) => Some(Some(value + 1)),
+            (Change::Delete, Some(_)) => Some(None),
+            _ => None,
+        }
+    }
+
+    /// The value behind it, if this may have been the answer.
+    fn answered(self, answer: Answer, value: Option<u32>) -> Option<Option<u32>> {
+        match (answer, self.of(value)) {
+            (Answer::Done, changed) => changed,
+            (Answer::Number(number), Some(Some(changed))) if number == changed => {
+                Some(Some(number))
+            }
+            (Answer::Number(_), _) => None,
+            // A token may be another one although the value is what it was.
+            (Answer::Refused, Some(_)) if !matches!(self, Change::Swap(..)) => None,
+            (Answer::Refused, _) => Some(value),
+            (Answer::Unknown, changed) => Some(changed.unwrap_or(value)),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +104,11 @@ pub fn is_linearizable(operations: &[Operation]) -> bool {
                 Deed::Write(written) => open.push((done | 1 << one, written)),
                 Deed::Read(read) if read == value => open.push((done | 1 << one, value)),
                 Deed::Read(_) => {}
+                Deed::Change(change, answer) => {
+                    if let Some(value) = change.answered(answer, value) {
+                        open.push((done | 1 << one, value));
+                    }
+                }
             }
         }
     }
@@ -108,6 +169,18 @@ mod tests {
             read(None, 5)
         ]));
         assert!(is_linearizable(&[one, unknown, read(Some(1), 3)]));
+        let count =
+            |answer, called| operation(Change(super::Change::Count, answer), called, called + 1);
+        let number = |number| super::Answer::Number(number);
+        assert!(is_linearizable(&[
+            one,
+            count(number(2), 3),
+            count(number(3), 5)
+        ]));
+        assert!(
+            !is_linearizable(&[one, count(number(2), 3), count(number(2), 5)]),
+            "counted once for two"
+        );
         let again = [
             one,
             unknown,

@@ -94,6 +94,7 @@ impl Server {
             }
             Question::Store(version, part) => self.store(version, part, bytes),
             _ if self.phase != Phase::Serving => Reply::NotReady,
+            Question::AcceptPromised(..) | Question::Promise(_) => Reply::NotReady,
             Question::Accept(version, part) => self.accept(version, part, bytes),
             Question::Read(version) => return Some(self.read(version)),
         };

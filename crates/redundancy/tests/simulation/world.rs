@@ -387,6 +387,7 @@ impl World {
                 values::part_of(self.redundancy, &client.value, part)
             }
             Question::Read(_) | Question::Complete(_) => Vec::new(),
+            Question::AcceptPromised(..) | Question::Promise(_) => panic!("nothing is changed"),
         };
         if !matches!(request.question, Question::Complete(_)) {
             client.outstanding.push(request.id);
@@ -423,6 +424,9 @@ impl World {
         match outcome {
             WriteOutcome::Written { .. } => self.history[at].returned = Some(self.time),
             WriteOutcome::Unknown => {}
+            WriteOutcome::Refused { .. } | WriteOutcome::Overtaken { .. } => {
+                panic!("nothing is promised")
+            }
             // It has had no effect: as if it had read what it wrote nothing over.
             WriteOutcome::TooFewLive | WriteOutcome::Unavailable | WriteOutcome::Skewed(_) => {
                 self.void(at);

@@ -147,11 +147,12 @@ fn held_or_refused(handle: &StoreHandle, key: &[u8], version: Version) -> io::Re
 pub fn bury(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Mended> {
     let keep = farcache_base::time::NEVER;
     let outcome =
-        handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, keep)))?;
+        handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, keep, false)))?;
     Ok(match outcome {
         // What refuses it is newer, or has been forgotten, which refuses older versions likewise.
         Ok(VersionedDelete::Deleted { .. } | VersionedDelete::Older { .. }) => Mended::Stored,
-        Err(_) => Mended::Refused,
+        // Somebody changes the key just now.
+        Ok(VersionedDelete::Promised { .. }) | Err(_) => Mended::Refused,
     })
 }
 

@@ -8,6 +8,7 @@ const OK: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;
 const EXISTS: u16 = Status::Exists as u16;
 const DELETED: u16 = Status::Deleted as u16;
+const PROMISED: u16 = Status::Promised as u16;
 const INVALID: u16 = Status::InvalidArguments as u16;
 
 /// Some version; it and those above it are newer than nothing.
@@ -118,6 +119,56 @@ fn what_is_absent_tells_what_the_server_has_forgotten() {
     assert_eq!((plain.status(), plain.header.cas), (NOT_FOUND, VERSION));
 }
 
+/// The bit of a token by which a write stands on a promise.
+const ON_PROMISE: u64 = 1 << 63;
+
+fn promise(version: u64) -> Vec<u8> {
+    let extras = encode_u32(ALL);
+    packet(Opcode::GetVersioned, &extras, b"k", b"", version)
+}
+
+#[test]
+fn a_promise_keeps_what_is_older_away_until_it_is_fulfilled() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"first", VERSION), (OK, VERSION));
+    // It tells what is there, and stands.
+    let found = world.ask(&promise(VERSION + 5));
+    assert_eq!((found.status(), &found.value[..]), (OK, &b"first"[..]));
+    assert_eq!(world.store(b"older", VERSION + 4), (PROMISED, VERSION + 5));
+    assert_eq!(world.delete(VERSION + 4), (PROMISED, VERSION + 5));
+    assert_eq!(world.ask(&get(ALL)).header.cas, VERSION);
+    assert_eq!(world.told(&promise(VERSION + 3)), (PROMISED, VERSION + 5));
+    // The same once more: its answer was lost.
+    assert_eq!(world.told(&promise(VERSION + 5)), (OK, VERSION));
+    let stored = world.store(b"changed", ON_PROMISE | (VERSION + 5));
+    assert_eq!(stored, (OK, VERSION + 5));
+    assert_eq!(world.store(b"changed", ON_PROMISE | (VERSION + 5)), stored);
+    // Who was told of the promise, and comes too late, is not told that it was never needed.
+    assert_eq!(world.store(b"older", VERSION + 4), (PROMISED, VERSION + 5));
+    assert_eq!(world.store(b"newer", VERSION + 6), (OK, VERSION + 6));
+    assert_eq!(
+        world.store(b"old", ON_PROMISE | (VERSION + 5)),
+        (EXISTS, VERSION + 6)
+    );
+}
+
+#[test]
+fn a_write_on_a_promise_needs_just_that_one() {
+    let mut world = World::new();
+    assert_eq!(world.told(&promise(VERSION + 5)).0, NOT_FOUND);
+    let other = world.store(b"none", ON_PROMISE | (VERSION + 6));
+    assert_eq!(other, (PROMISED, VERSION + 5));
+    assert_eq!(world.told(&promise(VERSION + 6)).0, NOT_FOUND);
+    let outdated = world.store(b"older", ON_PROMISE | (VERSION + 5));
+    assert_eq!(outdated, (PROMISED, VERSION + 6));
+    assert_eq!(world.told(&delete(ON_PROMISE | (VERSION + 6))).0, NOT_FOUND);
+    assert_eq!(world.get(ALL).header.cas, VERSION + 6);
+    // A process that began anew has promised nothing.
+    let mut other = World::new();
+    let lost = other.store(b"lost", ON_PROMISE | (VERSION + 6));
+    assert_eq!(lost, (PROMISED, VERSION + 6));
+}
+
 #[test]
 fn what_has_expired_is_absent_up_to_its_version() {
     let mut world = World::new();
@@ -163,7 +214,7 @@ fn what_makes_no_sense_is_refused() {
         store(&[0; 8], b"k", 0),
         // A time of 0, and the sign bit.
         store(&[0; 8], b"k", 3),
-        store(&[0; 8], b"k", 1 << 63 | VERSION),
+        store(&[0; 8], b"k", 1 << 63 | 3),
         store(&[0; 4], b"k", VERSION),
         store(&[0; 8], b"", VERSION),
         of(Opcode::DeleteVersioned, &[0; 4], b"", 0),
@@ -171,6 +222,8 @@ fn what_makes_no_sense_is_refused() {
         of(Opcode::DeleteVersioned, &[0; 4], b"value", VERSION),
         of(Opcode::GetVersioned, &[], b"", 0),
         of(Opcode::GetVersioned, &[0; 4], b"value", 0),
+        of(Opcode::GetVersioned, &[0; 4], b"", 3),
+        of(Opcode::GetVersioned, &[0; 4], b"", ON_PROMISE | VERSION),
     ];
     for request in wrong {
         let mut world = World::new();

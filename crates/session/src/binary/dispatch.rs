@@ -119,6 +119,10 @@ fn refuse(
     Flow::Close { bytes: input_len }
 }
 
+/// The bit of a token that no version has: the write is to be done only while the promise of its
+/// version stands.
+pub(super) const PROMISED: u64 = 1 << 63;
+
 /// A request whose head is there.
 pub(super) struct Request<'r, 'c> {
     pub(super) head: Head<'r>,
@@ -168,7 +172,11 @@ impl Request<'_, '_> {
             Opcode::DeleteVersioned => {
                 extras == 4 && has_key && !has_value && self.version().is_some()
             }
-            Opcode::GetVersioned => extras == 4 && has_key && !has_value,
+            Opcode::GetVersioned => {
+                let cas = self.head.header.cas;
+                let is_promise = || Version::from_bits(cas).is_some();
+                extras == 4 && has_key && !has_value && (cas == 0 || is_promise())
+            }
             // Whether it is one at all depends on who asks.
             Opcode::ListParts => true,
             Opcode::Append | Opcode::Prepend => extras == 0 && has_key,
@@ -185,7 +193,12 @@ impl Request<'_, '_> {
 
     /// The version that the packet carries, where its CAS token can be one.
     pub(super) fn version(&self) -> Option<Version> {
-        Version::from_bits(self.head.header.cas)
+        Version::from_bits(self.head.header.cas & !PROMISED)
+    }
+
+    /// Whether a write stands on a promise of its version.
+    pub(super) fn is_promised(&self) -> bool {
+        self.head.header.cas & PROMISED != 0
     }
 
     /// Refuses a packet that makes no sense, and with it the rest of the stream.

@@ -1,6 +1,6 @@
 //! Set, add, replace, append and prepend, and *store if newer*.
 
-use super::dispatch::Request;
+use super::dispatch::{PROMISED, Request};
 use super::{Context, Flow, Pending, State, reply};
 use crate::Replies;
 use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
@@ -245,6 +245,7 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
         compare_cas,
         cas_wanted: context.service.options.cas && !opcode.is_quiet(),
         version,
+        is_promised: version.is_some() && request.is_promised(),
         ..SetOptions::default()
     }
 }
@@ -297,10 +298,13 @@ fn answer(
 ) {
     let status = match (outcome, opcode.loud()) {
         (SetOutcome::Stored { .. }, Opcode::SetVersioned) => {
-            return reply::success(header, header.cas, &[], replies);
+            return reply::success(header, header.cas & !PROMISED, &[], replies);
         }
         (SetOutcome::Older { current }, _) => {
             return reply::version(header, Status::Exists, Some(current), replies);
+        }
+        (SetOutcome::Promised { current }, _) => {
+            return reply::version(header, Status::Promised, Some(current), replies);
         }
         (SetOutcome::Stored { cas }, _) => {
             let cas = reply::visible_cas(cas, context);
@@ -329,7 +333,7 @@ fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Con
         SetOutcome::Stored { .. } => context.counters.cas_hits.bump(),
         SetOutcome::Exists => context.counters.cas_badval.bump(),
         SetOutcome::NotFound => context.counters.cas_misses.bump(),
-        SetOutcome::NotStored | SetOutcome::Older { .. } => {}
+        SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. } => {}
     }
 }
 

@@ -14,7 +14,11 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     };
     let keep_s = decode_u32(head.extras).unwrap_or_default();
     let keep_until = context.clock.expiry(i64::from(keep_s));
-    let outcome = match context.store.delete_if_newer(head.key, version, keep_until) {
+    let is_promised = request.is_promised();
+    let deleted = context
+        .store
+        .delete_if_newer(head.key, version, keep_until, is_promised);
+    let outcome = match deleted {
         Ok(outcome) => outcome,
         Err(Interrupt::Suspended(suspended)) => return Err(suspended),
         Err(Interrupt::Failed(error)) => {
@@ -34,15 +38,24 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
             (Status::NotFound, version)
         }
         VersionedDelete::Older { current } => (Status::Exists, current),
+        VersionedDelete::Promised { current } => (Status::Promised, current),
     };
     reply::version(&head.header, status, Some(told), request.replies);
     Ok(Flow::one(head.head_len()))
 }
 
-/// Tells value and version, or up to so many bytes of the value; or the version of a tombstone; or
+/// Promises to take nothing older than the packet's version, if it has one. Then tells value and
+/// version, or up to so many bytes of the value; or the version of a tombstone; or
 /// up to which version the server has forgotten keys that it does not hold.
 pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
+    if let Some(version) = request.version()
+        && let Err(promised) = context.store.promise(head.key, version)
+    {
+        let (status, told) = (Status::Promised, Some(promised));
+        reply::version(&head.header, status, told, request.replies);
+        return Ok(Flow::one(head.head_len()));
+    }
     // A peer that lacks something may look, without a trace, at what clients are not shown.
     let is_for_peer = context.forward.is_some_and(|forward| forward.is_for_peer());
     let access = if is_for_peer {

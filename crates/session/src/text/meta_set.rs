@@ -51,6 +51,7 @@ impl<'i> Run<'_, 'i> {
         let is_merge = matches!(mode, StoreMode::Append | StoreMode::Prepend);
         let is_add = mode == StoreMode::Add;
         Ok(SetOptions {
+            is_promised: false,
             mode: set_mode(mode),
             flags: flags.client_flags,
             expiry: self.expiry(flags.ttl),
@@ -100,7 +101,9 @@ impl<'i> Run<'_, 'i> {
         let (code, cas) = match stored {
             Stored::Outcome(SetOutcome::Stored { .. }) if flags.has(b'q') => return,
             Stored::Outcome(SetOutcome::Stored { cas }) => (b"HD", cas),
-            Stored::Outcome(SetOutcome::NotStored | SetOutcome::Older { .. }) => (b"NS", 0),
+            Stored::Outcome(
+                SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. },
+            ) => (b"NS", 0),
             Stored::Outcome(SetOutcome::Exists) => (b"EX", 0),
             Stored::Outcome(SetOutcome::NotFound) => (b"NF", 0),
             Stored::BadChunk => return self.reject_meta(BAD_CHUNK),

@@ -41,7 +41,9 @@ impl<'i> Run<'_, 'i> {
         }
         let line = match stored {
             Stored::Outcome(SetOutcome::Stored { .. }) => "STORED",
-            Stored::Outcome(SetOutcome::NotStored | SetOutcome::Older { .. }) => "NOT_STORED",
+            Stored::Outcome(
+                SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. },
+            ) => "NOT_STORED",
             Stored::Outcome(SetOutcome::Exists) => "EXISTS",
             Stored::Outcome(SetOutcome::NotFound) => "NOT_FOUND",
             Stored::BadChunk => BAD_CHUNK,

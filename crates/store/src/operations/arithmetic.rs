@@ -7,6 +7,7 @@ use crate::options::{
     Access, ArithmeticOptions, ArithmeticOutcome, SetMode, SetOptions, SetOutcome,
 };
 use crate::suspended::Interrupt;
+use farcache_base::decimal;
 use farcache_base::time::Seconds;
 
 impl StoreHandle {
@@ -91,47 +92,11 @@ fn new_value(item: &Item<'_>, options: &ArithmeticOptions) -> Result<u64, Arithm
     {
         return Err(ArithmeticOutcome::Exists);
     }
-    let old = number(item.value()).ok_or(ArithmeticOutcome::NotNumeric)?;
+    let old = decimal::number(item.value()).ok_or(ArithmeticOutcome::NotNumeric)?;
     let delta = options.delta;
     Ok(if options.decrement {
         old.saturating_sub(delta)
     } else {
         old.wrapping_add(delta)
     })
-}
-
-/// The number that a value stands for, by memcached's rule: white space and a plus sign before it
-/// are passed over, and so is everything from the first white space behind it.
-fn number(value: &[u8]) -> Option<u64> {
-    let text = value.trim_ascii_start();
-    let text = text.strip_prefix(b"+").unwrap_or(text);
-    let digits = text.split(u8::is_ascii_whitespace).next()?;
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    is_number
-        .then(|| std::str::from_utf8(digits).ok()?.parse().ok())
-        .flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn only_decimal_numbers_of_64_bits_count() {
-        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        for seven in [&b"7"[..], b"7  ", b" 7", b"+7", b"7 x", b"07"] {
-            assert_eq!(number(seven), Some(7), "{seven:?}");
-        }
-        for other in [
-            &b""[..],
-            b" ",
-            b"-1",
-            b"1x",
-            b"+ 1",
-            b"18446744073709551616",
-            b"0x1",
-        ] {
-            assert_eq!(number(other), None, "{other:?}");
-        }
-    }
 }

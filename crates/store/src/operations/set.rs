@@ -1,7 +1,7 @@
 //! Storing a value.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
-use super::versioned::VersionCommit;
+use super::versioned::{Terms, VersionCommit};
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;
@@ -202,7 +202,11 @@ impl StoreHandle {
         options: &SetOptions,
     ) -> Result<Commit, Suspended> {
         if options.version.is_some() {
-            let commit = self.commit_version(hash, key, placed, item, options.restored)?;
+            let terms = Terms {
+                restored: options.restored,
+                is_promised: options.is_promised,
+            };
+            let commit = self.commit_version(hash, key, placed, item, terms)?;
             return Ok(self.told_commit(commit, placed, item));
         }
         let chain = self.core.index.lock(hash);
@@ -232,6 +236,7 @@ impl StoreHandle {
                 SetOutcome::Stored { cas }
             }
             VersionCommit::Older { current } => SetOutcome::Older { current },
+            VersionCommit::Promised { current } => SetOutcome::Promised { current },
             VersionCommit::Full => SetOutcome::NotStored,
             VersionCommit::Void => return Commit::Void,
         })

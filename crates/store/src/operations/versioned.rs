@@ -11,6 +11,23 @@ use farcache_base::time::{NEVER, Seconds};
 use farcache_base::version::Version;
 use std::cmp::Ordering;
 
+/// What else is known of a write with a version.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Terms {
+    /// As [`crate::SetOptions::restored`].
+    pub restored: Option<Forgotten>,
+    /// As [`crate::SetOptions::is_promised`].
+    pub is_promised: bool,
+}
+
+impl Terms {
+    /// Whether a promise is in its way. What others have was there when they gave their promises:
+    /// whoever asked for those has met it.
+    fn bows_to_promises(self) -> bool {
+        self.restored.is_none() && !self.is_promised
+    }
+}
+
 /// How a version stands to what the store has of its key.
 enum Standing {
     Newer,
@@ -31,6 +48,10 @@ pub(super) enum VersionCommit {
     Older {
         current: Version,
     },
+    /// A promise stands in the way, or none stands behind it.
+    Promised {
+        current: Version,
+    },
     /// The index is full.
     Full,
     /// A flush has voided the filling in which the item was written: it must be written anew.
@@ -43,6 +64,7 @@ impl StoreHandle {
     /// versions; from then on the horizon does, for all keys that the store does not hold.
     /// [`farcache_base::time::NEVER`] keeps it while memory suffices. Where there is no room for a
     /// tombstone the horizon takes its part at once: a full store must be able to give back room.
+    /// One that `is_promised` needs the promise of just its version.
     ///
     /// # Errors
     /// [`Interrupt`]; nothing has changed then.
@@ -51,6 +73,7 @@ impl StoreHandle {
         key: &[u8],
         version: Version,
         keep_until: Seconds,
+        is_promised: bool,
     ) -> Result<VersionedDelete, Interrupt> {
         self.check_size(key, 0, 0)?;
         self.enter();
@@ -66,15 +89,19 @@ impl StoreHandle {
             ..Fields::default()
         };
         let layout = fields.layout(key.len(), 0);
+        let terms = Terms {
+            restored: None,
+            is_promised,
+        };
         loop {
             let placed = match self.place_or_make_room(&layout, fields.expiry) {
                 Err(Interrupt::Failed(StoreError::OutOfMemory)) if self.core.tier.is_none() => {
-                    return Ok(self.delete_without_tombstone(hash, key, version));
+                    return Ok(self.delete_without_tombstone(hash, key, version, terms));
                 }
                 placed => placed?,
             };
             let item = self.write_valueless(&placed, layout, &fields, key);
-            let commit = self.commit_version(hash, key, &placed, item, None);
+            let commit = self.commit_version(hash, key, &placed, item, terms);
             if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
                 let mut writer = self.writer.borrow_mut();
                 writer.unplace(&self.core.arena, &placed);
@@ -83,6 +110,7 @@ impl StoreHandle {
                 VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },
                 VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
                 VersionCommit::Older { current } => VersionedDelete::Older { current },
+                VersionCommit::Promised { current } => VersionedDelete::Promised { current },
                 VersionCommit::Full => return Err(StoreError::OutOfMemory.into()),
                 VersionCommit::Void => continue,
             });
@@ -90,7 +118,13 @@ impl StoreHandle {
     }
 
     /// The same with the horizon in place of a tombstone; of a store without a device.
-    fn delete_without_tombstone(&self, hash: u64, key: &[u8], version: Version) -> VersionedDelete {
+    fn delete_without_tombstone(
+        &self,
+        hash: u64,
+        key: &[u8],
+        version: Version,
+        terms: Terms,
+    ) -> VersionedDelete {
         let chain = self.core.index.lock(hash);
         let entry = self.entry(&chain, key);
         let entry = entry.filter(|entry| !self.is_flushed(entry, key));
@@ -99,6 +133,9 @@ impl StoreHandle {
         let known = stamp.map_or_else(|| self.core.versions.horizon(), |it| Some(it.version));
         if let Some(current) = known.filter(|known| *known >= version) {
             return VersionedDelete::Older { current };
+        }
+        if let Some(current) = self.promise_against(hash, version, terms) {
+            return VersionedDelete::Promised { current };
         }
         // Before the item goes: nobody may find neither.
         self.core.versions.forget(version.bits());
@@ -179,6 +216,19 @@ impl StoreHandle {
         Ok(true)
     }
 
+    /// Promises to store nothing older than this version under the key from now on. What a get
+    /// finds after it is what was there, or something newer than the version. Promises do not
+    /// outlive the process, and other keys may share them.
+    ///
+    /// # Errors
+    /// Something newer has been promised: that version.
+    pub fn promise(&self, key: &[u8], version: Version) -> Result<(), Version> {
+        self.enter();
+        let hash = self.core.hash(key);
+        let _chain = self.core.index.lock(hash);
+        self.core.versions.promise(hash, version)
+    }
+
     /// Puts a written item that has a version under its key, if nothing newer was there.
     pub(super) fn commit_version(
         &self,
@@ -186,7 +236,7 @@ impl StoreHandle {
         key: &[u8],
         placed: &Placed,
         item: RawItem,
-        restored: Option<Forgotten>,
+        terms: Terms,
     ) -> Result<VersionCommit, Suspended> {
         let stamp = item.stamp().expect("the caller has written one");
         // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
@@ -196,11 +246,24 @@ impl StoreHandle {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
-        let horizon = self.horizon_for(restored);
+        let horizon = self.horizon_for(terms.restored);
         match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Same),
-            Standing::Older { current } => return Ok(VersionCommit::Older { current }),
+            Standing::Older { current } => {
+                // Who was given a newer promise may have met this write, and have written what is
+                // there above it.
+                let promised = self.promise_against(hash, stamp.version, Terms::default());
+                return Ok(match promised.filter(|_| terms.bows_to_promises()) {
+                    Some(promised) => VersionCommit::Promised {
+                        current: current.max(promised),
+                    },
+                    None => VersionCommit::Older { current },
+                });
+            }
+        }
+        if let Some(current) = self.promise_against(hash, stamp.version, terms) {
+            return Ok(VersionCommit::Promised { current });
         }
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if self.publish(hash, chain, entry.as_ref(), placed, item) {
@@ -219,6 +282,17 @@ impl StoreHandle {
             Some(Forgotten(before)) if before == forgotten => None,
             Some(_) => forgotten,
             None => self.core.versions.horizon(),
+        }
+    }
+
+    /// The promise by which a version cannot be stored, with the chain locked. A write that needs a
+    /// promise of its own finds none where the process has begun anew, or another's is newer.
+    fn promise_against(&self, hash: u64, version: Version, terms: Terms) -> Option<Version> {
+        let promised = self.core.versions.promised(hash);
+        match terms.is_promised {
+            true if promised == Some(version) => None,
+            true => promised.or(Some(version)),
+            false => promised.filter(|promised| *promised > version && terms.bows_to_promises()),
         }
     }
 

@@ -26,7 +26,7 @@ fn put(handle: &mut StoreHandle, number: u32, with: u64) -> SetOutcome {
 
 fn delete(handle: &mut StoreHandle, number: u32, with: u64) -> VersionedDelete {
     let delete = |handle: &StoreHandle| {
-        settled(handle.delete_if_newer(&key(number), version(with), 1_000_000))
+        settled(handle.delete_if_newer(&key(number), version(with), 1_000_000, false))
     };
     let outcome = handle.run_blocking(delete).unwrap().unwrap();
     handle.quiescent();

@@ -1,0 +1,133 @@
+//! A write that was accepted, and could not be stored by all as somebody has a newer promise: it is
+//! acknowledged when all members hold it, or something newer.
+
+use super::call::{Patience, Witness};
+use super::change::Change;
+use super::changing::Changing;
+use super::running::{ReadEnd, Reading};
+use super::{Redundant, lost_way};
+use crate::{Client, Error, Request};
+use farcache_redundancy::Version;
+use farcache_redundancy::plan::{Found, ReadOutcome};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// After so many reads that find no version complete, whoever was given the promise is not waited
+/// for any more.
+const READS_MAX: u32 = 8;
+
+/// A write whose end is looked for.
+pub(super) struct Settling {
+    redundant: Arc<Redundant>,
+    client: Client,
+    key: Box<[u8]>,
+    version: Version,
+    /// As long as so many are there as it takes to read it, whoever writes above it has met it.
+    witnesses: Vec<Witness>,
+    deadline: Instant,
+    reads: u32,
+    step: Step,
+}
+
+enum Step {
+    Begins,
+    Reads(Box<Reading>),
+    /// Whoever has the promise does not go on: what there is is written anew.
+    Finishes(Box<Changing>),
+}
+
+impl Settling {
+    pub fn new(
+        (redundant, client, key): (&Arc<Redundant>, &Client, &[u8]),
+        version: Version,
+        witnesses: Vec<Witness>,
+        deadline: Instant,
+    ) -> Settling {
+        Settling {
+            redundant: Arc::clone(redundant),
+            client: client.without_progress_thread(),
+            key: key.into(),
+            version,
+            witnesses,
+            deadline,
+            reads: 0,
+            step: Step::Begins,
+        }
+    }
+
+    /// Moves it on; nothing until the write is acknowledged.
+    ///
+    /// # Errors
+    /// Nobody knows whether it has taken effect.
+    pub fn go_on(&mut self, patience: Patience) -> Result<Option<()>, Error> {
+        loop {
+            self.step = match &mut self.step {
+                Step::Begins => self.begin()?,
+                Step::Reads(reading) => {
+                    let Some(end) = reading.go_on(patience)? else {
+                        return Ok(None);
+                    };
+                    match self.seen(&end)? {
+                        true => return Ok(Some(())),
+                        false => Step::Begins,
+                    }
+                }
+                Step::Finishes(changing) => {
+                    let Some(changed) = changing.go_on(patience) else {
+                        return Ok(None);
+                    };
+                    // Whatever came of it: the next read tells.
+                    if let Err(error @ Error::Timeout) = changed.outcome {
+                        return Err(error);
+                    }
+                    self.reads = 0;
+                    Step::Begins
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Step, Error> {
+        if Instant::now() >= self.deadline {
+            return Err(Error::Timeout);
+        }
+        self.reads += 1;
+        super::pause(self.reads);
+        let (redundant, client, key) = (&self.redundant, &self.client, &*self.key);
+        if self.reads <= READS_MAX {
+            let reading = Reading::begin_thorough(redundant, client, key, self.deadline)?;
+            return Ok(Step::Reads(Box::new(reading)));
+        }
+        let changing = Changing::begin(redundant, client, key, Change::Finish, self.deadline);
+        let changing = changing.map_err(|(_, error)| error)?;
+        Ok(Step::Finishes(Box::new(changing)))
+    }
+
+    /// Whether what a read has shown acknowledges the write.
+    fn seen(&self, end: &ReadEnd) -> Result<bool, Error> {
+        let found = match end.outcome {
+            ReadOutcome::Unavailable | ReadOutcome::Refused { .. } => return Ok(false),
+            ReadOutcome::Found(Found::Value(found) | Found::Deleted(found)) => found,
+            // It has expired, or too many have lost it.
+            ReadOutcome::Found(Found::Nothing) => return Err(lost_way()),
+        };
+        let needed = self.redundant.policy.of_key(&self.key).needed();
+        let is_there = |(server, attempt): &&Witness| {
+            self.redundant.is_known_to_all(*server) && self.client.attempt(*server) == *attempt
+        };
+        let is_met = || self.witnesses.iter().filter(is_there).count() >= needed;
+        match found == self.version || found > self.version && is_met() {
+            true => Ok(true),
+            false => Err(lost_way()),
+        }
+    }
+
+    /// Requests of which one must end before it goes on.
+    pub fn under_way(&self) -> Vec<&Request> {
+        match &self.step {
+            Step::Begins => Vec::new(),
+            Step::Reads(reading) => reading.under_way().collect(),
+            Step::Finishes(changing) => changing.under_way(),
+        }
+    }
+}
