@@ -192,9 +192,17 @@ def test_every_page_can_be_read(installed):
         assert rendered.returncode == 0 and "SYNOPSIS" in rendered.stdout and not rendered.stderr, rendered.stderr
 
 
+def whole_help(command, libraries):
+    """What a program says of itself, and of each of its commands."""
+    told = said_by([*command, "--help"], libraries)
+    commands = re.search(r"^Commands:\n(( +.*\n)+)", told, re.MULTILINE)
+    names = re.findall(r"^  (\w+)", commands[1], re.MULTILINE) if commands else []
+    return told + "".join(whole_help([*command, name], libraries) for name in names if name != "help")
+
+
 def test_every_program_has_a_page_with_all_its_options(installed):
     for name, path in programs(installed).items():
-        help_text = said_by([path, "--help"], f"{installed}{PREFIX}/lib/farcache")
+        help_text = whole_help([path], f"{installed}{PREFIX}/lib/farcache")
         lines = re.findall(r"^ {2,6}(-\w)?(?:, |    )?(--[\w-]+)?", help_text, re.MULTILINE)
         options = [option for line in lines for option in line if option]
         assert len(options) >= 6, f"{name} --help: {help_text}"

@@ -25,6 +25,7 @@ PAGES = [
     "dashboards/README.md",
     "docs/c-api.md",
     "docs/client.md",
+    "docs/cluster.md",
     "docs/design/burst-buffer.md",
     "docs/design/cluster.md",
     "docs/hadoop.md",
