@@ -1,5 +1,6 @@
 //! Options that several programs have.
 
+use crate::compare::machine::Machine;
 use farcache_harness::pinning::pin_to_cpu;
 use farcache_harness::server_process::Launcher;
 use std::io;
@@ -68,6 +69,20 @@ impl ServerOptions {
             cpu: self.server_cpu(),
             user: user.into(),
         })
+    }
+}
+
+/// What the JSON file of a program holds that makes one report.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Results<'r, R> {
+    machine: Machine,
+    report: &'r R,
+}
+
+impl<'r, R> Results<'r, R> {
+    /// A report, with the machine that it was made on.
+    pub fn new(machine: Machine, report: &'r R) -> Self {
+        Results { machine, report }
     }
 }
 

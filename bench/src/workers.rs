@@ -106,7 +106,7 @@ impl Worker {
 /// A worker's side: hears the task, prepares, and measures when told to.
 ///
 /// # Errors
-/// Those of `prepare` and `measure`, and a conversation that breaks off.
+/// If `prepare` or `measure` fails, or the conversation breaks off.
 pub fn be_worker<T: DeserializeOwned, S, O: Serialize>(
     prepare: impl FnOnce(&T) -> io::Result<S>,
     measure: impl FnOnce(&T, S) -> io::Result<O>,

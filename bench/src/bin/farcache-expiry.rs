@@ -5,8 +5,7 @@ use clap::Parser;
 use farcache_bench::compare::machine::Machine;
 use farcache_bench::expiry::Bench;
 use farcache_bench::expiry::cluster::Cluster;
-use farcache_bench::expiry::report::Report;
-use farcache_bench::options::{FileOptions, ServerOptions};
+use farcache_bench::options::{FileOptions, Results, ServerOptions};
 use farcache_bench::sizes::size;
 use farcache_harness::server_process::{UNPRIVILEGED_USER, stop_servers_on_signals};
 use std::path::PathBuf;
@@ -49,13 +48,6 @@ struct Options {
     svg: Option<PathBuf>,
 }
 
-/// What the JSON file holds.
-#[derive(serde::Serialize)]
-struct Results<'r> {
-    machine: Machine,
-    report: &'r Report,
-}
-
 fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
     if options.memory < 1 << 20 {
         return Err("--memory must be at least 1M".into());
@@ -75,10 +67,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
     let report = bench.measure(&options.clusters)?;
     let markdown = report.markdown();
     print!("{markdown}");
-    let results = Results {
-        machine,
-        report: &report,
-    };
+    let results = Results::new(machine, &report);
     options.files.write(&results, &markdown)?;
     if let Some(path) = &options.svg {
         std::fs::write(path, report.picture().svg())?;

@@ -3,9 +3,8 @@
 
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
-use farcache_bench::failures::report::Report;
 use farcache_bench::failures::{Bench, Subject};
-use farcache_bench::options::{FileOptions, ServerOptions};
+use farcache_bench::options::{FileOptions, Results, ServerOptions};
 use farcache_bench::sizes::size;
 use farcache_bench::ycsb::mix::Workload;
 use farcache_bench::ycsb::records::{HEAD_BYTES, RECORD_BYTES};
@@ -149,13 +148,6 @@ fn servers_needed(redundancy: &str) -> Result<usize, farcache_client::Error> {
         .unwrap_or(1))
 }
 
-/// What the JSON file holds.
-#[derive(serde::Serialize)]
-struct Results<'r> {
-    machine: Machine,
-    report: &'r Report,
-}
-
 /// Descriptors that servers and clients need.
 const DESCRIPTORS: u64 = 16_384;
 
@@ -169,10 +161,7 @@ fn run(options: &Options) -> Result<u64, Box<dyn std::error::Error>> {
     let report = bench.measure(&options.subjects()?)?;
     let markdown = report.markdown();
     print!("{markdown}");
-    let results = Results {
-        machine,
-        report: &report,
-    };
+    let results = Results::new(machine, &report);
     options.files.write(&results, &markdown)?;
     if let Some(folder) = &options.svg {
         std::fs::create_dir_all(folder)?;

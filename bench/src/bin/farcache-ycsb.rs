@@ -3,7 +3,7 @@
 
 use clap::Parser;
 use farcache_bench::compare::machine::Machine;
-use farcache_bench::options::{FileOptions, ServerOptions};
+use farcache_bench::options::{FileOptions, Results, ServerOptions};
 use farcache_bench::sizes::size;
 use farcache_bench::ycsb::mix::Workload;
 use farcache_bench::ycsb::records::RECORD_BYTES;
@@ -130,13 +130,6 @@ impl Options {
     }
 }
 
-/// What the JSON file holds.
-#[derive(serde::Serialize)]
-struct Results<'r> {
-    machine: Machine,
-    report: &'r Report,
-}
-
 /// Descriptors that servers and clients need: a connection of each client to each server.
 const DESCRIPTORS: u64 = 16_384;
 
@@ -150,10 +143,7 @@ fn run(options: &Options) -> Result<Report, Box<dyn std::error::Error>> {
     let report = bench.measure(&options.conditions())?;
     let markdown = report.markdown();
     print!("{markdown}");
-    let results = Results {
-        machine,
-        report: &report,
-    };
+    let results = Results::new(machine, &report);
     options.files.write(&results, &markdown)?;
     if let Some(path) = &options.svg {
         std::fs::write(path, report.picture().svg())?;

@@ -99,7 +99,7 @@ impl Player {
     /// Connects to a server.
     ///
     /// # Errors
-    /// Those of connecting.
+    /// If the server cannot be connected to.
     pub fn connect(target: &Target, stream: &Stream, fills: bool, keys: KeyId) -> io::Result<Self> {
         let socket = target.connect()?;
         rustix::io::ioctl_fionbio(&socket, true)?;
@@ -181,7 +181,7 @@ impl Player {
     /// Sends and receives what goes at once; waits while too much is under way.
     ///
     /// # Errors
-    /// Those of the connection, and answers that do not come.
+    /// If the connection fails, or an answer does not come.
     pub fn pump(&mut self, stream: &Stream) -> io::Result<()> {
         self.pump_until(stream, UNDER_WAY_MAX)
     }
@@ -262,7 +262,7 @@ impl Player {
     /// What the server says that it holds.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn held(&mut self) -> io::Result<Held> {
         let told = self.control.stats("")?;
         let number = |name: &str| {

@@ -44,7 +44,7 @@ const BARE_BYTES_MAX: usize = 4 * MB;
 const OPTIONS: [&str; 4] = ["-m", "3072", "-I", "1024m"];
 /// What the servers and their clients touch for the first time while they are measured.
 const HOST_MEMORY_BYTES: usize = 6 << 30;
-/// The path taken may take so many times as long as the better one.
+/// How many times as long as the better path the chosen one may take.
 const OF_BETTER_MAX: f64 = 1.1;
 /// Share of the scope's seconds that each size is measured in each turn, for each of GET and SET.
 const TURN_SHARE: f64 = 0.1;

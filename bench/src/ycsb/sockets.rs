@@ -48,7 +48,7 @@ fn end_of(answer: Answer<Seen>) -> Ended {
 
 /// Clients over sockets.
 pub struct SocketClients<T: Copy> {
-    /// Those of each client, one for each server.
+    /// The connections of each client, one for each server.
     connections: Vec<Connection<MetaReplies<Look<T>>>>,
     servers: usize,
     placement: Placement,
@@ -65,7 +65,7 @@ impl<T: Copy> SocketClients<T> {
     /// So many, connected to every server.
     ///
     /// # Errors
-    /// Those of connecting.
+    /// If a server cannot be connected to.
     pub fn connect(targets: &[Target], clients: usize, records: Records) -> io::Result<Self> {
         let poller = Poller::new()?;
         let records = Arc::new(records);

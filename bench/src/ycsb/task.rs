@@ -127,7 +127,7 @@ fn connect(task: &Task) -> io::Result<Connected> {
 /// Hears a task, connects, and runs when told to.
 ///
 /// # Errors
-/// Those of the clients, and a conversation that breaks off.
+/// If a client fails, or the conversation breaks off.
 pub fn be_client() -> io::Result<()> {
     be_worker(connect, |task: &Task, connected| match connected {
         Connected::Bare(clients) => task.run(*clients),

@@ -139,7 +139,7 @@ impl Report {
 }
 
 impl Ends {
-    /// Those of a move that a map lists.
+    /// The ends and the phase of a move that a map lists.
     #[must_use]
     pub fn of(moved: &Move) -> Ends {
         Ends {

@@ -42,7 +42,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of several streams together.
+    /// The figures of several streams together.
     #[must_use]
     pub fn with(self, other: Counts) -> Counts {
         Counts {

@@ -52,7 +52,8 @@ impl Table {
         arc.contains(hash).then_some(stream)
     }
 
-    /// Whether keys of this hash are nobody's for now: their old owner has not acknowledged.
+    /// Whether nobody decides on keys of this hash yet, because their old owner has not
+    /// acknowledged the map.
     #[must_use]
     pub fn withholds(&self, hash: u32) -> bool {
         let stream = self.stream_of(hash);

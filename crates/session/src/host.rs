@@ -67,7 +67,7 @@ pub trait Host {
     /// Reads the certificates anew.
     fn reload_certificates(&self) -> Reload;
 
-    /// Has copies and shards that this server lacks looked for now; false where it does not do so.
+    /// Begins to look for copies and shards that this server lacks; false where it has no repair.
     fn repair(&self) -> bool {
         false
     }

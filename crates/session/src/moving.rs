@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// The same for a read that comes later: has it asked for now.
+    /// The same for a read that comes later: the old owner is asked ahead of time.
     pub(crate) fn begin_to_bring(&self, key: &[u8]) {
         if let Some(moves) = self.moves()
             && (1..=KEY_BYTES_MAX).contains(&key.len())

@@ -27,7 +27,7 @@ struct Stored {
 }
 
 impl Parts {
-    /// Those of a value with so many owners; of shards the data, parity follows by
+    /// The parts of a value with so many owners; of shards the data, parity follows by
     /// [`Parts::encode`].
     pub fn new(
         redundant: &Redundant,

@@ -20,7 +20,7 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// Those of this map, of which the server is `me`.
+    /// The moves of this map, in which the server is `me`.
     pub fn new(moves: &Arc<ServerMoves>, map: &ClusterMap, me: Option<ServerId>) -> InFlight {
         let table = moves.taking.table();
         let gives = map.content().moves.iter().any(|it| Some(it.from) == me);

@@ -51,7 +51,7 @@ impl Line {
     /// Asks, and waits for the answer; after an error the line is of no use.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn ask(&mut self, kind: Kind, epoch: u64, body: &[u8]) -> io::Result<Answer> {
         let asked = self.link.ask(kind, (), epoch, body.len(), u64::MAX);
         let head = asked.map_err(|_| io::Error::other("a question has no answer yet"))?;

@@ -59,7 +59,7 @@ struct UnderWay {
 pub struct Sources(Vec<(ServerId, Source<Asked>)>);
 
 impl Sources {
-    /// Those of these connections that can be used.
+    /// The connections that can be used.
     pub fn new(
         sockets: Vec<(ServerId, std::os::fd::OwnedFd)>,
         epoch: u64,
