@@ -1,0 +1,203 @@
+//! The search for an order. Source: J. Wing, C. Gong, "Testing and Verifying Concurrent Objects",
+//! 1993, with visited states remembered (G. Lowe, "Testing for linearizability", 2017).
+
+use crate::{Answer, Deed, Operation, State, Value};
+use std::collections::HashSet;
+
+/// What became of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is such an order.
+    Linearizable,
+    /// There is none.
+    Refused,
+    /// There were more states than were allowed.
+    Undecided,
+}
+
+/// Looks for an order of a key's operations, of which the key is absent at first, among so many
+/// states at most.
+#[must_use]
+pub fn check(operations: &[Operation], states_max: usize) -> Verdict {
+    // Most writes of which nobody knows how they ended were never seen, and are in no way then.
+    let seen: Vec<&Operation> = without_unseen(operations).collect();
+    let verdict = Search::new(&seen).run(states_max);
+    if verdict == Verdict::Linearizable || seen.len() == operations.len() {
+        return verdict;
+    }
+    Search::new(&operations.iter().collect::<Vec<_>>()).run(states_max)
+}
+
+/// Leaves out what stores a piece that nobody has read, where nobody knows how it ended.
+fn without_unseen(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
+    let mut read = HashSet::new();
+    for operation in operations {
+        let met = match &operation.deed {
+            Deed::Swap { met, .. } => Some(met),
+            _ => None,
+        };
+        let told = match &operation.answer {
+            Answer::Read(state) => state.as_ref(),
+            _ => None,
+        };
+        for value in [met, told].into_iter().flatten() {
+            if let Value::Pieces(pieces) = value {
+                read.extend(pieces.iter().copied());
+            }
+        }
+    }
+    operations.iter().filter(move |one| {
+        let written = match &one.deed {
+            Deed::Set(Value::Pieces(pieces))
+            | Deed::Add(Value::Pieces(pieces))
+            | Deed::Replace(Value::Pieces(pieces))
+            | Deed::Swap {
+                new: Value::Pieces(pieces),
+                ..
+            } => pieces.first(),
+            Deed::Append(piece) | Deed::Prepend(piece) => Some(piece),
+            _ => None,
+        };
+        let is_unseen = written.is_some_and(|piece| !read.contains(piece));
+        one.returned.is_some() || !is_unseen
+    })
+}
+
+/// How far an order has come, and what the key holds by then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    /// All that have ended, up to this one, are in the order; counted by their calls.
+    first: u32,
+    /// Those after it that are, rising.
+    beyond: Vec<u32>,
+    /// Those of which nobody knows how they ended that are, rising.
+    unknown: Vec<u32>,
+    state: State,
+}
+
+struct Search<'a> {
+    /// What has ended, by its call.
+    known: Vec<&'a Operation>,
+    /// What nobody knows of, by its call.
+    unknown: Vec<&'a Operation>,
+}
+
+impl<'a> Search<'a> {
+    fn new(operations: &[&'a Operation]) -> Search<'a> {
+        let mut operations = operations.to_vec();
+        operations.sort_by_key(|one| one.called);
+        let is_known = |one: &&Operation| one.returned.is_some();
+        let (known, unknown) = operations.into_iter().partition(is_known);
+        Search { known, unknown }
+    }
+
+    fn run(&self, states_max: usize) -> Verdict {
+        let mut visited = HashSet::new();
+        let mut open = vec![Place {
+            first: 0,
+            beyond: Vec::new(),
+            unknown: Vec::new(),
+            state: None,
+        }];
+        while let Some(place) = open.pop() {
+            if place.first as usize == self.known.len() {
+                return Verdict::Linearizable;
+            }
+            if !visited.insert(place.clone()) {
+                continue;
+            }
+            if visited.len() > states_max {
+                return Verdict::Undecided;
+            }
+            self.go_on(&place, &mut open);
+        }
+        Verdict::Refused
+    }
+
+    /// What may come next.
+    fn go_on(&self, place: &Place, open: &mut Vec<Place>) {
+        let candidates = self.candidates(place);
+        // Whoever only looks, and sees what is there, may as well come first.
+        let looks = candidates.iter().find_map(|&at| {
+            let one = self.known[at as usize];
+            let state = one.deed.step(&place.state, &one.answer)?;
+            (state == place.state && one.deed.only_looks(&one.answer)).then_some(at)
+        });
+        if let Some(at) = looks {
+            return open.push(place.with(at, place.state.clone()));
+        }
+        // What has never returned is tried last.
+        let end = self.end(&candidates);
+        for (at, one) in self.unknown.iter().enumerate() {
+            let at = at as u32;
+            if one.called > end || place.unknown.binary_search(&at).is_ok() {
+                continue;
+            }
+            if let Some(state) = one.deed.step(&place.state, &Answer::Unknown)
+                && state != place.state
+            {
+                open.push(place.with_unknown(at, state));
+            }
+        }
+        // What has returned first is tried first.
+        let mut candidates = candidates;
+        candidates.sort_by_key(|&at| std::cmp::Reverse(self.known[at as usize].returned));
+        for at in candidates {
+            let one = self.known[at as usize];
+            if let Some(state) = one.deed.step(&place.state, &one.answer) {
+                open.push(place.with(at, state));
+            }
+        }
+    }
+
+    /// Those that may come next: called before any other that waits has returned.
+    fn candidates(&self, place: &Place) -> Vec<u32> {
+        let (mut waiting, mut end) = (Vec::new(), u64::MAX);
+        for at in place.first..self.known.len() as u32 {
+            let one = self.known[at as usize];
+            if one.called > end {
+                break;
+            }
+            if place.beyond.binary_search(&at).is_err() {
+                waiting.push(at);
+                end = end.min(one.returned.unwrap_or(u64::MAX));
+            }
+        }
+        waiting.retain(|&at| self.known[at as usize].called <= end);
+        waiting
+    }
+
+    /// When the first of them has returned.
+    fn end(&self, candidates: &[u32]) -> u64 {
+        let returned = |&at: &u32| self.known[at as usize].returned;
+        candidates.iter().filter_map(returned).min().unwrap_or(0)
+    }
+}
+
+impl Place {
+    fn with(&self, at: u32, state: State) -> Place {
+        let mut next = Place {
+            state,
+            ..self.clone()
+        };
+        if let Err(before) = next.beyond.binary_search(&at) {
+            next.beyond.insert(before, at);
+        }
+        let run = (next.first..).zip(&next.beyond);
+        let together = run.take_while(|(expected, at)| expected == *at).count();
+        next.beyond.drain(..together);
+        next.first += together as u32;
+        next
+    }
+
+    fn with_unknown(&self, at: u32, state: State) -> Place {
+        let mut next = Place {
+            state,
+            ..self.clone()
+        };
+        if let Err(before) = next.unknown.binary_search(&at) {
+            next.unknown.insert(before, at);
+        }
+        next
+    }
+}
