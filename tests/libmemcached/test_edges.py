@@ -12,6 +12,8 @@ import runs
 import servers
 
 CASES_MIN = 90
+# Programs that wait beside each other for a server that never answers.
+WAITING_SIDE_BY_SIDE = 32
 # Sequences of calls by chance, from the first seed on; more of them by hand: edges ... random SEED COUNT.
 SEED, SEQUENCES = 1000, 80
 
@@ -107,7 +109,7 @@ PAIRS = [("memcached", kind) for kind in kinds()] + [("farcached", kind) for kin
 
 def said_by(program, arguments, kind, *library):
     """What the program says in all cases of a kind. Where these wait for a server that never answers, several wait at once."""
-    count = 8 if kind.startswith("silent") else 1
+    count = WAITING_SIDE_BY_SIDE if kind.startswith("silent") else 1
     with ThreadPoolExecutor(count) as pool:
         parts = pool.map(lambda first: runs.run(program, [*arguments, f"{kind}/", first, count], *library), range(count))
         return cases_of(line for part in parts for line in part)

@@ -1023,10 +1023,11 @@ static void act_udp(void) {
 }
 
 static void act_no_time(void) {
+  uint64_t before_ms = memcached_behavior_get(memc, MEMCACHED_BEHAVIOR_POLL_TIMEOUT);
   SHOW("%d\n", memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, 0));
   SHOW("%d\n", memcached_set(memc, LENGTH(absent), LENGTH("new"), 0, 3));
   get_key("get", LENGTH(number));
-  SHOW("%d\n", memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, 60000));
+  SHOW("%d\n", memcached_behavior_set(memc, MEMCACHED_BEHAVIOR_POLL_TIMEOUT, before_ms));
 }
 
 static void act_ping(void) {
