@@ -43,20 +43,6 @@ impl TombstoneCounts {
     }
 }
 
-/// One of the two kinds of tombstones that a segment's end makes needless.
-#[derive(Default)]
-struct Lane {
-    waiting: VecDeque<Tombstone>,
-    /// Of those, how many are still to be told.
-    needed: usize,
-    /// By segment: how many are still to be told.
-    of_segment: RapidHashMap<u64, usize>,
-    /// By segment: how many are to be passed over. They wait before all others of the segment.
-    needless: RapidHashMap<u64, usize>,
-    /// Told, or passed over.
-    told: u64,
-}
-
 /// Takes one away from a segment's number, if it has one.
 fn take_one(numbers: &mut RapidHashMap<u64, usize>, write_number: u64) -> bool {
     let Some(number) = numbers.get_mut(&write_number) else {
@@ -69,6 +55,51 @@ fn take_one(numbers: &mut RapidHashMap<u64, usize>, write_number: u64) -> bool {
     true
 }
 
+/// How many of a queue's tombstones are still to be told, by segment.
+///
+/// The end of a segment is noted here, under a lock that clients take. Here is no queue that could
+/// be looked through: the end takes no longer where many wait.
+#[derive(Default)]
+struct Needs {
+    total: usize,
+    of_segment: RapidHashMap<u64, usize>,
+    /// How many are to be passed over. They wait before all others of the segment.
+    needless: RapidHashMap<u64, usize>,
+}
+
+impl Needs {
+    fn note(&mut self, write_number: u64) {
+        *self.of_segment.entry(write_number).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn note_end(&mut self, write_number: u64) {
+        if let Some(number) = self.of_segment.remove(&write_number) {
+            self.total -= number;
+            *self.needless.entry(write_number).or_default() += number;
+        }
+    }
+
+    /// Whether the segment's oldest that waits is to be passed over, which is counted.
+    fn pass_over(&mut self, write_number: u64) -> bool {
+        take_one(&mut self.needless, write_number)
+    }
+
+    fn note_told(&mut self, write_number: u64) {
+        take_one(&mut self.of_segment, write_number);
+        self.total -= 1;
+    }
+}
+
+/// One of the two kinds of tombstones that a segment's end makes needless.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Tombstone>,
+    needs: Needs,
+    /// Told, or passed over.
+    told: u64,
+}
+
 impl Lane {
     fn noted(&self) -> u64 {
         self.told + self.waiting.len() as u64
@@ -76,26 +107,17 @@ impl Lane {
 
     fn push(&mut self, tombstone: Tombstone) {
         self.waiting.push_back(tombstone);
-        *self.of_segment.entry(tombstone.write_number).or_default() += 1;
-        self.needed += 1;
-    }
-
-    fn note_end(&mut self, write_number: u64) {
-        if let Some(number) = self.of_segment.remove(&write_number) {
-            self.needed -= number;
-            *self.needless.entry(write_number).or_default() += number;
-        }
+        self.needs.note(tombstone.write_number);
     }
 
     /// Moves the oldest to `taken`, until that has `most`.
     fn take(&mut self, most: usize, taken: &mut Vec<Tombstone>) {
         while let Some(&tombstone) = self.waiting.front() {
-            if !take_one(&mut self.needless, tombstone.write_number) {
+            if !self.needs.pass_over(tombstone.write_number) {
                 if taken.len() == most {
                     return;
                 }
-                take_one(&mut self.of_segment, tombstone.write_number);
-                self.needed -= 1;
+                self.needs.note_told(tombstone.write_number);
                 taken.push(tombstone);
             }
             self.waiting.pop_front();
@@ -105,7 +127,7 @@ impl Lane {
 
     /// At most so many must be told until so many have been.
     fn needed_until(&self, told: u64) -> usize {
-        (told.saturating_sub(self.told) as usize).min(self.needed)
+        (told.saturating_sub(self.told) as usize).min(self.needs.total)
     }
 }
 
@@ -135,7 +157,7 @@ impl State {
     }
 
     fn urgent(&self) -> usize {
-        self.ends.len() + self.carried.needed
+        self.ends.len() + self.carried.needs.total
     }
 
     fn take_ends(&mut self, most: usize, taken: &mut Vec<Tombstone>) {
@@ -172,8 +194,8 @@ impl Tombstones {
     pub fn note_end(&self, write_number: u64) {
         let mut state = self.state();
         state.ends.push_back(write_number);
-        state.carried.note_end(write_number);
-        state.single.note_end(write_number);
+        state.carried.needs.note_end(write_number);
+        state.single.needs.note_end(write_number);
     }
 
     /// Tombstones noted so far.
@@ -189,7 +211,7 @@ impl Tombstones {
     /// How many wait.
     pub fn pending(&self) -> usize {
         let state = self.state();
-        state.urgent() + state.single.needed
+        state.urgent() + state.single.needs.total
     }
 
     /// How many of those wait that give slots back.
@@ -304,6 +326,22 @@ mod tests {
         let (taken, told) = tombstones.take(1);
         assert_eq!((&*taken, told), (&[tombstone(1, 1)][..], counts(2, 1, 4)));
         assert_eq!((told, tombstones.pending()), (tombstones.noted(), 0));
+    }
+
+    #[test]
+    fn a_segments_end_leaves_the_tombstones_of_others_and_later_ones_alone() {
+        let mut needs = Needs::default();
+        [1, 1, 2].into_iter().for_each(|number| needs.note(number));
+        needs.note_end(1);
+        needs.note_end(3);
+        needs.note(1);
+        assert_eq!(needs.total, 2, "one of the second segment, and a later one");
+        assert!(needs.pass_over(1) && needs.pass_over(1) && !needs.pass_over(1));
+        assert!(!needs.pass_over(2) && !needs.pass_over(3));
+        needs.note_told(1);
+        needs.note_told(2);
+        assert_eq!(needs.total, 0);
+        assert!(needs.of_segment.is_empty() && needs.needless.is_empty());
     }
 
     #[test]
