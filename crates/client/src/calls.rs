@@ -56,6 +56,10 @@ impl Client {
     ) -> Result<Option<ItemInfo>, Error> {
         let key = key.as_ref();
         if let Some(redundant) = self.redundant_of(key) {
+            if redundant.has_server_decode() {
+                let into = ReceiveBytes::from(std::mem::take(value));
+                return self.got_into(Operation::Get { key, into }, value);
+            }
             return redundant.get(self, key, value, None);
         }
         match self.shared.get_solo(key, value) {
@@ -249,7 +253,9 @@ impl Client {
     pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
         if let Some(redundant) = self.redundant_of(store.key) {
             return match (store.mode, store.cas) {
-                (StoreMode::Set, 0) => redundant.store(self, &store, None),
+                (StoreMode::Set, 0) if !redundant.has_server_encode() => {
+                    redundant.store(self, &store, None)
+                }
                 _ => self.done(Operation::Store(store)),
             };
         }

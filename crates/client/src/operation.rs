@@ -1,6 +1,7 @@
 //! What can be asked of a server.
 
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_redundancy::spread::SPREAD_BYTES;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,12 +37,20 @@ pub enum StoreMode {
     /// As [`StoreMode::IfNewer`], and only while the server stands by the promise of just this
     /// version ([`Operation::GetVersioned`]). Ends in [`Reply::Promised`] where it does not.
     IfPromised,
+    /// At all of its key's servers, as the server that is asked is told by these bytes
+    /// (`docs/protocol.md`). As [`StoreMode::IfNewer`] for Farcache's servers alone.
+    Spread([u8; SPREAD_BYTES]),
 }
 
 impl StoreMode {
     /// Whether [`Store::cas`] is a version.
     pub(crate) fn carries_version(self) -> bool {
         matches!(self, StoreMode::IfNewer | StoreMode::IfPromised)
+    }
+
+    /// Whether it is a step in storing a value at several servers.
+    pub(crate) fn is_of_plan(self) -> bool {
+        self.carries_version() || matches!(self, StoreMode::Spread(_))
     }
 }
 
@@ -206,6 +215,17 @@ pub enum Operation<'a> {
         promise: u64,
         /// Of a longer value only so many bytes come, from its beginning.
         bytes_max: u32,
+        /// As with [`Operation::Get`].
+        into: ReceiveBytes,
+    },
+    /// Get a value that lies on several servers, and that the server which is asked puts together,
+    /// as it is told by these bytes (`docs/protocol.md`). Ends in [`Reply::Value`]. As
+    /// [`StoreMode::IfNewer`] for Farcache's servers alone.
+    GetSpread {
+        /// Its key.
+        key: &'a [u8],
+        /// How it lies there.
+        spread: [u8; SPREAD_BYTES],
         /// As with [`Operation::Get`].
         into: ReceiveBytes,
     },

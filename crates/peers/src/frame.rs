@@ -35,6 +35,9 @@ pub enum Kind {
     Fetch = 7,
     /// Asks for the next items of a move ([`crate::moves::Pull`]).
     Pull = 8,
+    /// The body is one request about a part of a value, which the asking server makes for a client,
+    /// and is answered as that client's would be.
+    OnBehalf = 9,
 }
 
 impl Kind {
@@ -43,7 +46,7 @@ impl Kind {
     pub fn asks(self) -> bool {
         matches!(
             self,
-            Kind::Request | Kind::Acknowledge | Kind::Fetch | Kind::Pull
+            Kind::Request | Kind::OnBehalf | Kind::Acknowledge | Kind::Fetch | Kind::Pull
         )
     }
 
@@ -57,6 +60,7 @@ impl Kind {
             6 => Kind::Acknowledge,
             7 => Kind::Fetch,
             8 => Kind::Pull,
+            9 => Kind::OnBehalf,
             _ => return None,
         })
     }
@@ -147,7 +151,7 @@ mod tests {
         };
         assert_eq!(head.encode(), BYTES);
         assert_eq!(Head::decode(&BYTES), Some(head));
-        for kind in 1..=8 {
+        for kind in 1..=9 {
             let mut bytes = BYTES;
             bytes[0] = kind;
             assert_eq!(Head::decode(&bytes).map(|head| head.kind as u8), Some(kind));
@@ -156,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        for (offset, byte) in [(0, 0), (0, 9), (1, 1), (3, 1), (20, 1), (23, 1)] {
+        for (offset, byte) in [(0, 0), (0, 10), (1, 1), (3, 1), (20, 1), (23, 1)] {
             let mut bytes = BYTES;
             bytes[offset] = byte;
             assert_eq!(Head::decode(&bytes), None, "{offset}");

@@ -9,6 +9,8 @@
 //! | [`Clock`] | a writer's hybrid logical clock, which gives [`Version`]s |
 //! | [`Redundancy`] | in how many places a value lies: `none`, `replicate:3`, `ec:3,2` |
 //! | [`Policy`] | which redundancy a value gets, by its key and its length |
+//! | [`coding`] | the bytes of parts: made of a value, and a value made of them |
+//! | [`spread`] | what a client tells a server that codes for it |
 //! | [`stored`] | how a copy or a shard lies in a server |
 //! | [`plan`] | [`plan::Write`] and [`plan::Read`]: what is asked of which server, and when it is done |
 //!
@@ -25,13 +27,15 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+pub mod coding;
 pub mod plan;
 mod policy;
 mod scheme;
+pub mod spread;
 pub mod stored;
 
 pub use clock::{Clock, SKEW_MAX, TooFarAhead};
 pub use farcache_base::version::{TICKS_PER_SECOND, Ticks, Version, Writer};
 pub use farcache_erasure::{Coder, Scheme};
-pub use policy::{InvalidPolicy, Policy, THRESHOLD_BYTES_DEFAULT};
+pub use policy::{InvalidPolicy, Policy, Side, THRESHOLD_BYTES_DEFAULT};
 pub use scheme::{Acknowledgement, InvalidRedundancy, Redundancy};

@@ -13,6 +13,7 @@
 
 use crate::scheme::{Acknowledgement, InvalidRedundancy, Redundancy, plain_number};
 use farcache_base::limits::KEY_BYTES_MAX;
+use farcache_cluster::OWNERS_MAX;
 use std::error::Error;
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -33,6 +34,28 @@ pub struct Policy {
     rules: Vec<Rule>,
     otherwise: Redundancy,
     threshold_bytes: usize,
+    encode: Side,
+    decode: Side,
+    delta: usize,
+}
+
+/// Who does something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// The client, which asks each of a key's servers.
+    #[default]
+    Client,
+    /// The first of a key's servers that is up, which asks the others for the client.
+    Server,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
 }
 
 /// Why a text is no [`Policy`].
@@ -48,6 +71,10 @@ pub enum InvalidPolicy {
     BehindLast(String),
     /// No plain number of bytes, or a second threshold.
     Threshold(String),
+    /// A side that is none, or is told twice.
+    Side(String),
+    /// No plain number of servers, or a second one.
+    Delta(String),
     /// A rule of no characters.
     Empty,
 }
@@ -76,6 +103,16 @@ impl fmt::Display for InvalidPolicy {
             Self::Threshold(text) => {
                 write!(out, "`{text}`: write one threshold=BYTES, a plain number")
             }
+            Self::Side(text) => write!(
+                out,
+                "`{text}`: write encode=client or encode=server, and decode=client or \
+                 decode=server, each once"
+            ),
+            Self::Delta(text) => write!(
+                out,
+                "`{text}`: write one delta=NUMBER, below {OWNERS_MAX}: so many servers more than \
+                 necessary are read"
+            ),
             Self::Empty => out.write_str("a rule is empty: separate rules by one `;`"),
         }
     }
@@ -103,7 +140,26 @@ impl Policy {
             rules: Vec::new(),
             otherwise: redundancy,
             threshold_bytes: THRESHOLD_BYTES_DEFAULT,
+            encode: Side::Client,
+            decode: Side::Client,
+            delta: 0,
         }
+    }
+
+    /// Who makes shards or copies of a value, and stores them.
+    pub fn encode(&self) -> Side {
+        self.encode
+    }
+
+    /// Who reads the parts of a value, and puts them together.
+    pub fn decode(&self) -> Side {
+        self.decode
+    }
+
+    /// How many servers more than necessary a read asks, so that the slowest of them need not be
+    /// waited for.
+    pub fn delta(&self) -> usize {
+        self.delta
     }
 
     /// What is asked for of a key, whatever the length of its value. It says how many servers may
@@ -139,6 +195,32 @@ impl Policy {
         self.threshold_bytes
     }
 
+    /// Takes a setting, which is written as this part of the text; its value is missing where it is
+    /// the second one.
+    fn set(&mut self, part: &str, name: &str, value: Option<&str>) -> Result<(), InvalidPolicy> {
+        let number = || value.filter(|text| !text.is_empty()).and_then(plain_number);
+        let side = match value {
+            Some("client") => Some(Side::Client),
+            Some("server") => Some(Side::Server),
+            _ => None,
+        };
+        let is_side = || InvalidPolicy::Side(part.into());
+        match name {
+            "encode" => self.encode = side.ok_or_else(is_side)?,
+            "decode" => self.decode = side.ok_or_else(is_side)?,
+            "delta" => {
+                let fits = number().filter(|delta| *delta < OWNERS_MAX);
+                self.delta = fits.ok_or_else(|| InvalidPolicy::Delta(part.into()))?;
+            }
+            _ => {
+                let threshold = number();
+                let invalid = || InvalidPolicy::Threshold(part.into());
+                self.threshold_bytes = threshold.ok_or_else(invalid)?;
+            }
+        }
+        Ok(())
+    }
+
     fn takes_all(&self, prefix: &[u8]) -> bool {
         self.rules
             .iter()
@@ -156,16 +238,25 @@ impl fmt::Display for Policy {
         if self.threshold_bytes != THRESHOLD_BYTES_DEFAULT {
             write!(out, ";threshold={}", self.threshold_bytes)?;
         }
+        for (name, side) in [("encode", self.encode), ("decode", self.decode)] {
+            if side != Side::default() {
+                write!(out, ";{name}={}", side.name())?;
+            }
+        }
+        if self.delta > 0 {
+            write!(out, ";delta={}", self.delta)?;
+        }
         Ok(())
     }
 }
 
-const THRESHOLD: &[u8] = b"threshold";
+/// Names that are no prefixes, unless they are written otherwise.
+const SETTINGS: [&str; 4] = ["threshold", "encode", "decode", "delta"];
 
 fn write_prefix(out: &mut fmt::Formatter<'_>, prefix: &[u8]) -> fmt::Result {
     for (position, &byte) in prefix.iter().enumerate() {
-        let is_reserved =
-            matches!(byte, b'%' | b'=' | b';') || position == 0 && prefix == THRESHOLD;
+        let is_setting = || SETTINGS.iter().any(|name| name.as_bytes() == prefix);
+        let is_reserved = matches!(byte, b'%' | b'=' | b';') || position == 0 && is_setting();
         if byte.is_ascii_graphic() && !is_reserved {
             out.write_char(byte.into())?;
         } else {
@@ -201,15 +292,14 @@ impl FromStr for Policy {
 
     fn from_str(text: &str) -> Result<Policy, InvalidPolicy> {
         let mut policy = Policy::default();
-        let (mut has_last, mut has_threshold) = (false, false);
+        let mut has_last = false;
+        let mut settings = Vec::new();
         for part in text.split(';') {
             match part.split_once('=') {
-                Some(("threshold", bytes)) => {
-                    let invalid = || InvalidPolicy::Threshold(part.into());
-                    policy.threshold_bytes = plain_number(bytes)
-                        .filter(|_| !has_threshold && !bytes.is_empty())
-                        .ok_or_else(invalid)?;
-                    has_threshold = true;
+                Some((name, value)) if SETTINGS.contains(&name) => {
+                    let is_first = !settings.contains(&name);
+                    settings.push(name);
+                    policy.set(part, name, Some(value).filter(|_| is_first))?;
                 }
                 _ if part.is_empty() => return Err(InvalidPolicy::Empty),
                 _ if has_last => return Err(InvalidPolicy::BehindLast(part.into())),
@@ -288,6 +378,12 @@ mod tests {
             ("none;threshold=4k", "one threshold=BYTES"),
             ("threshold=1;threshold=2", "one threshold=BYTES"),
             ("threshold", "`threshold` is no redundancy"),
+            ("ec:3,2;encode=both", "encode=client or encode=server"),
+            ("ec:3,2;decode=", "decode=client or decode=server"),
+            ("encode=server;ec:3,2;encode=server", "each once"),
+            ("ec:3,2;delta=32", "one delta=NUMBER"),
+            ("ec:3,2;delta=x", "one delta=NUMBER"),
+            ("ec:3,2;delta=1;delta=1", "one delta=NUMBER"),
         ] {
             assert!(error(text).contains(part), "{text}: {}", error(text));
         }
@@ -302,6 +398,27 @@ mod tests {
             policy.to_string(),
             "%74hreshold=none;a%3D%3B%25%00=replicate:2;ec:3,2;threshold=1"
         );
+    }
+
+    #[test]
+    fn who_codes_and_how_many_are_asked_can_be_told() {
+        let policy = parsed("ec:3,2");
+        assert_eq!(
+            (policy.encode(), policy.decode()),
+            (Side::Client, Side::Client)
+        );
+        assert_eq!(policy.delta(), 0);
+        let policy = parsed("encode=server;a=none;ec:3,2;decode=server;delta=2");
+        assert_eq!(
+            (policy.encode(), policy.decode()),
+            (Side::Server, Side::Server)
+        );
+        assert_eq!(policy.delta(), 2);
+        let text = "a=none;ec:3,2;encode=server;decode=server;delta=2";
+        assert_eq!(policy.to_string(), text);
+        let policy = parsed("%65ncode=replicate:2;ec:3,2");
+        assert_eq!(policy.of_key(b"encode").to_string(), "replicate:2");
+        assert_eq!(policy.to_string(), "%65ncode=replicate:2;ec:3,2");
     }
 
     fn redundancy() -> impl Strategy<Value = Redundancy> {

@@ -5,6 +5,7 @@ pub mod acceptor;
 pub mod admission;
 pub mod check;
 pub mod cluster;
+pub mod coding;
 pub mod connections;
 pub mod descriptors;
 pub mod fabric;

@@ -1,6 +1,7 @@
 //! What all threads of one server share.
 
 use crate::cluster::Cluster;
+use crate::coding::figures::Figures;
 use crate::connections::Connections;
 use crate::fabric::registry::Registry;
 use crate::logging;
@@ -77,6 +78,8 @@ pub struct Shared {
     pub cluster: Option<Cluster>,
     /// Copies and shards that this server lacks are fetched.
     pub repairs: Repairs,
+    /// What has come of values stored and read at several servers for clients.
+    pub coding: Arc<Figures>,
     /// Every worker's times; none where nobody asks for them.
     pub latencies: Vec<Arc<Latencies>>,
     /// Clients that were turned away lately.
@@ -125,6 +128,7 @@ impl Shared {
             tls: None,
             cluster: None,
             repairs: Repairs::default(),
+            coding: Arc::default(),
             refusals: Refusals::default(),
             latencies: Vec::new(),
             started: epoch.started,

@@ -34,6 +34,10 @@ pub enum Failure {
     /// The server that was asked has not heard of its cluster for so long that others may own its
     /// keys.
     CutOff,
+    /// Nobody listens where the owner is: its process has ended.
+    NobodyThere,
+    /// The server has no others to which it could give parts of a value.
+    NoPeers,
 }
 
 impl Failure {
@@ -41,7 +45,9 @@ impl Failure {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Failure::Unreachable => "the server that owns this key cannot be reached",
+            Failure::Unreachable | Failure::NobodyThere => {
+                "the server that owns this key cannot be reached"
+            }
             Failure::Late => "the server that owns this key has not answered in time",
             Failure::OtherMap => "the servers' maps of the cluster differ on this key",
             Failure::TooMuch => "too much is being forwarded to other servers",
@@ -50,6 +56,9 @@ impl Failure {
             Failure::NotForwarded => "another server owns this key: ask over a stream socket",
             Failure::NoPlace => "this server has no place in the cluster's map",
             Failure::CutOff => "this server is cut off from its cluster",
+            Failure::NoPeers => {
+                "this server does not code for clients: it has no peers (--cluster-self) here"
+            }
         }
     }
 }
@@ -88,6 +97,13 @@ pub trait Forward {
     /// What `owner` has replied to this request; none where it has not yet, and the session is to
     /// be suspended ([`farcache_store::Suspended::OnPeer`]) until it has. A reply is given once.
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>>;
+
+    /// What has come of this request to store or read a value at several servers; as
+    /// [`ask`](Self::ask).
+    fn spread(&self, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        let _ = request;
+        Some(Err(Failure::NoPeers))
+    }
 
     /// Whether the requests are those of another server.
     fn is_for_peer(&self) -> bool {
@@ -129,6 +145,12 @@ impl Context<'_> {
         self.forward?.owner(key)
     }
 
+    /// Stores or reads a value at several servers; as [`Forward::spread`].
+    pub(crate) fn spread(&self, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        let forward = self.forward.ok_or(Failure::NoPeers);
+        forward.map_or_else(|failure| Some(Err(failure)), |it| it.spread(request))
+    }
+
     /// Asks the owner of a key that [`Context::owner_elsewhere`] has told.
     pub(crate) fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
         let forward = self.forward.expect("who owns a key elsewhere was told");
@@ -138,7 +160,8 @@ impl Context<'_> {
 
 /// A large value that is arriving for another server, behind the head of its request.
 pub(crate) struct ForeignValue {
-    owner: Peer,
+    /// None where it is for several servers.
+    owner: Option<Peer>,
     request: Vec<u8>,
     received_bytes: usize,
     _admitted: Admitted,
@@ -150,7 +173,7 @@ impl ForeignValue {
     /// # Errors
     /// [`Failure::TooMuch`], or why nothing is passed on.
     pub(crate) fn begin(
-        owner: Peer,
+        owner: Option<Peer>,
         head: &[u8],
         bytes: usize,
         context: &Context<'_>,
@@ -197,7 +220,10 @@ impl ForeignValue {
 
     /// Asks the owner; as [`Forward::ask`].
     pub(crate) fn ask(&self, context: &Context<'_>) -> Option<Result<Vec<u8>, Failure>> {
-        context.ask(self.owner, &self.request)
+        match self.owner {
+            Some(owner) => context.ask(owner, &self.request),
+            None => context.spread(&self.request),
+        }
     }
 }
 

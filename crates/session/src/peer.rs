@@ -203,10 +203,11 @@ fn begin(input: &[u8], context: &Context<'_>, replies: &Replies) -> Flow {
     let Some(head) = Head::decode(bytes).filter(is_question) else {
         return close(context);
     };
-    if head.kind != Kind::Request {
-        return Flow::Enter(HEAD_BYTES, Stage::Moving(head));
+    match head.kind {
+        Kind::Request => context.counters.forwarded_here.bump(),
+        Kind::OnBehalf => {}
+        _ => return Flow::Enter(HEAD_BYTES, Stage::Moving(head)),
     }
-    context.counters.forwarded_here.bump();
     let body = Body {
         head,
         missing_bytes: head.body_bytes as usize,
@@ -219,7 +220,7 @@ fn begin(input: &[u8], context: &Context<'_>, replies: &Replies) -> Flow {
 /// Whether a peer may ask by a frame with this head.
 fn is_question(head: &Head) -> bool {
     match head.kind {
-        Kind::Request => head.body_bytes > 0,
+        Kind::Request | Kind::OnBehalf => head.body_bytes > 0,
         Kind::Acknowledge => head.body_bytes == 0,
         Kind::Fetch | Kind::Pull => (1..=MOVING_BODY_BYTES_MAX).contains(&head.body_bytes),
         _ => false,
@@ -318,7 +319,11 @@ impl Body {
         let Some(forward) = context.forward else {
             return Err(0);
         };
-        let refusing = Refusing::of_peer(forward);
+        let refusing = match self.head.kind {
+            // What a client is not shown, it is not shown by way of another server either.
+            Kind::OnBehalf => Refusing::new(forward),
+            _ => Refusing::of_peer(forward),
+        };
         let context = Context {
             forward: Some(&refusing),
             // Other clients' requests come behind this one, and their server waits for a short time

@@ -202,7 +202,7 @@ fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool
 fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>, &'static str> {
     let cas = packet.header.cas;
     Ok(Ok(match slot.opcode {
-        Opcode::Get | Opcode::Gat | Opcode::GetVersioned => {
+        Opcode::Get | Opcode::Gat | Opcode::GetVersioned | Opcode::GetSpread => {
             let flags = decode_u32(packet.extras).ok_or(BAD_VALUE)?;
             return Ok(match slot.room.take() {
                 Some(mut value) => match value.fill(packet.value) {
@@ -270,8 +270,10 @@ pub(super) fn refusal(packet: &Packet<'_>) -> Error {
             Status::Success
             | Status::NotDurable
             | Status::TemporaryFailure
+            | Status::NotSupported
             | Status::Deleted
-            | Status::Promised,
+            | Status::Promised
+            | Status::InDoubt,
         )
         | None => Error::Server {
             status,

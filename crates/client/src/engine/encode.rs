@@ -22,8 +22,10 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             StoreMode::Append => Opcode::Append,
             StoreMode::Prepend => Opcode::Prepend,
             StoreMode::IfNewer | StoreMode::IfPromised => Opcode::SetVersioned,
+            StoreMode::Spread(_) => Opcode::SetSpread,
         },
         Operation::GetVersioned { .. } => Opcode::GetVersioned,
+        Operation::GetSpread { .. } => Opcode::GetSpread,
         Operation::DeleteIfNewer { .. } => Opcode::DeleteVersioned,
         Operation::Delete { .. } => Opcode::Delete,
         Operation::Arithmetic { direction, .. } => match direction {
@@ -62,6 +64,7 @@ pub(crate) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
         | Operation::Touch { key, .. }
         | Operation::Delete { key, .. }
         | Operation::GetVersioned { key, .. }
+        | Operation::GetSpread { key, .. }
         | Operation::DeleteIfNewer { key, .. }
         | Operation::Arithmetic { key, .. } => Some(key),
         Operation::Store(ref store) => Some(store.key),
@@ -101,6 +104,10 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
                 StoreMode::Append | StoreMode::Prepend => {
                     encode_head(header, &[], key, value_len, out);
                 }
+                StoreMode::Spread(spread) => {
+                    let extras = [&extras.encode()[..], &spread].concat();
+                    encode_head(header, &extras, key, value_len, out);
+                }
                 _ => encode_head(header, &extras.encode(), key, value_len, out),
             }
         }
@@ -114,6 +121,7 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
             header.cas = *promise;
             encode_head(header, &encode_u32(*bytes_max), key, 0, out);
         }
+        Operation::GetSpread { spread, .. } => encode_head(header, spread, key, 0, out),
         Operation::DeleteIfNewer {
             version,
             keep_s,

@@ -185,7 +185,7 @@ fn value_flags(head: &Head<'_>) -> Result<Option<u32>, Broken> {
     let opcode = Opcode::from_byte(head.header.opcode);
     let is_value = matches!(
         opcode,
-        Some(Opcode::Get | Opcode::Gat | Opcode::GetVersioned)
+        Some(Opcode::Get | Opcode::Gat | Opcode::GetVersioned | Opcode::GetSpread)
     );
     if head.header.status != Status::Success as u16 {
         return Ok(None);

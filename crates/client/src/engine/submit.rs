@@ -170,7 +170,7 @@ impl Engine {
         check(operation)?;
         let key = encode::key(operation);
         // One of many places is not asked for the key as if it were the only one.
-        if !carries_version(operation) && key.is_some_and(|key| !self.settings.is_single(key)) {
+        if !is_of_plan(operation) && key.is_some_and(|key| !self.settings.is_single(key)) {
             return Err(SEVERAL_PLACES);
         }
         self.route(encode::key(operation), route)
@@ -249,7 +249,8 @@ impl Engine {
         match operation {
             Operation::Get { into, .. }
             | Operation::GetAndTouch { into, .. }
-            | Operation::GetVersioned { into, .. } => {
+            | Operation::GetVersioned { into, .. }
+            | Operation::GetSpread { into, .. } => {
                 state.room = Some(into);
             }
             Operation::Store(store) => {
@@ -290,7 +291,8 @@ impl Engine {
         match operation {
             Operation::Get { into, .. }
             | Operation::GetAndTouch { into, .. }
-            | Operation::GetVersioned { into, .. } => {
+            | Operation::GetVersioned { into, .. }
+            | Operation::GetSpread { into, .. } => {
                 state.room = Some(into);
             }
             Operation::Store(store) => {
@@ -352,10 +354,13 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
 const SEVERAL_PLACES: Error =
     Error::InvalidArguments("a key that lies on several servers is not asked from one of them");
 
-fn carries_version(operation: &Operation<'_>) -> bool {
+/// Whether it is a step of an operation on several servers.
+fn is_of_plan(operation: &Operation<'_>) -> bool {
     match operation {
-        Operation::GetVersioned { .. } | Operation::DeleteIfNewer { .. } => true,
-        Operation::Store(store) => store.mode.carries_version(),
+        Operation::GetVersioned { .. }
+        | Operation::GetSpread { .. }
+        | Operation::DeleteIfNewer { .. } => true,
+        Operation::Store(store) => store.mode.is_of_plan(),
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Operations that are begun rather than called: their first requests are sent at once, and their
 //! plans go on when somebody looks at them or waits.
 
+use super::by_server::{Asked, Asking, Sending};
 use super::call::Patience;
 use super::change::{Change, Told};
 use super::changing::{Changed, Changing};
@@ -12,6 +13,7 @@ use crate::{
     Client, Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Request, Route,
     SendBytes, Store, StoreMode, Value,
 };
+use farcache_redundancy::Side;
 use farcache_redundancy::plan::{Found, ReadOutcome};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +30,8 @@ enum Plan {
         writing: Writing,
         lent: Option<SendBytes>,
     },
+    /// A server codes.
+    Sent(Box<Sending>),
     Delete(Writing),
     Get(Box<Getting>),
     Change {
@@ -43,8 +47,14 @@ struct Getting {
     client: Client,
     key: Box<[u8]>,
     deadline: Instant,
-    reading: Reading,
+    step: Step,
     into: ReceiveBytes,
+}
+
+enum Step {
+    /// A server has been asked to read.
+    Asks(Asking),
+    Reads(Box<Reading>),
 }
 
 impl Begun {
@@ -56,6 +66,13 @@ impl Begun {
                 let outcome = written.and_then(|(written, _)| written);
                 Some(Completion {
                     lent: lent.take(),
+                    ..bare(outcome.map(|cas| Reply::Done { cas }))
+                })
+            }
+            Plan::Sent(sending) => {
+                let outcome = sending.go_on(patience)?;
+                Some(Completion {
+                    lent: sending.take_lent(),
                     ..bare(outcome.map(|cas| Reply::Done { cas }))
                 })
             }
@@ -95,7 +112,8 @@ impl Begun {
     pub fn under_way(&self) -> Vec<&Request> {
         match &self.0 {
             Plan::Set { writing, .. } | Plan::Delete(writing) => writing.under_way(),
-            Plan::Get(getting) => getting.reading.under_way().collect(),
+            Plan::Sent(sending) => sending.under_way().into_iter().collect(),
+            Plan::Get(getting) => getting.under_way(),
             Plan::Change { changing, .. } => changing.under_way(),
         }
     }
@@ -125,9 +143,28 @@ fn ended(changed: Changed, into: Option<ReceiveBytes>) -> Completion {
 }
 
 impl Getting {
+    fn under_way(&self) -> Vec<&Request> {
+        match &self.step {
+            Step::Asks(asking) => asking.under_way().into_iter().collect(),
+            Step::Reads(reading) => reading.under_way().collect(),
+        }
+    }
+
     fn go_on(&mut self, patience: Patience) -> Option<Completion> {
+        let reading = match &mut self.step {
+            Step::Reads(reading) => reading,
+            Step::Asks(asking) => match asking.go_on(patience)? {
+                Asked::Ended(completion) => return Some(completion),
+                Asked::Unknown(into) => {
+                    if let Err(completion) = self.read(into) {
+                        return Some(*completion);
+                    }
+                    return self.go_on(patience);
+                }
+            },
+        };
         let mut value = Vec::new();
-        let got = match self.reading.go_on(patience).transpose()? {
+        let got = match reading.go_on(patience).transpose()? {
             Ok(end) => self.end(end, &mut value),
             Err(error) => Err(error),
         };
@@ -137,7 +174,7 @@ impl Getting {
                 if let Some(room) = into.owned() {
                     *room = value;
                 } else if into.fill(&value) {
-                    self.redundant.pool.give_back(Arc::new(value));
+                    self.redundant.workshop.pool.give_back(Arc::new(value));
                 } else {
                     let value_bytes = value.len();
                     return Some(unused(into, Error::BufferTooSmall { value_bytes }));
@@ -149,6 +186,19 @@ impl Getting {
             Err(error) => error,
         };
         Some(unused(into, outcome))
+    }
+
+    /// The server that was asked could not say: the client reads itself.
+    fn read(&mut self, mut into: ReceiveBytes) -> Result<(), Box<Completion>> {
+        let room = self.redundant.room_of(&mut into);
+        let when = (self.deadline, super::Look::NotAgain);
+        match Reading::begin(&self.redundant, &self.client, &self.key, room, when) {
+            Ok(reading) => {
+                (self.step, self.into) = (Step::Reads(Box::new(reading)), into);
+                Ok(())
+            }
+            Err(error) => Err(unused(into, error).into()),
+        }
     }
 
     /// What a first read has found. If that was not enough to say, more are made, and waited for.
@@ -182,9 +232,7 @@ impl Client {
             | Operation::GetAndTouch { key, .. }
             | Operation::Touch { key, .. }
             | Operation::Arithmetic { key, .. } => self.redundant_of(key),
-            Operation::Store(store) if !store.mode.carries_version() => {
-                self.redundant_of(store.key)
-            }
+            Operation::Store(store) if !store.mode.is_of_plan() => self.redundant_of(store.key),
             _ => None,
         }
     }
@@ -299,24 +347,37 @@ impl Redundant {
         mut into: ReceiveBytes,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
-        let room = match into.owned() {
-            Some(room) => std::mem::take(room),
-            None => self.pool.take_vec(0),
-        };
         let deadline = self.deadline(timeout);
-        let when = (deadline, super::Look::NotAgain);
-        let reading =
-            check_route(key, route).and_then(|()| Reading::begin(self, client, key, room, when));
-        match reading {
-            Ok(reading) => Ok(Begun(Plan::Get(Box::new(Getting {
+        let step = check_route(key, route).and_then(|()| match self.policy.decode() {
+            Side::Client => {
+                let room = self.room_of(&mut into);
+                let when = (deadline, super::Look::NotAgain);
+                let reading = Reading::begin(self, client, key, room, when)?;
+                Ok(Step::Reads(Box::new(reading)))
+            }
+            Side::Server => {
+                let into = std::mem::take(&mut into);
+                Ok(Step::Asks(Asking::begin(self, client, key, into, deadline)))
+            }
+        });
+        match step {
+            Ok(step) => Ok(Begun(Plan::Get(Box::new(Getting {
                 redundant: Arc::clone(self),
                 client: client.without_progress_thread(),
                 key: key.into(),
                 deadline,
-                reading,
+                step,
                 into,
             })))),
             Err(error) => Err(unused(into, error).into()),
+        }
+    }
+
+    /// The memory that was given for a value, or some of its own.
+    fn room_of(&self, into: &mut ReceiveBytes) -> Vec<u8> {
+        match into.owned() {
+            Some(room) => std::mem::take(room),
+            None => self.workshop.pool.take_vec(0),
         }
     }
 
@@ -326,6 +387,10 @@ impl Redundant {
         store: Store<'_>,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
+        if self.policy.encode() == Side::Server && check_route(store.key, route).is_ok() {
+            let deadline = self.deadline(timeout);
+            return Sending::begin(self, client, store, deadline).map(|it| Begun(Plan::Sent(it)));
+        }
         let writing =
             check_route(store.key, route).and_then(|()| self.begin_store(client, &store, timeout));
         let lent = match store.value {
@@ -342,7 +407,7 @@ impl Redundant {
     }
 }
 
-fn bare(outcome: Result<Reply, Error>) -> Completion {
+pub(super) fn bare(outcome: Result<Reply, Error>) -> Completion {
     Completion {
         outcome,
         lent: None,
@@ -350,7 +415,7 @@ fn bare(outcome: Result<Reply, Error>) -> Completion {
     }
 }
 
-fn unused(into: ReceiveBytes, error: Error) -> Completion {
+pub(super) fn unused(into: ReceiveBytes, error: Error) -> Completion {
     Completion {
         unused: Some(into),
         ..bare(Err(error))

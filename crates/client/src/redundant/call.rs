@@ -1,14 +1,13 @@
 //! One plan: its requests go out together, what comes back goes in.
 
 use super::change::Present;
-use super::parts::Parts;
-use super::pieces::Pieces;
 use super::{Owners, Redundant, group_of};
 use crate::{
     Client, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request, Route, Store,
     StoreMode,
 };
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{self, Action, Answer, Event, Group, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -119,7 +118,7 @@ impl Call {
             under_way: Vec::new(),
             events: VecDeque::new(),
             has_asked_for_bytes: false,
-            pieces: Pieces::new(redundant, Vec::new()),
+            pieces: Pieces::new(&redundant.workshop, Vec::new()),
             decoded: None,
             parts: None,
             was_present: false,
@@ -269,12 +268,12 @@ impl Call {
 
     /// Room for the value that is read.
     pub fn receive_into(&mut self, room: Vec<u8>) {
-        self.pieces = Pieces::new(&self.redundant, room);
+        self.pieces = Pieces::new(&self.redundant.workshop, room);
     }
 
     /// What servers have brought.
     pub fn take_pieces(&mut self) -> Pieces {
-        let nothing = Pieces::new(&self.redundant, Vec::new());
+        let nothing = Pieces::new(&self.redundant.workshop, Vec::new());
         std::mem::replace(&mut self.pieces, nothing)
     }
 
@@ -340,12 +339,12 @@ impl Call {
                     self.take_parts_of(version);
                 }
                 if let Some(parts) = &mut self.parts {
-                    parts.encode(&self.redundant);
+                    parts.encode(&self.redundant.workshop);
                 }
                 self.events.push_back(Event::Encoded);
             }
             Action::Decode(version, from) => {
-                self.pieces.decode(&self.redundant, version, &from);
+                self.pieces.decode(&self.redundant.workshop, version, &from);
                 self.decoded = Some(version);
                 self.events.push_back(Event::Decoded);
             }
@@ -357,8 +356,8 @@ impl Call {
     fn take_parts_of(&mut self, version: Version) {
         if self.parts.is_none() {
             let form = self.pieces.form(version);
-            let redundant = &self.redundant;
-            self.parts = form.and_then(|form| self.pieces.parts(redundant, form, version));
+            let workshop = &self.redundant.workshop;
+            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
         }
     }
 
@@ -434,7 +433,7 @@ impl Call {
                 let is_head = is_copy && wanted.is_none() && self.has_asked_for_bytes;
                 let into = match is_head {
                     true => ReceiveBytes::default(),
-                    false => self.redundant.pool.take_vec(HEADER_BYTES).into(),
+                    false => self.redundant.workshop.pool.take_vec(HEADER_BYTES).into(),
                 };
                 self.has_asked_for_bytes = true;
                 let get = Operation::GetVersioned {
@@ -621,7 +620,7 @@ impl Drop for Call {
 impl Redundant {
     /// Whether an error says that nobody listens at the server's address: its process has ended,
     /// and its memory with it. A server that is silent may be alive, and reached by others.
-    fn is_gone(&self, server: ServerId, error: &Error) -> bool {
+    pub(super) fn is_gone(&self, server: ServerId, error: &Error) -> bool {
         match error {
             Error::Connect(error) => {
                 let errno = error.errno.map(rustix::io::Errno::from_raw_os_error);

@@ -3,11 +3,11 @@
 
 use super::call::{Call, Look, Patience, Turn};
 use super::change::{Change, Present, Told, Written, rewritten};
-use super::parts::Parts;
 use super::settling::Settling;
 use super::{Redundant, failure, now, refused, too_few_live};
 use crate::{Client, Error, Request};
 use farcache_redundancy::Version;
+use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
     Action, Fencing, Form, Found, Read, ReadOutcome, Write, WriteOutcome,
 };
@@ -103,7 +103,9 @@ impl Changing {
             tried: Vec::new(),
             tries: 0,
         };
-        changing.call.receive_into(redundant.pool.take_vec(0));
+        changing
+            .call
+            .receive_into(redundant.workshop.pool.take_vec(0));
         Ok(changing)
     }
 
@@ -205,7 +207,7 @@ impl Changing {
                 let is_small = is_copied || bytes.len() < self.redundant.policy.threshold_bytes();
                 let form = Form::of_value(redundancy, is_small);
                 let parts = Parts::new(
-                    &self.redundant,
+                    &self.redundant.workshop,
                     (form, redundancy.owners()),
                     &bytes,
                     flags,
@@ -310,7 +312,8 @@ impl Changing {
             Ok(call) => self.call = call,
             Err(error) => return Next::Ended(Err(error)),
         }
-        self.call.receive_into(self.redundant.pool.take_vec(0));
+        self.call
+            .receive_into(self.redundant.workshop.pool.take_vec(0));
         self.phase = asking(&self.call, self.version);
         Next::Goes
     }

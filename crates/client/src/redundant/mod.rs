@@ -2,9 +2,6 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `parts` | the bytes that each server gets of a value |
-//! | `pool` | memory of parts, used again |
-//! | `pieces` | the bytes that servers have brought, and the value made of them |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
 //! | `running` | a read or a write, moved on bit by bit |
 //! | `change` | what an operation makes of the value that it finds |
@@ -12,17 +9,16 @@
 //! | `settling` | the end of a write that others have come in the way of |
 //! | `following` | copies that follow an acknowledged write |
 //! | `begun` | operations that are begun rather than called |
+//! | `by_server` | operations that a server carries out for the client |
 //! | `discard` | keys that nobody writes again |
 
 mod begun;
+mod by_server;
 mod call;
 mod change;
 mod changing;
 mod discard;
 mod following;
-mod parts;
-mod pieces;
-mod pool;
 mod running;
 mod settling;
 
@@ -33,12 +29,11 @@ use call::{Look, Patience};
 use change::Change;
 use changing::Changing;
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_redundancy::coding::{Parts, Workshop};
 use farcache_redundancy::plan::{Form, Found, Group, ReadOutcome, WriteOutcome};
-use farcache_redundancy::{Clock, Coder, Policy, Redundancy, SKEW_MAX, Scheme, Writer};
+use farcache_redundancy::{Clock, Policy, Redundancy, SKEW_MAX, Side, Writer};
 use following::Following;
 pub(crate) use following::LastCopies;
-use parts::Parts;
-use pool::Pool;
 use running::{ReadEnd, Reading, WriteEnd, Writing};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -79,9 +74,7 @@ pub(crate) struct Redundant {
     /// When a server was up again that had been down; 0 where it never was.
     returned: Box<[AtomicU64]>,
     began: Instant,
-    /// Coders that are not in use.
-    coders: Mutex<Vec<Coder>>,
-    pool: Arc<Pool>,
+    workshop: Workshop,
     following: Following,
     timeout: Duration,
 }
@@ -114,8 +107,7 @@ impl Redundant {
             down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
             returned: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
             began: Instant::now(),
-            coders: Mutex::default(),
-            pool: Arc::default(),
+            workshop: Workshop::default(),
             following: Following::default(),
             timeout: config.timeout,
         }))
@@ -124,6 +116,16 @@ impl Redundant {
     /// Whether a key lies on several servers.
     pub fn has(&self, key: &[u8]) -> bool {
         self.policy.of_key(key) != Redundancy::None
+    }
+
+    /// Whether servers read values for the client.
+    pub fn has_server_decode(&self) -> bool {
+        self.policy.decode() == Side::Server
+    }
+
+    /// Whether servers store values for the client.
+    pub fn has_server_encode(&self) -> bool {
+        self.policy.encode() == Side::Server
     }
 
     /// Gets a value; see [`Client::get_into`].
@@ -220,7 +222,7 @@ impl Redundant {
         let form = Form::of_value(redundancy, is_small);
         let expiry_unix = absolute(store.expiry_s);
         let stored_as = (form, redundancy.owners());
-        let parts = Parts::new(self, stored_as, value, store.flags, expiry_unix);
+        let parts = Parts::new(&self.workshop, stored_as, value, store.flags, expiry_unix);
         let deadline = self.deadline(timeout);
         Writing::begin(self, client, store.key, (form, Some(parts)), deadline)
     }
@@ -252,23 +254,6 @@ impl Redundant {
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn coders(&self) -> MutexGuard<'_, Vec<Coder>> {
-        self.coders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lends a coder, so that threads do not wait for one another.
-    fn with_coder<T>(&self, scheme: Scheme, code: impl FnOnce(&mut Coder) -> T) -> T {
-        let spare = {
-            let mut coders = self.coders();
-            let at = coders.iter().position(|coder| coder.scheme() == scheme);
-            at.map(|at| coders.swap_remove(at))
-        };
-        let mut coder = spare.unwrap_or_else(|| Coder::new(scheme));
-        let result = code(&mut coder);
-        self.coders().push(coder);
-        result
     }
 
     fn is_down(&self, server: ServerId) -> bool {

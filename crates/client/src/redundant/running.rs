@@ -1,11 +1,10 @@
 //! A read or a write from its beginning to its end, which may be moved on bit by bit.
 
 use super::call::{Call, Look, Patience, Turn};
-use super::parts::Parts;
-use super::pieces::Pieces;
 use super::settling::Settling;
 use super::{Redundant, now, written};
 use crate::{Client, Error, Request};
+use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{Action, Fencing, Form, Read, ReadOutcome, Write, WriteOutcome};
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +40,8 @@ impl Reading {
         call.receive_into(room);
         let mut actions = Vec::new();
         let (group, fencing, first) = (call.group(), Fencing::None, call.first());
-        let read = Read::begin_among(redundancy, fencing, group, first, 0, &mut actions);
+        let spare = redundant.policy.delta();
+        let read = Read::begin_among(redundancy, fencing, group, first, spare, &mut actions);
         Ok(Reading {
             call,
             read,
@@ -57,7 +57,7 @@ impl Reading {
         deadline: Instant,
     ) -> Result<Reading, Error> {
         let mut call = Call::new(redundant, client, key, deadline, Look::AtAll)?;
-        call.receive_into(redundant.pool.take_vec(0));
+        call.receive_into(redundant.workshop.pool.take_vec(0));
         let mut actions = Vec::new();
         let (redundancy, group) = (call.redundancy(), call.group());
         let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);

@@ -112,6 +112,12 @@ opcodes! {
     GetVersioned = 0xf3, loud GetVersioned;
     /// List what the server has of values that lie on several; for its peers only.
     ListParts = 0xf4, loud ListParts;
+    /// Store a value at all of its key's servers, as copies or as shards that the server makes. The
+    /// extras say how, behind those of a set.
+    SetSpread = 0xf5, loud SetSpread;
+    /// Get a value that lies on several servers, which the server puts together. The extras say how
+    /// it lies there.
+    GetSpread = 0xf6, loud GetSpread;
 }
 
 impl Opcode {

@@ -44,6 +44,8 @@ statuses! {
     UnknownCommand = 0x81, "Unknown command";
     /// No memory for it.
     OutOfMemory = 0x82, "Out of memory";
+    /// The server is not set up for it.
+    NotSupported = 0x83, "Not supported";
     /// It could not be made durable (memcached's "internal error").
     NotDurable = 0x84, "Not durable: no SSD is in service";
     /// It cannot be done now.
@@ -53,4 +55,7 @@ statuses! {
     /// The server has promised somebody to take nothing older than the version in the header's CAS
     /// token, or no promise stands behind the request any more; Farcache's own.
     Promised = 0xf1, "Promised";
+    /// A write that the server has made at several servers may have taken effect, or may take effect
+    /// yet; Farcache's own.
+    InDoubt = 0xf2, "The write may have taken effect";
 }

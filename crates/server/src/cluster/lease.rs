@@ -128,6 +128,10 @@ impl Forward for Gate {
     fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
         Some(Err(self.refusal()))
     }
+
+    fn spread(&self, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        Some(Err(self.refusal()))
+    }
 }
 
 #[cfg(test)]

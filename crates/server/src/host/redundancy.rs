@@ -5,6 +5,9 @@ use farcache_session::stats::Report;
 
 /// All of it; where the server does not repair, only that.
 pub(super) fn collect(shared: &Shared, report: &mut Report<'_>) {
+    for (name, _, value) in shared.coding.told() {
+        report.stat(format_args!("coding_{name}"), value);
+    }
     report.stat("repair", if shared.repairs() { "on" } else { "off" });
     if !shared.repairs() {
         return;

@@ -107,6 +107,9 @@ impl Collector for ServerCollector {
             .map_or(Ok(()), |fabric| page.fabric(fabric))?;
         if let Some(cluster) = &shared.cluster {
             page.cluster(&cluster.figures())?;
+            for (name, help, count) in shared.coding.told() {
+                page.counter(&format!("coding_{name}"), help, count)?;
+            }
         }
         if shared.repairs() {
             page.repair(shared)?;

@@ -9,6 +9,7 @@ use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::frame::Kind;
 use farcache_peers::listing::Entry;
 use farcache_peers::moves::Fetch;
+use farcache_proto::binary::HEADER_BYTES;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
 use std::cell::RefCell;
@@ -17,15 +18,36 @@ use std::sync::Arc;
 /// A reply, or why there is none.
 pub type Answer = Result<Vec<u8>, Failure>;
 
-/// What another server is asked.
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Another server, by such a frame.
+    Peer(Peer, Kind),
+    /// All owners of a key, by a plan that this server runs.
+    Owners,
+}
+
+/// What other servers are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The other server.
-    pub peer: Peer,
-    /// As what.
-    pub kind: Kind,
-    /// The frame's body.
+    /// Who is asked.
+    pub to: To,
+    /// The frame's body, or the client's request. Of one to all owners, once it is under way, the
+    /// header alone.
     pub body: Vec<u8>,
+}
+
+impl Question {
+    /// Whether this is what a session asks once more.
+    fn is(&self, to: To, body: &[u8]) -> bool {
+        match (self.to, to) {
+            // One is under way for a connection, and the same one is made again.
+            (To::Owners, To::Owners) => self.body[..HEADER_BYTES] == body[..HEADER_BYTES],
+            // Whoever owns the key has answered; by another map that may be another one.
+            (To::Peer(_, kind), To::Peer(_, other)) => kind == other && self.body == body,
+            _ => false,
+        }
+    }
 }
 
 /// Who owns keys, for those whose requests are not passed on.
@@ -144,9 +166,9 @@ impl Desk {
         std::mem::take(self.noted.get_mut())
     }
 
-    /// What `peer` has answered, once; notes the question where it has not yet.
-    fn put(&self, peer: Peer, kind: Kind, body: &[u8]) -> Option<Answer> {
-        let is_it = |asked: &Question| asked.kind == kind && asked.body == body;
+    /// What has been answered, once; notes the question where nothing has yet.
+    fn put(&self, to: To, body: &[u8]) -> Option<Answer> {
+        let is_it = |asked: &Question| asked.is(to, body);
         let mut staged = self.staged.borrow_mut();
         if let Some(index) = staged.iter().position(|(asked, _)| is_it(asked)) {
             return Some(staged.swap_remove(index).1);
@@ -154,7 +176,7 @@ impl Desk {
         let mut noted = self.noted.borrow_mut();
         if !noted.iter().any(is_it) {
             let body = body.to_vec();
-            noted.push(Question { peer, kind, body });
+            noted.push(Question { to, body });
         }
         None
     }
@@ -182,7 +204,11 @@ impl Forward for Desk {
     }
 
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
-        self.put(owner, Kind::Request, request)
+        self.put(To::Peer(owner, Kind::Request), request)
+    }
+
+    fn spread(&self, request: &[u8]) -> Option<Answer> {
+        self.put(To::Owners, request)
     }
 
     fn moves(&self) -> Option<&dyn Moves> {
@@ -202,7 +228,7 @@ impl Moves for Desk {
     fn fetch(&self, source: Source, key: &[u8]) -> Option<Answer> {
         let instance = source.instance;
         let body = Fetch { instance, key }.encode();
-        self.put(source.peer, Kind::Fetch, &body)
+        self.put(To::Peer(source.peer, Kind::Fetch), &body)
     }
 
     fn settle(&self, key: &[u8]) {

@@ -41,7 +41,7 @@ pub struct Dialled {
     /// Which attempt of that wire.
     pub attempt: u64,
     /// The connection, which does not block, or why there is none.
-    pub result: Result<OwnedFd, String>,
+    pub result: Result<OwnedFd, Unconnected>,
 }
 
 /// Connects on a thread of its own, and tells the worker.
@@ -62,9 +62,9 @@ pub fn start(attempt: Attempt, mailbox: Arc<Mailbox>) -> io::Result<()> {
 }
 
 impl Attempt {
-    fn run(&self) -> Result<OwnedFd, String> {
+    fn run(&self) -> Result<OwnedFd, Unconnected> {
         let secret = self.shared.cluster.as_ref().and_then(Cluster::secret);
-        connect(&self.addresses, self.timeout, &self.hello, secret)
+        reach(&self.addresses, self.timeout, &self.hello, secret)
     }
 }
 
@@ -79,12 +79,25 @@ pub fn connect(
     hello: &Hello,
     secret: Option<&Secret>,
 ) -> Result<OwnedFd, String> {
-    let opened = open(addresses, timeout, hello, secret);
-    let made = match opened.map_err(|unconnected| unconnected.reason)? {
+    let reached = reach(addresses, timeout, hello, secret);
+    reached.map_err(|unconnected| unconnected.reason)
+}
+
+/// The same, and tells more of why there is no connection.
+///
+/// # Errors
+/// [`Unconnected`]
+fn reach(
+    addresses: &[Address],
+    timeout: Duration,
+    hello: &Hello,
+    secret: Option<&Secret>,
+) -> Result<OwnedFd, Unconnected> {
+    let made = match open(addresses, timeout, hello, secret)? {
         Connection::Tcp(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
         Connection::Unix(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
     };
-    made.map_err(|error: io::Error| error.to_string())
+    made.map_err(|error: io::Error| Unconnected::because(error.to_string()))
 }
 
 /// A connection to a peer that has let this server in.
@@ -96,11 +109,22 @@ pub enum Connection {
 }
 
 /// Why there is none.
+#[derive(Clone, Debug)]
 pub struct Unconnected {
     /// The last reason, with its address.
     pub reason: String,
     /// Nobody listens at any of the addresses.
     pub is_nobody_there: bool,
+}
+
+impl Unconnected {
+    /// For a reason of this server's own.
+    pub fn because(reason: String) -> Unconnected {
+        Unconnected {
+            reason,
+            is_nobody_there: false,
+        }
+    }
 }
 
 /// The same; each later call that waits may take `timeout`, too.

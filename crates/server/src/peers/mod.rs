@@ -13,15 +13,17 @@ pub mod dial;
 pub mod wire;
 
 use crate::cluster::{Cluster, Follower, hello};
+use crate::coding::PartTag;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
-use desk::{Answer, Desk, Question};
-use dial::Dialled;
+use desk::{Answer, Desk, Question, To};
+use dial::{Dialled, Unconnected};
 use farcache_cluster::ServerId;
 use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
+use farcache_proto::binary::HEADER_BYTES;
 use farcache_session::counters::Counters;
-use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward};
+use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +31,16 @@ use wire::{Interest, Lane, Wire};
 
 /// Whose request an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
+pub enum Tag {
+    /// A session's.
+    Session(Asker),
+    /// That of a plan which this worker runs for a session.
+    Plan(PartTag),
+}
+
+/// A session that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
     /// The connection.
     pub slot: usize,
     /// Which of its waits.
@@ -82,7 +93,9 @@ pub struct Peers {
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
     /// Connections whose requests were refused, because maps differ: when they are made again.
-    delayed: Vec<(Instant, Tag)>,
+    delayed: Vec<(Instant, Asker)>,
+    /// Requests to all owners of a key, for which plans are to be begun, and who waits for them.
+    wanted: Vec<(Asker, Vec<u8>)>,
     /// That of the session that runs.
     patience: Option<Patience>,
     /// Whoever brings maps waits for this worker to follow them.
@@ -113,6 +126,7 @@ impl Peers {
             next_wait: 0,
             held_bytes: 0,
             delayed: Vec::new(),
+            wanted: Vec::new(),
             patience: None,
             shared: Arc::clone(shared),
             mailbox: Arc::clone(mailbox),
@@ -143,16 +157,26 @@ impl Peers {
         asked.wait = self.next_wait;
         asked.patience = self.patience.take();
         self.next_wait += 1;
-        for question in self.desk.take_noted() {
-            let tag = Tag {
+        for mut question in self.desk.take_noted() {
+            let tag = Asker {
                 slot,
                 wait: asked.wait,
                 index: asked.questions.len(),
             };
-            let sent = self.send(&question, tag, now);
+            let sent = match question.to {
+                To::Peer(peer, kind) => self.send(peer, kind, &question.body, tag, now),
+                To::Owners => {
+                    let header = question.body[..HEADER_BYTES].to_vec();
+                    let request = std::mem::replace(&mut question.body, header);
+                    self.wanted.push((tag, request));
+                    Ok(())
+                }
+            };
             asked.missing += usize::from(sent.is_ok());
             match sent {
-                Ok(()) if question.kind == Kind::Request => counters.forwarded.bump(),
+                Ok(()) if matches!(question.to, To::Peer(_, Kind::Request)) => {
+                    counters.forwarded.bump();
+                }
                 Ok(()) | Err(Failure::OtherMap) => {}
                 Err(_) => counters.forward_errors.bump(),
             }
@@ -185,7 +209,7 @@ impl Peers {
         let is_kept = |answer: &Option<Answer>| !matches!(answer, Some(Err(Failure::OtherMap)));
         asked.questions.retain(|(_, answer)| is_kept(answer));
         asked.is_delayed = true;
-        let tag = Tag {
+        let tag = Asker {
             slot,
             wait: asked.wait,
             index: 0,
@@ -196,7 +220,7 @@ impl Peers {
     }
 
     /// The connections whose requests are to be made again now.
-    pub fn take_delayed(&mut self, now: Instant) -> Vec<Tag> {
+    pub fn take_delayed(&mut self, now: Instant) -> Vec<Asker> {
         let mut due = Vec::new();
         self.delayed.retain(|(at, tag)| {
             let is_due = *at <= now;
@@ -208,7 +232,7 @@ impl Peers {
 
     /// The wait of a connection whose request was refused is over; false where it waits for
     /// something else.
-    pub fn end_delay(&self, asked: &mut Asked, tag: Tag) -> bool {
+    pub fn end_delay(&self, asked: &mut Asked, tag: Asker) -> bool {
         asked.wait == tag.wait && std::mem::take(&mut asked.is_delayed)
     }
 
@@ -229,27 +253,71 @@ impl Peers {
         self.held_bytes -= asked.bytes();
     }
 
-    fn send(&mut self, question: &Question, tag: Tag, now: Instant) -> Result<(), Failure> {
+    fn send(
+        &mut self,
+        peer: Peer,
+        kind: Kind,
+        body: &[u8],
+        tag: Asker,
+        now: Instant,
+    ) -> Result<(), Failure> {
         if self.held_bytes as u64 > FORWARDED_BYTES_MAX {
             return Err(Failure::TooMuch);
         }
         let me = self.desk.me().ok_or(Failure::NoPlace)?;
-        let peer = ServerId(question.peer.0);
+        let peer = ServerId(peer.0);
         if peer == me {
             // Nobody decides on the key yet.
             return Err(Failure::OtherMap);
         }
+        let index = self.wire_to(peer, Lane::of(kind));
+        self.ask(index, Tag::Session(tag), (kind, &[body]), now)
+    }
+
+    /// Sends a plan's request, which is made of these pieces, to an owner of its key. That may be
+    /// this server itself, where its part has to wait for a device.
+    ///
+    /// # Errors
+    /// Nothing can be sent.
+    pub fn send_part(
+        &mut self,
+        to: ServerId,
+        tag: PartTag,
+        pieces: &[&[u8]],
+        now: Instant,
+    ) -> Result<(), Failure> {
+        let index = self.wire_to(to, Lane::Parts);
+        // A server that is back and is not asked would lack what is written now.
+        self.wires[index].end_rest(now);
+        self.ask(index, Tag::Plan(tag), (Kind::OnBehalf, pieces), now)
+    }
+
+    /// Whether nobody listened at a server's addresses a moment ago.
+    pub fn is_gone(&mut self, server: ServerId, now: Instant) -> bool {
+        let index = self.wire_to(server, Lane::Parts);
+        self.wires[index].is_gone(now)
+    }
+
+    fn ask(
+        &mut self,
+        index: usize,
+        tag: Tag,
+        frame: (Kind, &[&[u8]]),
+        now: Instant,
+    ) -> Result<(), Failure> {
+        let me = self.desk.me().ok_or(Failure::NoPlace)?;
         let (deadline, epoch) = (now + self.timeout(), self.desk.epoch());
-        let (index, dials) = {
-            let index = self.wire_to(peer, Lane::of(question.kind));
-            let wire = &mut self.wires[index];
-            wire.ask(tag, question, epoch, deadline, now)?;
-            (index, wire.must_dial())
-        };
-        if dials {
+        let wire = &mut self.wires[index];
+        wire.ask(tag, frame, epoch, deadline, now)?;
+        if wire.must_dial() {
             self.dial(index, me);
         }
         Ok(())
+    }
+
+    /// Requests to all owners of a key for which plans are to be begun.
+    pub fn take_wanted(&mut self) -> Vec<(Asker, Vec<u8>)> {
+        std::mem::take(&mut self.wanted)
     }
 
     fn wire_to(&mut self, peer: ServerId, lane: Lane) -> usize {
@@ -284,7 +352,7 @@ impl Peers {
             let dialled = Dialled {
                 index,
                 attempt,
-                result: Err(error.to_string()),
+                result: Err(Unconnected::because(error.to_string())),
             };
             // The worker learns of it as of any other failure.
             self.mailbox.dialled(dialled);
@@ -296,10 +364,16 @@ impl Peers {
         &mut self,
         dialled: Dialled,
         now: Instant,
-        failed: &mut Vec<Tag>,
+        failed: &mut Vec<(Tag, Failure)>,
     ) -> Option<usize> {
+        let failure = match &dialled.result {
+            Err(unconnected) if unconnected.is_nobody_there => Failure::NobodyThere,
+            _ => Failure::Unreachable,
+        };
+        let mut tags = Vec::new();
         let wire = &mut self.wires[dialled.index];
-        let is_up = wire.on_dialled(dialled.attempt, dialled.result, now, failed);
+        let is_up = wire.on_dialled(dialled.attempt, dialled.result, now, &mut tags);
+        failed.extend(tags.into_iter().map(|tag| (tag, failure)));
         is_up.then_some(dialled.index)
     }
 
@@ -367,7 +441,7 @@ impl Peers {
     }
 
     /// Notes the answer to a question of a connection; whether that has all of them now.
-    pub fn answer(&mut self, asked: &mut Asked, tag: Tag, answer: Answer, now: Instant) -> bool {
+    pub fn answer(&mut self, asked: &mut Asked, tag: Asker, answer: Answer, now: Instant) -> bool {
         if asked.wait != tag.wait || asked.missing == 0 {
             return false;
         }

@@ -1,7 +1,8 @@
 //! One worker's connection to one peer.
 
 use super::Tag;
-use super::desk::{Answer, Question};
+use super::desk::Answer;
+use super::dial::Unconnected;
 use crate::logging::EVENTS;
 use farcache_cluster::ServerId;
 use farcache_peers::frame::Kind;
@@ -42,6 +43,8 @@ pub enum Lane {
     Requests,
     /// Moving keys.
     Moves,
+    /// Parts of values that this server stores and reads for clients: they wait for nobody.
+    Parts,
 }
 
 impl Lane {
@@ -49,6 +52,7 @@ impl Lane {
     pub fn of(kind: Kind) -> Lane {
         match kind {
             Kind::Request => Lane::Requests,
+            Kind::OnBehalf => Lane::Parts,
             _ => Lane::Moves,
         }
     }
@@ -82,6 +86,8 @@ pub struct Wire {
     received: Instant,
     /// The log tells that it cannot be reached.
     is_told_down: bool,
+    /// Nobody listened at its addresses when that was last tried.
+    is_nobody_there: bool,
 }
 
 impl Wire {
@@ -103,6 +109,7 @@ impl Wire {
             epoch,
             received: epoch,
             is_told_down: false,
+            is_nobody_there: false,
         }
     }
 
@@ -110,14 +117,26 @@ impl Wire {
         instant.saturating_duration_since(self.epoch).as_millis() as u64
     }
 
-    /// Has a request sent with the next [`Wire::flush`].
+    /// Whether nobody listened at its addresses a moment ago.
+    pub fn is_gone(&self, now: Instant) -> bool {
+        matches!(self.state, State::Down(until) if self.is_nobody_there && now < until)
+    }
+
+    /// Has the next request dial, however short a time ago that was in vain.
+    pub fn end_rest(&mut self, now: Instant) {
+        if let State::Down(until) = &mut self.state {
+            *until = now.min(*until);
+        }
+    }
+
+    /// Has a request sent with the next [`Wire::flush`], whose body is made of these pieces.
     ///
     /// # Errors
     /// Where there is no connection and none is to be tried now, and where too much is outstanding.
     pub fn ask(
         &mut self,
         tag: Tag,
-        question: &Question,
+        (kind, pieces): (Kind, &[&[u8]]),
         epoch: u64,
         deadline: Instant,
         now: Instant,
@@ -129,12 +148,14 @@ impl Wire {
             self.state = State::Wanted;
         }
         let deadline_ms = self.milliseconds(deadline);
-        let Question { kind, body, .. } = question;
-        let asked = self.link.ask(*kind, tag, epoch, body.len(), deadline_ms);
+        let body_bytes = pieces.iter().map(|piece| piece.len()).sum();
+        let asked = self.link.ask(kind, tag, epoch, body_bytes, deadline_ms);
         let head = asked.map_err(|link::Full| Failure::TooMuch)?;
-        let mut frame = Vec::with_capacity(head.len() + body.len());
+        let mut frame = Vec::with_capacity(head.len() + body_bytes);
         frame.extend_from_slice(&head);
-        frame.extend_from_slice(body);
+        pieces
+            .iter()
+            .for_each(|piece| frame.extend_from_slice(piece));
         self.unsent.push_back(frame);
         Ok(())
     }
@@ -155,7 +176,7 @@ impl Wire {
     pub fn on_dialled(
         &mut self,
         attempt: u64,
-        result: Result<OwnedFd, String>,
+        result: Result<OwnedFd, Unconnected>,
         now: Instant,
         failed: &mut Vec<Tag>,
     ) -> bool {
@@ -168,9 +189,14 @@ impl Wire {
                 self.state = State::Up(socket);
                 self.received = now;
                 self.is_told_down = false;
+                self.is_nobody_there = false;
                 true
             }
-            Err(reason) => {
+            Err(Unconnected {
+                reason,
+                is_nobody_there,
+            }) => {
+                self.is_nobody_there = is_nobody_there;
                 if !std::mem::replace(&mut self.is_told_down, true) {
                     let peer = self.peer.0;
                     tracing::warn!(target: EVENTS, peer, reason, "a peer cannot be reached");

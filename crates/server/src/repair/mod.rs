@@ -16,7 +16,7 @@
 mod making;
 pub mod owned;
 mod pass;
-mod replies;
+pub mod replies;
 mod run;
 mod source;
 mod told;

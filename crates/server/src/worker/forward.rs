@@ -8,7 +8,7 @@ use super::resources::Resources;
 use super::{PEERS, Worker};
 use crate::peers::desk::Answer;
 use crate::peers::wire::Interest;
-use crate::peers::{Asked, Tag};
+use crate::peers::{Asked, Asker, Tag};
 use farcache_session::{Failure, Status};
 use farcache_store::Suspended;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -74,8 +74,25 @@ impl Worker {
         let Some(peers) = &mut self.resources.peers else {
             return;
         };
-        let (mut failed, mut late) = (Vec::new(), Vec::new());
+        let mut late = Vec::new();
         peers.expire(now, &mut late);
+        self.fail_forwards(&late, Failure::Late);
+        self.begin_plans();
+        self.flush_peers();
+        if self.coding.has_to_code() {
+            self.code();
+            self.flush_peers();
+        }
+        self.retry_refused();
+    }
+
+    /// Sends what waits.
+    fn flush_peers(&mut self) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let mut failed = Vec::new();
         for (index, interest) in peers.flush(now, &mut failed) {
             let Some(socket) = peers.socket(index) else {
                 continue;
@@ -88,13 +105,13 @@ impl Worker {
             epoll::modify(&self.epoll, socket, data, flags).expect("the socket is registered");
         }
         self.fail_forwards(&failed, Failure::Unreachable);
-        self.fail_forwards(&late, Failure::Late);
-        self.retry_refused();
     }
 
     /// How long to sleep at most before a request is late.
     pub(super) fn peer_timeout(&self) -> Option<Duration> {
-        let deadline = self.resources.peers.as_ref()?.next_deadline()?;
+        let deadline = self.resources.peers.as_ref()?.next_deadline();
+        let deadlines = deadline.into_iter().chain(self.coding_deadline());
+        let deadline = deadlines.min()?;
         // Deadlines are whole milliseconds: just before one there would be nothing to do yet.
         let wait = deadline.saturating_duration_since(std::time::Instant::now());
         Some(wait + Duration::from_millis(1))
@@ -115,7 +132,9 @@ impl Worker {
                 // If the kernel is out of memory for it, its requests are given up in time.
                 let _ = epoll::add(&self.epoll, socket, data, EventFlags::IN);
             }
-            self.fail_forwards(&failed, Failure::Unreachable);
+            for (tag, failure) in failed {
+                self.on_answer(tag, Err(failure));
+            }
         }
     }
 
@@ -139,6 +158,14 @@ impl Worker {
     }
 
     fn on_answer(&mut self, tag: Tag, answer: Answer) {
+        match tag {
+            Tag::Session(asker) => self.on_session_answer(asker, answer),
+            Tag::Plan(tag) => self.on_part(tag, answer),
+        }
+    }
+
+    /// What a session has asked for is there.
+    pub(super) fn on_session_answer(&mut self, tag: Asker, answer: Answer) {
         if answer
             .as_ref()
             .is_err_and(|failure| *failure != Failure::OtherMap)

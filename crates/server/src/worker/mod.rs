@@ -4,6 +4,7 @@
 mod accept;
 mod arrivals;
 mod batched;
+mod coding;
 mod connection;
 mod crowd;
 mod datagram;
@@ -24,6 +25,7 @@ mod stalls;
 mod watched;
 
 use crate::admission::Admission;
+use crate::coding::Coding;
 use crate::fabric::ServerPort;
 use crate::fabric::engine::Engine;
 use crate::shared::Shared;
@@ -76,6 +78,8 @@ pub struct Worker {
     /// The same while there are sessions on the fabric.
     message_polling: Polling,
     resources: Resources,
+    /// Plans for values on several servers.
+    coding: Coding,
     idle: idle::Sweep,
     stalls: stalls::Stalls,
     events: Vec<Event>,
@@ -147,6 +151,7 @@ impl Worker {
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             stalls: stalls::Stalls::default(),
             resources,
+            coding: Coding::new(&shared.coding),
             events: Vec::with_capacity(EVENTS_MAX),
             mailbox,
             watching: Vec::new(),

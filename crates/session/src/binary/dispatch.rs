@@ -9,7 +9,9 @@ use crate::Replies;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::version::Version;
-use farcache_proto::binary::{HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, Status};
+use farcache_proto::binary::{
+    HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
+};
 use farcache_store::Suspended;
 
 /// Handles the request at the start of `input`, or several gets in a row.
@@ -88,6 +90,9 @@ fn may_change(opcode: Opcode) -> bool {
             | Opcode::GetK
             | Opcode::GetVersioned
             | Opcode::ListParts
+            // The parts are other requests' changes.
+            | Opcode::SetSpread
+            | Opcode::GetSpread
             | Opcode::Noop
             | Opcode::Version
             | Opcode::Stat
@@ -118,6 +123,9 @@ fn refuse(
     reply::error(header, status, replies);
     Flow::Close { bytes: input_len }
 }
+
+/// Bytes of extras that say how a value lies at several servers.
+const SPREAD_BYTES: usize = 12;
 
 /// The bit of a token that no version has: the write is to be done only while the promise of its
 /// version stands.
@@ -153,6 +161,7 @@ impl Request<'_, '_> {
             Opcode::DeleteVersioned => versioned::delete(self)?,
             Opcode::GetVersioned => versioned::get(self)?,
             Opcode::ListParts => listing::run(self, state)?,
+            Opcode::SetSpread | Opcode::GetSpread => forward::spread(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,
             Opcode::Increment | Opcode::Decrement => numbers::run(self, opcode)?,
             Opcode::Touch | Opcode::Gat | Opcode::GatK => touch::run(self, opcode)?,
@@ -177,6 +186,8 @@ impl Request<'_, '_> {
                 let is_promise = || Version::from_bits(cas).is_some();
                 extras == 4 && has_key && !has_value && (cas == 0 || is_promise())
             }
+            Opcode::SetSpread => extras == SetExtras::BYTES + SPREAD_BYTES && has_key,
+            Opcode::GetSpread => extras == SPREAD_BYTES && has_key && !has_value,
             // Whether it is one at all depends on who asks.
             Opcode::ListParts => true,
             Opcode::Append | Opcode::Prepend => extras == 0 && has_key,

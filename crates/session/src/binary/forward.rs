@@ -82,7 +82,7 @@ pub(super) fn run(
     let Some(packet) = request.input.get(..head.head_len() + head.value_len) else {
         return Ok(match head.value_len {
             ..=WAIT_IN_INPUT_BYTES_MAX => Flow::NeedInput,
-            _ => begin(request, owner, state),
+            _ => begin(request, Some(owner), state),
         });
     };
     let Some(answer) = request.context.ask(owner, packet) else {
@@ -95,8 +95,25 @@ pub(super) fn run(
     Ok(Flow::one_with_copy(packet.len(), reply_bytes))
 }
 
+/// Has a value stored at several servers, or read from them, and passes on what has come of it.
+///
+/// # Errors
+/// [`Suspended`], where that is not known yet.
+pub(super) fn spread(request: Request<'_, '_>, state: &mut State) -> Result<Flow, Suspended> {
+    let head = request.head;
+    let Some(packet) = request.input.get(..head.head_len() + head.value_len) else {
+        return Ok(match head.value_len {
+            ..=WAIT_IN_INPUT_BYTES_MAX => Flow::NeedInput,
+            _ => begin(request, None, state),
+        });
+    };
+    let answer = request.context.spread(packet).ok_or(Suspended::OnPeer)?;
+    let reply_bytes = push_answer(&head.header, answer, request.replies);
+    Ok(Flow::one_with_copy(packet.len(), reply_bytes))
+}
+
 /// Makes room for a value that will arrive in pieces.
-fn begin(request: Request<'_, '_>, owner: Peer, state: &mut State) -> Flow {
+fn begin(request: Request<'_, '_>, owner: Option<Peer>, state: &mut State) -> Flow {
     let head = request.head;
     let bytes = &request.input[..head.head_len()];
     match ForeignValue::begin(owner, bytes, head.value_len, request.context) {
@@ -149,6 +166,7 @@ fn push_answer(request: &Header, answer: Result<Vec<u8>, Failure>, replies: &mut
 pub(super) fn refuse(request: &Header, failure: Failure, replies: &mut Replies) {
     let status = match failure {
         Failure::NotDurable => Status::NotDurable,
+        Failure::NoPeers => Status::NotSupported,
         _ => Status::TemporaryFailure,
     };
     reply::error_text(request, status, failure.text(), replies);

@@ -50,6 +50,10 @@ pub(crate) fn offered(
     if !may_use || !request.is_well_formed(opcode.loud()) {
         return Offered::Malformed;
     }
+    if opcode == Opcode::SetSpread {
+        super::forward::refuse(&header, Failure::NoPeers, request.replies);
+        return Offered::Refused;
+    }
     if super::forward::foreign_owner(&request, opcode.loud()).is_some() {
         super::forward::refuse(&header, Failure::NotForwarded, request.replies);
         return Offered::Refused;
@@ -77,6 +81,7 @@ fn storing(bytes: &[u8], value_bytes: usize) -> Option<(Opcode, Head<'_>)> {
             | Opcode::Append
             | Opcode::Prepend
             | Opcode::SetVersioned
+            | Opcode::SetSpread
     );
     let is_request = head.header.magic == MAGIC_REQUEST && head.key.len() <= KEY_BYTES_MAX;
     (is_whole && stores && is_request).then_some((opcode, head))

@@ -146,7 +146,7 @@ impl<'i> Run<'_, 'i> {
         let line = &self.rest()[..bytes];
         self.position += bytes;
         let quiet = is_quiet(request);
-        match ForeignValue::begin(owner, line, value_bytes, self.context) {
+        match ForeignValue::begin(Some(owner), line, value_bytes, self.context) {
             Ok(value) => Some(Flow::Enter(State::Foreign(Box::new(value), quiet))),
             Err(failure) => {
                 self.push_answer(Err(failure), quiet);

@@ -1,17 +1,17 @@
 //! The bytes that servers have brought, and the value made of them.
 
-use super::Redundant;
+use super::Workshop;
 use super::parts::Parts;
 use super::pool::Pool;
+use crate::plan::{Answer, Form, Held, Part};
+use crate::stored::{HEADER_BYTES, Header, Piece, copy_with_checksum};
+use crate::{Redundancy, Scheme, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::{OWNERS_MAX, ServerId};
-use farcache_redundancy::plan::{Answer, Form, Held, Part};
-use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, copy_with_checksum};
-use farcache_redundancy::{Redundancy, Scheme, Version};
 use std::sync::Arc;
 
 /// What has been brought of a key.
-pub(super) struct Pieces {
+pub struct Pieces {
     pool: Arc<Pool>,
     brought: ArrayVec<Brought, OWNERS_MAX>,
     /// Something has been met that this policy cannot have stored.
@@ -78,9 +78,9 @@ impl Assembly {
 
 impl Pieces {
     /// Nothing. The value comes into this room, whose bytes are of no interest.
-    pub fn new(redundant: &Redundant, room: Vec<u8>) -> Pieces {
+    pub fn new(workshop: &Workshop, room: Vec<u8>) -> Pieces {
         Pieces {
-            pool: Arc::clone(&redundant.pool),
+            pool: Arc::clone(&workshop.pool),
             brought: ArrayVec::new(),
             has_foreign: false,
             value: Assembly {
@@ -154,7 +154,7 @@ impl Pieces {
     }
 
     /// Makes the value of a version from the shards that these servers have brought.
-    pub fn decode(&mut self, redundant: &Redundant, version: Version, from: &[ServerId]) {
+    pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
         let of_version = |one: &&Brought| one.header.version == version && from.contains(&one.from);
         let shards: ArrayVec<&Brought, OWNERS_MAX> =
             self.brought.iter().filter(of_version).collect();
@@ -185,21 +185,21 @@ impl Pieces {
                 room.copy_from_slice(one.part());
             }
         }
-        if fill_gaps(redundant, scheme, value, shard_bytes, &present) {
+        if fill_gaps(workshop, scheme, value, shard_bytes, &present) {
             value.bytes.truncate(value_bytes);
             value.is_whole = true;
         }
     }
 
     /// The parts of a version that was read, to be stored where it is missing.
-    pub fn parts(&self, redundant: &Redundant, form: Form, version: Version) -> Option<Parts> {
+    pub fn parts(&self, workshop: &Workshop, form: Form, version: Version) -> Option<Parts> {
         let one = self.of(version)?;
         let value = match form {
             Form::Shards(_) => self.decoded(version)?,
             _ => one.part(),
         };
         let (form, expiry_unix) = ((form, one.header.owners()), one.header.expiry_unix);
-        Some(Parts::new(redundant, form, value, one.flags, expiry_unix))
+        Some(Parts::new(workshop, form, value, one.flags, expiry_unix))
     }
 
     /// The form in which a version is stored.
@@ -261,7 +261,7 @@ impl Drop for Pieces {
 
 /// Computes the data shards that are not in the value; false where that cannot be.
 fn fill_gaps(
-    redundant: &Redundant,
+    workshop: &Workshop,
     scheme: Scheme,
     value: &mut Assembly,
     shard_bytes: usize,
@@ -274,7 +274,7 @@ fn fill_gaps(
         .take(scheme.data_shards())
         .filter(|(shard, _)| !is_there(*shard));
     let mut missing: ArrayVec<_, OWNERS_MAX> = missing.collect();
-    let decoded = redundant.with_coder(scheme, |coder| coder.reconstruct(present, &mut missing));
+    let decoded = workshop.with_coder(scheme, |coder| coder.reconstruct(present, &mut missing));
     decoded.is_ok()
 }
 

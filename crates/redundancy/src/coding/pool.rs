@@ -11,7 +11,7 @@ const KEPT_MAX: usize = 64;
 
 /// Buffers that are not in use.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<Kept>);
+pub struct Pool(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {

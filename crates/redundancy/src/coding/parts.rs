@@ -1,19 +1,21 @@
 //! The bytes that each server gets of a value.
 
-use super::Redundant;
+use super::Workshop;
 use super::pool::Pool;
-use farcache_redundancy::plan::{Form, Part};
-use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
-use farcache_redundancy::{Scheme, Version};
+use crate::plan::{Form, Part};
+use crate::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
+use crate::{Scheme, Version};
 use std::sync::Arc;
 
 /// The parts of one value, each with the header in front of it.
-pub(super) struct Parts {
+pub struct Parts {
     pool: Arc<Pool>,
     value_bytes: u32,
     /// Owners, which each get a copy.
     copies: u8,
+    /// The application's number.
     pub flags: u32,
+    /// When the value expires, as Unix time in seconds; 0 for never.
     pub expiry_unix: u32,
     stored: Vec<Stored>,
 }
@@ -30,13 +32,13 @@ impl Parts {
     /// The parts of a value with so many owners; of shards the data, parity follows by
     /// [`Parts::encode`].
     pub fn new(
-        redundant: &Redundant,
+        workshop: &Workshop,
         (form, owners): (Form, usize),
         value: &[u8],
         flags: u32,
         expiry_unix: u32,
     ) -> Parts {
-        let pool = Arc::clone(&redundant.pool);
+        let pool = Arc::clone(&workshop.pool);
         let copy = |piece, bytes| Stored::copied(&pool, piece, bytes);
         let stored = match form {
             Form::Tombstone => Vec::new(),
@@ -66,7 +68,7 @@ impl Parts {
     }
 
     /// Makes the parity shards, where there are such.
-    pub fn encode(&mut self, redundant: &Redundant) {
+    pub fn encode(&mut self, workshop: &Workshop) {
         let Some(Piece::Shard { scheme, .. }) = self.stored.first().map(|stored| stored.piece)
         else {
             return;
@@ -82,7 +84,7 @@ impl Parts {
             .iter_mut()
             .map(|bytes| &mut Arc::make_mut(bytes)[HEADER_BYTES..])
             .collect();
-        let encoded = redundant.with_coder(scheme, |coder| coder.encode(&data, &mut outputs));
+        let encoded = workshop.with_coder(scheme, |coder| coder.encode(&data, &mut outputs));
         encoded.expect("shards of one value have the lengths that its scheme gives them");
         self.stored.extend(
             parity

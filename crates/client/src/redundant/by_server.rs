@@ -1,0 +1,294 @@
+//! Operations that a server carries out for the client: it stores and reads the parts of a value,
+//! and codes (`encode=server`, `decode=server`). The server is asked as the client would be crashing
+//! if it fails in the middle: then nobody knows whether a write has taken effect.
+
+use super::begun::{bare, unused};
+use super::call::Patience;
+use super::{Redundant, lost_way, refused};
+use crate::{
+    Client, Completion, Delivery, Error, Operation, ReceiveBytes, Request, Route, SendBytes, Store,
+    StoreMode, Value,
+};
+use farcache_cluster::{Owners, ServerId};
+use farcache_proto::binary::Status;
+use farcache_redundancy::Redundancy;
+use farcache_redundancy::spread::{SPREAD_BYTES, Spread, owners_sum};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Part of an operation's time that a server has for a read before the client reads itself.
+const READ_PART: u32 = 2;
+
+const NOT_SUPPORTED: u16 = Status::NotSupported as u16;
+const IN_DOUBT: u16 = Status::InDoubt as u16;
+const TEMPORARY_FAILURE: u16 = Status::TemporaryFailure as u16;
+
+/// The owners of a key, those that were not down a moment ago first, and what they are told.
+fn spread_of(
+    redundant: &Redundant,
+    client: &Client,
+    key: &[u8],
+    value_bytes: usize,
+    deadline: Instant,
+) -> (Vec<ServerId>, [u8; SPREAD_BYTES]) {
+    let policy = &redundant.policy;
+    let redundancy = policy.of_key(key);
+    let owners: Owners = client.owners_of_key(key, redundancy.owners());
+    let servers = owners
+        .iter()
+        .map(|owner| &client.servers()[owner.0 as usize]);
+    let is_shards = matches!(redundancy, Redundancy::Erasure(_));
+    let spread = Spread {
+        redundancy,
+        is_copied: is_shards && value_bytes < policy.threshold_bytes(),
+        spare: policy.delta() as u8,
+        owners_sum: owners_sum(servers.map(|server| server.address())),
+        time: deadline.saturating_duration_since(Instant::now()),
+    };
+    let mut order = owners.to_vec();
+    order.sort_by_key(|owner| redundant.was_just_down(*owner));
+    (order, spread.encode())
+}
+
+/// A value that a server stores.
+pub(super) struct Sending {
+    redundant: Arc<Redundant>,
+    client: Client,
+    key: Box<[u8]>,
+    /// Who is asked after the one that has been, if that is not there.
+    owners: std::vec::IntoIter<ServerId>,
+    to: ServerId,
+    spread: [u8; SPREAD_BYTES],
+    flags: u32,
+    expiry_s: u32,
+    deadline: Instant,
+    request: Option<Request>,
+    lent: Option<SendBytes>,
+    /// Whether the value is the caller's own memory, which it gets back.
+    is_callers: bool,
+}
+
+impl Sending {
+    /// Sends a value.
+    pub fn begin(
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        store: Store<'_>,
+        deadline: Instant,
+    ) -> Result<Box<Sending>, Box<Completion>> {
+        let value_bytes = store.value.as_slice().len();
+        let is_callers = matches!(store.value, Value::Lent(_));
+        let value = match store.value {
+            Value::Lent(bytes) => bytes,
+            Value::Copied(bytes) => {
+                let mut copy = redundant.workshop.pool.take_vec(bytes.len());
+                copy.clear();
+                copy.extend_from_slice(bytes);
+                copy.into()
+            }
+        };
+        let checked = crate::engine::check_key(store.key).and_then(|()| {
+            let is_too_large = value_bytes > farcache_base::limits::VALUE_BYTES_MAX;
+            if is_too_large {
+                Err(Error::TooLarge)
+            } else {
+                Ok(())
+            }
+        });
+        if let Err(error) = checked {
+            return Err(Box::new(Completion {
+                lent: Some(value).filter(|_| is_callers),
+                ..bare(Err(error))
+            }));
+        }
+        let (owners, spread) = spread_of(redundant, client, store.key, value_bytes, deadline);
+        let mut owners = owners.into_iter();
+        let mut sending = Box::new(Sending {
+            redundant: Arc::clone(redundant),
+            client: client.without_progress_thread(),
+            key: store.key.into(),
+            to: owners.next().unwrap_or(ServerId(0)),
+            owners,
+            spread,
+            flags: store.flags,
+            expiry_s: store.expiry_s,
+            deadline,
+            request: None,
+            lent: Some(value),
+            is_callers,
+        });
+        sending.send();
+        Ok(sending)
+    }
+
+    fn send(&mut self) {
+        let Some(value) = self.lent.take() else {
+            return;
+        };
+        let store = Store {
+            mode: StoreMode::Spread(self.spread),
+            key: &self.key,
+            value: Value::Lent(value),
+            flags: self.flags,
+            expiry_s: self.expiry_s,
+            cas: 0,
+        };
+        let (to, deadline) = (self.to, self.deadline);
+        self.request = Some(submit(&self.client, Operation::Store(store), to, deadline));
+    }
+
+    /// Moves it on: the version under which it was written, once it has been.
+    pub fn go_on(&mut self, patience: Patience) -> Option<Result<u64, Error>> {
+        loop {
+            let ended = ended(&self.client, &mut self.request, patience)?;
+            self.lent = ended.lent;
+            let error = match ended.outcome {
+                Ok(crate::Reply::Done { cas }) => {
+                    self.redundant.note_down(self.to, false);
+                    return Some(Ok(cas));
+                }
+                Ok(_) => return Some(Err(Error::Protocol("the answer to another question"))),
+                Err(error) => error,
+            };
+            if !is_unsent(&self.redundant, self.to, &error) {
+                return Some(Err(told(error)));
+            }
+            match self.owners.next() {
+                Some(next) => self.to = next,
+                None => return Some(Err(error)),
+            }
+            self.send();
+        }
+    }
+
+    /// The memory that was lent for the value.
+    pub fn take_lent(&mut self) -> Option<SendBytes> {
+        let lent = self.lent.take()?;
+        if self.is_callers {
+            return Some(lent);
+        }
+        self.redundant
+            .workshop
+            .pool
+            .give_back(Arc::new(lent.into_vec()));
+        None
+    }
+
+    /// The request that must end before it goes on.
+    pub fn under_way(&self) -> Option<&Request> {
+        self.request.as_ref()
+    }
+}
+
+/// A value that a server reads.
+pub(super) struct Asking {
+    redundant: Arc<Redundant>,
+    client: Client,
+    to: ServerId,
+    request: Option<Request>,
+}
+
+/// What has come of it.
+pub(super) enum Asked {
+    Ended(Completion),
+    /// The server could not say; room for the value, of which nothing has come.
+    Unknown(ReceiveBytes),
+}
+
+impl Asking {
+    /// Asks for a value, which comes into this memory.
+    pub fn begin(
+        redundant: &Arc<Redundant>,
+        client: &Client,
+        key: &[u8],
+        into: ReceiveBytes,
+        deadline: Instant,
+    ) -> Asking {
+        let now = Instant::now();
+        let until = now + deadline.saturating_duration_since(now) / READ_PART;
+        let (owners, spread) = spread_of(redundant, client, key, 0, until);
+        let to = owners.first().copied().unwrap_or(ServerId(0));
+        let get = Operation::GetSpread { key, spread, into };
+        Asking {
+            redundant: Arc::clone(redundant),
+            client: client.without_progress_thread(),
+            to,
+            request: Some(submit(client, get, to, until)),
+        }
+    }
+
+    /// What has come of it, once that is known.
+    pub fn go_on(&mut self, patience: Patience) -> Option<Asked> {
+        let ended = ended(&self.client, &mut self.request, patience)?;
+        let error = match ended.outcome {
+            Ok(_) => {
+                self.redundant.note_down(self.to, false);
+                return Some(Asked::Ended(ended));
+            }
+            Err(error) => error,
+        };
+        let into = ended.unused.unwrap_or_default();
+        _ = is_unsent(&self.redundant, self.to, &error);
+        let is_known = matches!(
+            error,
+            Error::NotFound
+                | Error::InvalidKey
+                | Error::BufferTooSmall { .. }
+                | Error::Unsupported
+                | Error::Server {
+                    status: NOT_SUPPORTED,
+                    ..
+                }
+        );
+        Some(match is_known {
+            true => Asked::Ended(unused(into, told(error))),
+            false => Asked::Unknown(into),
+        })
+    }
+
+    /// The request that must end before it goes on.
+    pub fn under_way(&self) -> Option<&Request> {
+        self.request.as_ref()
+    }
+}
+
+fn submit(client: &Client, operation: Operation<'_>, to: ServerId, until: Instant) -> Request {
+    let delivery = Delivery {
+        route: Route::Server(to.0 as usize),
+        timeout: Some(until.saturating_duration_since(Instant::now())),
+    };
+    let request = client.submit_to(operation, delivery);
+    client.flush();
+    request
+}
+
+/// How a request has ended, once it has.
+fn ended(client: &Client, request: &mut Option<Request>, patience: Patience) -> Option<Completion> {
+    let under_way = request.as_ref()?;
+    if patience == Patience::Looks && !client.peek(under_way) {
+        return None;
+    }
+    Some(client.complete(request.take()?))
+}
+
+/// Whether nothing has reached the server, so that another one may be asked.
+fn is_unsent(redundant: &Redundant, server: ServerId, error: &Error) -> bool {
+    if redundant.is_gone(server, error) {
+        redundant.note_down(server, true);
+    }
+    matches!(error, Error::Connect(_) | Error::ServerDead)
+}
+
+/// What the caller is told.
+fn told(error: Error) -> Error {
+    match error {
+        Error::Server {
+            status: IN_DOUBT, ..
+        } => lost_way(),
+        Error::Server {
+            status: TEMPORARY_FAILURE,
+            message,
+        } => refused(&message),
+        error => error,
+    }
+}

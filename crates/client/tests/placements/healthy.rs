@@ -1,0 +1,90 @@
+//! What one placement has stored, each of them reads.
+
+use crate::fleet::{Fleet, Keeps};
+use crate::support::wait_for;
+use farcache_client::{Client, Error};
+
+const SIDES: [&str; 2] = ["client", "server"];
+
+/// A client of each placement, in this order: CE-CD, CE-SD, SE-CD, SE-SD.
+fn clients(fleet: &Fleet, policy: &str) -> Vec<(String, Client)> {
+    let placements = SIDES.iter().flat_map(|encode| {
+        let named = move |decode| format!("encode={encode};decode={decode}");
+        SIDES.iter().map(named)
+    });
+    let client = |placement: String| {
+        let client = fleet.client(&format!("{policy};{placement}"));
+        (placement, client)
+    };
+    placements.map(client).collect()
+}
+
+/// Values of many lengths, on both sides of the threshold.
+fn value(seed: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 31 + seed * 7) as u8).collect()
+}
+
+const LENGTHS: [usize; 8] = [0, 1, 100, 5_000, 32_767, 32_768, 100_001, 700_000];
+
+/// What a reader gets, once the copies that follow an acknowledged one have come.
+fn got(reader: &Client, key: &str, is_it: impl Fn(Option<&[u8]>) -> bool) -> Option<u64> {
+    wait_for(key, || {
+        let item = reader.get(key).expect("an answer");
+        let value = item.as_ref().map(|item| &item.value[..]);
+        is_it(value).then(|| item.map(|item| item.cas))
+    })
+}
+
+#[test]
+fn what_one_placement_has_stored_each_of_them_reads() {
+    for (policy, servers) in [("ec:3,2", 5), ("replicate:3", 4), ("replicate:3,async", 3)] {
+        let fleet = Fleet::start(servers, Keeps::Nothing, &[]);
+        let clients = clients(&fleet, policy);
+        // Of `async` each reader sees a write in the end, of the others at once.
+        let is_late = policy.ends_with("async");
+        for (seed, (writer_name, writer)) in clients.iter().enumerate() {
+            for (number, bytes) in LENGTHS.into_iter().enumerate() {
+                let key = format!("key-{number}");
+                let written = value(seed, bytes);
+                let cas = writer.set(&key, written.clone(), 0).expect("stored");
+                for (reader_name, reader) in &clients {
+                    let ways = format!("{policy}: {writer_name}, {reader_name}, {key}");
+                    let got = got(reader, &key, |value| {
+                        let is_it = value == Some(&written[..]);
+                        assert!(is_it || is_late, "{ways}: not what was written");
+                        is_it
+                    });
+                    assert_eq!(got, Some(cas), "{ways}");
+                }
+            }
+        }
+        for (number, (_, deleter)) in clients.iter().enumerate() {
+            let key = format!("key-{number}");
+            assert_eq!(deleter.delete(&key), Ok(()));
+            for (name, reader) in &clients {
+                got(reader, &key, |value| {
+                    let is_gone = value.is_none();
+                    assert!(is_gone || is_late, "{policy}, {name}, {key}");
+                    is_gone
+                });
+            }
+            assert_eq!(deleter.delete(&key), Err(Error::NotFound));
+        }
+        let told = |name: &str| (0..servers).map(|number| fleet.stats(number)[name]).sum();
+        let (stores, reads): (u64, u64) = (told("coding_stores"), told("coding_reads"));
+        let times = LENGTHS.len() as u64;
+        assert_eq!(
+            stores,
+            2 * times,
+            "{policy}: half of the writes were coded by servers"
+        );
+        assert!(reads >= 8 * times, "{policy}: {reads} reads by servers");
+        for name in [
+            "coding_stores_refused",
+            "coding_stores_in_doubt",
+            "coding_reads_undecided",
+        ] {
+            assert_eq!(told(name), 0, "{policy}: {name}");
+        }
+    }
+}

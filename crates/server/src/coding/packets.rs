@@ -1,0 +1,97 @@
+//! What an owner is asked about its part, and what it has answered: packets of the binary protocol.
+
+use crate::repair::replies::Reply;
+use farcache_proto::binary::{
+    Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head, encode_u32,
+};
+use farcache_redundancy::Version;
+use farcache_redundancy::coding::Parts;
+use farcache_redundancy::plan::{self, Part, Question};
+
+/// What a server has answered.
+pub enum Answered<'a> {
+    /// To a write, or that it has promised something else: the plan is told just this.
+    Plain(plan::Reply),
+    /// To a read: what it has of the key, or the beginning of that.
+    Has(Reply<'a>),
+    /// It has not taken the value, and will not the next time either.
+    Refused(Status),
+    /// Nothing that helps.
+    Nothing,
+}
+
+fn head(opcode: Opcode, cas: u64, extras: &[u8], key: &[u8], value_bytes: usize) -> Vec<u8> {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: opcode as u8,
+        cas,
+        ..Header::default()
+    };
+    let mut packet = Vec::new();
+    encode_head(header, extras, key, value_bytes, &mut packet);
+    packet
+}
+
+/// Stores so many bytes of a part under a version; the part comes behind it.
+pub fn store(key: &[u8], version: Version, parts: &Parts, part_bytes: usize) -> Vec<u8> {
+    let extras = SetExtras {
+        flags: parts.flags,
+        expiration: parts.expiry_unix,
+    };
+    let (opcode, extras) = (Opcode::SetVersioned, extras.encode());
+    head(opcode, version.bits(), &extras, key, part_bytes)
+}
+
+/// Reads what a server has of a key, so many bytes of it at most.
+pub fn get(key: &[u8], bytes_max: u32) -> Vec<u8> {
+    head(Opcode::GetVersioned, 0, &encode_u32(bytes_max), key, 0)
+}
+
+/// Takes the answer to a question apart.
+pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
+    let Ok(reply) = Reply::read(answer) else {
+        return Answered::Nothing;
+    };
+    let (status, version) = (
+        Status::from_code(reply.status),
+        Version::from_bits(reply.cas),
+    );
+    let is_read = matches!(question, Question::Read(_) | Question::Promise(_));
+    let is_first = matches!(
+        question,
+        Question::Accept(..) | Question::AcceptPromised(..)
+    );
+    let stored = plan::Reply::Stored { was_present: false };
+    match (status, version) {
+        (Some(Status::Promised), Some(current)) => {
+            Answered::Plain(plan::Reply::Promised { current })
+        }
+        (Some(Status::Success | Status::Deleted | Status::NotFound), _) if is_read => {
+            Answered::Has(reply)
+        }
+        (Some(Status::Success), _) => Answered::Plain(stored),
+        (Some(Status::Exists), Some(current)) if is_first => {
+            Answered::Plain(plan::Reply::Refused { current })
+        }
+        // Something newer is there, which counts as stored.
+        (Some(Status::Exists), _) if !is_read => Answered::Plain(stored),
+        (Some(status @ (Status::TooLarge | Status::OutOfMemory)), _) if is_first => {
+            Answered::Refused(status)
+        }
+        _ => Answered::Nothing,
+    }
+}
+
+/// What the plan is told of an owner that has nothing, or a tombstone.
+pub fn without_value(reply: &Reply<'_>) -> plan::Answer {
+    let version = Version::from_bits(reply.cas);
+    let mut answer = plan::Answer::default();
+    match version.filter(|_| reply.status == Status::Deleted as u16) {
+        Some(version) => {
+            let part = Part::Tombstone;
+            answer.held.push(plan::Held { version, part });
+        }
+        None => answer.dropped = version,
+    }
+    answer
+}

@@ -1,0 +1,473 @@
+//! One plan: what it asks goes out, what comes back goes in. The Rust client's `redundant/call.rs`
+//! does the same, and waits.
+
+use super::order::{self, Order};
+use super::packets::{self, Answered};
+use super::{PartTag, Sent, Told, Tools, Way, unix_time};
+use crate::peers::Asker;
+use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_proto::binary::{Header, Status};
+use farcache_redundancy::coding::{Parts, Pieces};
+use farcache_redundancy::plan::{
+    self, Action, Event, Fencing, Found, Group, Question, Read, ReadOutcome, RequestId, Write,
+    WriteOutcome,
+};
+use farcache_redundancy::spread::Spread;
+use farcache_redundancy::stored::HEADER_BYTES;
+use farcache_redundancy::{Redundancy, Version};
+use farcache_session::Failure;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Part of the client's time after which a read does not wait for a server any more, and asks
+/// another one.
+const READ_PART: u32 = 4;
+
+/// So much sooner than its client gives up a plan ends, so that the client hears of it.
+const NOTICE_PART: u32 = 16;
+
+enum Plan {
+    Write(Write),
+    Read(Box<Read>),
+}
+
+/// What a plan wants, of either kind.
+enum Wish {
+    Ask(plan::Request),
+    Encode,
+    Decode(Version, arrayvec::ArrayVec<ServerId, OWNERS_MAX>),
+    Written(WriteOutcome),
+    Got(ReadOutcome),
+}
+
+impl From<Action<WriteOutcome>> for Wish {
+    fn from(action: Action<WriteOutcome>) -> Wish {
+        match action {
+            Action::Ask(request) => Wish::Ask(request),
+            Action::Encode => Wish::Encode,
+            Action::Decode(version, from) => Wish::Decode(version, from),
+            Action::Done(outcome) => Wish::Written(outcome),
+        }
+    }
+}
+
+impl From<Action<ReadOutcome>> for Wish {
+    fn from(action: Action<ReadOutcome>) -> Wish {
+        match action {
+            Action::Ask(request) => Wish::Ask(request),
+            Action::Encode => Wish::Encode,
+            Action::Decode(version, from) => Wish::Decode(version, from),
+            Action::Done(outcome) => Wish::Got(outcome),
+        }
+    }
+}
+
+struct UnderWay {
+    asked: plan::Request,
+    deadline: Instant,
+}
+
+/// A plan that runs.
+pub struct Run {
+    tag: PartTag,
+    /// None once it has been told.
+    asker: Option<Asker>,
+    told: Option<Told>,
+    header: Header,
+    key: Box<[u8]>,
+    spread: Spread,
+    deadline: Instant,
+    /// How long a read waits for one server.
+    part_time: Duration,
+    plan: Plan,
+    owners: arrayvec::ArrayVec<(ServerId, bool), OWNERS_MAX>,
+    /// Rises with every owner that is found to be down: to the plan, a map of its own.
+    epoch: u64,
+    told_epoch: u64,
+    /// An owner was left out without a look at it.
+    passes_over: bool,
+    wishes: VecDeque<Wish>,
+    to_code: Vec<Wish>,
+    events: VecDeque<Event>,
+    under_way: Vec<UnderWay>,
+    has_asked_for_bytes: bool,
+    pieces: Pieces,
+    decoded: Option<Version>,
+    parts: Option<Parts>,
+    refused: Option<Status>,
+    is_over: bool,
+}
+
+impl Run {
+    /// Begins the plan for a request, at a server of this name.
+    pub fn begin(
+        order: Order<'_>,
+        (tag, asker): (PartTag, Asker),
+        me: Option<ServerId>,
+        tools: &mut Tools,
+        way: &mut dyn Way,
+        now: Instant,
+    ) -> Run {
+        let Order {
+            header,
+            key,
+            spread,
+            ref owners,
+            store,
+        } = order;
+        let mut owners: arrayvec::ArrayVec<_, OWNERS_MAX> =
+            owners.iter().map(|owner| (*owner, true)).collect();
+        let redundancy = spread.redundancy;
+        let passes_over = store.is_none() && leave_out_gone(&mut owners, redundancy, way);
+        let group = Group::new(1, owners.iter().copied());
+        let mut wishes = VecDeque::new();
+        let mut parts = None;
+        let plan = match store {
+            Some((set, value)) => {
+                let stored_as = (spread.form(), redundancy.owners());
+                let (flags, expiry_unix) = (set.flags, set.expiration);
+                let workshop = &tools.workshop;
+                parts = Some(Parts::new(workshop, stored_as, value, flags, expiry_unix));
+                let clock = (&mut tools.clock, unix_time());
+                let (form, mut actions) = (spread.form(), Vec::new());
+                let fencing = Fencing::None;
+                let write =
+                    Write::begin_among(redundancy, fencing, form, group, clock, &mut actions);
+                wishes.extend(actions.into_iter().map(Wish::from));
+                Plan::Write(write)
+            }
+            None => {
+                let first = owners.iter().position(|owner| Some(owner.0) == me);
+                let (first, spare) = (first.unwrap_or_default(), spread.spare.into());
+                let (fencing, mut actions) = (Fencing::None, Vec::new());
+                let read =
+                    Read::begin_among(redundancy, fencing, group, first, spare, &mut actions);
+                wishes.extend(actions.into_iter().map(Wish::from));
+                Plan::Read(Box::new(read))
+            }
+        };
+        Run {
+            tag,
+            asker: Some(asker),
+            told: None,
+            header,
+            key: key.into(),
+            spread,
+            deadline: now + (spread.time - spread.time / NOTICE_PART),
+            part_time: spread.time / READ_PART,
+            plan,
+            owners,
+            epoch: 1,
+            told_epoch: 1,
+            passes_over,
+            wishes,
+            to_code: Vec::new(),
+            events: VecDeque::new(),
+            under_way: Vec::new(),
+            has_asked_for_bytes: false,
+            pieces: Pieces::new(&tools.workshop, Vec::new()),
+            decoded: None,
+            parts,
+            refused: None,
+            is_over: false,
+        }
+    }
+
+    /// Its number, which no other one has.
+    pub fn number(&self) -> u64 {
+        self.tag.number
+    }
+
+    /// What has come of it, once.
+    pub fn take_told(&mut self) -> Option<Told> {
+        self.told.take()
+    }
+
+    /// Whether something is to be coded before it goes on.
+    pub fn has_to_code(&self) -> bool {
+        !self.to_code.is_empty()
+    }
+
+    /// When something of it will be late.
+    pub fn next_deadline(&self) -> Instant {
+        let deadlines = self.under_way.iter().map(|one| one.deadline);
+        deadlines.min().unwrap_or(self.deadline).min(self.deadline)
+    }
+
+    /// Carries out what the plan wants, and gives it what has happened, until it waits; whether it
+    /// has ended.
+    pub fn go_on(&mut self, tools: &mut Tools, way: &mut dyn Way, now: Instant) -> bool {
+        while !self.is_over {
+            while let Some(wish) = self.wishes.pop_front() {
+                match wish {
+                    Wish::Ask(request) => self.ask(request, tools, way, now),
+                    Wish::Written(outcome) => {
+                        // Nobody has it, and one has said why.
+                        let refused = self.refused;
+                        self.tell(order::written(&self.header, outcome, refused));
+                    }
+                    Wish::Got(outcome) => {
+                        let reply = self.got(outcome);
+                        self.tell(reply);
+                    }
+                    Wish::Encode | Wish::Decode(..) => self.to_code.push(wish),
+                }
+            }
+            let Some(event) = self.events.pop_front() else {
+                break;
+            };
+            self.step(event, tools);
+        }
+        let has_ended = match &self.plan {
+            Plan::Write(write) => write.has_ended(),
+            Plan::Read(read) => read.has_ended(),
+        };
+        let has_nothing_to_do = self.under_way.is_empty() && self.to_code.is_empty();
+        if !has_ended && has_nothing_to_do && !self.is_over {
+            // No plan of today's does; whoever waits would wait in vain.
+            self.give_up();
+        }
+        (has_ended || self.is_over) && self.wishes.is_empty()
+    }
+
+    fn step(&mut self, event: Event, tools: &mut Tools) {
+        match &mut self.plan {
+            Plan::Write(write) => {
+                let mut actions = Vec::new();
+                write.handle(event, &mut tools.clock, unix_time(), &mut actions);
+                self.wishes.extend(actions.into_iter().map(Wish::from));
+            }
+            Plan::Read(read) => {
+                let mut actions = Vec::new();
+                read.handle(event, &mut actions);
+                self.wishes.extend(actions.into_iter().map(Wish::from));
+            }
+        }
+    }
+
+    fn tell(&mut self, reply: Vec<u8>) {
+        if let Some(asker) = self.asker.take() {
+            self.told = Some(Told { asker, reply });
+        }
+    }
+
+    /// Ends it without knowing what came of it.
+    fn give_up(&mut self) {
+        let status = match self.plan {
+            Plan::Write(_) => Status::InDoubt,
+            Plan::Read(_) => Status::TemporaryFailure,
+        };
+        self.tell(order::refusal(&self.header, status, status.text()));
+        self.is_over = true;
+        self.wishes.clear();
+    }
+
+    /// What the client of a read is told. What takes more than one read to say, it finds out itself.
+    fn got(&mut self, outcome: ReadOutcome) -> Vec<u8> {
+        let (header, not_found) = (&self.header, Status::NotFound);
+        let nothing = || order::refusal(header, not_found, not_found.text());
+        match outcome {
+            ReadOutcome::Found(Found::Value(version)) => {
+                let found = self.pieces.take_value(version);
+                found.map_or_else(
+                    || order::refusal(header, Status::TemporaryFailure, "a value without bytes"),
+                    |(value, flags)| order::value(header, version.bits(), flags, &value),
+                )
+            }
+            ReadOutcome::Found(Found::Deleted(_)) => nothing(),
+            ReadOutcome::Found(Found::Nothing) if !self.passes_over => nothing(),
+            _ => {
+                let why = "too few of the key's servers have parts of one version";
+                order::refusal(header, Status::TemporaryFailure, why)
+            }
+        }
+    }
+
+    /// Codes what is to be coded.
+    pub fn code(&mut self, tools: &mut Tools) {
+        let workshop = &tools.workshop;
+        for wish in std::mem::take(&mut self.to_code) {
+            match wish {
+                Wish::Encode => {
+                    if let Some(version) = self.decoded {
+                        self.take_parts_of(version, tools);
+                    }
+                    if let Some(parts) = &mut self.parts {
+                        parts.encode(workshop);
+                    }
+                    self.events.push_back(Event::Encoded);
+                }
+                Wish::Decode(version, from) => {
+                    self.pieces.decode(workshop, version, &from);
+                    self.decoded = Some(version);
+                    self.events.push_back(Event::Decoded);
+                }
+                Wish::Ask(_) | Wish::Written(_) | Wish::Got(_) => {}
+            }
+        }
+    }
+
+    /// Has the parts of a version that was read at hand, to store them where they are missing.
+    fn take_parts_of(&mut self, version: Version, tools: &Tools) {
+        if self.parts.is_none() {
+            let form = self.pieces.form(version);
+            let workshop = &tools.workshop;
+            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
+        }
+    }
+
+    fn ask(&mut self, asked: plan::Request, tools: &Tools, way: &mut dyn Way, now: Instant) {
+        if matches!(asked.question, Question::Complete(_)) {
+            return;
+        }
+        if self.owners.contains(&(asked.to, false)) {
+            return self.note_gone(&asked);
+        }
+        let tag = PartTag {
+            id: asked.id,
+            ..self.tag
+        };
+        let sent = match asked.question {
+            Question::Accept(version, part)
+            | Question::AcceptPromised(version, part)
+            | Question::Store(version, part) => {
+                if matches!(asked.question, Question::Store(..)) {
+                    self.take_parts_of(version, tools);
+                }
+                let Some(parts) = self
+                    .parts
+                    .as_mut()
+                    .filter(|_| part != plan::Part::Tombstone)
+                else {
+                    return self.events.push_back(Event::Lost(asked.id));
+                };
+                let bytes = parts.of(part, version);
+                let head = packets::store(&self.key, version, parts, bytes.len());
+                way.ask(asked.to, tag, &[&head, &bytes])
+            }
+            Question::Read(_) | Question::Promise(_) | Question::Complete(_) => {
+                let bytes_max = self.bytes_wanted(asked.question);
+                let packet = packets::get(&self.key, bytes_max);
+                way.ask(asked.to, tag, &[&packet])
+            }
+        };
+        match sent {
+            Ok(Sent::UnderWay) => {
+                let is_read = matches!(asked.question, Question::Read(_));
+                let time = if is_read {
+                    self.part_time
+                } else {
+                    Duration::MAX
+                };
+                let deadline = now.checked_add(time).unwrap_or(self.deadline);
+                self.under_way.push(UnderWay { asked, deadline });
+            }
+            Ok(Sent::Answered(answer)) => self.take(&asked, Ok(answer)),
+            Err(failure) => self.take(&asked, Err(failure)),
+        }
+    }
+
+    /// Of copies one is brought, the others are only asked for their versions.
+    fn bytes_wanted(&mut self, question: Question) -> u32 {
+        let is_copy = !matches!(self.spread.redundancy, Redundancy::Erasure(_));
+        let is_head = is_copy && question == Question::Read(None) && self.has_asked_for_bytes;
+        self.has_asked_for_bytes = true;
+        if is_head {
+            HEADER_BYTES as u32
+        } else {
+            u32::MAX
+        }
+    }
+
+    /// An owner has answered, or will not.
+    pub fn answer(&mut self, id: RequestId, answer: Result<Vec<u8>, Failure>) {
+        let mut under_way = self.under_way.iter();
+        if let Some(at) = under_way.position(|one| one.asked.id == id) {
+            let asked = self.under_way.swap_remove(at).asked;
+            self.take(&asked, answer);
+        }
+    }
+
+    fn take(&mut self, asked: &plan::Request, answer: Result<Vec<u8>, Failure>) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Failure::NobodyThere) => return self.note_down(asked),
+            Err(_) => return self.events.push_back(Event::Lost(asked.id)),
+        };
+        let event = match packets::read(asked.question, &answer) {
+            Answered::Plain(reply) => Event::Reply(asked.id, reply),
+            Answered::Has(reply) if reply.is_success() => {
+                let brought = (reply.value.to_vec(), reply.flags, reply.cas);
+                let answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
+                Event::Reply(asked.id, plan::Reply::Answer(answer))
+            }
+            Answered::Has(reply) => {
+                let answer = packets::without_value(&reply);
+                Event::Reply(asked.id, plan::Reply::Answer(answer))
+            }
+            Answered::Refused(status) => {
+                self.refused = Some(status);
+                Event::Reply(asked.id, plan::Reply::NotReady)
+            }
+            Answered::Nothing => Event::Lost(asked.id),
+        };
+        self.events.push_back(event);
+    }
+
+    /// Nobody listens at an owner's address: its process has ended, and its memory with it.
+    fn note_down(&mut self, asked: &plan::Request) {
+        if let Some(owner) = self.owners.iter_mut().find(|owner| owner.0 == asked.to)
+            && std::mem::replace(&mut owner.1, false)
+        {
+            self.epoch += 1;
+        }
+        self.note_gone(asked);
+    }
+
+    /// Tells the plan that a server is down: one that was to accept has not, and the others that
+    /// are live are asked by a new map.
+    fn note_gone(&mut self, asked: &plan::Request) {
+        let event = match asked.question {
+            Question::Accept(..) | Question::AcceptPromised(..) => {
+                Event::Reply(asked.id, plan::Reply::NotReady)
+            }
+            _ if self.told_epoch < self.epoch => {
+                self.told_epoch = self.epoch;
+                Event::Map(Group::new(self.epoch, self.owners.iter().copied()))
+            }
+            // With the new map that is on its way it begins anew.
+            _ => Event::Lost(asked.id),
+        };
+        self.events.push_back(event);
+    }
+
+    /// Gives up what is late, or everything; whether there is something to go on with.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        if self.deadline <= now {
+            self.give_up();
+            return true;
+        }
+        let late = self.under_way.extract_if(.., |one| one.deadline <= now);
+        let late = late.map(|one| Event::Lost(one.asked.id));
+        self.events.extend(late);
+        !self.events.is_empty()
+    }
+}
+
+/// Has a read leave out whose process had ended a moment ago, if the others suffice; whether it
+/// leaves out any.
+fn leave_out_gone(
+    owners: &mut [(ServerId, bool)],
+    redundancy: Redundancy,
+    way: &mut dyn Way,
+) -> bool {
+    let gone: Vec<bool> = owners.iter().map(|owner| way.is_gone(owner.0)).collect();
+    let others = gone.iter().filter(|is_gone| !**is_gone).count();
+    if others == owners.len() || others < redundancy.stored_min() {
+        return false;
+    }
+    for (owner, is_gone) in owners.iter_mut().zip(gone) {
+        owner.1 = !is_gone;
+    }
+    true
+}

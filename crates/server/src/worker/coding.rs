@@ -1,0 +1,78 @@
+//! Plans for values on several servers: joins them with the worker's peers and sessions.
+
+use super::Worker;
+use super::resources::Resources;
+use crate::coding::{PartTag, Sent, Way, own};
+use farcache_cluster::ServerId;
+use farcache_session::Failure;
+use std::time::Instant;
+
+/// A worker's way to the owners of a key.
+struct WorkersWay<'a>(&'a mut Resources);
+
+impl Way for WorkersWay<'_> {
+    fn ask(&mut self, to: ServerId, tag: PartTag, pieces: &[&[u8]]) -> Result<Sent, Failure> {
+        let now = self.0.turn_began;
+        let me = self.0.peers.as_ref().and_then(|peers| peers.desk.me());
+        if me == Some(to)
+            && let Some(answer) = own::answer(self.0, pieces)
+        {
+            return Ok(Sent::Answered(answer));
+        }
+        let peers = self.0.peers.as_mut().ok_or(Failure::NoPeers)?;
+        peers.send_part(to, tag, pieces, now)?;
+        Ok(Sent::UnderWay)
+    }
+
+    fn is_gone(&mut self, server: ServerId) -> bool {
+        let now = self.0.turn_began;
+        let peers = self.0.peers.as_mut();
+        peers.is_some_and(|peers| peers.is_gone(server, now))
+    }
+}
+
+impl Worker {
+    /// Begins the plans that sessions have asked for, and gives up what is late of others.
+    pub(super) fn begin_plans(&mut self) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let (wanted, map, me) = (peers.take_wanted(), peers.desk.map(), peers.desk.me());
+        let way = &mut WorkersWay(&mut self.resources);
+        for (asker, request) in wanted {
+            self.coding.begin(asker, &request, (&map, me), way, now);
+        }
+        if self.coding.next_deadline().is_some_and(|at| at <= now) {
+            self.coding.expire(way, now);
+        }
+        self.tell_askers();
+    }
+
+    /// Codes what is to be coded: what was asked for before travels meanwhile.
+    pub(super) fn code(&mut self) {
+        let now = self.resources.turn_began;
+        let way = &mut WorkersWay(&mut self.resources);
+        self.coding.code(way, now);
+        self.tell_askers();
+    }
+
+    /// An owner has answered a plan, or will not.
+    pub(super) fn on_part(&mut self, tag: PartTag, answer: Result<Vec<u8>, Failure>) {
+        let now = self.resources.turn_began;
+        let way = &mut WorkersWay(&mut self.resources);
+        self.coding.answer(tag, answer, way, now);
+        self.tell_askers();
+    }
+
+    /// When the next request of a plan will be late.
+    pub(super) fn coding_deadline(&self) -> Option<Instant> {
+        self.coding.next_deadline()
+    }
+
+    fn tell_askers(&mut self) {
+        for told in self.coding.take_told() {
+            self.on_session_answer(told.asker, Ok(told.reply));
+        }
+    }
+}
