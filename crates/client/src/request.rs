@@ -57,7 +57,7 @@ impl Request {
         let Ok(mut begun) = self.begun.try_lock() else {
             return;
         };
-        // Whoever only looks may hold what a notice wants.
+        // A caller that only looks may hold what a notice wants.
         let look = |begun: &mut Box<Begun>| without_notices(|| begun.look());
         if let Some(completion) = begun.as_mut().and_then(look) {
             *begun = None;

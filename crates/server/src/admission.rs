@@ -1,4 +1,4 @@
-//! The limit on connections (`-c`), between the thread that accepts and those that close.
+//! The limit on connections (`-c`), shared by the thread that accepts and the threads that close.
 
 use crate::net::waker::Waker;
 use std::io;

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         Err(error) => return explain(&error),
     };
     if options.license {
-        // Whoever stops reading has read enough.
+        // A reader that closes the pipe has read enough.
         let _ = std::io::stdout().write_all(LICENCE.as_bytes());
         return ExitCode::SUCCESS;
     }

@@ -72,7 +72,7 @@ pub struct TlsSettings {
     pub chain_cert: PathBuf,
     /// Private key in PEM format; the chain's file where not given.
     pub key: Option<PathBuf>,
-    /// Certificates of those who may sign client certificates, in PEM format.
+    /// Certificates of the authorities that may sign client certificates, in PEM format.
     pub ca_cert: Option<PathBuf>,
     /// Whether clients must show a certificate.
     pub verify: ClientCertificates,
@@ -173,7 +173,7 @@ pub struct Settings {
     /// Devices to which items go that leave memory (`--ssd`, `-o ext_path`, `-e`); none: they are
     /// dropped.
     pub devices: Vec<DeviceSettings>,
-    /// Those of them that may be formatted although they hold something (`--ssd-format`), as given.
+    /// Devices that may be formatted although they hold something (`--ssd-format`), as given.
     pub devices_to_format: Vec<PathBuf>,
     /// Whether devices may be missing that were used with these (`--ssd-allow-missing`).
     pub allow_missing_devices: bool,

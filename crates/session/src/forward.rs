@@ -105,7 +105,7 @@ pub trait Forward {
         Some(Err(Failure::NoPeers))
     }
 
-    /// Whether the requests are those of another server.
+    /// Whether the requests come from another server.
     fn is_for_peer(&self) -> bool {
         false
     }

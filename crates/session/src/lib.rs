@@ -286,7 +286,7 @@ fn begun(first: u8, protocol: Protocol, context: &Context<'_>) -> Conversation {
         _ => Protocol::Ascii,
     };
     let protocol = match protocol {
-        // Whoever must authenticate has one protocol to do it in, and no other.
+        // A client that must authenticate has one protocol to do it in, and no other.
         Protocol::Auto => context.service.auth.protocol().unwrap_or(by_first_byte),
         chosen => chosen,
     };

@@ -1,4 +1,4 @@
-//! The order of those whose large values wait until others' have arrived.
+//! The order of sessions whose large values wait until others' have arrived.
 //!
 //! A connection waits in a [`Turn`]: its driver replays the request when its turn has come, and
 //! tells it when it has waited long enough. Drivers that cannot let a client wait give it none.

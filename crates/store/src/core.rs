@@ -283,7 +283,7 @@ impl Core {
     }
 
     /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries
-    /// those were.
+    /// were taken out.
     pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
         self.forget_version_of(entry);
         chain.remove(entry.slot);

@@ -204,12 +204,12 @@ impl Fences {
         }
     }
 
-    /// All of them.
+    /// All fences.
     pub fn list(&self) -> Arc<[Fence]> {
         Arc::clone(&self.locked())
     }
 
-    /// Goes on with those of an earlier life of the store.
+    /// Continues with the fences of an earlier life of the store.
     pub fn restore(&self, list: Vec<Fence>) {
         self.put(&mut self.locked(), list);
     }

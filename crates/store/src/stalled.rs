@@ -27,13 +27,13 @@ pub struct StalledValues {
     number: u64,
 }
 
-/// One who waits.
+/// A client that does not read.
 #[derive(Default)]
 struct Reader {
     values: Vec<PinnedValue>,
     /// How many of these keep a segment.
     pinned: usize,
-    /// Bytes of those that were copied.
+    /// Bytes of the values that were copied.
     copied_bytes: u64,
 }
 

@@ -42,7 +42,7 @@ impl Store {
     /// goes there.
     ///
     /// # Errors
-    /// As [`Store::new`]; also those of [`TierPlan::make`].
+    /// As [`Store::new`] and [`TierPlan::make`].
     pub fn open(config: StoreConfig, tier: TierConfig) -> io::Result<Arc<Store>> {
         Store::open_planned(config, &TierPlan::make(tier)?)
     }

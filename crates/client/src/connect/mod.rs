@@ -81,7 +81,7 @@ pub(crate) struct Connector {
     opened: Mutex<Opened>,
     /// Servers that have turned out to speak text only.
     speaks_text: Vec<AtomicBool>,
-    /// Those that know meta commands only.
+    /// Servers that know meta commands only.
     speaks_meta: Vec<AtomicBool>,
     /// Meta commands are spoken to servers that are used over sockets, where they know them.
     prefers_meta: bool,

@@ -270,7 +270,7 @@ impl Shared {
 
     /// Lets the lock go after moving something.
     pub(crate) fn leave(&self, mut guard: Guard<'_>) {
-        // Whoever sleeps is to call the notices that this thread does not call.
+        // The thread that sleeps is to call the notices that this thread does not call.
         let is_needed = guard.engine.has_notices();
         if is_needed {
             self.rouse();
@@ -530,7 +530,7 @@ impl Shared {
     /// Has the progress thread look whether it is to end.
     pub(crate) fn end_progress(&self) {
         self.bell.ring();
-        // Whoever has the lock knows that the thread has not just looked and is not yet resting.
+        // The holder of the lock knows that the thread is not between its last look and its rest.
         let guard = self.lock();
         self.roused.notify_one();
         drop(guard);

@@ -194,7 +194,7 @@ fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool
         SUCCESS => success(slot, packet)?,
         _ => of_version(slot.opcode, packet).ok_or_else(|| refusal(packet)),
     };
-    // One that has timed out keeps that outcome.
+    // A request that has timed out keeps that outcome.
     slot.outcome.get_or_insert(outcome);
     Ok(true)
 }

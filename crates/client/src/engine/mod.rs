@@ -12,7 +12,7 @@
 //! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
 //! | `clock` | time limits |
 //!
-//! Whoever drives it calls [`Engine::transmit`] after submitting, hands over what its ports report,
+//! Its driver calls [`Engine::transmit`] after submitting, hands over what its ports report,
 //! carries out [`Engine::next_action`], and calls [`Engine::tick`] now and then. Time is in
 //! microseconds from any beginning and never goes back.
 
@@ -213,7 +213,7 @@ impl Engine {
         stage == slots::Stage::Complete
     }
 
-    /// Has a notice among those of [`Engine::take_notices`] once the result is there, unless it is
+    /// Puts a notice into [`Engine::take_notices`] once the result is there, unless the result is
     /// fetched or given up before.
     pub fn notify(&mut self, ticket: Ticket, notice: Notice) {
         match ticket::named(ticket.0) {

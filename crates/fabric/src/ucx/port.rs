@@ -463,7 +463,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn look_after(&mut self) {
-        // Whoever dies before the greeting is not known here, and may block the way all the same.
+        // A peer that dies before the greeting is not known here, and may block the way even so.
         self.probing.want();
     }
 

@@ -126,7 +126,7 @@ impl Process {
             return true;
         };
         let (threads, started) = (field(&status, THREADS_FIELD), field(&status, STARTED_FIELD));
-        // One that waits for its parent to look has no memory any more, unless it has more threads.
+        // A zombie has no memory any more, unless it has more threads.
         let is_ending = matches!(words(&status).nth(STATE_FIELD), Some("Z" | "X"));
         started != Some(self.started) || is_ending && threads.is_some_and(|count| count <= 1)
     }

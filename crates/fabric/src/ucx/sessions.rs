@@ -43,14 +43,14 @@ pub(super) struct Sessions {
     by_key: HashMap<u64, Known, BuildHasherDefault<KeyHasher>>,
     /// The key that was last looked for, and its session.
     last: Option<(u64, u32)>,
-    /// Those that have shown that they understand short messages, and are not known to the port
+    /// Peers that have shown that they understand short messages, and are not known to the port
     /// yet.
     pub learned: Vec<Peer>,
 }
 
 impl Sessions {
     /// A peer's messages carry this key. Where another peer's do already, they stay that one's:
-    /// whoever greets with the key of somebody else does not disturb that session.
+    /// a client that greets with somebody else's key does not disturb that session.
     pub fn add(&mut self, key: u64, session: u32, peer: Peer) {
         self.by_key.entry(key).or_insert(Known {
             session,
@@ -87,7 +87,7 @@ impl Sessions {
     }
 
     fn look_up(&mut self, key: u64) -> u32 {
-        // Whoever sends a short message understands them.
+        // A peer that sends a short message understands them.
         self.learn(key);
         let Some(known) = self.by_key.get(&key) else {
             return NO_SESSION;

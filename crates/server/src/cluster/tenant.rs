@@ -136,7 +136,7 @@ impl Tenant {
         &self.moves
     }
 
-    /// By which map all workers go; wakes those that do not go by the newest yet.
+    /// The map that all workers follow; wakes the workers that do not follow the newest yet.
     pub fn acknowledged(&self) -> Acknowledged {
         let newest = self.tenure.lock().expect("no panic while held");
         let newest = newest.as_ref().map_or(0, Tenure::epoch);

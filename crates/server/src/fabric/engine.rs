@@ -68,7 +68,7 @@ pub struct Engine {
     pub(super) replies: Replies,
     /// Whose they are.
     pub(super) gathering: Option<u32>,
-    /// Those answers tell of changes up to this mark, and wait until it is durable.
+    /// The answers tell of changes up to this mark, and wait until it is durable.
     pub(super) hold: Option<DurableMark>,
     /// Answers that wait, in the order of their marks.
     pub(super) held: VecDeque<Held>,

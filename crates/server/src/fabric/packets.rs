@@ -9,7 +9,7 @@ use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
 use farcache_session::{BATCHED_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
 use farcache_store::Suspended;
 
-/// Bytes of replies after which those of further messages go into a message of their own.
+/// Bytes of replies after which further messages' replies go into a message of their own.
 pub(super) const GATHER_BYTES_MAX: usize = 16 << 10;
 
 /// What became of a message.

@@ -34,7 +34,7 @@ struct SoloPath<'a> {
 struct Done {
     messages: usize,
     bytes: usize,
-    /// Of these messages, those that stored a value.
+    /// How many of these messages stored a value.
     stores: usize,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Departing {
 pub(super) struct Taking {
     /// On their way.
     pub departing: usize,
-    /// Those of them that were read from an SSD.
+    /// Unsent values that were read from an SSD.
     in_read_memory: usize,
     /// Taken so far.
     taken: u64,

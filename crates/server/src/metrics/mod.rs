@@ -1,8 +1,8 @@
 //! The Prometheus endpoint (`--metrics`): on a thread of its own, it only reads what the workers
 //! write.
 //!
-//! Whoever reaches it costs the server little: few connections at once, each for one request and
-//! for a short time. A failure there ends the connection, or the endpoint, and nothing else.
+//! Its clients cost the server little: few connections at once, each for one request and for a
+//! short time. A failure there ends the connection, or the endpoint, and nothing else.
 
 mod answer;
 mod classic;
@@ -26,7 +26,7 @@ use tokio::sync::oneshot::{self, Sender};
 /// Descriptors of the runtime: epoll, its second name, and what wakes it.
 const RUNTIME_DESCRIPTORS: usize = 3;
 
-/// Descriptors that the endpoint has open at most: its own, and those of its connections.
+/// Descriptors that the endpoint has open at most, with its connections'.
 pub const DESCRIPTORS_MAX: usize = 1 + RUNTIME_DESCRIPTORS + CONNECTIONS_MAX;
 
 /// The endpoint while it runs.

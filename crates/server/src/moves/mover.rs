@@ -1,4 +1,4 @@
-//! The thread that brings what old owners hold: it asks for the next items and stores those that
+//! The thread that brings what old owners hold: it asks for the next items and stores the ones that
 //! have not been decided on here.
 
 use super::ServerMoves;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// A memcached-compatible key-value store.
 ///
 /// Speaks memcached's text, meta and binary protocols over TCP, UDP, unix sockets and TLS, and
-/// takes memcached's options. Those that have no meaning for its store are accepted and reported.
+/// takes memcached's options. Options without a meaning for its store are accepted and reported.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "farcached",

@@ -43,7 +43,7 @@ impl Question {
         match (self.to, to) {
             // One is under way for a connection, and the same one is made again.
             (To::Owners, To::Owners) => self.body[..HEADER_BYTES] == body[..HEADER_BYTES],
-            // Whoever owns the key has answered; by another map that may be another one.
+            // The key's owner has answered; by another map that may be another server.
             (To::Peer(_, kind), To::Peer(_, other)) => kind == other && self.body == body,
             _ => false,
         }

@@ -193,7 +193,7 @@ pub fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream
 /// Says who this server is, and finds out who the other one is.
 ///
 /// # Errors
-/// Those of the connection, and why one end refuses the other.
+/// As the connection's, and where one end refuses the other.
 pub fn greet(
     stream: &mut (impl Read + Write),
     hello: &Hello,

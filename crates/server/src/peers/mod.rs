@@ -98,7 +98,7 @@ pub struct Peers {
     wanted: Vec<(Asker, Vec<u8>)>,
     /// That of the session that runs.
     patience: Option<Patience>,
-    /// Whoever brings maps waits for this worker to follow them.
+    /// The thread that brings maps waits for this worker to follow them.
     follower: Option<Arc<Follower>>,
     shared: Arc<Shared>,
     mailbox: Arc<Mailbox>,
@@ -359,7 +359,7 @@ impl Peers {
         }
     }
 
-    /// A connection has been made, or cannot be; tells of those who wait in vain.
+    /// A connection has been made, or cannot be; adds the requests that wait in vain to `failed`.
     pub fn on_dialled(
         &mut self,
         dialled: Dialled,
@@ -418,7 +418,7 @@ impl Peers {
             .min()
     }
 
-    /// Follows the map; tells of those who wait for servers that have other addresses now.
+    /// Follows the map; adds requests to `failed` that wait for servers whose addresses have changed.
     pub fn follow_map(&mut self, now: Instant, failed: &mut Vec<Tag>) {
         if self.cluster().epoch() == self.desk.epoch() {
             return;
@@ -433,7 +433,7 @@ impl Peers {
             }
         }
         self.desk.set_map(new);
-        // Whoever waits for this map need not wait any longer.
+        // A request that waits for this map need not wait any longer.
         self.delayed.iter_mut().for_each(|(at, _)| *at = now);
         if let Some(follower) = &self.follower {
             follower.follows(self.desk.epoch());

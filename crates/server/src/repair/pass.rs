@@ -141,7 +141,7 @@ impl<'a> Pass<'a> {
             self.carry_out(action, &mut events)?;
             self.handle.quiescent();
         }
-        // Whoever waits must not keep others from using memory again.
+        // A thread that waits must not keep others from using memory again.
         self.handle.park();
         let answers = self.receive(&mut events);
         for (from, asked, answer) in answers {

@@ -45,7 +45,7 @@ impl Wait {
     }
 }
 
-/// Those who wait at one worker.
+/// The clients that wait at one worker.
 #[derive(Default)]
 pub(super) struct Arrivals {
     /// Their slots, and since when; the longest first.

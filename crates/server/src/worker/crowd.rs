@@ -1,4 +1,4 @@
-//! Many connections that are ready at once: those that have sent whole requests go first.
+//! Many connections that are ready at once: the ones that have sent whole requests go first.
 //!
 //! A request that comes a byte at a time costs as many system calls as it has bytes. A thousand
 //! clients that send so would have everyone else wait for all of them in each turn. epoll tells
@@ -28,7 +28,7 @@ impl Worker {
     }
 }
 
-/// The others first, then those of which `has_begun` is true, as many as a turn takes.
+/// Events for which `has_begun` is false come first, then the others, as many as a turn takes.
 fn whole_first<E: Copy>(events: &[E], has_begun: impl Fn(&E) -> bool) -> ArrayVec<E, EVENTS_MAX> {
     let others = events.iter().filter(|event| !has_begun(event));
     let begun = events.iter().filter(|event| has_begun(event));

@@ -184,7 +184,7 @@ impl Worker {
             if !is_lost && !store.is_durable(mark) {
                 return;
             }
-            // Those that had to give way to others are lost, as datagrams are.
+            // Replies that had to give way to others are lost, as datagrams are.
             if let Some((_, sender, unsent)) = self.datagrams.held.pop_front()
                 && let Some(mut replies) = unsent.resume()
             {

@@ -1,4 +1,4 @@
-//! Who goes first: those that ask for what lies in memory, before the work that devices' reads
+//! The order within a turn: requests for what lies in memory go before the work that devices' reads
 //! take.
 //!
 //! Starting a read takes a worker about 5 us and answering one of 4 KB about 10 us, and devices
@@ -37,7 +37,7 @@ pub(super) enum Piece {
 pub(super) struct DeferredQueue {
     /// The oldest first.
     pub pieces: VecDeque<Piece>,
-    /// When one of those was served that go first.
+    /// When a request that goes first was last served.
     served_at: Option<Instant>,
 }
 

@@ -244,7 +244,7 @@ impl Worker {
         !self.unfinished.is_empty() || self.has_pieces()
     }
 
-    /// That which counts now.
+    /// The polling budget that applies to what the worker waits for now.
     fn budget(&mut self) -> &mut Polling {
         let has_messages = self.uses_messages();
         match self.resources.store.reads_in_flight() {

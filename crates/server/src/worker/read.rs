@@ -102,7 +102,7 @@ fn after_read(
     }
 }
 
-/// A receive, made together with those of other connections, has ended so; what came lies at the
+/// A receive, batched with other connections' receives, has ended so; what came lies at the
 /// start of `room`. Leaves short replies with the worker, to be sent together too: then there is no
 /// outcome yet.
 pub(super) fn on_received(

@@ -55,7 +55,7 @@ pub(super) fn send_failed(connection: &mut Connection, resources: &mut Resources
     }
 }
 
-/// A send of `replies`, made together with those of other connections, has ended so.
+/// A send of `replies`, batched with other connections' sends, has ended so.
 pub(super) fn sent(
     connection: &mut Connection,
     resources: &mut Resources,

@@ -48,7 +48,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// The replies of a connection wait for its client from now on, or do no longer.
+    /// Notes whether the replies of a connection wait for its client from now on.
     pub fn note(&mut self, connection: &Connection, is_blocked: bool, now: Instant) {
         match is_blocked {
             true => self.begin(connection.slot, unsent_bytes(connection), now),
@@ -99,8 +99,7 @@ impl Stalls {
         }
     }
 
-    /// The slot that has been taking nothing for the longest, and too long, of those that keep
-    /// memory.
+    /// The slot that keeps memory and has taken nothing for the longest, if that is too long.
     fn longest(&self, now: Instant, keeps_memory: impl Fn(usize) -> bool) -> Option<usize> {
         let since = |slot: &usize| self.blocked[slot].since;
         self.stalled(now, STALL_TIME)
@@ -108,7 +107,7 @@ impl Stalls {
             .min_by_key(since)
     }
 
-    /// Those who have been taking nothing for so long.
+    /// Slots of clients that have taken nothing for so long.
     fn stalled(&self, now: Instant, time: Duration) -> impl Iterator<Item = usize> {
         let is_stalled = move |progress: &Progress| now.duration_since(progress.since) >= time;
         let stalled = self.blocked.iter();
@@ -172,7 +171,7 @@ impl Worker {
         }
     }
 
-    /// Gives up the reads for the next requests of those who take nothing; false if there are none.
+    /// Gives up reads for the next requests of clients that take nothing; false if there are none.
     /// They are made again when the replies before them have been taken.
     fn take_back_reads(&mut self, now: Instant) -> bool {
         let mut has_given_up = false;

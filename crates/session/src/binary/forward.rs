@@ -172,7 +172,7 @@ pub(super) fn refuse(request: &Header, failure: Failure, replies: &mut Replies) 
     reply::error_text(request, status, failure.text(), replies);
 }
 
-/// A key is asked for elsewhere: has those of the gets that follow it asked for at the same time.
+/// A key is asked for elsewhere: the keys of the gets that follow are asked for at the same time.
 fn look_ahead(mut rest: &[u8], context: &Context<'_>) {
     for _ in 1..BATCH_MAX {
         let Some(head) = get::next_get(rest) else {

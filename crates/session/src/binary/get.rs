@@ -1,5 +1,4 @@
-//! Gets: those that follow each other in the input are looked up together, which overlaps their
-//! cache misses.
+//! Gets: several in a row in the input are looked up together, which overlaps their cache misses.
 
 use super::dispatch::Request;
 use super::{Context, Flow, State, reply};
@@ -102,7 +101,7 @@ impl<'a> Batch<'a> {
         self.bytes += head.head_len();
     }
 
-    /// Adds the gets behind those that it has, as far as they are whole.
+    /// Adds the gets that follow in the input, as far as they are whole.
     fn gather(&mut self, input: &'a [u8], count_max: usize) {
         while self.count < count_max {
             let Some(head) = next_get(&input[self.bytes..]) else {

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The reply to a change, which may be empty.
 pub(super) struct Change {
     pub(super) bytes: Range<usize>,
-    /// Those of the pinned values that belong to it.
+    /// The pinned values that belong to it.
     pub(super) pinned: Range<usize>,
     /// What takes its place if the change does not become durable.
     pub(super) error: ChangeError,
@@ -88,7 +88,7 @@ impl Changes {
         self.list.truncate(count);
     }
 
-    /// Those that were noted; there are none any more.
+    /// Takes all changes noted so far.
     pub(super) fn take(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.list)
     }

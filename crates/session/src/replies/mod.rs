@@ -60,7 +60,7 @@ pub(super) struct Hollow {
 }
 
 impl Hollow {
-    /// Bytes waiting, those of the values among them.
+    /// Bytes waiting, the values' included.
     pub fn len(&self) -> usize {
         self.replies.len()
     }
@@ -222,7 +222,7 @@ impl Replies {
         }
     }
 
-    /// Bytes appended since the mark was made, those of values among them.
+    /// Bytes appended since the mark was made, the values' included.
     pub(super) fn bytes_since(&self, mark: Mark) -> usize {
         let pinned = self.pinned.iter().skip(mark.pinned);
         let pinned_bytes: usize = pinned.map(|pinned| pinned.value.len()).sum();

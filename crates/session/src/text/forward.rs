@@ -217,7 +217,7 @@ impl<'i> Run<'_, 'i> {
         Ok(Ok(()))
     }
 
-    /// A key is asked for elsewhere: has those that follow it asked for at the same time.
+    /// A key is asked for elsewhere: the keys that follow it are asked for at the same time.
     pub(super) fn look_ahead_in_keys(&self, left: &[u8], retrieval: Retrieval) {
         let keys = Tokens::new(left).filter(|key| key.len() <= KEY_BYTES_MAX);
         for key in keys.take(BATCH_MAX - 1) {

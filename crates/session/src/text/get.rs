@@ -271,8 +271,8 @@ impl<'i> Run<'_, 'i> {
         Ok(())
     }
 
-    /// A key needs a device: lets the reads of those that follow it start with its own, as far as
-    /// one request may.
+    /// A key needs a device: the reads of the keys that follow start together with its own, as far
+    /// as one request may.
     #[cold]
     fn look_ahead(&self, left: &[u8]) {
         let keys = Tokens::new(left).filter(|key| key.len() <= KEY_BYTES_MAX);

@@ -14,7 +14,7 @@ const SAMPLE_BYTES: u64 = 4096;
 /// offset that is a multiple of 4096.
 ///
 /// # Errors
-/// Those of `read`.
+/// The errors of `read`.
 pub(crate) fn is_blank(
     buffer: &mut [u8],
     bytes: u64,

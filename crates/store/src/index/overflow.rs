@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::io;
 
 struct Free {
-    /// Those below have been used at least once.
+    /// Buckets below this one have been used at least once.
     untouched: u64,
     /// First of the freed ones, linked through their control words.
     first: Option<u64>,

@@ -230,7 +230,7 @@ impl StoreHandle {
     /// How a commit by version is told to those who know no versions.
     fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem) -> Commit {
         Commit::Ended(match commit {
-            // One that was there already is there under the same token.
+            // A version that was there already has the same token.
             VersionCommit::Stored { .. } | VersionCommit::Same => {
                 let cas = self.cas_told_of(placed, item);
                 SetOutcome::Stored { cas }

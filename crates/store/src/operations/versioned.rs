@@ -21,8 +21,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Whether a promise is in its way. What others have was there when they gave their promises:
-    /// whoever asked for those has met it.
+    /// Whether a promise is in its way. What other servers have was there when they
+    /// gave their promises, so the client that asked for the promises has met it.
     fn bows_to_promises(self) -> bool {
         self.restored.is_none() && !self.is_promised
     }
@@ -64,7 +64,7 @@ impl StoreHandle {
     /// versions; from then on the horizon does, for all keys that the store does not hold.
     /// [`farcache_base::time::NEVER`] keeps it while memory suffices. Where there is no room for a
     /// tombstone the horizon takes its part at once: a full store must be able to give back room.
-    /// One that `is_promised` needs the promise of just its version.
+    /// A deletion with `is_promised` needs the promise of exactly its version.
     ///
     /// # Errors
     /// [`Interrupt`]; nothing has changed then.

@@ -190,8 +190,8 @@ impl Core {
         self.is_low() || self.is_stock_short()
     }
 
-    /// Refills the stock of free segments, and of those that can be emptied at once; for the
-    /// store's own thread. False where the devices must catch up before it can go on.
+    /// Refills the stock of segments that are free or can be emptied at once; for the store's own
+    /// thread. False where the devices must catch up before it can go on.
     fn refill(&self) -> bool {
         loop {
             self.collect();
@@ -403,7 +403,8 @@ impl Core {
     /// A segment in the next window with little or nothing alive in it, after so many emptied in
     /// vain.
     fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<u32> {
-        // Without those that only a higher limit would bring into use: most windows would be empty.
+        // Segments that only a higher limit would bring into use are left out, else most windows
+        // would be empty.
         let segments = self.arena.segments_end();
         let first = state.position % segments;
         state.position = (first + CLEANING_WINDOW) % segments;

@@ -55,7 +55,7 @@ pub(super) fn is_worth_cleaning(
 pub(super) enum Fate {
     /// All move to another segment.
     Keep,
-    /// Those used often enough move to the main queue, the others are dropped.
+    /// Items used often enough move to the main queue, all others are dropped.
     ByUse {
         /// Queue that the segment was in.
         queue: Queue,

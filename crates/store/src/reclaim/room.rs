@@ -78,13 +78,13 @@ impl Core {
             .store(!has_gained, SeqCst);
     }
 
-    /// Has those who wait for room look again, if there is any or none will come.
+    /// Tells the requests that wait for room to look again, if there is room or none will come.
     pub(super) fn tell_room(&self) {
         let awaited = &self.reclaimer.awaited;
         if awaited.segments.load(SeqCst) == 0 || self.prospect(1) == Prospect::Later {
             return;
         }
-        // Whoever still finds too little says so again.
+        // A request that still finds too little says so again.
         awaited.segments.store(0, SeqCst);
         if let Some(tier) = &self.tier {
             tier.bell.ring();

@@ -12,11 +12,11 @@ const LOOKS_MAX: u32 = 64;
 /// Which items a scan for another server visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// Those in memory that have been used since they were stored.
+    /// Items in memory that have been used since they were stored.
     Used,
-    /// The others in memory.
+    /// All other items in memory.
     Unused,
-    /// Those that lie on a device only.
+    /// Items that lie on a device only.
     OnDevice,
 }
 

@@ -229,7 +229,7 @@ impl Arena {
         self.sequence.fetch_add(1, SeqCst) + 1
     }
 
-    /// Has sequence numbers go on above those of an earlier life of the store.
+    /// Continues the sequence numbers above `last`, from an earlier life of the store.
     pub fn raise_sequence(&self, last: u64) {
         self.sequence.fetch_max(last, SeqCst);
     }
@@ -300,8 +300,8 @@ impl Arena {
         Some(head)
     }
 
-    /// Opens segments just taken out of those free. Before the pool is unlocked: segments that are
-    /// not among the free ones, and look free, are the claimed stretch's.
+    /// Opens segments that have just been taken from the free ones. The pool must still be locked:
+    /// a segment that looks free and is not in the pool belongs to the claimed stretch.
     fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: super::Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
@@ -328,8 +328,8 @@ impl Arena {
         unsafe { RawItem::write_header(self.address(place), layout, &fields, &key, 0) };
     }
 
-    /// Keeps a stretch for a run: those of its segments that are free, and those that become free,
-    /// are given to nobody else. There is one such stretch at a time.
+    /// Keeps a stretch for a run: its free segments, and any that become free, are given to nobody
+    /// else. There is one such stretch at a time.
     pub fn claim(&self, stretch: Range<u32>) {
         let mut pool = self.pool();
         for segment in stretch.clone() {

@@ -49,7 +49,7 @@ pub(crate) struct SegmentMeta {
     sequence: AtomicU64,
     /// Bytes of the items in it that the index still points at.
     live_bytes: AtomicU32,
-    /// Number of those items.
+    /// Number of items that the index still points at.
     live_items: AtomicU32,
     /// Bytes appended so far.
     written: AtomicU32,
@@ -57,7 +57,7 @@ pub(crate) struct SegmentMeta {
     expiry_max: AtomicU32,
     /// Values that replies in flight keep in place.
     pins: Pins,
-    /// Those of them that a network has.
+    /// Pinned values that a network holds.
     lent: AtomicU32,
     /// Values still arriving.
     arriving: AtomicU32,

@@ -24,10 +24,10 @@ const TOMBSTONE_PART_MAX: usize = 4;
 /// Slots that only cleaning may take: it needs somewhere to move items to before it can free what
 /// they leave.
 pub(crate) const CLEANER_SLOTS: u32 = 3;
-/// Those of them that are only for tombstones, whose writing frees slots.
+/// Of the cleaner's slots, the ones that are only for tombstones whose writing frees slots.
 pub(crate) const TOMBSTONE_SLOTS: u32 = 1;
-/// Those of them that are not for tombstones whose writing frees none: what tells of them may be
-/// needed for long, and cleaning must still be possible.
+/// Of the cleaner's slots, the ones that tombstones may not take whose writing frees no slot: the
+/// segment that tells of them may be needed for long, and cleaning must still be possible.
 const UNGAINFUL_SLOTS: u32 = 2;
 /// Part of all slots that is kept for tombstones where nothing may be evicted.
 const RESERVE_PART: u32 = 128;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
-/// Those who are told.
+/// The handles that are told.
 #[derive(Default)]
 pub(crate) struct Bell {
     listeners: Mutex<Vec<Weak<OwnedFd>>>,

@@ -26,7 +26,7 @@ const CLEANED_PER_TURN: u32 = 4;
 /// Live parts that are put together in the last free slot, in 1024ths of a segment: what cannot go
 /// wrong, because there is no other place for what does not fit.
 const LAST_SLOT_LIVE_MAX: u64 = 1024 - 128;
-/// Tombstones that are told beside what is moved, at least, as a part of those that fill a segment.
+/// Tombstones told beside what is moved: one part in this many of a segment's room for them.
 const BESIDE_PART: usize = 8;
 /// Segments looked at, the emptiest first, for what fits the last free slot.
 const LAST_SLOT_CANDIDATES: usize = 64;

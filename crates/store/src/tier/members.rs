@@ -35,12 +35,12 @@ impl FromIterator<Member> for Members {
 }
 
 impl Members {
-    /// All of them, also those that have left.
+    /// All devices, also the ones that have left.
     pub fn all(&self) -> &[Member] {
         &self.0
     }
 
-    /// Those that belong to the store.
+    /// The devices that belong to the store.
     pub fn present(&self) -> impl Iterator<Item = DeviceId> + '_ {
         let present = self.0.iter().filter(|member| member.left == 0);
         present.map(|member| member.device_id)
@@ -57,8 +57,7 @@ impl Members {
         self.0.iter().find(is_it).map(|member| member.left)
     }
 
-    /// A device joins. Of those that have left the first are forgotten where there is no room for
-    /// all.
+    /// A device joins. Where there is no room for all, the devices that left first are forgotten.
     pub fn join(&mut self, device_id: DeviceId) {
         self.0.push(Member { device_id, left: 0 });
         while self.0.len() > MEMBERS_MAX {

@@ -30,8 +30,8 @@ const READ_PAUSES: [Duration; 3] = [
 pub(super) enum Fate {
     /// All move to another segment.
     Keep,
-    /// Those read of late move, up to half a segment of them; the others are dropped. So each slot
-    /// gained costs at most one written, also where everything has been read of late.
+    /// Items read of late move, up to half a segment of them; all others are dropped. So each slot
+    /// gained costs at most one slot written, also where everything has been read of late.
     KeepRead,
     /// All are dropped.
     Drop,

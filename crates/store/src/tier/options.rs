@@ -32,8 +32,8 @@ pub enum EngineChoice {
 pub struct TierConfig {
     /// At least one; blank ones are formatted.
     pub devices: Vec<Arc<dyn Device>>,
-    /// Of those, by number, the devices that may be formatted although they hold something. What
-    /// belongs to the store, and has missed nothing, is never formatted.
+    /// Positions in `devices` of those that may be formatted although they hold something. A device
+    /// that belongs to the store, and has missed nothing, is never formatted.
     pub may_format: Vec<usize>,
     /// Whether the store may go on without devices that belong to it and are not given: their items
     /// are lost, and what they alone told of may come back.

@@ -1,5 +1,5 @@
-//! Requests that need room in memory which only the devices can make: they wait as those that need
-//! reads do, instead of holding up their thread.
+//! Requests that need room in memory which only the devices can make: they are suspended, as
+//! requests that need reads are, instead of holding up their thread.
 
 use super::PROGRESS_WAIT;
 use crate::handle::StoreHandle;

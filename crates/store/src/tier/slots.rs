@@ -39,8 +39,8 @@ impl SlotState {
 pub(crate) struct Slot {
     table: AtomicPtr<Table>,
     sequence: AtomicU64,
-    /// Tombstones of single copies noted when something from memory was last put into its segment:
-    /// those of all older copies of that are among them.
+    /// Tombstones of single copies noted when an item from memory was last put into its segment.
+    /// The tombstones of all older copies of that item are among them.
     tombstones_before: AtomicU64,
     /// The newest version of its items; 0 where none has one.
     newest_version: AtomicU64,
@@ -147,17 +147,17 @@ struct Free {
 /// one that may just be lent for tombstones.
 const KEPT_PER_DEVICE: u32 = 3;
 
-/// What of the free slots somebody may take.
+/// Which free slots a caller may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Those that no device keeps for itself, if so many of them are left.
+    /// Slots that no device keeps for itself, if so many remain.
     Leaving(u32),
-    /// All of them.
+    /// All free slots.
     All,
 }
 
 impl Free {
-    /// Free slots beside those that each device keeps.
+    /// Free slots beyond the ones that each device keeps.
     fn beside(&self, kept: u32) -> u32 {
         let of_device = self.of_device.iter();
         of_device.map(|free| free.saturating_sub(kept)).sum()
@@ -281,7 +281,7 @@ impl Slots {
         in_service.count()
     }
 
-    /// Slots free beside those that each device keeps, and slots waiting to become free.
+    /// Free slots beyond the ones that each device keeps, and slots that wait to become free.
     pub fn counts(&self) -> (u32, u32) {
         let free = self.free();
         (free.beside(self.kept()), free.waiting)

@@ -84,7 +84,7 @@ impl State {
 }
 
 impl Superblocks {
-    /// Those of devices that say all the same, but for what is each one's own.
+    /// The superblocks of devices that agree in all but what is each device's own.
     pub fn new(common: Superblock, own: Vec<Own>) -> Superblocks {
         Superblocks {
             ids: own.iter().map(|own| own.device_id).collect(),

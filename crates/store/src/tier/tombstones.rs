@@ -1,7 +1,7 @@
 //! Tombstones that have not been written down yet.
 //!
 //! Three kinds wait: ends of whole segments; tombstones that such a segment told of, and that must
-//! be told again before its slot may be overwritten; and those of single copies, which clients
+//! be told again before its slot may be overwritten; and tombstones of single copies, which clients
 //! cause. The first two give slots back, so they are told first, however many of the third wait. In
 //! which order tombstones are told decides nothing else: an item that is told dead, alone or with
 //! its segment, supersedes the older copies of its key at a recovery all the same, for as long as
@@ -214,7 +214,7 @@ impl Tombstones {
         state.urgent() + state.single.needs.total
     }
 
-    /// How many of those wait that give slots back.
+    /// How many tombstones wait that give slots back.
     pub fn urgent(&self) -> usize {
         self.state().urgent()
     }
@@ -226,7 +226,7 @@ impl Tombstones {
         let ends = counts.ends.saturating_sub(state.ends_told) as usize;
         let carried = state.carried.needed_until(counts.carried);
         let single = state.single.needed_until(counts.single);
-        // Those of one kind are told when all of the kinds before have been.
+        // A kind's turn comes when all tombstones of the kinds before it have been told.
         let needed = match (
             counts.carried > state.carried.told,
             counts.single > state.single.told,

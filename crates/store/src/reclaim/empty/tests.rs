@@ -7,8 +7,8 @@ use crate::tier::{Durability, EngineChoice, TierConfig};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Whoever empties a segment finds an item expired; a client that still saw it gives it a later
-/// expiry before it is dropped.
+/// The thread that empties a segment finds an item expired; a client that still saw the item gives
+/// it a later expiry before it is dropped.
 #[test]
 fn an_item_that_is_touched_while_it_is_dropped_as_expired_stays() {
     let config = StoreConfig {

@@ -28,7 +28,7 @@ fn invalid(message: String) -> io::Error {
 ///
 /// # Errors
 /// The devices', where no superblock can be read; `InvalidInput` for devices that hold none, or
-/// those of different stores.
+/// that belong to different stores.
 pub(super) fn disks(
     devices: &[Arc<dyn Device>],
     report: &mut CheckReport,

@@ -266,7 +266,7 @@ impl<'c> Check<'c> {
                 }
             }
         }
-        // Those of which only segments tell that have died themselves, or echoes.
+        // Tombstones told only by segments that have died themselves, or by echoes.
         let at_risk = dead.told.difference(&dead.kept);
         let is_needed = |tombstone: &&(u64, u32)| !dead.is_kept(tombstone.0, tombstone.1);
         untold.extend(at_risk.filter(is_needed).copied());

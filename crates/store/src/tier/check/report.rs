@@ -97,11 +97,11 @@ impl fmt::Display for CheckFinding {
 pub struct CheckReport {
     /// Size of a segment, in bytes.
     pub segment_bytes: u64,
-    /// Slots on all devices, those of the superblocks not counted.
+    /// Slots on all devices, without the superblocks' own.
     pub slots: u64,
     /// Segments that count.
     pub segments: u64,
-    /// Those of them in which nothing is alive and whose slots may be used again.
+    /// Segments that count, in which nothing is alive and whose slots may be used again.
     pub segments_dead: u64,
     /// Segments that the next start drops.
     pub segments_torn: u64,

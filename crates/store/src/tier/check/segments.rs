@@ -72,7 +72,7 @@ impl Reader<'_> {
             .add(kind, &device, offset, format!("segment {number}: {detail}"));
     }
 
-    /// All segments, oldest first. Of those that claim the same slots only the newest is there.
+    /// All segments, oldest first. Where several claim a slot, only the newest is listed.
     pub fn headers(&mut self) -> Vec<Segment> {
         let mut segments = Vec::new();
         for disk in 0..self.disks.len() {
@@ -254,8 +254,8 @@ fn is_possible(disk: &Disk, slot: u32, header: &SegmentHeader) -> bool {
         && header.tail_bytes() as u64 <= room - header.table_offset
 }
 
-/// Of segments that claim the same slots, only the newest can be whole. `found` are those of one
-/// device, by slot.
+/// Where several segments claim a slot, only the newest can be whole. `found` are the segments of
+/// one device, by slot.
 fn without_overlapped(found: Vec<Segment>) -> Vec<Segment> {
     let mut owner: HashMap<u32, u64> = HashMap::new();
     let slots = |segment: &Segment| segment.slot..segment.slot + segment.header.slots;

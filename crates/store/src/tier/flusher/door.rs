@@ -106,7 +106,7 @@ impl FlusherDoor {
     /// Has the flusher look for slots and waits until it knows; at most for `time`.
     pub fn wait_for_look(&self, time: Duration) {
         let mut queue = self.queue();
-        // One that has begun already may have missed something.
+        // A look that has begun already may have missed something.
         let wanted = queue.looks + 2;
         queue.is_wanted = true;
         self.wake.notify_one();

@@ -150,7 +150,7 @@ impl Flusher {
         self.drains_wanted() && self.drain_through.is_none()
     }
 
-    /// Those who wait for memory to be written out also wait for the tombstones noted so far.
+    /// A client that waits for memory to be written out waits for the tombstones noted so far, too.
     pub(in crate::tier) fn tell_before_drains_end(&mut self) {
         if self.tier().is_at_rest() {
             self.drain_tombstones = self.tier().tombstones.noted();

@@ -41,10 +41,10 @@ const TOMBSTONES_MAX: usize = 16 << 10;
 pub(crate) struct Physical {
     /// Write numbers of the segments that a scan would find, dead or not.
     pub numbers: HashSet<u64>,
-    /// Those of them of whose end as a whole has been told, or will be before any of their slots is
+    /// The dead ones: their end as a whole has been told, or will be before any of their slots is
     /// used again.
     pub dead: HashSet<u64>,
-    /// Which of them lies in which slot; 0 for none.
+    /// The write number of the segment in each slot; 0 for none.
     pub of_slot: Vec<u64>,
 }
 

@@ -110,7 +110,7 @@ impl Flusher {
         self.slots_waiting(|tombstones| !told.cover(tombstones))
     }
 
-    /// Those of them whose tombstones the next segment has room for.
+    /// Slots that wait for tombstones for which the next segment has room.
     pub(in crate::tier) fn slots_told_by_next(&self) -> u32 {
         let (tombstones, room) = (&self.tier().tombstones, self.tier().tombstone_room());
         let told = tombstones.told();

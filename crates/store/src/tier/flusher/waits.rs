@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Waits {
     all: AtomicU64,
-    /// Those before changes were last given up as lost.
+    /// The waits before changes were last given up as lost.
     before_loss: AtomicU64,
 }
 

@@ -289,7 +289,7 @@ impl StoreHandle {
     /// nothing that borrows from it.
     ///
     /// # Errors
-    /// Those of [`StoreHandle::start_reads`], and where the request waits for anything but devices.
+    /// As [`StoreHandle::start_reads`]; also where the request waits for anything but devices.
     pub fn run_blocking<R>(
         &self,
         mut request: impl FnMut(&StoreHandle) -> Result<R, Suspended>,

@@ -70,7 +70,7 @@ pub(super) struct Set {
 pub(super) struct Sets {
     sets: Vec<Set>,
     vacant: Vec<usize>,
-    /// Those without reads under way that have not been told.
+    /// Sets whose reads have ended, and that have not been reported yet.
     complete: Vec<usize>,
     outstanding: usize,
 }
