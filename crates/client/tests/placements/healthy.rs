@@ -2,27 +2,8 @@
 
 use crate::fleet::{Fleet, Keeps};
 use crate::support::wait_for;
+use crate::{clients, told, value};
 use farcache_client::{Client, Error};
-
-const SIDES: [&str; 2] = ["client", "server"];
-
-/// A client of each placement, in this order: CE-CD, CE-SD, SE-CD, SE-SD.
-fn clients(fleet: &Fleet, policy: &str) -> Vec<(String, Client)> {
-    let placements = SIDES.iter().flat_map(|encode| {
-        let named = move |decode| format!("encode={encode};decode={decode}");
-        SIDES.iter().map(named)
-    });
-    let client = |placement: String| {
-        let client = fleet.client(&format!("{policy};{placement}"));
-        (placement, client)
-    };
-    placements.map(client).collect()
-}
-
-/// Values of many lengths, on both sides of the threshold.
-fn value(seed: usize, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (at * 31 + seed * 7) as u8).collect()
-}
 
 const LENGTHS: [usize; 8] = [0, 1, 100, 5_000, 32_767, 32_768, 100_001, 700_000];
 
@@ -70,8 +51,8 @@ fn what_one_placement_has_stored_each_of_them_reads() {
             }
             assert_eq!(deleter.delete(&key), Err(Error::NotFound));
         }
-        let told = |name: &str| (0..servers).map(|number| fleet.stats(number)[name]).sum();
-        let (stores, reads): (u64, u64) = (told("coding_stores"), told("coding_reads"));
+        let told = |name| told(&fleet, 0..servers, name);
+        let (stores, reads) = (told("coding_stores"), told("coding_reads"));
         let times = LENGTHS.len() as u64;
         assert_eq!(
             stores,

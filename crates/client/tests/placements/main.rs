@@ -8,3 +8,34 @@ mod fleet;
 mod support;
 
 mod healthy;
+mod losses;
+mod stalls;
+
+use farcache_client::Client;
+use fleet::Fleet;
+
+const SIDES: [&str; 2] = ["client", "server"];
+
+/// A client of each placement, with its name, in this order: CE-CD, CE-SD, SE-CD, SE-SD.
+fn clients(fleet: &Fleet, policy: &str) -> Vec<(String, Client)> {
+    let placements = SIDES.iter().flat_map(|encode| {
+        let named = move |decode| format!("encode={encode};decode={decode}");
+        SIDES.iter().map(named)
+    });
+    let client = |placement: String| {
+        let client = fleet.client(&format!("{policy};{placement}"));
+        (placement, client)
+    };
+    placements.map(client).collect()
+}
+
+/// A value whose every byte depends on its length and this number.
+fn value(seed: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 31 + seed * 7) as u8).collect()
+}
+
+/// The sum of a figure of `stats redundancy` of these servers.
+fn told(fleet: &Fleet, servers: impl IntoIterator<Item = usize>, name: &str) -> u64 {
+    let servers = servers.into_iter();
+    servers.map(|number| fleet.stats(number)[name]).sum()
+}

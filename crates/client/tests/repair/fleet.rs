@@ -100,10 +100,34 @@ impl Fleet {
         self.servers[number] = self.start_one(number);
     }
 
+    /// Has a server stand still, as if its machine did.
+    pub fn pause(&self, number: usize) {
+        self.signal(number, "-STOP");
+    }
+
+    /// Has it go on.
+    pub fn resume(&self, number: usize) {
+        self.signal(number, "-CONT");
+    }
+
+    fn signal(&self, number: usize, signal: &str) {
+        let process = self.servers[number].child.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args([signal, &process])
+            .status();
+        assert!(sent.expect("kill runs").success(), "{signal} of a server");
+    }
+
+    /// A connection of a client to a server.
+    pub fn connection(&self, number: usize) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.ports[number])).expect("it accepts");
+        stream.set_read_timeout(Some(PATIENCE)).expect("settable");
+        stream
+    }
+
     /// Answers of a server to a command in text, up to one of these lines.
     pub fn command(&self, number: usize, command: &str, ends: &[&str]) -> Vec<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.ports[number])).expect("it accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("settable");
+        let mut stream = self.connection(number);
         stream
             .write_all(format!("{command}\r\n").as_bytes())
             .expect("sent");

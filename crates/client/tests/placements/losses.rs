@@ -1,0 +1,149 @@
+//! Servers that are killed: before, and while others code for clients.
+
+use crate::fleet::{Fleet, Keeps};
+use crate::support::wait_for;
+use crate::{clients, told, value};
+use farcache_client::{Client, Error};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+const LENGTHS: [usize; 4] = [10, 40_000, 100_001, 300_000];
+
+#[test]
+fn every_placement_reads_and_writes_while_servers_are_away() {
+    for (policy, servers, losses) in [("ec:3,2", 5, 2), ("replicate:3", 3, 1)] {
+        let mut fleet = Fleet::start(servers, Keeps::Nothing, &[]);
+        let clients = clients(&fleet, policy);
+        let written = |seed: usize, number: usize| value(seed + 10 * number, LENGTHS[number]);
+        let all = |clients: &[(String, Client)], seed: usize, when: &str| {
+            for (number, (name, client)) in (0..LENGTHS.len()).flat_map(|number| {
+                let clients = clients.iter();
+                clients.map(move |client| (number, client))
+            }) {
+                let item = client.get(format!("key-{number}"));
+                let item = item.unwrap_or_else(|error| panic!("{policy} {when}, {name}: {error}"));
+                let item = item.unwrap_or_else(|| panic!("{policy} {when}, {name}: a miss"));
+                let is_it = item.value == written(seed, number);
+                assert!(is_it, "{policy} {when}, {name}: another value");
+            }
+        };
+        let set = |client: &Client, seed: usize| {
+            for number in 0..LENGTHS.len() {
+                let stored = client.set(format!("key-{number}"), written(seed, number), 0);
+                assert!(stored.is_ok(), "{policy}: {stored:?}");
+            }
+        };
+        set(&clients[3].1, 0);
+        for lost in 0..losses {
+            fleet.kill(lost);
+            all(&clients, lost, "read degraded");
+            for (_, client) in &clients {
+                set(client, lost + 1);
+                all(&clients, lost + 1, "written degraded");
+            }
+        }
+        let left = losses..servers;
+        assert!(told(&fleet, left.clone(), "coding_stores") > 0, "{policy}");
+        assert_eq!(told(&fleet, left, "coding_stores_in_doubt"), 0, "{policy}");
+    }
+}
+
+/// One key that a thread writes all the time: which of its values is acknowledged, and which it was
+/// begun to write at last.
+struct Track {
+    key: String,
+    acknowledged: AtomicUsize,
+    begun: AtomicUsize,
+}
+
+impl Track {
+    fn written(number: usize) -> Vec<u8> {
+        let mut value = value(number, 120_000);
+        value[..8].copy_from_slice(&number.to_be_bytes());
+        value
+    }
+
+    /// Writes until it is told to stop; returns how many writes are in doubt.
+    fn write(&self, client: &Client, stop: &AtomicBool) -> usize {
+        let mut in_doubt = 0;
+        for number in 1.. {
+            if stop.load(SeqCst) {
+                break;
+            }
+            self.begun.store(number, SeqCst);
+            match client.set(&self.key, Track::written(number), 0) {
+                Ok(_) => self.acknowledged.store(number, SeqCst),
+                Err(Error::ConnectionLost(_) | Error::Timeout) => in_doubt += 1,
+                // Nothing was sent, or nobody has it.
+                Err(Error::Connect(_) | Error::ServerDead) => {}
+                Err(error) => panic!("{}: {error}", self.key),
+            }
+        }
+        in_doubt
+    }
+
+    fn check(&self, readers: &[(String, Client)]) {
+        let (least, most) = (self.acknowledged.load(SeqCst), self.begun.load(SeqCst));
+        for (name, reader) in readers {
+            let item = reader.get(&self.key);
+            let item = item.unwrap_or_else(|error| panic!("{}, {name}: {error}", self.key));
+            let item = item.unwrap_or_else(|| panic!("{}, {name}: {least} is lost", self.key));
+            let first = item.value.first_chunk().expect("it has a number");
+            let number = usize::from_be_bytes(*first);
+            let range = least..=most;
+            assert!(
+                range.contains(&number),
+                "{name}: {number} is none of {range:?}"
+            );
+            let is_whole = item.value == Track::written(number);
+            assert!(is_whole, "{name}: two writes in one value");
+        }
+    }
+}
+
+#[test]
+fn no_acknowledged_value_is_lost_when_a_server_dies_that_codes() {
+    let mut fleet = Fleet::start(5, Keeps::Nothing, &[]);
+    let clients = clients(&fleet, "ec:3,2");
+    let tracks: Vec<_> = (0..6)
+        .map(|number| Track {
+            key: format!("track-{number}"),
+            acknowledged: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+        })
+        .collect();
+    let writer = &clients[3].1;
+    // The one that codes for most of them.
+    let coder_of = |track: &Track| writer.server_of_key(track.key.as_bytes());
+    let count = |number: &usize| {
+        tracks
+            .iter()
+            .filter(|it| coder_of(it) == Some(*number))
+            .count()
+    };
+    let victim = (0..5).max_by_key(count).expect("five servers");
+    let stop = AtomicBool::new(false);
+    let await_writes = |more: usize| {
+        let at = |track: &Track| track.acknowledged.load(SeqCst);
+        let before: Vec<_> = tracks.iter().map(at).collect();
+        wait_for("writes", || {
+            let mut pairs = tracks.iter().zip(&before);
+            pairs
+                .all(|(track, before)| at(track) >= before + more)
+                .then_some(())
+        });
+    };
+    std::thread::scope(|scope| {
+        for track in &tracks {
+            let (client, stop) = (writer.clone(), &stop);
+            scope.spawn(move || track.write(&client, stop));
+        }
+        await_writes(3);
+        fleet.kill(victim);
+        // They go on without it, by way of others.
+        await_writes(3);
+        stop.store(true, SeqCst);
+    });
+    for track in &tracks {
+        track.check(&clients);
+    }
+}
