@@ -98,10 +98,10 @@ pub trait Forward {
     /// be suspended ([`farcache_store::Suspended::OnPeer`]) until it has. A reply is given once.
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Result<Vec<u8>, Failure>>;
 
-    /// What has come of this request to store or read a value at several servers; as
-    /// [`ask`](Self::ask).
-    fn spread(&self, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
-        let _ = request;
+    /// What has come of a request to store or read a value at several servers, which is made of its
+    /// head and its value; as [`ask`](Self::ask).
+    fn spread(&self, head: &[u8], value: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        let _ = (head, value);
         Some(Err(Failure::NoPeers))
     }
 
@@ -146,9 +146,11 @@ impl Context<'_> {
     }
 
     /// Stores or reads a value at several servers; as [`Forward::spread`].
-    pub(crate) fn spread(&self, request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
-        let forward = self.forward.ok_or(Failure::NoPeers);
-        forward.map_or_else(|failure| Some(Err(failure)), |it| it.spread(request))
+    pub(crate) fn spread(&self, head: &[u8], value: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+        match self.forward {
+            Some(forward) => forward.spread(head, value),
+            None => Some(Err(Failure::NoPeers)),
+        }
     }
 
     /// Asks the owner of a key that [`Context::owner_elsewhere`] has told.
@@ -222,7 +224,7 @@ impl ForeignValue {
     pub(crate) fn ask(&self, context: &Context<'_>) -> Option<Result<Vec<u8>, Failure>> {
         match self.owner {
             Some(owner) => context.ask(owner, &self.request),
-            None => context.spread(&self.request),
+            None => context.spread(&self.request, &[]),
         }
     }
 }

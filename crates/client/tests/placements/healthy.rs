@@ -2,8 +2,8 @@
 
 use crate::fleet::{Fleet, Keeps};
 use crate::support::wait_for;
-use crate::{clients, told, value};
-use farcache_client::{Client, Error};
+use crate::{clients, clients_over, told, value};
+use farcache_client::{Client, Error, Transport};
 
 const LENGTHS: [usize; 8] = [0, 1, 100, 5_000, 32_767, 32_768, 100_001, 700_000];
 
@@ -21,51 +21,79 @@ fn what_one_placement_has_stored_each_of_them_reads() {
     for (policy, servers) in [("ec:3,2", 5), ("replicate:3", 4), ("replicate:3,async", 3)] {
         let fleet = Fleet::start(servers, Keeps::Nothing, &[]);
         let clients = clients(&fleet, policy);
-        // Of `async` each reader sees a write in the end, of the others at once.
-        let is_late = policy.ends_with("async");
-        for (seed, (writer_name, writer)) in clients.iter().enumerate() {
-            for (number, bytes) in LENGTHS.into_iter().enumerate() {
-                let key = format!("key-{number}");
-                let written = value(seed, bytes);
-                let cas = writer.set(&key, written.clone(), 0).expect("stored");
-                for (reader_name, reader) in &clients {
-                    let ways = format!("{policy}: {writer_name}, {reader_name}, {key}");
-                    let got = got(reader, &key, |value| {
-                        let is_it = value == Some(&written[..]);
-                        assert!(is_it || is_late, "{ways}: not what was written");
-                        is_it
-                    });
-                    assert_eq!(got, Some(cas), "{ways}");
-                }
-            }
-        }
-        for (number, (_, deleter)) in clients.iter().enumerate() {
+        assert_same(&fleet, (policy, servers), &clients);
+    }
+}
+
+/// Half of the clients come over the fabric, so that messages and connections wait for plans.
+#[test]
+fn placements_are_the_same_over_the_fabric() {
+    let (policy, servers) = ("ec:3,2", 5);
+    let fleet = Fleet::start(servers, Keeps::Nothing, &["--fabric", "auto"]);
+    let mut clients = clients_over(Transport::Fabric, &fleet, policy);
+    assert_same(&fleet, (policy, servers), &clients);
+    clients.truncate(3);
+    clients.extend(crate::clients(&fleet, policy).pop());
+    assert_same(&fleet, (policy, servers), &clients);
+}
+
+fn assert_same(fleet: &Fleet, (policy, servers): (&str, usize), clients: &[(String, Client)]) {
+    let told = |name| told(fleet, 0..servers, name);
+    let (stores, reads) = (told("coding_stores"), told("coding_reads"));
+    assert_written_values_are_read(policy, clients);
+    assert_deleted_values_are_gone(policy, clients);
+    let (stores, reads) = (told("coding_stores") - stores, told("coding_reads") - reads);
+    let times = LENGTHS.len() as u64;
+    assert_eq!(
+        stores,
+        2 * times,
+        "{policy}: half of the writes were coded by servers"
+    );
+    assert!(reads >= 8 * times, "{policy}: {reads} reads by servers");
+    for name in [
+        "coding_stores_refused",
+        "coding_stores_in_doubt",
+        "coding_reads_undecided",
+    ] {
+        assert_eq!(told(name), 0, "{policy}: {name}");
+    }
+}
+
+fn assert_written_values_are_read(policy: &str, clients: &[(String, Client)]) {
+    for (seed, (writer_name, writer)) in clients.iter().enumerate() {
+        for (number, bytes) in LENGTHS.into_iter().enumerate() {
             let key = format!("key-{number}");
-            assert_eq!(deleter.delete(&key), Ok(()));
-            for (name, reader) in &clients {
-                got(reader, &key, |value| {
-                    let is_gone = value.is_none();
-                    assert!(is_gone || is_late, "{policy}, {name}, {key}");
-                    is_gone
+            let written = value(seed, bytes);
+            let cas = writer.set(&key, written.clone(), 0).expect("stored");
+            for (reader_name, reader) in clients {
+                let ways = format!("{policy}: {writer_name}, {reader_name}, {key}");
+                let got = got(reader, &key, |value| {
+                    let is_it = value == Some(&written[..]);
+                    assert!(is_it || is_late(policy), "{ways}: not what was written");
+                    is_it
                 });
+                assert_eq!(got, Some(cas), "{ways}");
             }
-            assert_eq!(deleter.delete(&key), Err(Error::NotFound));
-        }
-        let told = |name| told(&fleet, 0..servers, name);
-        let (stores, reads) = (told("coding_stores"), told("coding_reads"));
-        let times = LENGTHS.len() as u64;
-        assert_eq!(
-            stores,
-            2 * times,
-            "{policy}: half of the writes were coded by servers"
-        );
-        assert!(reads >= 8 * times, "{policy}: {reads} reads by servers");
-        for name in [
-            "coding_stores_refused",
-            "coding_stores_in_doubt",
-            "coding_reads_undecided",
-        ] {
-            assert_eq!(told(name), 0, "{policy}: {name}");
         }
     }
+}
+
+fn assert_deleted_values_are_gone(policy: &str, clients: &[(String, Client)]) {
+    for (number, (_, deleter)) in clients.iter().enumerate() {
+        let key = format!("key-{number}");
+        assert_eq!(deleter.delete(&key), Ok(()));
+        for (name, reader) in clients {
+            got(reader, &key, |value| {
+                let is_gone = value.is_none();
+                assert!(is_gone || is_late(policy), "{policy}, {name}, {key}");
+                is_gone
+            });
+        }
+        assert_eq!(deleter.delete(&key), Err(Error::NotFound));
+    }
+}
+
+/// Of `async` each reader sees a write in the end, of the others at once.
+fn is_late(policy: &str) -> bool {
+    policy.ends_with("async")
 }

@@ -2,28 +2,32 @@
 //! the end it is the same value.
 
 #[path = "../repair/fleet.rs"]
-#[allow(dead_code)] // Each test program uses its own part of this.
 mod fleet;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod healthy;
 mod losses;
+mod refusals;
 mod stalls;
 
-use farcache_client::Client;
+use farcache_client::{Client, Transport};
 use fleet::Fleet;
 
 const SIDES: [&str; 2] = ["client", "server"];
 
 /// A client of each placement, with its name, in this order: CE-CD, CE-SD, SE-CD, SE-SD.
 fn clients(fleet: &Fleet, policy: &str) -> Vec<(String, Client)> {
+    clients_over(Transport::Tcp, fleet, policy)
+}
+
+fn clients_over(transport: Transport, fleet: &Fleet, policy: &str) -> Vec<(String, Client)> {
     let placements = SIDES.iter().flat_map(|encode| {
         let named = move |decode| format!("encode={encode};decode={decode}");
         SIDES.iter().map(named)
     });
     let client = |placement: String| {
-        let client = fleet.client(&format!("{policy};{placement}"));
+        let client = fleet.client_over(transport, &format!("{policy};{placement}"));
         (placement, client)
     };
     placements.map(client).collect()

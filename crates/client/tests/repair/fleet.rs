@@ -1,4 +1,5 @@
 //! Servers of one cluster, at ports that they keep, with a map that lists all of them.
+#![allow(dead_code)] // Each test program uses its own part of this.
 
 use crate::support::{PATIENCE, Product, Server, wait_for};
 use farcache_client::distribution::Distribution;
@@ -174,13 +175,23 @@ impl Fleet {
         })
     }
 
+    /// The servers, as a client is given them.
+    pub fn addresses(&self) -> String {
+        let addresses: Vec<_> = self.servers.iter().map(Server::address).collect();
+        addresses.join(",")
+    }
+
     /// A client that places keys as the map does.
     pub fn client(&self, policy: &str) -> Client {
-        let addresses: Vec<_> = self.servers.iter().map(Server::address).collect();
-        let mut config = ClientConfig::new(&addresses.join(",")).expect("addresses");
+        self.client_over(Transport::Tcp, policy)
+    }
+
+    /// The same over this transport.
+    pub fn client_over(&self, transport: Transport, policy: &str) -> Client {
+        let mut config = ClientConfig::new(&self.addresses()).expect("addresses");
         config.placement.distribution = Distribution::KetamaWeighted;
         config.placement.key_hash = HashAlgorithm::Md5;
-        config.transport = Transport::Tcp;
+        config.transport = transport;
         config.timeout = PATIENCE;
         config.connect_timeout = PATIENCE;
         config.redundancy = Some(policy.parse().expect("a policy"));

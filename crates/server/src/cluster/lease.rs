@@ -129,7 +129,7 @@ impl Forward for Gate {
         Some(Err(self.refusal()))
     }
 
-    fn spread(&self, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
+    fn spread(&self, _head: &[u8], _value: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
         Some(Err(self.refusal()))
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that wait for devices. Each message stands for itself, so one that waits holds up no
+//! Messages that wait for devices, or for the owners of a key. Each message stands for itself, so one that waits holds up no
 //! other.
 
 use super::engine::{Arriving, Engine};
@@ -80,6 +80,14 @@ impl Engine {
     fn park(&mut self, number: u32, work: Work, suspended: Suspended, resources: &mut Resources) {
         let key = self.conversation(number).key;
         let session = number;
+        if suspended == Suspended::OnPeer {
+            let peers = resources.peers.as_mut();
+            let asked = peers.and_then(|peers| peers.take_asked_by_message());
+            let (asked, question) = asked.expect("whoever waits for owners has asked them");
+            let parked = Parked { session, key, work };
+            self.asking.insert(asked, (question, parked));
+            return;
+        }
         match resources.suspend(suspended, Place::Message) {
             Some(id) => {
                 self.parked.insert(id, Parked { session, key, work });
@@ -106,14 +114,37 @@ impl Engine {
             return resources.store.cancel_reads(id);
         };
         resources.store.stage(id);
-        match parked.work {
+        self.go_on(number, parked.work, resources);
+        resources.store.unstage();
+        self.flush();
+    }
+
+    fn go_on(&mut self, number: u32, work: Work, resources: &mut Resources) {
+        match work {
             Work::Message(message) => self.execute(number, message.bytes(), resources),
             Work::Value(room, arriving) => self.store_value(number, room, arriving, resources),
             Work::Offer(frame, head, offer) => {
                 self.take_offer(&frame, number, &head, offer, resources);
             }
         }
-        resources.store.unstage();
+    }
+
+    /// What a message has asked all owners of a key has come to this packet.
+    pub fn on_owners_answered(&mut self, asked: u64, reply: Vec<u8>, resources: &mut Resources) {
+        let Some((question, parked)) = self.asking.remove(&asked) else {
+            return;
+        };
+        let Some(number) = self.find_key(parked.session, parked.key) else {
+            // The session has ended meanwhile.
+            return;
+        };
+        if let Some(peers) = &mut resources.peers {
+            peers.desk.stage(vec![(question, Ok(reply))]);
+        }
+        self.go_on(number, parked.work, resources);
+        if let Some(peers) = &mut resources.peers {
+            peers.desk.take_staged();
+        }
         self.flush();
     }
 

@@ -8,6 +8,7 @@ use super::kept::Tally;
 use super::registry::{Place, Registry};
 use super::stalls::Departing;
 use super::{MESSAGE_BYTES_MAX, ServerPort};
+use crate::peers::desk::Question;
 use crate::shared::Shared;
 use crate::worker::resources::Resources;
 use arrayvec::ArrayVec;
@@ -74,6 +75,8 @@ pub struct Engine {
     pub(super) held: VecDeque<Held>,
     /// Work that waits for reads from devices.
     pub(super) parked: HashMap<ReadId, Parked>,
+    /// Work that waits for what comes of a question to all owners of a key, by its number.
+    pub(super) asking: HashMap<u64, (Question, Parked)>,
     /// Large values on their way out, by the tag that the port knows them by.
     pub(super) departing: Slab<Departing>,
     /// When it was last looked whether clients take them.
@@ -109,6 +112,7 @@ impl Engine {
             hold: None,
             held: VecDeque::new(),
             parked: HashMap::new(),
+            asking: HashMap::new(),
             departing: Slab::new(),
             departing_looked: None,
             kept: Tally::default(),

@@ -167,7 +167,11 @@ impl Engine {
     ) {
         self.gather(number);
         self.replies.set_notes_changes(resources.holds_replies);
-        let context = context!(resources, None);
+        let messages = resources.for_messages();
+        let mut context = context!(resources, None);
+        if let Some(messages) = &messages {
+            context.forward = Some(messages);
+        }
         let received = session::received(room, &arriving.expected, &context, &mut self.replies);
         if let Err(uncommitted) = received {
             return self.park_value(number, uncommitted, arriving, resources);

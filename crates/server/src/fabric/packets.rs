@@ -125,7 +125,11 @@ impl Engine {
         self.gather(number);
         self.replies.copy_up_to(copied_bytes_max(input));
         self.replies.set_notes_changes(resources.holds_replies);
-        let context = context!(resources, None);
+        let messages = resources.for_messages();
+        let mut context = context!(resources, None);
+        if let Some(messages) = &messages {
+            context.forward = Some(messages);
+        }
         let conversation = self.conversations[number as usize]
             .as_mut()
             .expect("the session is there");

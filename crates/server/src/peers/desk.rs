@@ -38,6 +38,12 @@ pub struct Question {
 }
 
 impl Question {
+    /// Gives away a request to all owners but for its header.
+    pub fn leave_header(&mut self) -> Vec<u8> {
+        let header = self.body[..HEADER_BYTES].to_vec();
+        std::mem::replace(&mut self.body, header)
+    }
+
     /// Whether this is what a session asks once more.
     fn is(&self, to: To, body: &[u8]) -> bool {
         match (self.to, to) {
@@ -167,15 +173,15 @@ impl Desk {
     }
 
     /// What has been answered, once; notes the question where nothing has yet.
-    fn put(&self, to: To, body: &[u8]) -> Option<Answer> {
-        let is_it = |asked: &Question| asked.is(to, body);
+    fn put(&self, to: To, pieces: &[&[u8]]) -> Option<Answer> {
+        let is_it = |asked: &Question| asked.is(to, pieces[0]);
         let mut staged = self.staged.borrow_mut();
         if let Some(index) = staged.iter().position(|(asked, _)| is_it(asked)) {
             return Some(staged.swap_remove(index).1);
         }
         let mut noted = self.noted.borrow_mut();
         if !noted.iter().any(is_it) {
-            let body = body.to_vec();
+            let body = pieces.concat();
             noted.push(Question { to, body });
         }
         None
@@ -204,11 +210,11 @@ impl Forward for Desk {
     }
 
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
-        self.put(To::Peer(owner, Kind::Request), request)
+        self.put(To::Peer(owner, Kind::Request), &[request])
     }
 
-    fn spread(&self, request: &[u8]) -> Option<Answer> {
-        self.put(To::Owners, request)
+    fn spread(&self, head: &[u8], value: &[u8]) -> Option<Answer> {
+        self.put(To::Owners, &[head, value])
     }
 
     fn moves(&self) -> Option<&dyn Moves> {
@@ -220,6 +226,44 @@ impl Forward for Desk {
     }
 }
 
+/// The same for those whose requests come in messages: they are not passed on, but may be for all
+/// owners of a key.
+pub struct ForMessages<'a>(pub &'a Desk);
+
+impl Forward for ForMessages<'_> {
+    fn epoch(&self) -> u64 {
+        self.0.owners.epoch()
+    }
+
+    fn owner(&self, key: &[u8]) -> Option<Peer> {
+        self.0.owners.owner(key)
+    }
+
+    fn owns_each(&self, keys: &[&[u8]]) -> bool {
+        self.0.owners.owns_each(keys)
+    }
+
+    fn owns_every(&self) -> bool {
+        self.0.owners.owns_every()
+    }
+
+    fn takes_value(&self, bytes: usize) -> bool {
+        self.0.owners.takes_value(bytes)
+    }
+
+    fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
+        self.0.owners.ask(owner, request)
+    }
+
+    fn spread(&self, head: &[u8], value: &[u8]) -> Option<Answer> {
+        self.0.spread(head, value)
+    }
+
+    fn moves(&self) -> Option<&dyn Moves> {
+        self.0.owners.moves()
+    }
+}
+
 impl Moves for Desk {
     fn source(&self, key: &[u8]) -> Option<Source> {
         self.owners.moving.source(key)
@@ -228,7 +272,7 @@ impl Moves for Desk {
     fn fetch(&self, source: Source, key: &[u8]) -> Option<Answer> {
         let instance = source.instance;
         let body = Fetch { instance, key }.encode();
-        self.put(To::Peer(source.peer, Kind::Fetch), &body)
+        self.put(To::Peer(source.peer, Kind::Fetch), &[&body])
     }
 
     fn settle(&self, key: &[u8]) {

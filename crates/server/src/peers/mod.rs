@@ -21,7 +21,6 @@ use dial::{Dialled, Unconnected};
 use farcache_cluster::ServerId;
 use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
-use farcache_proto::binary::HEADER_BYTES;
 use farcache_session::counters::Counters;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
 use std::os::fd::BorrowedFd;
@@ -47,6 +46,15 @@ pub struct Asker {
     wait: u64,
     /// Which of the requests of that.
     index: usize,
+}
+
+/// Who waits for what comes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A connection's session.
+    Connection(Asker),
+    /// A message on the fabric, by its number among those that wait.
+    Message(u64),
 }
 
 /// A connection's questions to other servers, all of which it waits for.
@@ -95,7 +103,7 @@ pub struct Peers {
     /// Connections whose requests were refused, because maps differ: when they are made again.
     delayed: Vec<(Instant, Asker)>,
     /// Requests to all owners of a key, for which plans are to be begun, and who waits for them.
-    wanted: Vec<(Asker, Vec<u8>)>,
+    wanted: Vec<(Caller, Vec<u8>)>,
     /// That of the session that runs.
     patience: Option<Patience>,
     /// The thread that brings maps waits for this worker to follow them.
@@ -166,9 +174,8 @@ impl Peers {
             let sent = match question.to {
                 To::Peer(peer, kind) => self.send(peer, kind, &question.body, tag, now),
                 To::Owners => {
-                    let header = question.body[..HEADER_BYTES].to_vec();
-                    let request = std::mem::replace(&mut question.body, header);
-                    self.wanted.push((tag, request));
+                    let request = question.leave_header();
+                    self.wanted.push((Caller::Connection(tag), request));
                     Ok(())
                 }
             };
@@ -315,8 +322,18 @@ impl Peers {
         Ok(())
     }
 
+    /// What a message asks all owners of a key; its number, by which it is told of the answer.
+    pub fn take_asked_by_message(&mut self) -> Option<(u64, Question)> {
+        let mut question = self.desk.take_noted().pop()?;
+        let number = self.next_wait;
+        self.next_wait += 1;
+        let request = question.leave_header();
+        self.wanted.push((Caller::Message(number), request));
+        Some((number, question))
+    }
+
     /// Requests to all owners of a key for which plans are to be begun.
-    pub fn take_wanted(&mut self) -> Vec<(Asker, Vec<u8>)> {
+    pub fn take_wanted(&mut self) -> Vec<(Caller, Vec<u8>)> {
         std::mem::take(&mut self.wanted)
     }
 

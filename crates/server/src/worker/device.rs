@@ -115,7 +115,7 @@ impl Resources {
     pub fn suspend(&mut self, suspended: Suspended, place: Place) -> Option<ReadId> {
         match suspended {
             Suspended::OnDevice => self.start_reads(place),
-            // Only connections are given a way to wait for one, and a turn.
+            // Those who are given a way to wait for one, or a turn, do not come here.
             Suspended::OnPeer => unreachable!("nothing is forwarded over this transport"),
             Suspended::OnArrivals => unreachable!("values are refused over this transport"),
         }

@@ -5,6 +5,7 @@ use super::mailbox::Mailbox;
 use crate::cluster::Gate;
 use crate::metrics::latency::{Counted, Latencies};
 use crate::peers::Peers;
+use crate::peers::desk::ForMessages;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
 use farcache_session::Replies;
@@ -95,6 +96,14 @@ impl Resources {
         }
     }
 
+    /// The way of requests on the fabric to all owners of a key; none where there is none, or others
+    /// may own this server's keys.
+    pub fn for_messages(&self) -> Option<ForMessages<'_>> {
+        let is_shut = self.gate.as_ref().is_some_and(Gate::is_shut);
+        let peers = self.peers.as_ref().filter(|_| !is_shut)?;
+        Some(ForMessages(&peers.desk))
+    }
+
     /// Takes note of the time.
     pub fn set_time(&mut self, instant: Instant) {
         self.turn_began = instant;
@@ -107,8 +116,8 @@ impl Resources {
 }
 
 /// What a session is given; borrows from single fields, so that the others stay usable. A
-/// connection's session is given the `desk` of the worker's peers and a turn of its own; without
-/// them nothing is passed on, and no value waits for others to arrive.
+/// connection's session is given the `desk` of the worker's peers and a turn of its own; without them nothing is passed on, and no value waits
+/// for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
         $crate::worker::resources::context!(@ $resources, $caller, None, desk.owners)

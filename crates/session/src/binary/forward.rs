@@ -107,7 +107,10 @@ pub(super) fn spread(request: Request<'_, '_>, state: &mut State) -> Result<Flow
             _ => begin(request, None, state),
         });
     };
-    let answer = request.context.spread(packet).ok_or(Suspended::OnPeer)?;
+    let answer = request
+        .context
+        .spread(packet, &[])
+        .ok_or(Suspended::OnPeer)?;
     let reply_bytes = push_answer(&head.header, answer, request.replies);
     Ok(Flow::one_with_copy(packet.len(), reply_bytes))
 }
@@ -149,7 +152,11 @@ pub(super) fn ask_arrived(
 }
 
 /// Passes a reply back; returns its length.
-fn push_answer(request: &Header, answer: Result<Vec<u8>, Failure>, replies: &mut Replies) -> usize {
+pub(super) fn push_answer(
+    request: &Header,
+    answer: Result<Vec<u8>, Failure>,
+    replies: &mut Replies,
+) -> usize {
     match answer {
         Ok(reply) => {
             replies.buffer().extend_from_slice(&reply);

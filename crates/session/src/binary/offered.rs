@@ -25,7 +25,15 @@ pub enum Offered {
 /// A value that is on its way into its room.
 pub struct Expected {
     header: Header,
-    promise: Promise,
+    aim: Aim,
+}
+
+/// What becomes of the value.
+enum Aim {
+    /// It stays in its room.
+    Item(Promise),
+    /// It goes to several servers, behind this head; until then it counts as arriving.
+    Owners(Box<(Promise, Vec<u8>)>),
 }
 
 /// Looks at the head of a packet whose value, of so many bytes, its sender offers.
@@ -50,10 +58,6 @@ pub(crate) fn offered(
     if !may_use || !request.is_well_formed(opcode.loud()) {
         return Offered::Malformed;
     }
-    if opcode == Opcode::SetSpread {
-        super::forward::refuse(&header, Failure::NoPeers, request.replies);
-        return Offered::Refused;
-    }
     if super::forward::foreign_owner(&request, opcode.loud()).is_some() {
         super::forward::refuse(&header, Failure::NotForwarded, request.replies);
         return Offered::Refused;
@@ -62,7 +66,13 @@ pub(crate) fn offered(
         return Offered::Suspended(suspended);
     }
     match store::expect(request, opcode) {
-        Ok(Some((room, promise))) => Offered::Wanted(room, Expected { header, promise }),
+        Ok(Some((room, promise))) => {
+            let aim = match opcode {
+                Opcode::SetSpread => Aim::Owners(Box::new((promise, head.to_vec()))),
+                _ => Aim::Item(promise),
+            };
+            Offered::Wanted(room, Expected { header, aim })
+        }
         Ok(None) => Offered::Refused,
         Err(suspended) => Offered::Suspended(suspended),
     }
@@ -95,5 +105,18 @@ pub fn received(
     context: &Context<'_>,
     replies: &mut Replies,
 ) -> Result<(), Uncommitted> {
-    store::commit(&expected.header, room, &expected.promise, context, replies)
+    let head = match &expected.aim {
+        Aim::Item(promise) => {
+            return store::commit(&expected.header, room, promise, context, replies);
+        }
+        Aim::Owners(owned) => &owned.1,
+    };
+    let Some(answer) = context.spread(head, &room) else {
+        return Err(Uncommitted {
+            suspended: Suspended::OnPeer,
+            reservation: room,
+        });
+    };
+    super::forward::push_answer(&expected.header, answer, replies);
+    Ok(())
 }
