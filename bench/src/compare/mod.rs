@@ -1,6 +1,7 @@
 //! farcached and memcached in turn on the same core, and the ratio of what was measured.
 
 pub mod busy;
+pub mod cost;
 pub mod engine_row;
 pub mod growth;
 pub mod hit_ratio;
@@ -59,6 +60,8 @@ pub enum Group {
     Idle,
     /// Other threads that want the same cores, and quotas of processor time.
     Busy,
+    /// The server's processor time and system calls per request.
+    Cost,
     /// The store without a network.
     Engine,
     /// More data than memory, with an SSD.
@@ -67,7 +70,7 @@ pub enum Group {
 
 impl Group {
     /// Every group, in the order of the table.
-    pub const ALL: [Group; 8] = [
+    pub const ALL: [Group; 9] = [
         Group::Speed,
         Group::Memory,
         Group::Engine,
@@ -75,6 +78,7 @@ impl Group {
         Group::Growth,
         Group::Idle,
         Group::Busy,
+        Group::Cost,
         Group::Tier,
     ];
 
@@ -99,6 +103,7 @@ pub fn compare(launcher: &Launcher, scope: &Scope, groups: &[Group]) -> io::Resu
             Group::Growth => growth::measure(launcher, scope, &mut table)?,
             Group::Idle => idle::measure(launcher, scope, &mut table)?,
             Group::Busy => busy::measure(launcher, scope, &mut table)?,
+            Group::Cost => cost::measure(launcher, scope, &mut table)?,
             Group::Engine => engine_row::measure(&mut table)?,
             Group::Tier => tier::measure(launcher, scope, &mut table)?,
         }
