@@ -33,6 +33,9 @@ impl Writer {
     /// How many there are.
     pub const COUNT: u16 = 1 << WRITER_BITS;
 
+    /// Number 0.
+    pub const FIRST: Writer = Writer(0);
+
     /// The writer of this number; none from [`Writer::COUNT`] on.
     pub fn new(number: u16) -> Option<Writer> {
         (number < Self::COUNT).then_some(Writer(number))

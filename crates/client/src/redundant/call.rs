@@ -502,6 +502,11 @@ impl Call {
             current.ok_or(Error::Protocol("a refusal without a version"))
         };
         Ok(match (asked.question, reply) {
+            // Who was stopped for so long does not know what was made of the version meanwhile, and
+            // must not go above it.
+            (Question::Accept(..), Reply::Older { .. }) if Instant::now() >= self.deadline => {
+                return Err(Error::Timeout);
+            }
             (Question::Accept(..) | Question::AcceptPromised(..), Reply::Older { current }) => {
                 let current = refusal(current)?;
                 plan::Reply::Refused { current }

@@ -275,6 +275,7 @@ impl World {
                 is_catching_up: server.is_catching_up,
                 horizon: server.horizon,
                 has_evicted: false,
+                ended: None,
             };
             repair.begin(others, own);
             server.repair = Some(repair);

@@ -9,19 +9,23 @@ use crate::shared::Shared;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::link::Answer;
 use farcache_peers::listing::{Inquiry, read_page};
-use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{
     Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnState, PartInfo, Repair, Step,
 };
 use farcache_redundancy::stored::{HEADER_BYTES, Header};
+use farcache_redundancy::{Ticks, Version, Writer};
 use farcache_store::{Forgotten, Listed, ScanCursor, StoreHandle};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Items of this server that are looked at at a time.
 const OWN_PAGE_ITEMS: usize = 128;
+
+/// After so long whoever writes has been acknowledged or has given up: somewhat more than the time
+/// that an operation of a client may take unless told otherwise.
+const WRITES_END: Duration = Duration::from_secs(6);
 
 /// Longest sleep before it is looked whether the server ends.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
@@ -70,6 +74,13 @@ impl Sources {
     }
 }
 
+/// Versions up to this one are so old that their writers have ended.
+fn ended() -> Version {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let then = now.unwrap_or_default().saturating_sub(WRITES_END);
+    Version::new(Ticks::at_unix(then), Writer::FIRST)
+}
+
 impl<'a> Pass<'a> {
     /// Nothing has been asked.
     pub fn new(
@@ -108,6 +119,7 @@ impl<'a> Pass<'a> {
             is_catching_up: self.is_catching_up,
             horizon: self.handle.store().horizon(),
             has_evicted: self.evictions > 0,
+            ended: Some(ended()),
         };
         self.plan.begin(sources, own);
         loop {

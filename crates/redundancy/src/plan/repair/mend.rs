@@ -201,7 +201,11 @@ impl Mend {
         let mut parts: ArrayVec<(usize, PartInfo), OWNERS_MAX> = ArrayVec::new();
         for (at, held) in self.held().filter(of_version) {
             let Some(part) = held.part else {
-                return Decision::Bury(version);
+                let holders = self.held().filter(of_version).count();
+                return match holders >= self.stored_min(Piece::Copy) || own.has_ended(version) {
+                    true => Decision::Bury(version),
+                    false => Decision::Unclear,
+                };
             };
             let is_new = |other: &(usize, PartInfo)| {
                 other.1.piece != part.piece || part.piece == Piece::Copy
@@ -226,8 +230,14 @@ impl Mend {
         }
         // What too few have stored was never acknowledged, and its writer may go above it.
         let may_count = parts.len() + self.missing_owners(version, own.is_catching_up);
-        if may_count < self.stored_min(first.piece) {
+        let stored_min = self.stored_min(first.piece);
+        if may_count < stored_min {
             return Decision::Keep;
+        }
+        // A writer that is refused goes above, as nobody will read what so few have accepted: one
+        // more part now would have it take effect twice.
+        if parts.len() < stored_min && !own.has_ended(version) {
+            return Decision::Unclear;
         }
         let (needed, mine) = match first.piece {
             Piece::Copy => (1, Piece::Copy),

@@ -223,9 +223,17 @@ pub struct OwnState {
     pub horizon: Option<Version>,
     /// It has evicted values: what it lacks may be among them, and need not come back.
     pub has_evicted: bool,
+    /// Writers of versions above this one may still be at work, and go above what too few have
+    /// accepted; none where no writer is.
+    pub ended: Option<Version>,
 }
 
 impl OwnState {
+    /// Whether whoever wrote this version has given up or been acknowledged.
+    fn has_ended(&self, version: Version) -> bool {
+        self.ended.is_none_or(|ended| version <= ended)
+    }
+
     /// Whether the server lacks this version because it has forgotten it, or something newer.
     /// Where many have it, nothing newer was acknowledged.
     fn has_forgotten(&self, version: Version, holders_are_few: bool) -> bool {
