@@ -52,8 +52,12 @@ pub enum Deed {
     Touch,
     /// To remove.
     Delete,
-    /// Nobody asked for it: the value may be lost, as its server was.
-    Lose,
+    /// To remove, and not to be told whether there was anything; or nobody asked for it, and the
+    /// value may be lost as its server was.
+    Clear,
+    /// Nobody asked for it: a write of which nobody knows how it ended may be lost with a server
+    /// although it was read, so that there is what was there before.
+    Undo,
 }
 
 /// What the caller was told.
@@ -146,9 +150,11 @@ impl Deed {
             (Deed::Decrement { delta, initial }, _) => {
                 counted(state, *initial, |number| number.saturating_sub(*delta))
             }
+            // Only the search knows what was there before.
+            (Deed::Undo, _) => Effect::Refuses(Answer::Unknown),
             (Deed::Touch, Some(_)) => Effect::Does(state.clone(), Answer::Done),
             (Deed::Delete, Some(_)) => Effect::Does(None, Answer::Done),
-            (Deed::Lose, _) => Effect::Does(None, Answer::Done),
+            (Deed::Clear, _) => Effect::Does(None, Answer::Done),
             (Deed::Replace(_) | Deed::Swap { .. } | Deed::Touch | Deed::Delete, None) => {
                 Effect::Refuses(Answer::NotFound)
             }

@@ -73,6 +73,9 @@ struct Place {
     /// Those of which nobody knows how they ended that are, rising.
     unknown: Vec<u32>,
     state: State,
+    /// What was there before all writes of which nobody knows how they ended, up to the last
+    /// acknowledged one; where one may be undone.
+    before: Option<State>,
 }
 
 struct Search<'a> {
@@ -80,6 +83,8 @@ struct Search<'a> {
     known: Vec<&'a Operation>,
     /// What nobody knows of, by its call.
     unknown: Vec<&'a Operation>,
+    /// Whether unfinished writes may be undone.
+    undoes: bool,
 }
 
 impl<'a> Search<'a> {
@@ -87,8 +92,13 @@ impl<'a> Search<'a> {
         let mut operations = operations.to_vec();
         operations.sort_by_key(|one| one.called);
         let is_known = |one: &&Operation| one.returned.is_some();
-        let (known, unknown) = operations.into_iter().partition(is_known);
-        Search { known, unknown }
+        let (known, unknown): (Vec<_>, Vec<_>) = operations.into_iter().partition(is_known);
+        let undoes = unknown.iter().any(|one| one.deed == Deed::Undo);
+        Search {
+            known,
+            unknown,
+            undoes,
+        }
     }
 
     fn run(&self, states_max: usize) -> Verdict {
@@ -98,6 +108,7 @@ impl<'a> Search<'a> {
             beyond: Vec::new(),
             unknown: Vec::new(),
             state: None,
+            before: None,
         }];
         while let Some(place) = open.pop() {
             if place.first as usize == self.known.len() {
@@ -124,7 +135,7 @@ impl<'a> Search<'a> {
             (state == place.state && one.deed.only_looks(&one.answer)).then_some(at)
         });
         if let Some(at) = looks {
-            return open.push(place.with(at, place.state.clone()));
+            return open.push(place.with(at, place.state.clone(), place.before.clone()));
         }
         // What has never returned is tried last.
         let end = self.end(&candidates);
@@ -133,10 +144,10 @@ impl<'a> Search<'a> {
             if one.called > end || place.unknown.binary_search(&at).is_ok() {
                 continue;
             }
-            if let Some(state) = one.deed.step(&place.state, &Answer::Unknown)
+            if let Some((state, before)) = self.unknown_step(place, one)
                 && state != place.state
             {
-                open.push(place.with_unknown(at, state));
+                open.push(place.with_unknown(at, state, before));
             }
         }
         // What has returned first is tried first.
@@ -145,9 +156,20 @@ impl<'a> Search<'a> {
         for at in candidates {
             let one = self.known[at as usize];
             if let Some(state) = one.deed.step(&place.state, &one.answer) {
-                open.push(place.with(at, state));
+                // What is acknowledged stays.
+                open.push(place.with(at, state, None));
             }
         }
+    }
+
+    /// What is there after a write of which nobody knows how it ended, and what was there before.
+    fn unknown_step(&self, place: &Place, one: &Operation) -> Option<(State, Option<State>)> {
+        if one.deed == Deed::Undo {
+            return place.before.clone().map(|before| (before, None));
+        }
+        let state = one.deed.step(&place.state, &Answer::Unknown)?;
+        let before = place.before.clone().unwrap_or_else(|| place.state.clone());
+        Some((state, self.undoes.then_some(before)))
     }
 
     /// Those that may come next: called before any other that waits has returned.
@@ -175,9 +197,10 @@ impl<'a> Search<'a> {
 }
 
 impl Place {
-    fn with(&self, at: u32, state: State) -> Place {
+    fn with(&self, at: u32, state: State, before: Option<State>) -> Place {
         let mut next = Place {
             state,
+            before,
             ..self.clone()
         };
         if let Err(before) = next.beyond.binary_search(&at) {
@@ -190,9 +213,10 @@ impl Place {
         next
     }
 
-    fn with_unknown(&self, at: u32, state: State) -> Place {
+    fn with_unknown(&self, at: u32, state: State, before: Option<State>) -> Place {
         let mut next = Place {
             state,
+            before,
             ..self.clone()
         };
         if let Err(before) = next.unknown.binary_search(&at) {

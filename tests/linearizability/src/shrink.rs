@@ -2,7 +2,7 @@
 //! why it is refused is left out: of a history that has an order, every part that is made so has
 //! one too.
 
-use crate::{Answer, Deed, Operation, Value, Verdict, check};
+use crate::{Answer, Deed, Operation, Verdict, check};
 use std::collections::HashSet;
 
 /// A part of a refused history that is still refused; of any other history, all of it.
@@ -15,6 +15,18 @@ pub fn shrink(operations: &[Operation], states_max: usize) -> Vec<Operation> {
         return part;
     }
     part = shortest_beginning(&part, is_refused);
+    part = without_all(part, is_refused);
+    let less = part.iter().map(less).collect::<Vec<_>>();
+    match is_refused(&less) {
+        true => without_all(less, is_refused),
+        false => part,
+    }
+}
+
+fn without_all(
+    mut part: Vec<Operation>,
+    is_refused: impl Fn(&[Operation]) -> bool + Copy,
+) -> Vec<Operation> {
     loop {
         let before = part.len();
         part = without_each(part, |part, at| is_observation(&part[at]), is_refused);
@@ -22,6 +34,22 @@ pub fn shrink(operations: &[Operation], states_max: usize) -> Vec<Operation> {
         if part.len() == before {
             return part;
         }
+    }
+}
+
+/// The operation without a word on what it has met, which whatever has an order has too.
+fn less(one: &Operation) -> Operation {
+    let deed = match (&one.deed, &one.answer) {
+        (Deed::Delete, Answer::Done | Answer::NotFound) => Deed::Clear,
+        (Deed::Add(new) | Deed::Replace(new) | Deed::Swap { new, .. }, Answer::Done) => {
+            Deed::Set(new.clone())
+        }
+        _ => return one.clone(),
+    };
+    Operation {
+        deed,
+        answer: Answer::Done,
+        ..one.clone()
     }
 }
 
@@ -76,22 +104,20 @@ fn is_observation(one: &Operation) -> bool {
     one.deed.only_looks(&one.answer)
 }
 
-/// Whether it stores what nobody has read, where nobody else's answer tells that something is
-/// there.
+/// Whether nobody has read what it leaves, where nobody else's answer tells of that either.
 fn is_unseen(part: &[Operation], at: usize) -> bool {
-    let Deed::Set(Value::Pieces(written)) = &part[at].deed else {
-        return false;
-    };
-    let mut seen: HashSet<u32> = HashSet::new();
+    let mut seen = HashSet::new();
     for (_, other) in part.iter().enumerate().filter(|(other, _)| *other != at) {
         match (&other.deed, &other.answer) {
-            (Deed::Read, Answer::Read(Some(Value::Pieces(pieces)))) => {
-                seen.extend(pieces.iter().copied())
-            }
-            (Deed::Read | Deed::Set(_), _) => {}
-            // It may have met what is stored here.
+            (Deed::Read, Answer::Read(state)) => _ = seen.insert(state.clone()),
+            (Deed::Read | Deed::Set(_) | Deed::Clear, _) => {}
+            // It may have met what is left here.
             _ => return false,
         }
     }
-    written.iter().all(|piece| !seen.contains(piece))
+    match &part[at].deed {
+        Deed::Set(value) => !seen.contains(&Some(value.clone())),
+        Deed::Clear => !seen.contains(&None),
+        _ => false,
+    }
 }

@@ -38,7 +38,8 @@ impl fmt::Display for Deed {
             }
             Deed::Touch => out.write_str("touch"),
             Deed::Delete => out.write_str("delete"),
-            Deed::Lose => out.write_str("lose"),
+            Deed::Clear => out.write_str("clear"),
+            Deed::Undo => out.write_str("undo"),
         }
     }
 }
@@ -138,7 +139,8 @@ fn deed(text: &str) -> Option<Deed> {
         },
         "touch" => Deed::Touch,
         "delete" => Deed::Delete,
-        "lose" => Deed::Lose,
+        "clear" => Deed::Clear,
+        "undo" => Deed::Undo,
         _ => return None,
     })
 }

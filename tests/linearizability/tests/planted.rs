@@ -37,9 +37,9 @@ fn a_lost_acknowledged_write_is_refused() {
     assert_refused("1 1 2 set 1 -> done\n2 3 4 add 2 -> done");
     assert_accepted("1 1 2 set 1 -> done\n2 3 4 read -> value 1");
     // The server that held it was lost, and that is no secret.
-    assert_accepted("1 1 2 set 1 -> done\n0 2 ? lose -> unknown\n2 3 4 read -> value -");
+    assert_accepted("1 1 2 set 1 -> done\n0 2 ? clear -> unknown\n2 3 4 read -> value -");
     assert_refused(
-        "1 1 2 set 1 -> done\n0 2 ? lose -> unknown\n\
+        "1 1 2 set 1 -> done\n0 2 ? clear -> unknown\n\
          2 3 4 read -> value -\n2 5 6 read -> value 1",
     );
 }
@@ -85,6 +85,28 @@ fn an_unknown_write_takes_effect_once_at_any_time_or_never() {
     assert_refused("1 1 2 set 1 -> done\n1 3 4 read -> value -\n2 5 ? delete -> unknown");
     assert_accepted("1 1 ? set 1 -> unknown\n1 2 3 add 2 -> exists\n1 4 5 read -> value 1");
     assert_accepted("1 1 ? set 1 -> unknown\n1 2 3 add 2 -> exists");
+}
+
+#[test]
+fn an_unfinished_write_that_was_read_may_be_undone_where_that_is_allowed() {
+    let shown = "1 1 2 set 1 -> done\n2 3 ? set 2 -> unknown\n1 4 5 read -> value 2\n";
+    assert_refused(&format!("{shown}1 8 9 read -> value 1"));
+    let undone = format!("{shown}0 6 ? undo -> unknown\n");
+    assert_accepted(&format!("{undone}1 8 9 read -> value 1"));
+    assert_accepted(&format!("{undone}1 8 9 read -> value 2"));
+    assert_refused(&format!("{undone}1 8 9 read -> value -"));
+    // Not before a server was lost, and not what was acknowledged, be it made of the other.
+    assert_refused(&format!(
+        "{shown}1 6 7 read -> value 1\n0 8 ? undo -> unknown"
+    ));
+    assert_refused(
+        "1 1 2 set 1 -> done\n2 3 4 set 2 -> done\n0 6 ? undo -> unknown\n\
+         1 8 9 read -> value 1",
+    );
+    assert_refused(
+        "1 1 2 set 1 -> done\n2 3 ? append 2 -> unknown\n1 4 5 append 3 -> done\n\
+         0 6 ? undo -> unknown\n1 7 8 read -> value 1+2+3\n1 9 10 read -> value 1+3",
+    );
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! Which fault comes next, and what is going on at a time.
+
+use crate::clients::Clients;
+use crate::hosts::{Host, Hosts};
+use crate::scenario::{Kind, Scenario};
+use crate::servers::{Return, Servers};
+use crate::{Outcome, now_ns};
+use rand::Rng;
+use rand::rngs::SmallRng;
+use rand::seq::{IndexedRandom, IteratorRandom};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Time between two faults.
+const PAUSE_MS: std::ops::Range<u64> = 10..120;
+
+/// For how long a server is down, stopped or cut off. Less than what servers wait for others until
+/// they take it that they have caught up: 10 s.
+const LASTS_MS: std::ops::Range<u64> = 100..1500;
+
+/// Cuts at a time.
+const CUTS_MAX: usize = 3;
+
+/// Whom and what a fault needs.
+pub struct World<'a> {
+    /// Where all live.
+    pub hosts: &'a Hosts,
+    /// The servers.
+    pub servers: &'a mut Servers,
+    /// The clients.
+    pub clients: &'a mut Clients,
+}
+
+/// A fault that ends later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasting {
+    Down(usize, Return),
+    StoppedServer(usize),
+    StoppedClient(usize),
+    Cut(Host, Host),
+}
+
+/// The faults of a run.
+pub struct Faults<'a> {
+    scenario: &'a Scenario,
+    random: SmallRng,
+    lasting: Vec<(Instant, Lasting)>,
+    log: Vec<String>,
+    began: Instant,
+    /// How many there were of each sort.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// When servers were killed.
+    pub kills: Vec<u64>,
+}
+
+impl<'a> Faults<'a> {
+    /// Those of a scenario.
+    #[must_use]
+    pub fn new(scenario: &'a Scenario) -> Faults<'a> {
+        Faults {
+            scenario,
+            random: scenario.random(1),
+            lasting: Vec::new(),
+            log: Vec::new(),
+            began: Instant::now(),
+            counts: BTreeMap::new(),
+            kills: Vec::new(),
+        }
+    }
+
+    /// One fault after the other for as long as the scenario says, and the end of all.
+    ///
+    /// # Errors
+    /// One cannot be made, or a process ends by itself.
+    pub fn run(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let end = Instant::now() + self.scenario.settings.time;
+        while Instant::now() < end {
+            self.end_those_due(world, Instant::now())?;
+            world.servers.look_after_returned(world.hosts);
+            self.begin_one(world)?;
+            let pause = self.random.random_range(PAUSE_MS);
+            std::thread::sleep(Duration::from_millis(pause));
+        }
+        let far = Instant::now() + Duration::from_secs(3600);
+        self.end_those_due(world, far)
+    }
+
+    /// What was done, line by line, with the milliseconds since the beginning.
+    #[must_use]
+    pub fn log(&self) -> &[String] {
+        &self.log
+    }
+
+    fn note(&mut self, count: &'static str, what: String) {
+        *self.counts.entry(count).or_default() += 1;
+        let since = self.began.elapsed().as_millis();
+        self.log.push(format!("{since} ms: {what}"));
+    }
+
+    fn end_those_due(&mut self, world: &mut World<'_>, now: Instant) -> Outcome<()> {
+        let is_due = |one: &mut (Instant, Lasting)| one.0 <= now;
+        let due: Vec<_> = self.lasting.extract_if(.., is_due).collect();
+        for (_, lasting) in due {
+            match lasting {
+                Lasting::Down(server, finds) => {
+                    world.servers.start_again(world.hosts, server, finds)?;
+                    let (count, what) = match finds {
+                        Return::Empty => ("returns empty", "with nothing"),
+                        Return::Kept => ("returns with content", "with what it had"),
+                        Return::Older => ("returns with older content", "with older content"),
+                    };
+                    self.note(count, format!("server {server} returns {what}"));
+                }
+                Lasting::StoppedServer(server) => world.servers.go_on(server)?,
+                Lasting::StoppedClient(client) => world.clients.go_on(client)?,
+                Lasting::Cut(from, to) => world.hosts.mend(from, to)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_one(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let Some(kind) = self.scenario.settings.faults.choose(&mut self.random) else {
+            return Ok(());
+        };
+        match kind {
+            Kind::Kills => self.kill(world),
+            Kind::ClientKills => self.kill_client(world),
+            Kind::Stops if self.random.random_bool(0.5) => self.stop_server(world),
+            Kind::Stops => self.stop_client(world),
+            Kind::Cuts => self.cut(world),
+        }
+    }
+
+    fn last(&mut self, lasting: Lasting) {
+        let lasts = Duration::from_millis(self.random.random_range(LASTS_MS));
+        self.lasting.push((Instant::now() + lasts, lasting));
+    }
+
+    fn kill(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        if world.servers.missing() >= self.scenario.away_max {
+            return Ok(());
+        }
+        let up = (0..world.servers.count()).filter(|server| world.servers.is_up(*server));
+        let Some(server) = up.choose(&mut self.random) else {
+            return Ok(());
+        };
+        self.lasting
+            .retain(|one| one.1 != Lasting::StoppedServer(server));
+        self.kills.push(now_ns());
+        world.servers.kill(server)?;
+        self.note("servers killed", format!("server {server} is killed"));
+        let finds = [Return::Empty, Return::Kept, Return::Kept, Return::Older];
+        let finds = finds.choose(&mut self.random).copied();
+        self.last(Lasting::Down(server, finds.unwrap_or(Return::Empty)));
+        Ok(())
+    }
+
+    fn kill_client(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        // Starting one takes as long as many operations.
+        if self.random.random_bool(0.5) {
+            return Ok(());
+        }
+        let client = self.random.random_range(0..world.clients.count());
+        self.lasting
+            .retain(|one| one.1 != Lasting::StoppedClient(client));
+        world.clients.replace(world.hosts, client)?;
+        self.note(
+            "clients killed",
+            format!("client {client} is killed, and another starts"),
+        );
+        Ok(())
+    }
+
+    fn stop_server(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let servers = &world.servers;
+        let one_is_stopped = (0..servers.count()).any(|server| servers.is_stopped(server));
+        let up = (0..servers.count()).filter(|server| servers.is_up(*server));
+        let Some(server) = up.choose(&mut self.random).filter(|_| !one_is_stopped) else {
+            return Ok(());
+        };
+        world.servers.stop(server)?;
+        self.note(
+            "servers stopped",
+            format!("server {server} is stopped for a while"),
+        );
+        self.last(Lasting::StoppedServer(server));
+        Ok(())
+    }
+
+    fn stop_client(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let clients = &world.clients;
+        let going = (0..clients.count()).filter(|client| !clients.is_stopped(*client));
+        let Some(client) = going.choose(&mut self.random) else {
+            return Ok(());
+        };
+        world.clients.stop(client)?;
+        self.note(
+            "clients stopped",
+            format!("client {client} is stopped for a while"),
+        );
+        self.last(Lasting::StoppedClient(client));
+        Ok(())
+    }
+
+    fn cut(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let is_cut = |one: &&(Instant, Lasting)| matches!(one.1, Lasting::Cut(..));
+        if !world.hosts.can_be_cut() || self.lasting.iter().filter(is_cut).count() >= CUTS_MAX {
+            return Ok(());
+        }
+        let server = self.random.random_range(0..world.servers.count());
+        let clients = (0..world.clients.count()).map(|client| world.clients.host(client));
+        let others = (0..world.servers.count()).chain(clients);
+        let other = others
+            .filter(|other| *other != server)
+            .choose(&mut self.random);
+        let other = other.unwrap_or_default();
+        let ways = match self.random.random_range(0..4) {
+            0 => vec![(server, other)],
+            1 => vec![(other, server)],
+            _ => vec![(server, other), (other, server)],
+        };
+        let count = if ways.len() == 1 {
+            "cuts one way"
+        } else {
+            "cuts both ways"
+        };
+        for (from, to) in ways {
+            world.hosts.cut(from, to)?;
+            self.last(Lasting::Cut(from, to));
+        }
+        self.note(count, format!("{count}: hosts {server} and {other}"));
+        Ok(())
+    }
+}

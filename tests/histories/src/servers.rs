@@ -1,0 +1,351 @@
+//! The servers of a run: in one map, which names them 1 and up, at addresses that they keep.
+
+use crate::Outcome;
+use crate::hosts::Hosts;
+use crate::scenario::{Keeps, Scenario};
+use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a server may take to listen, or to be repaired.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What a server finds when it starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Return {
+    /// Nothing.
+    Empty,
+    /// What its SSD held when it was killed.
+    Kept,
+    /// What its SSD held when it was killed some other time before.
+    Older,
+}
+
+/// All servers of a run.
+pub struct Servers {
+    program: PathBuf,
+    addresses: Vec<SocketAddr>,
+    processes: Vec<Option<Child>>,
+    /// Those that were started, and have not yet told that they have caught up.
+    catching_up: Vec<bool>,
+    stopped: Vec<bool>,
+    keeps: Keeps,
+    options: Vec<String>,
+    directory: TempDir,
+}
+
+impl Servers {
+    /// Starts them, and waits until none has to catch up.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub fn start(program: &Path, hosts: &Hosts, scenario: &Scenario) -> Outcome<Servers> {
+        let count = scenario.servers;
+        let mut servers = Servers {
+            program: program.to_owned(),
+            addresses: (0..count).map(|host| hosts.address(host)).collect(),
+            processes: (0..count).map(|_| None).collect(),
+            catching_up: vec![true; count],
+            stopped: vec![false; count],
+            keeps: scenario.keeps,
+            options: scenario.server_options.clone(),
+            directory: tempfile::tempdir()?,
+        };
+        std::fs::write(servers.path("secret"), "a secret of these runs")?;
+        std::fs::write(servers.path("map"), servers.map()?)?;
+        for server in 0..count {
+            servers.spawn(hosts, server)?;
+        }
+        servers.await_listening(hosts)?;
+        servers.await_repair(hosts)?;
+        Ok(servers)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn map(&self) -> Outcome<String> {
+        let mut text = String::from("farcache-cluster-map 1\ncluster c\nepoch 1\n");
+        text += "placement ketama\n";
+        for (at, address) in self.addresses.iter().enumerate() {
+            let state = "incarnation=1 weight=1 zone=- state=serving";
+            writeln!(text, "server {} {state} addresses={address}", at + 1)?;
+        }
+        text += "end\n";
+        Ok(text)
+    }
+
+    fn device(&self, server: usize) -> PathBuf {
+        self.path(&format!("device-{server}"))
+    }
+
+    fn older(&self, server: usize) -> PathBuf {
+        self.path(&format!("older-{server}"))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// As clients name them.
+    #[must_use]
+    pub fn list(&self) -> String {
+        let addresses: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
+        addresses.join(",")
+    }
+
+    /// Whether its process is there.
+    #[must_use]
+    pub fn is_up(&self, server: usize) -> bool {
+        self.processes[server].is_some()
+    }
+
+    /// Whether it was stopped.
+    #[must_use]
+    pub fn is_stopped(&self, server: usize) -> bool {
+        self.stopped[server]
+    }
+
+    /// How many are down or catch up, as far as is known.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        let is_missing = |at: &usize| !self.is_up(*at) || self.catching_up[*at];
+        (0..self.count()).filter(is_missing).count()
+    }
+
+    fn spawn(&mut self, hosts: &Hosts, server: usize) -> Outcome<()> {
+        let address = self.addresses[server];
+        let log = File::options();
+        let log = log
+            .clone()
+            .create(true)
+            .append(true)
+            .open(self.log(server))?;
+        let mut command = hosts.command(server, &self.program);
+        command
+            .args(["-l", &address.ip().to_string()])
+            .args(["-p", &address.port().to_string()])
+            .args(["-U", "0", "-t", "1", "-m", "64", "-u", "root", "-v"])
+            .args(["--cluster-self", &(server + 1).to_string()])
+            .arg("--cluster-file")
+            .arg(self.path("map"))
+            .arg("--cluster-secret-file")
+            .arg(self.path("secret"))
+            .args(&self.options);
+        if let Keeps::Device { durability } = self.keeps {
+            let device = format!("{}:64m", self.device(server).display());
+            command.args(["--ssd", &device, "--durability", durability]);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = command.spawn()?;
+        kill_on_signals(Pid::from_child(&child));
+        self.processes[server] = Some(child);
+        self.catching_up[server] = true;
+        Ok(())
+    }
+
+    fn log(&self, server: usize) -> PathBuf {
+        self.path(&format!("log-{server}"))
+    }
+
+    /// What a server has logged.
+    #[must_use]
+    pub fn logged(&self, server: usize) -> String {
+        std::fs::read_to_string(self.log(server)).unwrap_or_default()
+    }
+
+    fn await_listening(&mut self, hosts: &Hosts) -> Outcome<()> {
+        for server in 0..self.count() {
+            self.await_that(server, "listen", |servers, server| {
+                hosts.connect(server, servers.addresses[server]).is_ok()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all that are up have what they should have.
+    ///
+    /// # Errors
+    /// One ends or takes too long.
+    pub fn await_repair(&mut self, hosts: &Hosts) -> Outcome<()> {
+        for server in (0..self.count())
+            .filter(|&server| self.is_up(server))
+            .collect::<Vec<_>>()
+        {
+            self.await_that(server, "be repaired", |servers, server| {
+                servers.look(hosts, server);
+                !servers.catching_up[server]
+            })?;
+        }
+        Ok(())
+    }
+
+    fn await_that(
+        &mut self,
+        server: usize,
+        what: &str,
+        look: impl Fn(&mut Servers, usize) -> bool,
+    ) -> Outcome<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !look(self, server) {
+            let process = self.processes[server].as_mut();
+            let ended = process.and_then(|child| child.try_wait().ok()).flatten();
+            let log = || self.logged(server);
+            if let Some(status) = ended {
+                return Err(format!("server {server} has ended: {status}\n{}", log()).into());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("server {server} does not {what}:\n{}", log()).into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Looks which of those that are up and run have caught up.
+    pub fn look_after_returned(&mut self, hosts: &Hosts) {
+        for server in 0..self.count() {
+            if self.is_up(server) && self.catching_up[server] && !self.stopped[server] {
+                self.look(hosts, server);
+            }
+        }
+    }
+
+    fn look(&mut self, hosts: &Hosts, server: usize) {
+        // Who does not answer yet has not caught up.
+        if let Ok(stats) = self.stats(hosts, server) {
+            let is = |name: &str, value: u64| stats.get(name) == Some(&value);
+            self.catching_up[server] = !is("repair_catching_up", 0);
+        }
+    }
+
+    /// `stats redundancy` of a server.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn stats(&self, hosts: &Hosts, server: usize) -> Outcome<BTreeMap<String, u64>> {
+        let mut stream = hosts.connect(server, self.addresses[server])?;
+        stream.write_all(b"stats redundancy\r\n")?;
+        let mut stats = BTreeMap::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            let Some(stat) = line.strip_prefix("STAT ") else {
+                break;
+            };
+            if let Some((name, value)) = stat.split_once(' ')
+                && let Ok(value) = value.parse()
+            {
+                stats.insert(name.to_owned(), value);
+            }
+        }
+        Ok(stats)
+    }
+
+    /// Ends one as nothing else can.
+    ///
+    /// # Errors
+    /// It has ended by itself.
+    pub fn kill(&mut self, server: usize) -> Outcome<()> {
+        let Some(mut child) = self.processes[server].take() else {
+            return Ok(());
+        };
+        let pid = Pid::from_child(&child);
+        let ended = child.try_wait()?;
+        child.kill()?;
+        child.wait()?;
+        spare_on_signals(pid);
+        self.stopped[server] = false;
+        match ended {
+            None => Ok(()),
+            Some(status) => {
+                let log = self.logged(server);
+                Err(format!("server {server} has ended by itself: {status}\n{log}").into())
+            }
+        }
+    }
+
+    /// Starts one that was killed, with what it finds there.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_again(&mut self, hosts: &Hosts, server: usize, finds: Return) -> Outcome<()> {
+        let (device, older) = (self.device(server), self.older(server));
+        let has_device = device.exists();
+        match finds {
+            Return::Empty if has_device => std::fs::remove_file(&device)?,
+            Return::Older if older.exists() => copy(&older, &device)?,
+            // What it returns with now is what it will have had before.
+            Return::Kept if has_device => copy(&device, &older)?,
+            _ => {}
+        }
+        self.spawn(hosts, server)
+    }
+
+    /// Stops one without ending it.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn stop(&mut self, server: usize) -> Outcome<()> {
+        self.signal(server, Signal::STOP)?;
+        self.stopped[server] = true;
+        Ok(())
+    }
+
+    /// Lets one go on that was stopped.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn go_on(&mut self, server: usize) -> Outcome<()> {
+        self.stopped[server] = false;
+        self.signal(server, Signal::CONT)
+    }
+
+    fn signal(&self, server: usize, signal: Signal) -> Outcome<()> {
+        match &self.processes[server] {
+            Some(child) => Ok(kill_process(Pid::from_child(child), signal)?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for child in self.processes.iter_mut().flatten() {
+            // It may have ended already.
+            _ = child.kill();
+            _ = child.wait();
+            spare_on_signals(Pid::from_child(child));
+        }
+    }
+}
+
+/// Copies a file without its holes.
+fn copy(from: &Path, to: &Path) -> Outcome<()> {
+    let mut command = Command::new("cp");
+    let status = command
+        .args(["--sparse=always"])
+        .arg(from)
+        .arg(to)
+        .status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("cp: {status}").into()),
+    }
+}
