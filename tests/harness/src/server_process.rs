@@ -240,6 +240,16 @@ impl ServerProcess {
         self.child.id()
     }
 
+    /// Has it stand still for so long, as if its machine did.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn stall(&self, time: Duration) -> io::Result<()> {
+        rustix::process::kill_process(self.pid(), Signal::STOP)?;
+        std::thread::sleep(time);
+        Ok(rustix::process::kill_process(self.pid(), Signal::CONT)?)
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }

@@ -3,7 +3,9 @@
 use crate::fleet::{Fleet, Keeps};
 use crate::support::wait_for;
 use crate::{clients, told, value};
-use farcache_client::{Client, Error};
+use farcache_client::{Client, ClientConfig, Error, Transport};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 const LENGTHS: [usize; 4] = [10, 40_000, 100_001, 300_000];
@@ -146,4 +148,40 @@ fn no_acknowledged_value_is_lost_when_a_server_dies_that_codes() {
     for track in &tracks {
         track.check(&clients);
     }
+}
+
+/// A server that ends each connection by which it is sent a value to be coded, and counts these.
+fn server_that_goes(counter: &'static AtomicUsize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a client");
+            let mut header = [0; 24];
+            while stream.read_exact(&mut header).is_ok() && header[1] != 0xf5 {
+                assert_eq!(header[..2], [0x80, 0x0a], "whether it answers");
+                header[0] = 0x81;
+                stream.write_all(&header).expect("sent");
+            }
+            counter.fetch_add(usize::from(header[1] == 0xf5), SeqCst);
+        }
+    });
+    address
+}
+
+/// The server may have stored it: a second version would be a second write.
+#[test]
+fn a_value_whose_coder_goes_is_not_sent_to_another_one() {
+    static SENT: AtomicUsize = AtomicUsize::new(0);
+    let addresses = [0; 3].map(|_| server_that_goes(&SENT)).join(",");
+    let mut config = ClientConfig::new(&addresses).expect("addresses");
+    config.transport = Transport::Tcp;
+    config.redundancy = Some("replicate:3;encode=server".parse().expect("a policy"));
+    let client = Client::new(&config).expect("a client");
+    let outcome = client.set("key", "value", 0);
+    assert!(
+        matches!(outcome, Err(Error::ConnectionLost(_))),
+        "{outcome:?}"
+    );
+    assert_eq!(SENT.load(SeqCst), 1);
 }
