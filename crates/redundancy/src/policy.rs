@@ -8,8 +8,11 @@
 //!
 //! A rule is `PREFIX=REDUNDANCY`, for keys that begin with the prefix, or a redundancy alone, for all
 //! keys, which comes last. A prefix is written with `%XX` for `%`, `=`, `;` and bytes outside of
-//! printable ASCII. `threshold=BYTES` says below which length `ec` stores copies instead; a prefix
-//! that is called `threshold` is written `%74hreshold`.
+//! printable ASCII. Settings stand among the rules, in any place: `threshold=BYTES` says below which
+//! length `ec` stores copies instead; `encode=server` and `decode=server` have servers store and
+//! read values in the client's place; `delta=NUMBER` has reads ask so many servers more than
+//! necessary; `reads=any` has them take turns at the copies. A prefix that is called like a setting
+//! is written with a `%XX`: `%74hreshold`.
 
 use crate::scheme::{Acknowledgement, InvalidRedundancy, Redundancy, plain_number};
 use farcache_base::limits::KEY_BYTES_MAX;
@@ -37,6 +40,7 @@ pub struct Policy {
     encode: Side,
     decode: Side,
     delta: usize,
+    reads_any: bool,
 }
 
 /// Who does something.
@@ -75,6 +79,8 @@ pub enum InvalidPolicy {
     Side(String),
     /// No plain number of servers, or a second one.
     Delta(String),
+    /// Neither `first` nor `any`, or told twice.
+    Reads(String),
     /// A rule of no characters.
     Empty,
 }
@@ -113,6 +119,7 @@ impl fmt::Display for InvalidPolicy {
                 "`{text}`: write one delta=NUMBER, below {OWNERS_MAX}: so many servers more than \
                  necessary are read"
             ),
+            Self::Reads(text) => write!(out, "`{text}`: write one reads=first or reads=any"),
             Self::Empty => out.write_str("a rule is empty: separate rules by one `;`"),
         }
     }
@@ -143,6 +150,7 @@ impl Policy {
             encode: Side::Client,
             decode: Side::Client,
             delta: 0,
+            reads_any: false,
         }
     }
 
@@ -160,6 +168,12 @@ impl Policy {
     /// waited for.
     pub fn delta(&self) -> usize {
         self.delta
+    }
+
+    /// Whether reads take turns at the copies of a value, so that those of a hot key are shared out,
+    /// instead of beginning with the first.
+    pub fn reads_any(&self) -> bool {
+        self.reads_any
     }
 
     /// What is asked for of a key, whatever the length of its value. It says how many servers may
@@ -212,6 +226,13 @@ impl Policy {
                 let fits = number().filter(|delta| *delta < OWNERS_MAX);
                 self.delta = fits.ok_or_else(|| InvalidPolicy::Delta(part.into()))?;
             }
+            "reads" => {
+                self.reads_any = match value {
+                    Some("any") => true,
+                    Some("first") => false,
+                    _ => return Err(InvalidPolicy::Reads(part.into())),
+                };
+            }
             _ => {
                 let threshold = number();
                 let invalid = || InvalidPolicy::Threshold(part.into());
@@ -246,12 +267,15 @@ impl fmt::Display for Policy {
         if self.delta > 0 {
             write!(out, ";delta={}", self.delta)?;
         }
+        if self.reads_any {
+            out.write_str(";reads=any")?;
+        }
         Ok(())
     }
 }
 
 /// Names that are no prefixes, unless they are written otherwise.
-const SETTINGS: [&str; 4] = ["threshold", "encode", "decode", "delta"];
+const SETTINGS: [&str; 5] = ["threshold", "encode", "decode", "delta", "reads"];
 
 fn write_prefix(out: &mut fmt::Formatter<'_>, prefix: &[u8]) -> fmt::Result {
     for (position, &byte) in prefix.iter().enumerate() {
@@ -384,6 +408,8 @@ mod tests {
             ("ec:3,2;delta=32", "one delta=NUMBER"),
             ("ec:3,2;delta=x", "one delta=NUMBER"),
             ("ec:3,2;delta=1;delta=1", "one delta=NUMBER"),
+            ("replicate:3;reads=all", "one reads=first or reads=any"),
+            ("reads=any;replicate:3;reads=any", "one reads=first"),
         ] {
             assert!(error(text).contains(part), "{text}: {}", error(text));
         }
@@ -408,13 +434,15 @@ mod tests {
             (Side::Client, Side::Client)
         );
         assert_eq!(policy.delta(), 0);
-        let policy = parsed("encode=server;a=none;ec:3,2;decode=server;delta=2");
+        assert!(!policy.reads_any());
+        let policy = parsed("encode=server;a=none;ec:3,2;decode=server;delta=2;reads=any");
         assert_eq!(
             (policy.encode(), policy.decode()),
             (Side::Server, Side::Server)
         );
         assert_eq!(policy.delta(), 2);
-        let text = "a=none;ec:3,2;encode=server;decode=server;delta=2";
+        assert!(policy.reads_any());
+        let text = "a=none;ec:3,2;encode=server;decode=server;delta=2;reads=any";
         assert_eq!(policy.to_string(), text);
         let policy = parsed("%65ncode=replicate:2;ec:3,2");
         assert_eq!(policy.of_key(b"encode").to_string(), "replicate:2");

@@ -1,6 +1,6 @@
 //! Operations that a server carries out for the client: it stores and reads the parts of a value,
-//! and codes (`encode=server`, `decode=server`). The server is asked as the client would be crashing
-//! if it fails in the middle: then nobody knows whether a write has taken effect.
+//! and codes (`encode=server`, `decode=server`). If it fails in the middle, it is as if the
+//! client had crashed: nobody knows whether a write has taken effect.
 
 use super::begun::{bare, unused};
 use super::call::Patience;
@@ -206,7 +206,11 @@ impl Asking {
     ) -> Asking {
         let now = Instant::now();
         let until = now + deadline.saturating_duration_since(now) / READ_PART;
-        let (owners, spread) = spread_of(redundant, client, key, 0, until);
+        let (mut owners, spread) = spread_of(redundant, client, key, 0, until);
+        let first = redundant.first_of(redundant.policy.of_key(key));
+        let is_up = |owner: &&ServerId| !redundant.was_just_down(**owner);
+        let up = owners.iter().filter(is_up).count();
+        owners[..up].rotate_left(first % up.max(1));
         let to = owners.first().copied().unwrap_or(ServerId(0));
         let get = Operation::GetSpread { key, spread, into };
         Asking {

@@ -185,13 +185,16 @@ impl Call {
     /// The position of the owner that a read asks first: where copies still follow, one that has
     /// what this client has written.
     pub fn first(&self) -> usize {
+        let first = self.redundant.first_of(self.redundancy);
         if !self.redundancy.is_async() {
-            return 0;
+            return first;
         }
         let waiting = self.redundant.following.of_key(&self.client, &self.key);
-        let mut owners = self.owners.iter();
-        let has_all = |owner: &(ServerId, bool)| owner.1 && !waiting.contains(&owner.0);
-        owners.position(has_all).unwrap_or_default()
+        let positions = 0..self.owners.len();
+        let mut turned = positions.map(|offset| (first + offset) % self.owners.len());
+        let has_all = |(server, is_live): (ServerId, bool)| is_live && !waiting.contains(&server);
+        let found = turned.find(|position| has_all(self.owners[*position]));
+        found.unwrap_or_default()
     }
 
     /// Whether fewer owners are live than a write must reach.

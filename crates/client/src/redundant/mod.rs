@@ -36,7 +36,7 @@ use following::Following;
 pub(crate) use following::LastCopies;
 use running::{ReadEnd, Reading, WriteEnd, Writing};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -75,6 +75,8 @@ pub(crate) struct Redundant {
     returned: Box<[AtomicU64]>,
     began: Instant,
     workshop: Workshop,
+    /// Reads that were begun, where they take turns at the copies.
+    reads: AtomicUsize,
     following: Following,
     timeout: Duration,
 }
@@ -108,6 +110,7 @@ impl Redundant {
             returned: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
             began: Instant::now(),
             workshop: Workshop::default(),
+            reads: AtomicUsize::new(0),
             following: Following::default(),
             timeout: config.timeout,
         }))
@@ -254,6 +257,16 @@ impl Redundant {
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// With which of so many owners a read begins.
+    fn first_of(&self, redundancy: Redundancy) -> usize {
+        let is_copy = matches!(redundancy, Redundancy::Replicate { .. });
+        match is_copy && self.policy.reads_any() {
+            true => self.reads.fetch_add(1, Relaxed) % redundancy.owners(),
+            // Data shards, which need no decoding, come first.
+            false => 0,
+        }
     }
 
     fn is_down(&self, server: ServerId) -> bool {

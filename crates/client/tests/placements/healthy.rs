@@ -97,3 +97,34 @@ fn assert_deleted_values_are_gone(policy: &str, clients: &[(String, Client)]) {
 fn is_late(policy: &str) -> bool {
     policy.ends_with("async")
 }
+
+#[test]
+fn reads_of_a_hot_key_are_shared_out_where_that_is_wanted() {
+    const BYTES: u64 = 100_000;
+    let fleet = Fleet::start(3, Keeps::Nothing, &[]);
+    let sent = |number: usize| -> u64 {
+        let lines = fleet.command(number, "stats", &["END"]);
+        let mut values = lines
+            .iter()
+            .filter_map(|it| it.strip_prefix("STAT bytes_written "));
+        values
+            .next()
+            .and_then(|value| value.parse().ok())
+            .expect("a number")
+    };
+    for decode in ["client", "server"] {
+        for (reads, servers) in [("first", 1), ("any", 3)] {
+            let client = fleet.client(&format!("replicate:3;decode={decode};reads={reads}"));
+            client
+                .set("hot", value(1, BYTES as usize), 0)
+                .expect("stored");
+            let before = [0, 1, 2].map(sent);
+            for _ in 0..12 {
+                assert!(client.get("hot").expect("an answer").is_some());
+            }
+            let brought = |number: &usize| sent(*number) - before[*number] >= 4 * BYTES;
+            let count = (0..3).filter(brought).count();
+            assert_eq!(count, servers, "decode={decode};reads={reads}");
+        }
+    }
+}
