@@ -1,25 +1,17 @@
 //! The fabric's part in a worker's turn.
 //!
-//! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
-//! there are sessions on the fabric the worker looks every few turns only, and more rarely the
-//! longer the sockets have been silent. Before it sleeps it arms the port, whose descriptor is then
-//! in its epoll set, once.
+//! While there are sessions on the fabric the worker looks at its sockets every few turns only
+//! ([`super::turns`]). Before it sleeps it arms the port, whose descriptor is then in its epoll set,
+//! once.
 
 use super::device::After;
+use super::turns::Turns;
 use super::{PORT, Worker};
 use crate::fabric::engine::Engine;
 use farcache_fabric::Arming;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
-use std::time::Duration;
-
-/// Turns for the fabric after a look at the sockets that has found something; twice as many after
-/// each that has not.
-const TURNS_PER_LOOK_MIN: u32 = 2;
-
-/// Most turns between two looks: a turn in which nothing happens takes about 0.2 us, so that a
-/// request over a silent socket waits about as long as a sleeping worker would take to wake up.
-const TURNS_PER_LOOK_MAX: u32 = 64;
+use std::time::{Duration, Instant};
 
 /// How much longer than for sockets a worker polls while there are sessions on the fabric. Its
 /// clients may compute while a large value travels, and on the same host a sleeping processor takes
@@ -43,8 +35,7 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(5);
 /// A worker's part in the fabric, and when to look at the sockets.
 pub(super) struct Messages {
     pub engine: Engine,
-    turns_per_look: u32,
-    turns_left: u32,
+    turns: Turns,
     /// Something has happened since the last look at the sockets.
     has_moved: bool,
     /// Attempts to arm the port since the last that went well and the last that something had
@@ -69,11 +60,21 @@ impl Messages {
         }
         Ok(Messages {
             engine,
-            turns_per_look: TURNS_PER_LOOK_MIN,
-            turns_left: 0,
+            turns: Turns::new(),
             has_moved: false,
             armings: 0,
         })
+    }
+
+    /// Whether the next turn is the fabric's too, after one in which something came or not.
+    fn has_turn(&mut self, has_moved: bool, may_poll: bool) -> bool {
+        let has_turn = if has_moved {
+            self.turns.found();
+            self.turns.has_left()
+        } else {
+            self.turns.has_more(may_poll)
+        };
+        has_turn && self.engine.has_sessions()
     }
 }
 
@@ -102,9 +103,10 @@ impl Worker {
         };
         let has_moved = messages.engine.turn(&mut self.resources);
         messages.has_moved |= has_moved;
-        let goes_first = messages.turns_left > 0 && messages.engine.has_sessions();
+        let may_poll = self.permit.may_poll(self.resources.turn_began);
+        let goes_first = messages.has_turn(has_moved, may_poll);
         if goes_first && self.unfinished.is_empty() && !lets_sockets_first {
-            messages.turns_left -= 1;
+            messages.turns.take();
             if has_moved {
                 self.resources.store.quiescent();
             }
@@ -120,16 +122,19 @@ impl Worker {
         let Some(messages) = &mut self.messages else {
             return false;
         };
-        messages.turns_per_look = if has_found {
-            TURNS_PER_LOOK_MIN
-        } else {
-            (2 * messages.turns_per_look).min(TURNS_PER_LOOK_MAX)
-        };
-        messages.turns_left = messages.turns_per_look;
+        messages.turns.looked(has_found);
         if messages.has_moved {
             messages.armings = 0;
         }
         std::mem::take(&mut messages.has_moved)
+    }
+
+    /// Lets others have the processor who want it; `now` is the time.
+    pub(super) fn yield_processor(&mut self, now: Instant) {
+        rustix::thread::sched_yield();
+        if let Some(messages) = &mut self.messages {
+            messages.turns.gave_way(now.elapsed());
+        }
     }
 
     /// Prepares the fabric for sleep: how long that may be at most; none if there is something to
@@ -145,6 +150,7 @@ impl Worker {
             messages.armings += 1;
             return None;
         }
+        messages.turns.slept();
         messages.armings = 0;
         if let Some(descriptor) = messages.engine.descriptor() {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
@@ -188,12 +194,12 @@ impl Worker {
     /// Answers what has come over the fabric, as far as that waits for devices too.
     fn finish_messages(&mut self) {
         self.on_port();
-        let deadline = std::time::Instant::now() + FINISH_TIME_MAX;
+        let deadline = Instant::now() + FINISH_TIME_MAX;
         while self
             .messages
             .as_ref()
             .is_some_and(|messages| messages.engine.has_parked())
-            && std::time::Instant::now() < deadline
+            && Instant::now() < deadline
         {
             self.poll_devices(After::Sockets);
             self.on_durable();
@@ -210,10 +216,10 @@ impl Worker {
         };
         let engine = &mut messages.engine;
         engine.end_all(&mut self.resources);
-        let deadline = std::time::Instant::now() + FINISH_TIME_MAX;
+        let deadline = Instant::now() + FINISH_TIME_MAX;
         let mut is_closed = false;
         while !engine.is_empty() {
-            let now = std::time::Instant::now();
+            let now = Instant::now();
             if now >= deadline && !std::mem::replace(&mut is_closed, true) {
                 engine.close_all();
             } else if is_closed {

@@ -22,6 +22,7 @@ mod read;
 mod reply;
 pub mod resources;
 mod stalls;
+mod turns;
 mod watched;
 
 use crate::admission::Admission;
@@ -225,7 +226,7 @@ impl Worker {
         } else if self.budget().should_sleep(now) || !may_poll {
             self.sleep(&mut events);
         } else {
-            rustix::thread::sched_yield();
+            self.yield_processor(now);
         }
         events
     }
