@@ -88,6 +88,7 @@ impl Clients {
     fn spawn(&mut self, hosts: &Hosts, host: Host, only_reads: bool) -> Outcome<Process> {
         self.started += 1;
         let mut task = self.task.clone();
+        task.servers = self.servers_of(host);
         (task.number, task.only_reads) = (self.started, only_reads);
         if only_reads {
             task.timeout_ms = LAST_READ_MS_MAX;
@@ -100,6 +101,17 @@ impl Clients {
         let out = child.stdout.take().ok_or("no output")?;
         let reader = std::thread::spawn(move || lines(out));
         Ok(Process { child, reader })
+    }
+
+    /// The list that a client goes by. With one place for a key they have different ones, which
+    /// servers make good by passing requests on.
+    fn servers_of(&self, host: Host) -> String {
+        let mut servers: Vec<&str> = self.task.servers.split(',').collect();
+        if self.task.redundancy == "none" {
+            let left = servers.len() - host % servers.len();
+            servers.truncate(left);
+        }
+        servers.join(",")
     }
 
     /// How many there are.

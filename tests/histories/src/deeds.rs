@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// An expiry that does not come while a run lasts.
 const FAR_EXPIRY_S: u32 = 10_000;
 
+/// What a server says that has heard nothing of its cluster for too long.
+const CUT_OFF: &str = "this server is cut off from its cluster";
+
 /// How long values are: most are small, and some so large that they do not travel in one message.
 const LENGTHS: [std::ops::Range<usize>; 3] = [PIECE_BYTES_MIN..200, 2_000..6_000, 60_000..200_000];
 
@@ -262,6 +265,10 @@ impl Chooser {
             (Deed::Read, error) => End::Nothing(error.to_string()),
             // "Nothing was sent."
             (_, error @ (Error::Connect(_) | Error::ServerDead)) => End::Nothing(error.to_string()),
+            // It answers for no key.
+            (_, Error::Server { message, .. }) if message.contains(CUT_OFF) => {
+                End::Nothing(message.into())
+            }
             (_, error) => End::Unknown(error.to_string()),
         }
     }

@@ -1,6 +1,7 @@
 //! Which fault comes next, and what is going on at a time.
 
 use crate::clients::Clients;
+use crate::etcd::Etcd;
 use crate::hosts::{Host, Hosts};
 use crate::scenario::{Kind, Scenario};
 use crate::servers::{Return, Servers};
@@ -8,15 +9,25 @@ use crate::{Outcome, now_ns};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, IteratorRandom};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Time between two faults.
 const PAUSE_MS: std::ops::Range<u64> = 10..120;
 
+/// The same where what follows from a fault takes seconds.
+const LONG_PAUSE_MS: std::ops::Range<u64> = 100..1500;
+
 /// For how long a server is down, stopped or cut off. Less than what servers wait for others until
 /// they take it that they have caught up: 10 s.
 const LASTS_MS: std::ops::Range<u64> = 100..1500;
+
+/// The same where that may be longer than a server is waited for: a lease of 2 s, and 1 s.
+const LONG_MS: std::ops::Range<u64> = 100..7000;
+
+/// For how long a server sleeps: longer than it is waited for.
+const SLEEPS_MS: std::ops::Range<u64> = 4000..6000;
 
 /// Cuts at a time.
 const CUTS_MAX: usize = 3;
@@ -29,6 +40,8 @@ pub struct World<'a> {
     pub servers: &'a mut Servers,
     /// The clients.
     pub clients: &'a mut Clients,
+    /// What keeps the map, if servers make it.
+    pub etcd: Option<&'a mut Etcd>,
 }
 
 /// A fault that ends later.
@@ -38,6 +51,8 @@ enum Lasting {
     StoppedServer(usize),
     StoppedClient(usize),
     Cut(Host, Host),
+    EtcdNode(usize),
+    EtcdDown,
 }
 
 /// The faults of a run.
@@ -51,6 +66,8 @@ pub struct Faults<'a> {
     pub counts: BTreeMap<&'static str, usize>,
     /// When servers were killed.
     pub kills: Vec<u64>,
+    /// When anything happened for which keys may get other owners.
+    pub disturbances: Vec<u64>,
 }
 
 impl<'a> Faults<'a> {
@@ -65,6 +82,7 @@ impl<'a> Faults<'a> {
             began: Instant::now(),
             counts: BTreeMap::new(),
             kills: Vec::new(),
+            disturbances: Vec::new(),
         }
     }
 
@@ -78,7 +96,11 @@ impl<'a> Faults<'a> {
             self.end_those_due(world, Instant::now())?;
             world.servers.look_after_returned(world.hosts);
             self.begin_one(world)?;
-            let pause = self.random.random_range(PAUSE_MS);
+            let pause = match self.scenario.settings.on_etcd {
+                true => LONG_PAUSE_MS,
+                false => PAUSE_MS,
+            };
+            let pause = self.random.random_range(pause);
             std::thread::sleep(Duration::from_millis(pause));
         }
         let far = Instant::now() + Duration::from_secs(3600);
@@ -93,6 +115,7 @@ impl<'a> Faults<'a> {
 
     fn note(&mut self, count: &'static str, what: String) {
         *self.counts.entry(count).or_default() += 1;
+        self.disturbances.push(now_ns());
         let since = self.began.elapsed().as_millis();
         self.log.push(format!("{since} ms: {what}"));
     }
@@ -114,6 +137,16 @@ impl<'a> Faults<'a> {
                 Lasting::StoppedServer(server) => world.servers.go_on(server)?,
                 Lasting::StoppedClient(client) => world.clients.go_on(client)?,
                 Lasting::Cut(from, to) => world.hosts.mend(from, to)?,
+                Lasting::EtcdNode(node) => {
+                    if let Some(etcd) = &mut world.etcd {
+                        etcd.signal(node, Signal::CONT)?;
+                    }
+                }
+                Lasting::EtcdDown => {
+                    if let Some(etcd) = &mut world.etcd {
+                        etcd.start_again(world.hosts)?;
+                    }
+                }
             }
         }
         Ok(())
@@ -129,11 +162,17 @@ impl<'a> Faults<'a> {
             Kind::Stops if self.random.random_bool(0.5) => self.stop_server(world),
             Kind::Stops => self.stop_client(world),
             Kind::Cuts => self.cut(world),
+            Kind::Sleeps => self.sleep(world),
+            Kind::Etcd => self.disturb_etcd(world),
         }
     }
 
     fn last(&mut self, lasting: Lasting) {
-        let lasts = Duration::from_millis(self.random.random_range(LASTS_MS));
+        let range = match self.scenario.settings.on_etcd {
+            true => LONG_MS,
+            false => LASTS_MS,
+        };
+        let lasts = Duration::from_millis(self.random.random_range(range));
         self.lasting.push((Instant::now() + lasts, lasting));
     }
 
@@ -210,7 +249,9 @@ impl<'a> Faults<'a> {
         }
         let server = self.random.random_range(0..world.servers.count());
         let clients = (0..world.clients.count()).map(|client| world.clients.host(client));
-        let others = (0..world.servers.count()).chain(clients);
+        let nodes = world.etcd.iter();
+        let nodes = nodes.flat_map(|etcd| (0..etcd.count()).map(|node| etcd.host(node)));
+        let others = (0..world.servers.count()).chain(clients).chain(nodes);
         let other = others
             .filter(|other| *other != server)
             .choose(&mut self.random);
@@ -230,6 +271,58 @@ impl<'a> Faults<'a> {
             self.last(Lasting::Cut(from, to));
         }
         self.note(count, format!("{count}: hosts {server} and {other}"));
+        Ok(())
+    }
+
+    /// A server is stopped until others own its keys.
+    fn sleep(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let servers = &world.servers;
+        let is_away = |server: &usize| !servers.is_up(*server) || servers.is_stopped(*server);
+        let away = (0..servers.count()).filter(is_away).count();
+        let up = (0..servers.count()).filter(|server| !is_away(server));
+        let Some(server) = up.choose(&mut self.random).filter(|_| away == 0) else {
+            return Ok(());
+        };
+        world.servers.stop(server)?;
+        self.note("servers asleep", format!("server {server} sleeps"));
+        let lasts = Duration::from_millis(self.random.random_range(SLEEPS_MS));
+        self.lasting
+            .push((Instant::now() + lasts, Lasting::StoppedServer(server)));
+        Ok(())
+    }
+
+    /// Something happens to etcd, unless something is happening.
+    fn disturb_etcd(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        let is_of_etcd =
+            |one: &(Instant, Lasting)| matches!(one.1, Lasting::EtcdNode(_) | Lasting::EtcdDown);
+        // Often enough: most of what follows takes seconds.
+        if self.lasting.iter().any(is_of_etcd) || self.random.random_bool(0.7) {
+            return Ok(());
+        }
+        let Some(etcd) = &mut world.etcd else {
+            return Ok(());
+        };
+        let leader = etcd.leader(world.hosts);
+        let (count, lasting) = match (self.random.random_range(0..4), leader) {
+            (0, Some(leader)) => {
+                etcd.kill(leader)?;
+                ("etcd's leader killed", Lasting::EtcdDown)
+            }
+            (1, Some(leader)) => {
+                etcd.signal(leader, Signal::STOP)?;
+                ("etcd's leader stopped", Lasting::EtcdNode(leader))
+            }
+            (2, _) => {
+                etcd.lose_all(false)?;
+                ("etcd down", Lasting::EtcdDown)
+            }
+            _ => {
+                etcd.lose_all(true)?;
+                ("etcd down and back older", Lasting::EtcdDown)
+            }
+        };
+        self.note(count, count.to_owned());
+        self.last(lasting);
         Ok(())
     }
 }

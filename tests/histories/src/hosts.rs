@@ -82,6 +82,15 @@ impl Hosts {
         }
     }
 
+    /// Another one on the same host.
+    #[must_use]
+    pub fn second_address(&self, host: Host) -> SocketAddr {
+        match self {
+            Hosts::Loopback => self.address(host),
+            Hosts::Namespaces(_) => (address(host), OWN_PORT + 1).into(),
+        }
+    }
+
     /// What starts a program on this host.
     #[must_use]
     pub fn command(&self, host: Host, program: &Path) -> Command {

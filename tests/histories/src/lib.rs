@@ -7,6 +7,7 @@
 //! | `scenario` | what a seed stands for: policy, servers, clients, which faults |
 //! | `hosts` | where processes run: on this host, or in network namespaces that can be cut apart |
 //! | `servers` | the servers: killed, stopped, and started again with what they kept |
+//! | `etcd` | what keeps the map, where servers make it themselves |
 //! | `clients` | client processes, and what they tell |
 //! | `workload` | what a client process does |
 //! | `deeds` | which operation comes next, and how the client library carries it out |
@@ -20,6 +21,7 @@
 pub mod bytes;
 pub mod clients;
 pub mod deeds;
+pub mod etcd;
 pub mod faults;
 pub mod hosts;
 pub mod recording;

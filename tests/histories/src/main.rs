@@ -41,7 +41,7 @@ struct Options {
         default_value = "replicate:3 ec:3,2 ec:2,1"
     )]
     redundancy: Vec<String>,
-    /// Which faults: kills, client-kills, stops, cuts.
+    /// Which faults: kills, client-kills, stops, cuts; with --on-etcd also sleeps and etcd.
     #[arg(
         long,
         value_delimiter = ',',
@@ -66,6 +66,10 @@ struct Options {
     /// What carries the requests: tcp, fabric or auto. Hosts that can be cut have tcp only.
     #[arg(long, default_value = "tcp")]
     transport: String,
+    /// Servers make their map themselves and keep it in etcd, of which three nodes are started; for
+    /// --redundancy none.
+    #[arg(long)]
+    on_etcd: bool,
     /// Further options of servers, divided by blanks.
     #[arg(long, value_delimiter = ' ', allow_hyphen_values = true)]
     server_options: Vec<String>,
@@ -105,6 +109,7 @@ impl Options {
             time: Duration::from_secs_f64(self.seconds),
             transport: self.transport.clone(),
             server_options: self.server_options.clone(),
+            on_etcd: self.on_etcd,
             planted_policy: self.planted_policy.clone(),
         }
     }

@@ -1,10 +1,11 @@
 //! One seed, from its start to its verdict.
 
 use crate::clients::Clients;
+use crate::etcd::Etcd;
 use crate::faults::{Faults, World};
 use crate::hosts::Hosts;
 use crate::recording::Recording;
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::{ETCD_NODES, Kind, Scenario};
 use crate::servers::Servers;
 use crate::{Outcome, now_ns};
 use farcache_linearizability::{Answer, Deed, Operation, Verdict, check, print, shrink};
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// States that a search may visit before it gives up.
-const STATES_MAX: usize = 3_000_000;
+const STATES_MAX: usize = 1_000_000;
 
 /// States for each part of a history that is looked at to make it shorter.
 const SHRINK_STATES_MAX: usize = 200_000;
@@ -49,22 +50,30 @@ pub struct Report {
 /// The run itself has failed: nothing is known of the promise.
 pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
     let hosts = match scenario.settings.faults.contains(&Kind::Cuts) {
-        true => Hosts::in_namespaces(scenario.servers + scenario.settings.clients)?,
+        true => Hosts::in_namespaces(scenario.hosts())?,
         false => Hosts::Loopback,
     };
-    let mut servers = Servers::start(farcached, &hosts, scenario)?;
+    let first = scenario.servers + scenario.settings.clients;
+    let mut etcd = match scenario.settings.on_etcd {
+        true => Some(Etcd::start(&hosts, first..first + ETCD_NODES)?),
+        false => None,
+    };
+    let endpoints = etcd.as_ref().map(Etcd::endpoints);
+    let mut servers = Servers::start(farcached, &hosts, scenario, endpoints)?;
     let mut clients = Clients::start(&hosts, scenario, &servers.list())?;
     let mut faults = Faults::new(scenario);
     faults.run(&mut World {
         hosts: &hosts,
         servers: &mut servers,
         clients: &mut clients,
+        etcd: etcd.as_mut(),
     })?;
     servers.await_repair(&hosts)?;
     clients.end()?;
     clients.read_all(&hosts)?;
     // What was shown when all were there is shown by those that may be left.
     let mut kills = std::mem::take(&mut faults.kills);
+    let disturbances = std::mem::take(&mut faults.disturbances);
     for server in lost(scenario) {
         kills.push(now_ns());
         servers.kill(server)?;
@@ -82,6 +91,7 @@ pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
         scenario,
         readers: clients.readers(),
         kills: &kills,
+        disturbances: &disturbances,
         report: &mut report,
     };
     judge.all(recording);
@@ -114,6 +124,7 @@ struct Judge<'a> {
     scenario: &'a Scenario,
     readers: &'a [u32],
     kills: &'a [u64],
+    disturbances: &'a [u64],
     report: &'a mut Report,
 }
 
@@ -121,7 +132,10 @@ impl Judge<'_> {
     fn all(&mut self, recording: Recording) {
         for key in &self.scenario.settings.keys {
             let history = recording.histories.get(key).map_or(&[][..], Vec::as_slice);
-            let history = self.as_promised(history);
+            let history = match self.scenario.policy.as_str() {
+                "none" => self.with_losses(history),
+                _ => self.as_promised(history),
+            };
             self.history(key, &history);
             for (at, reader) in self.readers.iter().enumerate() {
                 if !history.iter().any(|one| one.client == *reader) {
@@ -130,22 +144,34 @@ impl Judge<'_> {
                     self.unreadable(format!("{key}: cannot be read in the end ({at}): {why}"));
                 }
             }
+            self.report.histories.insert(key.clone(), history);
         }
         let (operations, told) = (recording.operations(), recording.told());
-        if told * 2 < operations {
+        // A server that is cut off from its cluster refuses at once, again and again.
+        let told_min = match self.scenario.settings.on_etcd {
+            true => operations / 20,
+            false => operations / 2,
+        };
+        if told < told_min {
             let what = format!("only {told} of {operations} operations have ended");
             self.report.violations.push(what);
         }
         self.report.ends = recording.ends;
-        self.report.histories = recording.histories;
+    }
+
+    /// What has one place is lost when that is, or when its key gets another owner: to one for each
+    /// fault, and back. It is lost for good.
+    fn with_losses(&self, history: &[Operation]) -> Vec<Operation> {
+        let twice = self.disturbances.iter().flat_map(|time| [*time; 2]);
+        let losses = twice.map(|called| unasked(Deed::Clear, called));
+        history.iter().cloned().chain(losses).collect()
     }
 
     /// Whether a DELETE has found something is told by any one server, which beside another write
     /// may be wrong: docs/design/redundancy.md promises nothing else.
     fn as_promised(&self, history: &[Operation]) -> Vec<Operation> {
-        let is_redundant = self.scenario.policy != "none";
         let promised = history.iter().map(|one| match (&one.deed, &one.answer) {
-            (Deed::Delete, Answer::Done | Answer::NotFound) if is_redundant => Operation {
+            (Deed::Delete, Answer::Done | Answer::NotFound) => Operation {
                 deed: Deed::Clear,
                 answer: Answer::Done,
                 ..one.clone()
@@ -181,13 +207,8 @@ impl Judge<'_> {
     /// With each server that is killed a write may be lost that was read but never acknowledged, as
     /// docs/design/redundancy.md says.
     fn with_undoes(&self, history: &[Operation]) -> Vec<Operation> {
-        let undoes = self.kills.iter().map(|&called| Operation {
-            client: 0,
-            deed: Deed::Undo,
-            answer: Answer::Unknown,
-            called,
-            returned: None,
-        });
+        let undoes = self.kills.iter();
+        let undoes = undoes.map(|&called| unasked(Deed::Undo, called));
         history.iter().cloned().chain(undoes).collect()
     }
 
@@ -202,5 +223,16 @@ impl Judge<'_> {
             return;
         }
         self.report.violations.push(what);
+    }
+}
+
+/// What nobody asks for, and what may happen from this time on.
+fn unasked(deed: Deed, called: u64) -> Operation {
+    Operation {
+        client: 0,
+        deed,
+        answer: Answer::Unknown,
+        called,
+        returned: None,
     }
 }

@@ -18,11 +18,22 @@ pub enum Kind {
     Stops,
     /// Hosts are cut from one another, one way or both.
     Cuts,
+    /// Servers are stopped for so long that others own their keys when they go on.
+    Sleeps,
+    /// etcd's leader is killed or stopped; all of etcd is lost, and comes back as it was or older.
+    Etcd,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [Kind::Kills, Kind::ClientKills, Kind::Stops, Kind::Cuts];
+    pub const ALL: [Kind; 6] = [
+        Kind::Kills,
+        Kind::ClientKills,
+        Kind::Stops,
+        Kind::Cuts,
+        Kind::Sleeps,
+        Kind::Etcd,
+    ];
 
     /// As it is written on the command line.
     #[must_use]
@@ -32,6 +43,8 @@ impl Kind {
             Kind::ClientKills => "client-kills",
             Kind::Stops => "stops",
             Kind::Cuts => "cuts",
+            Kind::Sleeps => "sleeps",
+            Kind::Etcd => "etcd",
         }
     }
 }
@@ -79,6 +92,8 @@ pub struct Settings {
     pub transport: String,
     /// Further options of servers.
     pub server_options: Vec<String>,
+    /// Whether servers make their map themselves and keep it in etcd.
+    pub on_etcd: bool,
     /// Instead of the policy, what clients go by: a fault that is planted.
     pub planted_policy: Option<String>,
 }
@@ -106,6 +121,19 @@ pub struct Scenario {
     pub server_options: Vec<String>,
 }
 
+/// Nodes of etcd.
+pub const ETCD_NODES: usize = 3;
+
+/// Servers that die are given up soon.
+const ETCD_OPTIONS: [&str; 6] = [
+    "--cluster-name",
+    "histories",
+    "--cluster-ttl",
+    "2",
+    "--cluster-grace",
+    "1",
+];
+
 /// Of values of so many bytes and more shards are made: small, so that both are met often.
 const THRESHOLD_BYTES: usize = 2048;
 
@@ -122,6 +150,7 @@ impl Scenario {
             "none" => (3, 1, 1),
             policy => quorums(policy)?,
         };
+        let policy_is_none = policy == "none";
         // Sometimes there are more servers than owners of a key, up to five.
         let more = if owners < 5 {
             random.random_range(0..=1)
@@ -135,7 +164,13 @@ impl Scenario {
             },
             _ => Keeps::Device { durability: "sync" },
         };
-        let mut server_options = vec!["--repair-rate".into(), "1g".into()];
+        let mut server_options = match settings.on_etcd {
+            true => ETCD_OPTIONS.map(str::to_owned).into(),
+            false => vec!["--repair-rate".to_owned(), "1g".to_owned()],
+        };
+        if settings.on_etcd && random.random_bool(0.5) {
+            server_options.push("--cluster-moves".into());
+        }
         if settings.transport == "tcp" {
             server_options.extend(["--fabric".into(), "off".into()]);
         }
@@ -147,11 +182,18 @@ impl Scenario {
             policy,
             servers: owners + more,
             away_max: owners - stored_min,
-            lost_max: owners - needed,
+            lost_max: if policy_is_none { 0 } else { owners - needed },
             keeps,
             settings: settings.clone(),
             server_options,
         })
+    }
+
+    /// Hosts of servers, of clients, and of etcd, in this order.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        let etcd = if self.settings.on_etcd { ETCD_NODES } else { 0 };
+        self.servers + self.settings.clients + etcd
     }
 
     /// A source of chance for this run, one for each use.

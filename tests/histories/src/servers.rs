@@ -42,6 +42,8 @@ pub struct Servers {
     stopped: Vec<bool>,
     keeps: Keeps,
     options: Vec<String>,
+    /// Where etcd is, if the map is there.
+    etcd: Option<String>,
     directory: TempDir,
 }
 
@@ -50,7 +52,12 @@ impl Servers {
     ///
     /// # Errors
     /// One does not start.
-    pub fn start(program: &Path, hosts: &Hosts, scenario: &Scenario) -> Outcome<Servers> {
+    pub fn start(
+        program: &Path,
+        hosts: &Hosts,
+        scenario: &Scenario,
+        etcd: Option<String>,
+    ) -> Outcome<Servers> {
         let count = scenario.servers;
         let mut servers = Servers {
             program: program.to_owned(),
@@ -60,6 +67,7 @@ impl Servers {
             stopped: vec![false; count],
             keeps: scenario.keeps,
             options: scenario.server_options.clone(),
+            etcd,
             directory: tempfile::tempdir()?,
         };
         std::fs::write(servers.path("secret"), "a secret of these runs")?;
@@ -140,12 +148,16 @@ impl Servers {
             .args(["-l", &address.ip().to_string()])
             .args(["-p", &address.port().to_string()])
             .args(["-U", "0", "-t", "1", "-m", "64", "-u", "root", "-v"])
-            .args(["--cluster-self", &(server + 1).to_string()])
-            .arg("--cluster-file")
-            .arg(self.path("map"))
             .arg("--cluster-secret-file")
             .arg(self.path("secret"))
             .args(&self.options);
+        match &self.etcd {
+            Some(endpoints) => command.args(["--cluster-etcd", endpoints]),
+            None => command
+                .args(["--cluster-self", &(server + 1).to_string()])
+                .arg("--cluster-file")
+                .arg(self.path("map")),
+        };
         if let Keeps::Device { durability } = self.keeps {
             let device = format!("{}:64m", self.device(server).display());
             command.args(["--ssd", &device, "--durability", durability]);
@@ -180,11 +192,29 @@ impl Servers {
         Ok(())
     }
 
-    /// Waits until all that are up have what they should have.
+    /// Waits until all that are up have what they should have: of a map in etcd, until all of them
+    /// are in it.
     ///
     /// # Errors
     /// One ends or takes too long.
     pub fn await_repair(&mut self, hosts: &Hosts) -> Outcome<()> {
+        if self.etcd.is_some() {
+            return self.await_that(0, "know the others", |servers, _| {
+                let told = |server| servers.ask(hosts, server, "stats cluster");
+                let told: Vec<_> = (0..servers.count())
+                    .filter_map(|at| told(at).ok())
+                    .collect();
+                let is_whole = |stats: &BTreeMap<String, String>| {
+                    let is =
+                        |name: &str, value: &str| stats.get(name).is_some_and(|it| it == value);
+                    let serving = servers.count().to_string();
+                    is("servers_serving", &serving) && is("suspects", "none") && is("cut_off", "no")
+                };
+                let epochs = told.iter().filter_map(|stats| stats.get("epoch"));
+                let epochs: std::collections::BTreeSet<_> = epochs.collect();
+                told.len() == servers.count() && epochs.len() == 1 && told.iter().all(is_whole)
+            });
+        }
         for server in (0..self.count())
             .filter(|&server| self.is_up(server))
             .collect::<Vec<_>>()
@@ -229,6 +259,9 @@ impl Servers {
     }
 
     fn look(&mut self, hosts: &Hosts, server: usize) {
+        if self.etcd.is_some() {
+            self.catching_up[server] = false;
+        }
         // Who does not answer yet has not caught up.
         if let Ok(stats) = self.stats(hosts, server) {
             let is = |name: &str, value: u64| stats.get(name) == Some(&value);
@@ -241,18 +274,29 @@ impl Servers {
     /// # Errors
     /// It does not answer.
     pub fn stats(&self, hosts: &Hosts, server: usize) -> Outcome<BTreeMap<String, u64>> {
+        let told = self.ask(hosts, server, "stats redundancy")?.into_iter();
+        Ok(told
+            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .collect())
+    }
+
+    /// The lines of a command for statistics.
+    fn ask(
+        &self,
+        hosts: &Hosts,
+        server: usize,
+        command: &str,
+    ) -> Outcome<BTreeMap<String, String>> {
         let mut stream = hosts.connect(server, self.addresses[server])?;
-        stream.write_all(b"stats redundancy\r\n")?;
+        stream.write_all(format!("{command}\r\n").as_bytes())?;
         let mut stats = BTreeMap::new();
         for line in BufReader::new(stream).lines() {
             let line = line?;
             let Some(stat) = line.strip_prefix("STAT ") else {
                 break;
             };
-            if let Some((name, value)) = stat.split_once(' ')
-                && let Ok(value) = value.parse()
-            {
-                stats.insert(name.to_owned(), value);
+            if let Some((name, value)) = stat.split_once(' ') {
+                stats.insert(name.to_owned(), value.to_owned());
             }
         }
         Ok(stats)

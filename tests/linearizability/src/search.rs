@@ -21,12 +21,17 @@ pub enum Verdict {
 pub fn check(operations: &[Operation], states_max: usize) -> Verdict {
     // Most writes of which nobody knows how they ended were never seen, and are in no way then.
     let seen: Vec<&Operation> = without_unseen(operations).collect();
-    let verdict = Search::new(&seen).run(states_max);
+    let verdict = Search::new(&seen).run_wider(states_max);
     if verdict == Verdict::Linearizable || seen.len() == operations.len() {
         return verdict;
     }
-    Search::new(&operations.iter().collect::<Vec<_>>()).run(states_max)
+    Search::new(&operations.iter().collect::<Vec<_>>()).run_wider(states_max)
 }
+
+/// So many writes of which nobody knows how they ended are put between two others at first: where
+/// there is an order, there is nearly always one with few of them in one place, and all sets of
+/// many are too many.
+const BETWEEN: [u32; 3] = [1, 2, u32::MAX];
 
 /// Leaves out what stores a piece that nobody has read, where nobody knows how it ended.
 fn without_unseen(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
@@ -72,6 +77,8 @@ struct Place {
     beyond: Vec<u32>,
     /// Those of which nobody knows how they ended that are, rising.
     unknown: Vec<u32>,
+    /// How many of them have come since the last other one.
+    between: u32,
     state: State,
     /// What was there before all writes of which nobody knows how they ended, up to the last
     /// acknowledged one; where one may be undone.
@@ -83,6 +90,9 @@ struct Search<'a> {
     known: Vec<&'a Operation>,
     /// What nobody knows of, by its call.
     unknown: Vec<&'a Operation>,
+    /// For each of these the one before it that asks for just that: it can come wherever this one
+    /// can, so it comes first.
+    before: Vec<Option<u32>>,
     /// Whether unfinished writes may be undone.
     undoes: bool,
 }
@@ -94,19 +104,37 @@ impl<'a> Search<'a> {
         let is_known = |one: &&Operation| one.returned.is_some();
         let (known, unknown): (Vec<_>, Vec<_>) = operations.into_iter().partition(is_known);
         let undoes = unknown.iter().any(|one| one.deed == Deed::Undo);
+        let before_one = |at: usize| {
+            let deed = &unknown[at].deed;
+            let before = unknown[..at].iter().rposition(|one| one.deed == *deed);
+            before.map(|at| at as u32)
+        };
         Search {
+            before: (0..unknown.len()).map(before_one).collect(),
             known,
             unknown,
             undoes,
         }
     }
 
-    fn run(&self, states_max: usize) -> Verdict {
+    fn run_wider(&self, states_max: usize) -> Verdict {
+        let mut verdict = Verdict::Undecided;
+        for between_max in BETWEEN {
+            verdict = self.run(states_max, between_max);
+            if verdict == Verdict::Linearizable {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn run(&self, states_max: usize, between_max: u32) -> Verdict {
         let mut visited = HashSet::new();
         let mut open = vec![Place {
             first: 0,
             beyond: Vec::new(),
             unknown: Vec::new(),
+            between: 0,
             state: None,
             before: None,
         }];
@@ -120,13 +148,13 @@ impl<'a> Search<'a> {
             if visited.len() > states_max {
                 return Verdict::Undecided;
             }
-            self.go_on(&place, &mut open);
+            self.go_on(&place, between_max, &mut open);
         }
         Verdict::Refused
     }
 
     /// What may come next.
-    fn go_on(&self, place: &Place, open: &mut Vec<Place>) {
+    fn go_on(&self, place: &Place, between_max: u32, open: &mut Vec<Place>) {
         let candidates = self.candidates(place);
         // Whoever only looks, and sees what is there, may as well come first.
         let looks = candidates.iter().find_map(|&at| {
@@ -139,9 +167,15 @@ impl<'a> Search<'a> {
         }
         // What has never returned is tried last.
         let end = self.end(&candidates);
-        for (at, one) in self.unknown.iter().enumerate() {
+        let unknown = match place.between < between_max {
+            true => &self.unknown[..],
+            false => &[],
+        };
+        for (at, one) in unknown.iter().enumerate() {
             let at = at as u32;
-            if one.called > end || place.unknown.binary_search(&at).is_ok() {
+            let is_in = |at: u32| place.unknown.binary_search(&at).is_ok();
+            let is_first = self.before[at as usize].is_none_or(is_in);
+            if one.called > end || is_in(at) || !is_first {
                 continue;
             }
             if let Some((state, before)) = self.unknown_step(place, one)
@@ -201,6 +235,7 @@ impl Place {
         let mut next = Place {
             state,
             before,
+            between: 0,
             ..self.clone()
         };
         if let Err(before) = next.beyond.binary_search(&at) {
@@ -217,6 +252,7 @@ impl Place {
         let mut next = Place {
             state,
             before,
+            between: self.between.saturating_add(1),
             ..self.clone()
         };
         if let Err(before) = next.unknown.binary_search(&at) {
