@@ -174,6 +174,16 @@ typedef struct farcache_blob_settings {
   uint64_t patience_ms;
 } farcache_blob_settings;
 
+// A part of a blob that is to be read.
+typedef struct farcache_blob_part {
+  // Where it begins.
+  uint64_t offset;
+  // Where it goes.
+  void *room;
+  // How many bytes are wanted.
+  size_t room_bytes;
+} farcache_blob_part;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -491,11 +501,26 @@ enum farcache_status farcache_blob_read(struct farcache_blob_reader *reader,
                                         size_t room_bytes,
                                         size_t *read);
 
+// Reads several parts of a blob. Their chunks are asked for together, each of them once. read is
+// told how many bytes there were: as many as are wanted, but for those behind the end of the blob.
+// The rooms must not overlap. Errors are those of farcache_blob_read.
+enum farcache_status farcache_blob_read_parts(struct farcache_blob_reader *reader,
+                                              const struct farcache_blob_part *parts,
+                                              size_t count,
+                                              uint64_t *read);
+
 // Frees a reader. Null is fine.
 void farcache_blob_reader_free(struct farcache_blob_reader *reader);
 
 // Removes a blob: its manifest, then its chunks.
 enum farcache_status farcache_blob_remove(const struct farcache_blobs *blobs, const char *name);
+
+// Gives a blob that is not being written an expiry, in seconds up to 30 days, or as a time since
+// 1970: a server that needs room may evict any part of it from then on. Where this fails, some of
+// its chunks may have the expiry, and the blob is still there.
+enum farcache_status farcache_blob_expire(const struct farcache_blobs *blobs,
+                                          const char *name,
+                                          uint32_t expiry_s);
 
 #ifdef __cplusplus
 }  // extern "C"

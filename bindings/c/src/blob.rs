@@ -3,7 +3,7 @@
 use crate::arguments::{bytes, reference, reference_mut, text};
 use crate::client::{ClientHandle, ClientState};
 use crate::status::{Failure, Status, status_of};
-use farcache_blobs::{Blobs, Error, Reader, Settings, Writer};
+use farcache_blobs::{Blobs, Error, Part, Reader, Settings, Writer};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
@@ -264,6 +264,60 @@ pub unsafe extern "C" fn farcache_blob_read(
     }))
 }
 
+/// A part of a blob that is to be read.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BlobPart {
+    /// Where it begins.
+    pub offset: u64,
+    /// Where it goes.
+    pub room: *mut c_void,
+    /// How many bytes are wanted.
+    pub room_bytes: usize,
+}
+
+/// Reads several parts of a blob. Their chunks are asked for together, each of them once. read is
+/// told how many bytes there were: as many as are wanted, but for those behind the end of the blob.
+/// The rooms must not overlap. Errors are those of farcache_blob_read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_blob_read_parts(
+    reader: *mut BlobReader,
+    parts: *const BlobPart,
+    count: usize,
+    read: *mut u64,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let arguments = || unsafe { Ok((reference_mut(reader)?, reference_mut(read)?)) };
+    status_of(arguments().and_then(|(reader, read)| {
+        *read = 0;
+        if count == 0 {
+            return Ok(Status::Ok);
+        }
+        if parts.is_null() {
+            return Err(Failure::arguments("a null pointer with a length"));
+        }
+        // SAFETY: C's contract: so many parts are there.
+        let given = unsafe { std::slice::from_raw_parts(parts, count) };
+        let is_null = |part: &BlobPart| part.room.is_null() && part.room_bytes > 0;
+        if given.iter().any(is_null) {
+            return Err(Failure::arguments("a null pointer with a length"));
+        }
+        let part = |part: &BlobPart| Part {
+            offset: part.offset,
+            room: match part.room_bytes {
+                0 => &mut [],
+                // SAFETY: C's contract: so many bytes are there, of this part alone, and nobody
+                // else uses them meanwhile.
+                bytes => unsafe { std::slice::from_raw_parts_mut(part.room.cast(), bytes) },
+            },
+        };
+        let mut wanted: Vec<Part> = given.iter().map(part).collect();
+        let outcome = reader.reader.read_parts(&mut wanted);
+        *read = outcome.map_err(|error| Failure::from(&error))?;
+        Ok(Status::Ok)
+    }))
+}
+
 /// Frees a reader. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_blob_reader_free(reader: *mut BlobReader) {
@@ -282,4 +336,18 @@ pub unsafe extern "C" fn farcache_blob_remove(
     // SAFETY: C's contract, as it stands at the top of the crate.
     let arguments = || unsafe { Ok((reference(blobs)?, text(name)?)) };
     status_of(arguments().and_then(|(blobs, name)| done(blobs.blobs.remove(name))))
+}
+
+/// Gives a blob that is not being written an expiry, in seconds up to 30 days, or as a time since
+/// 1970: a server that needs room may evict any part of it from then on. Where this fails, some of
+/// its chunks may have the expiry, and the blob is still there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_blob_expire(
+    blobs: *const BlobsHandle,
+    name: *const c_char,
+    expiry_s: u32,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let arguments = || unsafe { Ok((reference(blobs)?, text(name)?)) };
+    status_of(arguments().and_then(|(blobs, name)| done(blobs.blobs.expire(name, expiry_s))))
 }

@@ -4,14 +4,15 @@ use crate::client::{Client, Failure};
 use crate::exports::{c_text, guarded, refused, unsigned};
 use crate::memory::{Memory, copy_out};
 use farcache_capi::{
-    BlobReader, BlobSettings, BlobWriter, BlobsHandle, Status, farcache_blob_close,
-    farcache_blob_create, farcache_blob_flush, farcache_blob_length, farcache_blob_open,
-    farcache_blob_publish, farcache_blob_read, farcache_blob_reader_free, farcache_blob_remove,
-    farcache_blob_write, farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
+    BlobPart, BlobReader, BlobSettings, BlobWriter, BlobsHandle, Status, farcache_blob_close,
+    farcache_blob_create, farcache_blob_expire, farcache_blob_flush, farcache_blob_length,
+    farcache_blob_open, farcache_blob_publish, farcache_blob_read, farcache_blob_read_parts,
+    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_write,
+    farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
 };
 use jni::JNIEnv;
 use jni::errors::Result;
-use jni::objects::{JByteArray, JByteBuffer, JClass, JString};
+use jni::objects::{JByteArray, JByteBuffer, JClass, JIntArray, JLongArray, JObjectArray, JString};
 use jni::sys::{jint, jlong};
 use std::ptr::null_mut;
 
@@ -302,6 +303,94 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_readDirect<'local>(
     })
 }
 
+/// `NativeBlobs.readAll`: into direct buffers and, where there is none, into arrays; how many bytes.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_readAll<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+    positions: JLongArray<'local>,
+    directs: JObjectArray<'local>,
+    arrays: JObjectArray<'local>,
+    starts_and_lengths: JIntArray<'local>,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let count = unsigned(env.get_array_length(&positions)?);
+        let mut offsets = vec![0i64; count];
+        env.get_long_array_region(&positions, 0, &mut offsets)?;
+        let mut places = vec![0i32; 2 * count];
+        env.get_int_array_region(&starts_and_lengths, 0, &mut places)?;
+        let mut rooms = Vec::with_capacity(count);
+        for (index, place) in (0..).zip(places.chunks_exact(2)) {
+            let direct = env.get_object_array_element(&directs, index)?;
+            let array = env.get_object_array_element(&arrays, index)?;
+            rooms.push(Room::of(
+                env,
+                direct.into(),
+                array.into(),
+                [place[0], place[1]],
+            )?);
+        }
+        let part = |(room, offset): (&mut Room, &i64)| room.part(offset.cast_unsigned());
+        let parts: Vec<BlobPart> = rooms.iter_mut().zip(&offsets).map(part).collect();
+        let mut read = 0;
+        // SAFETY: Java uses the reader only while it is open, in one thread at a time; its buffers
+        // are kept by the caller, and Java promises that they do not overlap.
+        let status = unsafe {
+            let reader = reader as *mut BlobReader;
+            farcache_blob_read_parts(reader, parts.as_ptr(), parts.len(), &mut read)
+        };
+        if status != Status::Ok {
+            return Ok(told(status, 0));
+        }
+        for room in &rooms {
+            room.hand_over(env)?;
+        }
+        Ok(jlong::try_from(read).unwrap_or(jlong::MAX))
+    })
+}
+
+/// Where a part of a blob goes.
+enum Room<'local> {
+    Direct(Memory),
+    /// Bytes that are copied into an array from a place on.
+    Copied(Vec<u8>, JByteArray<'local>, jint),
+}
+
+impl<'local> Room<'local> {
+    fn of(
+        env: &JNIEnv<'local>,
+        direct: JByteBuffer<'local>,
+        array: JByteArray<'local>,
+        [start, length]: [jint; 2],
+    ) -> Result<Self> {
+        if direct.is_null() {
+            return Ok(Room::Copied(vec![0; unsigned(length)], array, start));
+        }
+        let memory = Memory::of_buffer(env, &direct, unsigned(start), unsigned(length))?;
+        Ok(Room::Direct(memory))
+    }
+
+    fn part(&mut self, offset: u64) -> BlobPart {
+        let memory = match self {
+            Room::Direct(memory) => *memory,
+            Room::Copied(bytes, ..) => Memory::of_vector(bytes),
+        };
+        BlobPart {
+            offset,
+            room: memory.start,
+            room_bytes: memory.bytes,
+        }
+    }
+
+    fn hand_over(&self, env: &JNIEnv) -> Result<()> {
+        match self {
+            Room::Direct(_) => Ok(()),
+            Room::Copied(bytes, array, start) => copy_in(env, array, *start, bytes),
+        }
+    }
+}
+
 /// `NativeBlobs.freeReader`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_farcache_client_NativeBlobs_freeReader<'local>(
@@ -328,6 +417,25 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_remove<'local>(
         let name = c_text(env, &name)?;
         // SAFETY: as in `create`.
         let status = unsafe { farcache_blob_remove(blobs as *const BlobsHandle, name.as_ptr()) };
+        Ok(told(status, 0))
+    })
+}
+
+/// `NativeBlobs.expire`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_expire<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    blobs: jlong,
+    name: JString<'local>,
+    expiry_s: jint,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let name = c_text(env, &name)?;
+        let expiry_s = u32::try_from(expiry_s).unwrap_or(0);
+        // SAFETY: as in `create`.
+        let status =
+            unsafe { farcache_blob_expire(blobs as *const BlobsHandle, name.as_ptr(), expiry_s) };
         Ok(told(status, 0))
     })
 }

@@ -134,12 +134,6 @@ impl Blobs {
             let placed = self.placed(name, &key)?;
             let Placed { manifest, cas } = placed.ok_or_else(|| Error::NotFound(name.into()))?;
             let key = key.as_bytes();
-            // Of a key with several servers whatever is there is removed.
-            let cas = if self.client.has_redundancy(key) {
-                0
-            } else {
-                cas
-            };
             let request = self.client.submit(Operation::Delete { key, cas });
             match self.client.wait(request) {
                 Ok(_) => {

@@ -32,6 +32,7 @@
 //! | `stores` | the window of stores under way, another place for what is not taken |
 //! | `patience` | how long a chunk is tried to be stored |
 //! | `publish` | putting a manifest into its place |
+//! | `expiry` | making a cached copy of a blob, which servers may evict |
 //! | `reader` | reading at any place, chunks that are held |
 //! | `pattern` | how far to read ahead |
 //! | `manifest` | the bytes of a manifest |
@@ -45,6 +46,7 @@
 mod blobs;
 mod budget;
 pub mod error;
+mod expiry;
 mod keys;
 pub mod manifest;
 mod patience;
@@ -60,5 +62,5 @@ pub use error::Error;
 pub use keys::{NAME_BYTES_MAX, WriteId};
 pub use manifest::Manifest;
 pub use policy::policy;
-pub use reader::Reader;
+pub use reader::{Part, Reader};
 pub use writer::Writer;

@@ -6,17 +6,15 @@ use crate::writer::may_have_happened;
 use crate::{Blobs, Error, Manifest};
 use farcache_client::Error::{Exists, NotFound, NotStored};
 
-/// What one writer has put into the place of its blob's manifest.
-///
-/// A key with several servers has no compare-and-swap. There the last writer wins without looking:
-/// each manifest names chunks of one write only, so readers see one of the writes or the other. Of
-/// two writers of one name at the same moment neither may see that it has replaced the other, whose
-/// chunks then stay.
+/// What one writer has put into the place of its blob's manifest, by compare-and-swap: so each
+/// manifest is replaced by one writer only, whether its key lies on one server or on several.
 pub(crate) struct Publication {
     blobs: Blobs,
     name: Box<str>,
     key: String,
     published: Option<Manifest>,
+    /// What stood where the last manifest was sent to: what it has replaced, if it is there.
+    found: Option<Manifest>,
 }
 
 impl Publication {
@@ -27,6 +25,7 @@ impl Publication {
             name: name.into(),
             key,
             published: None,
+            found: None,
         }
     }
 
@@ -43,9 +42,9 @@ impl Publication {
     pub fn place(&mut self, manifest: &Manifest) -> Result<(), Error> {
         let mut patience = Patience::new(self.blobs.settings.patience);
         let has_copies = self.blobs.client.has_redundancy(self.key.as_bytes());
-        let replaced = loop {
+        loop {
             let error = match self.try_to_place(manifest) {
-                Ok(replaced) => break replaced,
+                Ok(()) => break,
                 Err(Error::Request {
                     error: Exists | NotFound | NotStored,
                     ..
@@ -57,32 +56,36 @@ impl Publication {
                 return Err(of_manifest(&self.name, error));
             };
             self.blobs.client.pause(pause);
-        };
+        }
         self.published = Some(manifest.clone());
         let is_other = |former: &Manifest| former.write() != manifest.write();
-        let other = replaced.filter(is_other);
+        let other = self.found.take().filter(is_other);
         other.inspect(|other| self.blobs.remove_chunks_of(other));
         Ok(())
     }
 
-    /// What it has replaced. `Exists`, `NotFound` and `NotStored` say that somebody else was
-    /// faster: this one comes after it.
-    fn try_to_place(&self, manifest: &Manifest) -> Result<Option<Manifest>, Error> {
+    /// `Exists`, `NotFound` and `NotStored` say that somebody else was faster: this one comes after
+    /// it.
+    fn try_to_place(&mut self, manifest: &Manifest) -> Result<(), Error> {
         let placed = self.blobs.placed(&self.name, &self.key)?;
+        let now = placed.as_ref().and_then(|placed| placed.manifest.as_ref());
+        if now == Some(manifest) {
+            // An earlier attempt whose answer was lost.
+            return Ok(());
+        }
         let is_own = |it: &Placed| it.writes(manifest);
         if self.published.is_some() && !placed.as_ref().is_some_and(is_own) {
             return Err(Error::Replaced(self.name.clone()));
         }
+        self.found = now.cloned();
         let (client, key, bytes) = (&self.blobs.client, &self.key, manifest.to_bytes());
         let stored = match &placed {
-            _ if client.has_redundancy(key.as_bytes()) => client.set(key, bytes, 0),
             None => client.add(key, bytes, 0),
             Some(placed) => client.cas(key, bytes, 0, placed.cas),
         };
-        let replaced = placed.and_then(|placed| placed.manifest);
         match stored.map_err(|error| of_manifest(&self.name, error)) {
-            Err(error) if may_have_happened(&error) && self.is_there(manifest) => Ok(replaced),
-            stored => stored.map(|_| replaced),
+            Err(error) if may_have_happened(&error) && self.is_there(manifest) => Ok(()),
+            stored => stored.map(drop),
         }
     }
 

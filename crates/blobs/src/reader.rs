@@ -8,6 +8,7 @@ use crate::{Blobs, Error, Manifest};
 use farcache_client::{Operation, ReceiveBytes, Reply, Request};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// A blob as it was when it was opened. Reads that follow one another are read ahead, the further
 /// the longer they go on, within what [`Settings`](crate::Settings) allow.
@@ -27,6 +28,15 @@ pub struct Reader {
     spare: Option<Vec<u8>>,
 }
 
+/// A part of a blob that is to be read.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// Where it begins.
+    pub offset: u64,
+    /// What is to be filled.
+    pub room: &'a mut [u8],
+}
+
 /// A chunk that is here or under way.
 struct Held {
     state: State,
@@ -39,6 +49,34 @@ struct Held {
 enum State {
     UnderWay(Request),
     Here(Vec<u8>),
+}
+
+/// Which chunks are wanted soon.
+enum Wanted<'a> {
+    /// All up to this one.
+    UpTo(u64),
+    /// These, in order.
+    Listed(&'a [u64]),
+}
+
+impl Wanted<'_> {
+    /// The next one behind a chunk.
+    fn after(&self, index: u64) -> Option<u64> {
+        match self {
+            Wanted::UpTo(last) => (index < *last).then_some(index + 1),
+            Wanted::Listed(listed) => {
+                let next = listed.partition_point(|at| *at <= index);
+                listed.get(next).copied()
+            }
+        }
+    }
+
+    fn has(&self, index: u64) -> bool {
+        match self {
+            Wanted::UpTo(last) => index <= *last,
+            Wanted::Listed(listed) => listed.binary_search(&index).is_ok(),
+        }
+    }
 }
 
 impl fmt::Debug for Reader {
@@ -97,19 +135,53 @@ impl Reader {
         let end = offset + bytes as u64;
         let ahead = end.saturating_add(self.pattern.note(offset, end));
         self.reads += 1;
-        self.copy(offset, &mut buffer[..bytes], ahead.min(length))?;
+        let last = (ahead.min(length) - 1) / u64::from(self.manifest.chunk_bytes());
+        self.copy(offset, &mut buffer[..bytes], &Wanted::UpTo(last))?;
         Ok(bytes)
     }
 
-    /// Fills the buffer from this place on, and asks for the chunks up to `ahead`.
-    fn copy(&mut self, offset: u64, buffer: &mut [u8], ahead: u64) -> Result<(), Error> {
+    /// Reads several parts of the blob; their chunks are asked for together, each of them once.
+    /// Returns how many bytes were read: as many as there is room for, but for what lies behind the
+    /// end of the blob. Nothing is read ahead.
+    ///
+    /// # Errors
+    /// As [`Reader::read_at`].
+    pub fn read_parts(&mut self, parts: &mut [Part<'_>]) -> Result<u64, Error> {
+        let mut parts: Vec<&mut Part> = parts.iter_mut().collect();
+        parts.sort_by_key(|part| part.offset);
+        let mut wanted: Vec<u64> = parts.iter().flat_map(|part| self.chunks_of(part)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.reads += 1;
+        let mut read = 0;
+        for Part { offset, room } in parts {
+            let left = self.length.saturating_sub(*offset);
+            let bytes = usize::try_from(left).map_or(room.len(), |left| left.min(room.len()));
+            self.copy(*offset, &mut room[..bytes], &Wanted::Listed(&wanted))?;
+            read += bytes as u64;
+        }
+        Ok(read)
+    }
+
+    /// The numbers of the chunks that a part lies in.
+    fn chunks_of(&self, part: &Part) -> Range<u64> {
+        let end = part.offset.saturating_add(part.room.len() as u64);
+        let end = end.min(self.length);
         let chunk_bytes = u64::from(self.manifest.chunk_bytes());
-        let last_ahead = (ahead - 1) / chunk_bytes;
+        match part.offset < end {
+            true => part.offset / chunk_bytes..end.div_ceil(chunk_bytes),
+            false => 0..0,
+        }
+    }
+
+    /// Fills the buffer from this place on, and asks for other chunks that are wanted.
+    fn copy(&mut self, offset: u64, buffer: &mut [u8], wanted: &Wanted) -> Result<(), Error> {
+        let chunk_bytes = u64::from(self.manifest.chunk_bytes());
         let mut done = 0;
         while done < buffer.len() {
             let place = offset + done as u64;
             let (index, within) = (place / chunk_bytes, (place % chunk_bytes) as usize);
-            self.ask(index, last_ahead);
+            self.ask(index, wanted);
             let chunk = self.wait(index)?;
             let part = &chunk[within..chunk.len().min(within + buffer.len() - done)];
             buffer[done..done + part.len()].copy_from_slice(part);
@@ -118,20 +190,22 @@ impl Reader {
         Ok(())
     }
 
-    /// Asks for a chunk in any case, and for those up to another while there is room.
-    fn ask(&mut self, index: u64, last: u64) {
+    /// Asks for a chunk in any case, and for those behind it that are wanted while there is room.
+    fn ask(&mut self, index: u64, wanted: &Wanted) {
         let mut is_new = false;
-        for wanted in index..=last {
-            if let Some(held) = self.held.get_mut(&wanted) {
+        let mut next = Some(index);
+        while let Some(at) = next {
+            next = wanted.after(at);
+            if let Some(held) = self.held.get_mut(&at) {
                 held.wanted = self.reads;
                 continue;
             }
-            let bytes = self.manifest.bytes_of(wanted);
-            let share = self.room_for(bytes, index, last);
-            if share.is_none() && wanted > index {
+            let bytes = self.manifest.bytes_of(at);
+            let share = self.room_for(bytes, index, wanted);
+            if share.is_none() && at > index {
                 break;
             }
-            self.begin(wanted, bytes, share);
+            self.begin(at, bytes, share);
             is_new = true;
         }
         if is_new {
@@ -141,14 +215,14 @@ impl Reader {
 
     /// Room for a chunk, for which others are let go that lie outside of what is wanted now.
     /// Without any, there is none beside what this reader may have alone: one chunk.
-    fn room_for(&mut self, bytes: usize, index: u64, last: u64) -> Option<Share> {
+    fn room_for(&mut self, bytes: usize, index: u64, wanted: &Wanted) -> Option<Share> {
         loop {
             if self.bytes_held + bytes <= self.blobs.settings.window_bytes
                 && let Some(share) = self.blobs.budget.take(bytes)
             {
                 return Some(share);
             }
-            if !self.let_go_outside(index, last) {
+            if !self.let_go_outside(index, wanted) {
                 break;
             }
         }
@@ -159,12 +233,11 @@ impl Reader {
         None
     }
 
-    /// Lets go the chunk that was wanted longest ago, among those outside of these.
-    fn let_go_outside(&mut self, index: u64, last: u64) -> bool {
-        let outside = self
-            .held
-            .iter()
-            .filter(|(at, _)| !(index..=last).contains(*at));
+    /// Lets go the chunk that was wanted longest ago, among those before this one and those that are
+    /// not wanted.
+    fn let_go_outside(&mut self, index: u64, wanted: &Wanted) -> bool {
+        let is_outside = |at: u64| at < index || at > index && !wanted.has(at);
+        let outside = self.held.iter().filter(|(at, _)| is_outside(**at));
         let oldest = outside
             .min_by_key(|(_, held)| held.wanted)
             .map(|(at, _)| *at);
@@ -239,7 +312,7 @@ impl Reader {
     fn ask_again(&mut self, index: u64) -> Result<&[u8], Error> {
         self.let_all_go();
         let bytes = self.manifest.bytes_of(index);
-        let share = self.room_for(bytes, index, index);
+        let share = self.room_for(bytes, index, &Wanted::UpTo(index));
         self.begin(index, bytes, share);
         self.wait(index)
     }

@@ -101,6 +101,21 @@ fn a_writer_goes_on_when_a_server_is_killed() {
     }
 }
 
+#[test]
+fn a_blob_with_copies_or_shards_that_gets_an_expiry_stays_whole() {
+    for redundancy in REDUNDANCIES {
+        let mut fleet = Fleet::start(3);
+        let blobs = fleet.blobs(redundancy, Transport::Tcp);
+        write(&blobs, "b", &content(7, BYTES));
+        blobs.expire("b", 1000).expect("expires");
+        fleet.kill(1);
+        assert!(
+            read(&blobs, "b").expect("read") == content(7, BYTES),
+            "{redundancy}"
+        );
+    }
+}
+
 /// With copies a chunk has found two servers that are there, so one of them may go as well.
 #[test]
 fn what_is_written_while_a_server_is_away_has_all_of_its_copies() {
@@ -131,6 +146,28 @@ fn nothing_is_left_of_what_is_removed_while_a_server_is_away() {
             assert_eq!(read(&blobs, name), Err(Error::NotFound(name.into())));
         }
         fleet.start_again(2);
+        let left = fleet.bytes();
+        assert!(left < CHUNK_BYTES.into(), "{redundancy}: {left} bytes");
+    }
+}
+
+/// Each of them replaces a blob of its own: chunks of the same one are not removed twice, and others
+/// left.
+#[test]
+fn nothing_is_left_of_many_writers_of_one_name() {
+    for redundancy in REDUNDANCIES {
+        let fleet = Fleet::start(3);
+        let blobs = &fleet.blobs(redundancy, Transport::Tcp);
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                scope.spawn(move || {
+                    (0..10).for_each(|_| drop(write(blobs, "b", &content(writer, 90_000))))
+                });
+            }
+        });
+        let last = read(blobs, "b").expect("read");
+        assert!((0..4).any(|writer| last == content(writer, 90_000)));
+        blobs.remove("b").expect("removed");
         let left = fleet.bytes();
         assert!(left < CHUNK_BYTES.into(), "{redundancy}: {left} bytes");
     }

@@ -4,9 +4,11 @@
 mod support;
 
 mod copies;
+mod expiring;
 mod faults;
 mod full;
 mod overwriting;
+mod parts;
 mod publishing;
 mod reading;
 mod sizes;

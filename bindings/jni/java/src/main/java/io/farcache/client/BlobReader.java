@@ -58,6 +58,37 @@ public final class BlobReader implements AutoCloseable {
                         room.remaining())));
     }
 
+    /**
+     * Fills several buffers, each between its position and its limit, neither of which changes. What
+     * has to come from servers is asked for together, and only once where parts lie side by side.
+     *
+     * @param positions in the blob, one for each buffer
+     * @param rooms direct buffers or ones with an array, which do not overlap
+     * @throws IndexOutOfBoundsException some of that lies behind the end of the blob
+     */
+    public void readAll(long[] positions, ByteBuffer[] rooms) {
+        ByteBuffer[] directs = new ByteBuffer[rooms.length];
+        byte[][] arrays = new byte[rooms.length][];
+        int[] places = new int[2 * rooms.length];
+        long wanted = 0;
+        for (int number = 0; number < rooms.length; number++) {
+            ByteBuffer room = rooms[number];
+            if (positions[number] < 0) {
+                throw new IndexOutOfBoundsException();
+            }
+            directs[number] = room.isDirect() ? room : null;
+            arrays[number] = room.isDirect() ? null : room.array();
+            places[2 * number] = room.position() + (room.isDirect() ? 0 : room.arrayOffset());
+            places[2 * number + 1] = room.remaining();
+            wanted += room.remaining();
+        }
+        long read = handle.useAlone(reader -> NativeClient.checked(
+                NativeBlobs.readAll(reader, positions, directs, arrays, places)));
+        if (read < wanted) {
+            throw new IndexOutOfBoundsException();
+        }
+    }
+
     /** May be called again. */
     @Override
     public void close() {

@@ -69,6 +69,23 @@ public final class FarcacheBlobs implements AutoCloseable {
         });
     }
 
+    /**
+     * Gives a blob that is not being written an expiry: a server that needs room may evict any part
+     * of it from then on. Where this fails, the blob is still there, and some of its chunks may have
+     * the expiry.
+     *
+     * @param name of the blob
+     * @param seconds up to 30 days
+     * @return false where there is no such blob
+     */
+    public boolean expire(String name, int seconds) {
+        return handle.use(blobs -> {
+            long expired = NativeBlobs.expire(blobs, checked(name), seconds);
+            boolean absent = expired == -Status.NOT_FOUND.code();
+            return !absent && NativeClient.checked(expired) == 0;
+        });
+    }
+
     /** A name that C can say: the rest is looked at there. */
     private static String checked(String name) {
         if (name.indexOf(0) >= 0) {

@@ -43,7 +43,12 @@ final class NativeBlobs {
     static native long readDirect(long reader, long position, ByteBuffer direct, int offset,
             int bytes);
 
+    static native long readAll(long reader, long[] positions, ByteBuffer[] directs,
+            byte[][] arrays, int[] startsAndLengths);
+
     static native void freeReader(long reader);
 
     static native long remove(long blobs, String name);
+
+    static native long expire(long blobs, String name, int seconds);
 }
