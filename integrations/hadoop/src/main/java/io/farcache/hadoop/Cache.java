@@ -1,5 +1,7 @@
 package io.farcache.hadoop;
 
+import io.farcache.client.BlobReader;
+import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheClient;
 import io.farcache.client.FarcacheException;
 import io.farcache.client.Item;
@@ -8,7 +10,6 @@ import io.farcache.client.StoreMode;
 import io.farcache.client.StoreOptions;
 import io.farcache.client.StoreOutcome;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -36,6 +37,7 @@ final class Cache {
     private static final long ASKED_NANOSECONDS = TimeUnit.SECONDS.toNanos(10);
 
     private final FarcacheClient client;
+    private final FarcacheBlobs blobs;
     private final Settings settings;
     private final FileClock clock;
     private final String directory;
@@ -46,8 +48,8 @@ final class Cache {
     private long asked;
     /** The latest time known to have passed below. */
     private volatile long passed = Long.MIN_VALUE;
-    /** Chunks that were read from the servers. */
-    final AtomicLong hits = new AtomicLong();
+    /** Bytes that were read from the servers. */
+    final AtomicLong bytesRead = new AtomicLong();
 
     /**
      * A cache of the files of a directory.
@@ -55,9 +57,10 @@ final class Cache {
      * @param directory tells it from other ones
      * @param device on which its files are; others are not cached
      */
-    Cache(FarcacheClient client, Settings settings, FileClock clock, String directory,
-            long device) {
+    Cache(FarcacheClient client, FarcacheBlobs blobs, Settings settings, FileClock clock,
+            String directory, long device) {
         this.client = client;
+        this.blobs = blobs;
         this.settings = settings;
         this.clock = clock;
         this.directory = directory;
@@ -126,14 +129,39 @@ final class Cache {
      *
      * @param before what it was before it was opened, as {@link #identity} tells
      */
-    Source source(FileChannel channel, Path place, Identity before) {
+    Source source(OrdinaryFile file, Identity before) {
         // Else it is another file that was opened, or somebody is changing it.
-        if (before == null || !before.isSame(Identity.of(place))) {
-            return Source.of(channel);
+        if (before == null || !before.isSame(Identity.of(file.place))) {
+            return file;
         }
         CachedCopy copy = find(before);
-        return copy == null && !settings.readsThrough ? Source.of(channel)
-                : new ChunkSource(channel, place, this, before, copy);
+        if (copy == null || copy.blob == null) {
+            return copy == null ? sourceBelow(file, before)
+                    : new ChunkSource(file, this, before, copy);
+        }
+        BlobReader reader = open(copy.blob, before);
+        return reader == null ? sourceBelow(file, before)
+                : new KeptSource(file, this, before, reader);
+    }
+
+    /** Where a file is read that the servers do not have: what is read may be stored there. */
+    Source sourceBelow(OrdinaryFile file, Identity identity) {
+        return settings.readsThrough ? new ChunkSource(file, this, identity, null) : file;
+    }
+
+    /** Null where there is no such blob. */
+    private BlobReader open(String blob, Identity identity) {
+        try {
+            BlobReader reader = blobs.open(blob);
+            if (reader != null && reader.length() != identity.size) {
+                reader.close();
+                return null;
+            }
+            return reader;
+        } catch (FarcacheException e) {
+            note(e);
+            return null;
+        }
     }
 
     /** The copy of just this content; null where there is none. */
@@ -143,11 +171,23 @@ final class Cache {
         return copy != null && copy.isOf(identity) ? copy : null;
     }
 
-    /** Of a file that is going to be persisted; null where it is not to be kept. */
-    Keeping keep(long length) {
-        boolean isKept = settings.keeps && length > Reference.BYTES && isAwake();
-        return isKept ? new Keeping(this, settings.chunkBytes,
-                chunksAhead(settings.chunkBytes)) : null;
+    /**
+     * Lets a server that needs room evict the blob of a file that is persisted.
+     *
+     * @return false where that cannot be: the blob is to be removed then
+     */
+    boolean keep(String blob) {
+        try {
+            return blobs.expire(blob, settings.expirySeconds);
+        } catch (FarcacheException e) {
+            note(e);
+            return false;
+        }
+    }
+
+    /** Whether a file of so many bytes is to be kept once it is persisted. */
+    boolean keeps(long length) {
+        return settings.keeps && length > Reference.BYTES && isAwake();
     }
 
     FileClock clock() {
@@ -155,22 +195,22 @@ final class Cache {
     }
 
     /**
-     * What is kept of a file may be found from now on, if nobody has changed it meanwhile.
+     * The blob that is kept of a file may be found from now on, if nobody has changed the file
+     * meanwhile.
      *
-     * @param written what it was when the content was the one that is kept
+     * @param written what it was when the content was that of the blob
+     * @return false where it may not be found
      */
-    void publish(Keeping keeping, Identity written) {
-        Identity now = keeping == null || written == null ? null : written.ofOpen();
+    boolean publish(String blob, Identity written) {
+        Identity now = written == null ? null : written.ofOpen();
         // Whoever changes it from now on gives it a time of modification that is not before the
         // last change that it has had. So it will differ, however coarse the clock is.
         if (now == null || !now.hasSameContent(written) || now.changed <= now.modified
                 || !now.isOnSameDevice(device)) {
-            return;
+            return false;
         }
-        CachedCopy copy = keeping.end(now);
-        if (copy != null) {
-            await(store(key(now), copy.bytes()));
-        }
+        byte[] line = CachedCopy.ofBlob(now, blob).bytes();
+        return await(store(key(now), line)) == StoreOutcome.STORED;
     }
 
     /**
@@ -185,7 +225,8 @@ final class Cache {
         CachedCopy copy = CachedCopy.of(identity, CachedCopy.freshId(), settings.chunkBytes);
         Item former = await(client.async().getItem(key(identity)));
         CachedCopy other = former == null ? null : CachedCopy.parse(former.value());
-        if (other != null && other.isOf(identity)) {
+        // A blob of this content has lost something: else it would be read.
+        if (other != null && other.isOf(identity) && other.blob == null) {
             return other;
         }
         StoreOptions options = StoreOptions.expiry(settings.expirySeconds);
@@ -193,8 +234,24 @@ final class Cache {
                 ? client.async().store(StoreMode.ADD, key(identity), copy.bytes(), options)
                 : client.async().store(StoreMode.SET, key(identity), copy.bytes(),
                         options.withCas(former.cas())));
+        if (outcome == StoreOutcome.STORED) {
+            remove(other);
+            return copy;
+        }
         // Another reader may have been faster.
-        return outcome == StoreOutcome.STORED ? copy : find(identity);
+        CachedCopy found = find(identity);
+        return found == null || found.blob != null ? null : found;
+    }
+
+    /** Removes what is left of a blob that no file has any more; null is fine. */
+    private void remove(CachedCopy copy) {
+        if (copy != null && copy.blob != null) {
+            try {
+                blobs.remove(copy.blob);
+            } catch (FarcacheException e) {
+                note(e);
+            }
+        }
     }
 
     /** Whether the last change lies so far back that no further one can have the same time. */
@@ -227,6 +284,7 @@ final class Cache {
             return;
         }
         await(client.async().delete(key(identity)));
+        remove(copy);
         for (long index = 0; index < copy.chunks() && isAwake(); index++) {
             CompletableFuture<Boolean> removed = client.async().delete(copy.key(index));
             if (index % settings.deletionsTogether == 0) {
@@ -262,7 +320,8 @@ final class Cache {
         }
     }
 
-    private void note(FarcacheException failure) {
+    /** A server has failed: those that do not answer are left alone for a while. */
+    void note(FarcacheException failure) {
         LOG.debug("the cache: {}", failure.toString());
         if (failure.status() == Status.TIMEOUT) {
             suspended.set(System.nanoTime() + SUSPENDED_NANOSECONDS);

@@ -5,7 +5,9 @@ import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheException;
 import io.farcache.client.Status;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.util.List;
 
 /**
  * A file that was not persisted yet, or not all of it, when it was opened. Once its blob is gone
@@ -18,11 +20,14 @@ final class CachedSource implements Source {
     private final byte[] head;
     /** Of what follows {@link Reference#start}; null where there is nothing. */
     private final BlobReader reader;
-    private boolean persisted;
+    private final Heads heads;
+    /** The first bytes of the file once it has been persisted; null before. */
+    private byte[] persisted;
 
-    private CachedSource(FileChannel channel, Reference reference, byte[] head,
+    private CachedSource(FileChannel channel, Heads heads, Reference reference, byte[] head,
             BlobReader reader) {
         this.channel = channel;
+        this.heads = heads;
         this.reference = reference;
         this.head = head;
         this.reader = reader;
@@ -62,7 +67,7 @@ final class CachedSource implements Source {
                 throw new IOException("blob " + reference.blob() + " has another length");
             }
         }
-        return new CachedSource(channel, reference, head, reader);
+        return new CachedSource(channel, heads, reference, head, reader);
     }
 
     private static CachedSource changed(FileChannel channel, Reference reference, String lost)
@@ -76,7 +81,7 @@ final class CachedSource implements Source {
     private static boolean isAsBefore(FileChannel channel, Reference reference)
             throws IOException {
         Reference now = Reference.read(channel);
-        return now != null && now.part == reference.part
+        return now != null && now.id.equals(reference.id) && now.part == reference.part
                 && now.isWritten() == reference.isWritten();
     }
 
@@ -102,31 +107,75 @@ final class CachedSource implements Source {
 
     /** Some of the bytes, from the one place where they are. */
     private int readPiece(long position, byte[] array, int offset, int bytes) throws IOException {
-        if (persisted) {
-            return Source.read(channel, position, array, offset, bytes);
+        if (persisted != null) {
+            return readBelow(position, array, offset, bytes);
         }
         if (position >= reference.start) {
             return readBlob(position, array, offset, bytes);
         }
         int before = (int) Math.min(bytes, reference.start - position);
         if (position >= Reference.BYTES) {
-            return Source.read(channel, position, array, offset, before);
+            return readBelow(position, array, offset, before);
         }
         int covered = (int) Math.min(before, head.length - position);
         System.arraycopy(head, (int) position, array, offset, covered);
         return covered;
     }
 
+    private int readBelow(long position, byte[] array, int offset, int bytes)
+            throws IOException {
+        return OrdinaryFile.read(channel, persisted == null ? head : persisted, position,
+                ByteBuffer.wrap(array, offset, bytes));
+    }
+
     private int readBlob(long position, byte[] array, int offset, int bytes) throws IOException {
         try {
             return reader.read(position - reference.start, array, offset, bytes);
         } catch (FarcacheException e) {
-            boolean gone = e.status() == Status.MISSING_CHUNK || e.status() == Status.REPLACED;
-            if (!gone || isAsBefore(channel, reference)) {
-                throw new IOException(e.getMessage(), e);
+            leaveBlob(e);
+            return readBelow(position, array, offset, bytes);
+        }
+    }
+
+    /** All parts at once where the blob has them. */
+    @Override
+    public void read(List<Part> parts) throws IOException {
+        boolean inBlob = reader != null && persisted == null
+                && parts.stream().allMatch(part -> part.position >= reference.start);
+        if (inBlob) {
+            try {
+                Part.read(reader, reference.start, parts);
+                return;
+            } catch (FarcacheException e) {
+                leaveBlob(e);
             }
-            persisted = true;
-            return Source.read(channel, position, array, offset, bytes);
+        }
+        Source.super.read(parts);
+    }
+
+    /** The blob has been removed: that is fine if the file has been persisted. */
+    private void leaveBlob(FarcacheException failure) throws IOException {
+        boolean gone = failure.status() == Status.MISSING_CHUNK
+                || failure.status() == Status.REPLACED;
+        if (!gone || isAsBefore(channel, reference)) {
+            throw new IOException(failure.getMessage(), failure);
+        }
+        persisted = headOf(channel, heads);
+    }
+
+    /** What a reference covers of the file now, wherever it is. */
+    private static byte[] headOf(FileChannel channel, Heads heads) throws IOException {
+        while (true) {
+            byte[] head = Reference.ordinaryHeadOf(channel);
+            if (head != null) {
+                return head;
+            }
+            // Somebody appends already.
+            Reference reference = Reference.read(channel);
+            Heads.Head known = reference == null ? null : heads.read(reference.id);
+            if (known != null) {
+                return known.bytes;
+            }
         }
     }
 

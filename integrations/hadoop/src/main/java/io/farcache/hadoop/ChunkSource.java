@@ -2,8 +2,6 @@ package io.farcache.hadoop;
 
 import io.farcache.client.Item;
 import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -14,8 +12,7 @@ import java.util.concurrent.CompletableFuture;
  * that goes on.
  */
 final class ChunkSource implements Source {
-    private final FileChannel channel;
-    private final Path place;
+    private final OrdinaryFile file;
     private final Cache cache;
     private final Identity identity;
     /** What the servers have; null while that is nothing. */
@@ -29,10 +26,8 @@ final class ChunkSource implements Source {
     private int run = 1;
     private final Map<Long, CompletableFuture<Item>> ahead = new HashMap<>();
 
-    ChunkSource(FileChannel channel, Path place, Cache cache, Identity identity,
-            CachedCopy copy) {
-        this.channel = channel;
-        this.place = place;
+    ChunkSource(OrdinaryFile file, Cache cache, Identity identity, CachedCopy copy) {
+        this.file = file;
         this.cache = cache;
         this.identity = identity;
         this.copy = copy;
@@ -61,7 +56,7 @@ final class ChunkSource implements Source {
     /** Some of the bytes, from one chunk or from below. */
     private int readPiece(long position, byte[] array, int offset, int bytes) throws IOException {
         if (!begin()) {
-            return Source.read(channel, position, array, offset, bytes);
+            return file.read(position, array, offset, bytes);
         }
         long index = position / copy.chunkBytes;
         int within = (int) (position % copy.chunkBytes);
@@ -71,7 +66,7 @@ final class ChunkSource implements Source {
         }
         int there = Math.min(bytes, copy.bytesOf(index) - within);
         if (held == null) {
-            return Source.read(channel, position, array, offset, there);
+            return file.read(position, array, offset, there);
         }
         System.arraycopy(held, within, array, offset, there);
         return there;
@@ -83,7 +78,7 @@ final class ChunkSource implements Source {
             return false;
         }
         if (copy == null && !isPassive) {
-            copy = cache.begin(place, identity);
+            copy = cache.begin(file.place, identity);
             isPassive = copy == null;
         }
         return copy != null;
@@ -111,7 +106,7 @@ final class ChunkSource implements Source {
         boolean isWhole = found.length == copy.bytesOf(index)
                 && item.flags() == CachedCopy.checksum(found, found.length);
         if (isWhole) {
-            cache.hits.incrementAndGet();
+            cache.bytesRead.addAndGet(found.length);
         }
         return isWhole ? found : null;
     }
@@ -119,8 +114,8 @@ final class ChunkSource implements Source {
     /** Reads a chunk below and stores it, if the file is still what it was. */
     private byte[] fill(long index) throws IOException {
         byte[] chunk = new byte[copy.bytesOf(index)];
-        int read = Source.read(channel, index * copy.chunkBytes, chunk, 0, chunk.length);
-        if (read < chunk.length || !identity.isSame(Identity.of(place))) {
+        int read = file.read(index * copy.chunkBytes, chunk, 0, chunk.length);
+        if (read < chunk.length || !identity.isSame(Identity.of(file.place))) {
             isPassive = true;
             return null;
         }
@@ -131,6 +126,6 @@ final class ChunkSource implements Source {
     @Override
     public void close() throws IOException {
         ahead.values().forEach(asked -> asked.cancel(false));
-        channel.close();
+        file.close();
     }
 }

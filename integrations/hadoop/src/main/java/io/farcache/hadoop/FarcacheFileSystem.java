@@ -23,18 +23,25 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.HadoopIllegalArgumentException;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonPathCapabilities;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FsStatus;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathFilter;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.impl.PathCapabilitiesSupport;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
+import org.apache.hadoop.util.functional.RemoteIterators;
 
 /**
  * A file system that writes into Farcache's servers, and behind the writers' backs into ordinary
@@ -140,7 +147,7 @@ public final class FarcacheFileSystem extends FileSystem {
         }
         Below.Watch watched = change -> watch.before(change);
         heads = new Heads(names.hidden("heads"), watched);
-        cache = new Cache(client, cacheSettings(configuration),
+        cache = new Cache(client, blobs, cacheSettings(configuration),
                 new FileClock(names.hidden("clock")), names.id(), names.device());
         persistence = new Persistence(blobs, heads, cache, new Pace(
                 configuration.getLongBytes(PERSIST_BANDWIDTH, 0)));
@@ -324,11 +331,13 @@ public final class FarcacheFileSystem extends FileSystem {
 
     private Source source(FileChannel channel, java.nio.file.Path place, Identity before)
             throws IOException {
-        Reference reference = Reference.read(channel);
-        if (reference == null) {
-            return cache.source(channel, place, before);
+        byte[] head = Reference.ordinaryHeadOf(channel);
+        if (head != null) {
+            return cache.source(new OrdinaryFile(channel, place, head), before);
         }
-        return CachedSource.open(channel, reference, blobs, heads);
+        Reference reference = Reference.read(channel);
+        return reference == null ? null
+                : CachedSource.open(channel, reference, blobs, heads);
     }
 
     private static FileNotFoundException absent(Path path) {
@@ -412,9 +421,73 @@ public final class FarcacheFileSystem extends FileSystem {
         }
     }
 
+    /** The file is persisted before. Others cannot append to it until this stream is closed. */
     @Override
-    public FSDataOutputStream append(Path path, int bufferBytes, Progressable progress) {
-        throw new UnsupportedOperationException("append");
+    public FSDataOutputStream append(Path path, int bufferBytes, Progressable progress)
+            throws IOException {
+        java.nio.file.Path place = ordinary(path);
+        try {
+            checkServers();
+            Identity before = cache.identity(place);
+            Appending begun = Appending.begin(place.toRealPath(), pending, heads, persister,
+                    change -> watch.before(change));
+            cache.forget(before);
+            FarcacheOutputStream stream = new FarcacheOutputStream(blobs, persistence, persister,
+                    pending, begun.file, begun.reference, mode);
+            stream.goOn(begun.head);
+            return new FSDataOutputStream(stream, statistics, begun.reference.start);
+        } catch (IOException | FarcacheException e) {
+            throw new IOException(path + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Shortens a file at once; it is persisted before. */
+    @Override
+    public boolean truncate(Path path, long bytes) throws IOException {
+        java.nio.file.Path place = ordinary(path);
+        Identity before = cache.identity(place);
+        try (Below file = new Below(FileChannel.open(place, StandardOpenOption.READ,
+                StandardOpenOption.WRITE), change -> watch.before(change))) {
+            if (bytes < 0 || bytes > file.channel().size()) {
+                throw new HadoopIllegalArgumentException(path + ": cannot be truncated to " + bytes
+                        + " bytes");
+            }
+            if (Reference.ordinaryHeadOf(file.channel()) == null) {
+                throw new IOException(path + ": it is being written");
+            }
+            file.resize(bytes);
+            file.force();
+        }
+        cache.forget(before);
+        return true;
+    }
+
+    /** The place of a file, once it is an ordinary one. */
+    private java.nio.file.Path ordinary(Path path) throws IOException {
+        java.nio.file.Path place = place(path);
+        if (!Files.isRegularFile(place)) {
+            throw new FileNotFoundException(path + ": there is no such file");
+        }
+        try {
+            persister.awaitOrdinary(place);
+            return place;
+        } catch (IOException e) {
+            throw new IOException(path + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public boolean hasPathCapability(Path path, String capability) throws IOException {
+        switch (PathCapabilitiesSupport.validatePathCapabilityArgs(path, capability)) {
+            case CommonPathCapabilities.FS_APPEND:
+            case CommonPathCapabilities.FS_TRUNCATE:
+            case CommonPathCapabilities.FS_PERMISSIONS:
+            case CommonPathCapabilities.ETAGS_AVAILABLE:
+            case CommonPathCapabilities.ETAGS_PRESERVED_IN_RENAME:
+                return true;
+            default:
+                return super.hasPathCapability(path, capability);
+        }
     }
 
     /**
@@ -553,10 +626,23 @@ public final class FarcacheFileSystem extends FileSystem {
             length = persistence.lengthOf(reference);
         }
         String letters = PosixFilePermissions.toString(attributes.permissions());
-        return new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
+        // The times of a file that is being persisted change.
+        Identity identity = isDirectory || reference != null ? null : Identity.of(place);
+        FileStatus status = new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
                 attributes.lastModifiedTime().toMillis(), attributes.lastAccessTime().toMillis(),
                 FsPermission.valueOf("-" + letters), attributes.owner().getName(),
                 attributes.group().getName(), path);
+        return EtagStatus.of(status, identity);
+    }
+
+    @Override
+    protected RemoteIterator<LocatedFileStatus> listLocatedStatus(Path path, PathFilter filter)
+            throws IOException {
+        return RemoteIterators.mappingRemoteIterator(
+                RemoteIterators.filteringRemoteIterator(listStatusIterator(path),
+                        status -> filter.accept(status.getPath())),
+                status -> EtagStatus.Located.of(status, status.isFile()
+                        ? getFileBlockLocations(status, 0, status.getLen()) : null));
     }
 
     /** Space of the file system below, of which the servers take a part only until it is there. */

@@ -2,17 +2,32 @@ package io.farcache.hadoop;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.FSInputStream;
+import org.apache.hadoop.fs.FileRange;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.StreamCapabilities;
+import org.apache.hadoop.fs.VectoredReadUtils;
 
 /** A file that is being read. */
-final class FarcacheInputStream extends FSInputStream {
+final class FarcacheInputStream extends FSInputStream implements StreamCapabilities {
+    private static final int BUFFER_BYTES = 64 << 10;
     private final Source source;
     private final long length;
     private final FileSystem.Statistics statistics;
     private long position;
     private boolean closed;
+    private final byte[] one = new byte[1];
+    /** For reads of a few bytes that follow one another: what lies from a place on. */
+    private byte[] buffer;
+    private long bufferStart;
+    private int buffered;
 
     FarcacheInputStream(Source source, FileSystem.Statistics statistics) throws IOException {
         this.source = source;
@@ -57,14 +72,42 @@ final class FarcacheInputStream extends FSInputStream {
 
     @Override
     public synchronized int read() throws IOException {
-        byte[] one = new byte[1];
         return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
     }
 
     @Override
     public synchronized int read(byte[] array, int offset, int bytes) throws IOException {
-        int read = read(position, array, offset, bytes);
-        position += Math.max(read, 0);
+        check();
+        validatePositionedReadArgs(position, array, offset, bytes);
+        if (bytes == 0) {
+            return 0;
+        }
+        int read = bytes < BUFFER_BYTES ? readBuffered(array, offset, bytes)
+                : source.read(position, array, offset, bytes);
+        position += read;
+        return told(read);
+    }
+
+    /** Some of the bytes at the position, at least one where there is any. */
+    private int readBuffered(byte[] array, int offset, int bytes) throws IOException {
+        long within = position - bufferStart;
+        if (within < 0 || within >= buffered) {
+            buffer = buffer == null ? new byte[BUFFER_BYTES] : buffer;
+            buffered = 0;
+            buffered = source.read(position, buffer, 0, BUFFER_BYTES);
+            bufferStart = position;
+            within = 0;
+        }
+        int read = (int) Math.min(bytes, buffered - within);
+        System.arraycopy(buffer, (int) within, array, offset, read);
+        return read;
+    }
+
+    private int told(int read) {
+        if (read == 0) {
+            return -1;
+        }
+        statistics.incrementBytesRead(read);
         return read;
     }
 
@@ -76,12 +119,38 @@ final class FarcacheInputStream extends FSInputStream {
         if (bytes == 0) {
             return 0;
         }
-        int read = source.read(from, array, offset, bytes);
-        if (read == 0) {
-            return -1;
+        return told(source.read(from, array, offset, bytes));
+    }
+
+    /** Reads ranges behind the caller's back; those that lie side by side are read together. */
+    @Override
+    public void readVectored(List<? extends FileRange> ranges, IntFunction<ByteBuffer> allocate)
+            throws IOException {
+        readVectored(ranges, allocate, buffer -> {
+        });
+    }
+
+    @Override
+    public void readVectored(List<? extends FileRange> ranges, IntFunction<ByteBuffer> allocate,
+            Consumer<ByteBuffer> release) throws IOException {
+        Objects.requireNonNull(release);
+        synchronized (this) {
+            check();
         }
-        statistics.incrementBytesRead(read);
-        return read;
+        VectoredRead.begin(this::readParts,
+                VectoredReadUtils.validateAndSortRanges(ranges, Optional.of(length)), allocate,
+                release);
+    }
+
+    private synchronized void readParts(List<Part> parts) throws IOException {
+        check();
+        source.read(parts);
+        parts.forEach(part -> statistics.incrementBytesRead(part.room.remaining()));
+    }
+
+    @Override
+    public boolean hasCapability(String capability) {
+        return capability.equalsIgnoreCase(StreamCapabilities.VECTOREDIO);
     }
 
     @Override

@@ -22,10 +22,16 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
     private final Pending pending;
     private final Below file;
     private final Close mode;
+    private static final int BUFFER_BYTES = 64 << 10;
+    /** The first bytes of the file. */
     private final byte[] head = new byte[Reference.BYTES];
     private Reference reference;
     /** Of what follows {@link Reference#start}; null while there is nothing but the head. */
     private BlobWriter writer;
+    /** What is not handed to the writer yet: most writes of a job are of a few bytes. */
+    private byte[] buffer;
+    private int buffered;
+    /** Of the file, with what is buffered. */
     private long length;
     private IOException failure;
     private boolean closed;
@@ -46,6 +52,12 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         this.mode = mode;
     }
 
+    /** Goes on behind what the file holds, of which this is the beginning. */
+    void goOn(byte[] begins) {
+        System.arraycopy(begins, 0, head, 0, begins.length);
+        length = reference.start;
+    }
+
     private void check() throws IOException {
         persister.check();
         if (closed) {
@@ -58,6 +70,12 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
 
     @Override
     public synchronized void write(int single) throws IOException {
+        if (writer != null && buffered < BUFFER_BYTES) {
+            check();
+            buffer[buffered++] = (byte) single;
+            length++;
+            return;
+        }
         write(new byte[] {(byte) single}, 0, 1);
     }
 
@@ -66,6 +84,12 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         check();
         if (offset < 0 || bytes < 0 || bytes > array.length - offset) {
             throw new IndexOutOfBoundsException();
+        }
+        if (writer != null && bytes <= BUFFER_BYTES - buffered) {
+            System.arraycopy(array, offset, buffer, buffered, bytes);
+            buffered += bytes;
+            length += bytes;
+            return;
         }
         attempt(() -> append(array, offset, bytes));
     }
@@ -79,13 +103,29 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         }
         if (writer == null && length + bytes > head.length) {
             writer = blobs.create(reference.blob());
+            buffer = buffer == null ? new byte[BUFFER_BYTES] : buffer;
             writer.write(head, (int) Math.min(reference.start, known),
                     known - (int) Math.min(reference.start, known));
         }
         if (writer != null) {
-            writer.write(array, offset, bytes);
+            hand();
+            if (bytes < BUFFER_BYTES) {
+                System.arraycopy(array, offset, buffer, 0, bytes);
+                buffered = bytes;
+            } else {
+                writer.write(array, offset, bytes);
+            }
         }
         length += bytes;
+    }
+
+    /** Hands to the writer what is buffered. */
+    private void hand() {
+        if (buffered > 0) {
+            int bytes = buffered;
+            buffered = 0;
+            writer.write(buffer, 0, bytes);
+        }
     }
 
     /** Something that breaks the stream if it fails. */
@@ -122,7 +162,10 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             return;
         }
         check();
-        attempt(writer::publish);
+        attempt(() -> {
+            hand();
+            writer.publish();
+        });
     }
 
     /** Returns once all that was written is persisted; readers who open the file see it then. */
@@ -140,6 +183,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             reference = persister.insist(() -> persistence.advance(file, reference, all));
             return;
         }
+        hand();
         writer.close();
         writer = null;
         reference = persister.insist(() -> persistence.advance(file, reference, length));
@@ -175,6 +219,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
     private void complete() throws IOException {
         persister.check();
         if (writer != null) {
+            hand();
             writer.close();
         } else if (length <= head.length && reference.start == 0) {
             Persistence.seal(file, Arrays.copyOf(head, (int) length), length);

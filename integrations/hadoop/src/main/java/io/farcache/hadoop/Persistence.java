@@ -8,6 +8,8 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,6 +22,12 @@ import org.slf4j.LoggerFactory;
 final class Persistence {
     /** Read from the servers and written below at once. */
     private static final int COPY_BYTES = 4 << 20;
+    /**
+     * Written below, and not on the disks yet. Where files below are those of a FUSE mount, closing
+     * one waits for all that was written to it, and so does the fork of a process that has it open:
+     * Hadoop's tasks fork, and are not to wait for long.
+     */
+    private static final long UNFORCED_BYTES_MAX = 8L << 20;
     /** Of a file without a head: a blob is removed before the head that tells of it. */
     private static final int NO_PART = -1;
     private static final Logger LOG = LoggerFactory.getLogger(Persistence.class);
@@ -27,6 +35,8 @@ final class Persistence {
     private final Heads heads;
     private final Cache cache;
     private final Pace pace;
+    /** Direct buffers that nobody uses. */
+    private final Queue<ByteBuffer> spare = new ConcurrentLinkedQueue<>();
 
     Persistence(FarcacheBlobs blobs, Heads heads, Cache cache, Pace pace) {
         this.blobs = blobs;
@@ -43,7 +53,7 @@ final class Persistence {
      * @return the reference of the file from now on
      */
     Reference advance(Below file, Reference reference, long length) throws IOException {
-        byte[] head = copy(file, reference, length, null);
+        byte[] head = copy(file, reference, length);
         file.force();
         if (reference.start < Reference.BYTES) {
             heads.write(reference.id, new Heads.Head(reference.part, -1, head));
@@ -80,11 +90,14 @@ final class Persistence {
         FileTime modified = Files.getLastModifiedTime(pending.name(id));
         Heads.Head head = heads.read(id);
         Reference reference = isComplete(head) ? null : Reference.read(file.channel());
+        if (reference != null && !reference.id.equals(id)) {
+            // Somebody else writes it: who has recorded it here died before it had begun.
+            pending.remove(id);
+            return;
+        }
         long length = reference == null ? 0 : lengthOf(reference);
-        // What was synchronised before has left the servers already.
-        Keeping keeping = reference == null || reference.start > 0 ? null : cache.keep(length);
         if (reference != null) {
-            byte[] bytes = copy(file, reference, length, keeping);
+            byte[] bytes = copy(file, reference, length);
             file.resize(Math.max(length, Reference.BYTES));
             file.force();
             head = new Heads.Head(reference.part, length, bytes);
@@ -94,13 +107,25 @@ final class Persistence {
             seal(file, head.bytes, head.length);
         }
         Files.setLastModifiedTime(pending.name(id), modified);
-        Identity written = null;
-        if (keeping != null) {
-            cache.clock().awaitLater(modified.to(TimeUnit.NANOSECONDS));
-            written = Identity.of(pending.name(id));
+        // What was synchronised before has left the servers already.
+        boolean isWhole = reference != null && reference.start == 0 && cache.keeps(length);
+        if (isWhole && cache.keep(reference.blob())) {
+            leave(pending, reference, modified);
+        } else {
+            forget(pending, id, head == null ? NO_PART : head.part);
         }
-        forget(pending, id, head == null ? NO_PART : head.part);
-        cache.publish(keeping, written);
+    }
+
+    /** Leaves the only blob of a file, which has an expiry by now, to readers. */
+    private void leave(Pending pending, Reference reference, FileTime modified)
+            throws IOException {
+        cache.clock().awaitLater(modified.to(TimeUnit.NANOSECONDS));
+        Identity written = Identity.of(pending.name(reference.id));
+        heads.remove(reference.id);
+        pending.remove(reference.id);
+        if (!cache.publish(reference.blob(), written)) {
+            removeBlob(reference.id, reference.part);
+        }
     }
 
     /**
@@ -161,11 +186,9 @@ final class Persistence {
     /**
      * Writes the bytes of the blob to their places.
      *
-     * @param keeping where they go, too; null where they are not kept
      * @return the first bytes of the file, as many as the reference covers
      */
-    private byte[] copy(Below file, Reference reference, long length, Keeping keeping)
-            throws IOException {
+    private byte[] copy(Below file, Reference reference, long length) throws IOException {
         byte[] head = new byte[(int) Math.min(length, Reference.BYTES)];
         int known = (int) Math.min(reference.start, head.length);
         if (known > 0) {
@@ -174,22 +197,38 @@ final class Persistence {
         if (length == reference.start) {
             return head;
         }
+        ByteBuffer room = spare.poll();
         try (BlobReader reader = open(reference, length)) {
-            byte[] bytes = new byte[(int) Math.min(COPY_BYTES, length - reference.start)];
-            long position = reference.start;
-            while (position < length) {
-                pace.await(Math.min(bytes.length, length - position));
-                int read = reader.read(position - reference.start, bytes, 0, bytes.length);
-                place(file, head, position, bytes, read);
-                if (keeping != null) {
-                    keeping.add(bytes, read);
-                }
-                position += read;
-            }
+            room = room == null ? ByteBuffer.allocateDirect(COPY_BYTES) : room;
+            copy(reader, file, reference.start, length, room, head);
         } catch (FarcacheException e) {
             throw new IOException(e.getMessage(), e);
+        } finally {
+            if (room != null) {
+                spare.add(room);
+            }
         }
         return head;
+    }
+
+    private void copy(BlobReader reader, Below file, long start, long length, ByteBuffer room,
+            byte[] head) throws IOException {
+        long position = start;
+        long unforced = 0;
+        while (position < length) {
+            int wanted = (int) Math.min(COPY_BYTES, length - position);
+            if (unforced + wanted > UNFORCED_BYTES_MAX) {
+                file.force();
+                unforced = 0;
+            }
+            pace.await(wanted);
+            room.clear().limit(wanted);
+            int read = reader.read(position - start, room);
+            room.limit(read);
+            place(file, head, position, room);
+            position += read;
+            unforced += read;
+        }
     }
 
     private byte[] knownHead(Reference reference, int bytes) throws IOException {
@@ -212,14 +251,16 @@ final class Persistence {
         return reader;
     }
 
-    private static void place(Below file, byte[] head, long position, byte[] bytes, int count)
+    private static void place(Below file, byte[] head, long position, ByteBuffer bytes)
             throws IOException {
-        int covered = (int) Math.max(0, Math.min(Reference.BYTES - position, count));
-        if (covered > 0) {
-            System.arraycopy(bytes, 0, head, (int) position, covered);
+        long next = position;
+        if (position < Reference.BYTES) {
+            int covered = (int) Math.min(Reference.BYTES - position, bytes.remaining());
+            bytes.get(head, (int) position, covered);
+            next += covered;
         }
-        if (covered < count) {
-            file.write(ByteBuffer.wrap(bytes, covered, count - covered), position + covered);
+        if (bytes.hasRemaining()) {
+            file.write(bytes, next);
         }
     }
 }

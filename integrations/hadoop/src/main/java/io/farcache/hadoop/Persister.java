@@ -118,6 +118,29 @@ final class Persister implements Closeable {
         }
     }
 
+    /**
+     * Waits until a file is an ordinary one, by whoever persists it.
+     *
+     * @throws IOException it is being written, or is not persisted for longer than anybody waits
+     */
+    void awaitOrdinary(Path place) throws IOException {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMilliseconds);
+        Reference reference = Reference.of(place);
+        while (reference != null) {
+            if (!reference.isWritten()) {
+                throw new IOException("it is being written, or its writer has died");
+            }
+            await(reference.id);
+            reference = Reference.of(place);
+            if (reference != null && System.nanoTime() - end >= 0) {
+                throw new IOException("it is not persisted yet");
+            }
+            if (reference != null) {
+                Pause.of(DELAY_MILLISECONDS_MIN);
+            }
+        }
+    }
+
     /** Does something for a writer that waits for it, again and again while there is patience. */
     Reference insist(Attempt attempt) throws IOException {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMilliseconds);

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.Locale;
 import java.util.UUID;
 import java.util.regex.Matcher;
@@ -55,6 +56,11 @@ final class Reference {
     /** Of a file that is going to be written. */
     static Reference fresh() {
         return new Reference(UUID.randomUUID().toString().replace("-", ""), 0, 0, WRITING);
+    }
+
+    /** Of an ordinary file of so many bytes that is going to be appended to. */
+    static Reference appending(String id, long bytes) {
+        return new Reference(id, 0, bytes, WRITING);
     }
 
     /** Of the same file while it is written, once so many bytes are persisted. */
@@ -132,11 +138,31 @@ final class Reference {
     }
 
     private static String text(FileChannel channel) throws IOException {
+        return new String(headOf(channel), StandardCharsets.ISO_8859_1);
+    }
+
+    /** What a file begins with: as many bytes as a reference has, or as there are. */
+    static byte[] headOf(FileChannel channel) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(BYTES);
         while (bytes.hasRemaining() && channel.read(bytes, bytes.position()) >= 0) {
             // More may follow.
         }
-        return new String(bytes.array(), 0, bytes.position(), StandardCharsets.ISO_8859_1);
+        return Arrays.copyOf(bytes.array(), bytes.position());
+    }
+
+    /**
+     * What an ordinary file begins with, as {@link #headOf}; null where it begins with a reference.
+     * It is looked at until it stays the same, as somebody may be changing one into the other.
+     */
+    static byte[] ordinaryHeadOf(FileChannel channel) throws IOException {
+        byte[] head = headOf(channel);
+        while (true) {
+            byte[] again = headOf(channel);
+            if (Arrays.equals(head, again)) {
+                return isLike(head, head.length) ? null : head;
+            }
+            head = again;
+        }
     }
 
     static Reference read(Path file) throws IOException {

@@ -1,9 +1,9 @@
 package io.farcache.hadoop;
 
 import java.io.Closeable;
+import java.io.EOFException;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.util.List;
 
 /** Where the bytes of a file that is read come from. */
 interface Source extends Closeable {
@@ -13,39 +13,14 @@ interface Source extends Closeable {
     /** Reads as many bytes as are wanted, or as there are; how many. */
     int read(long position, byte[] array, int offset, int bytes) throws IOException;
 
-    /** An ordinary file. */
-    static Source of(FileChannel channel) {
-        return new Source() {
-            @Override
-            public long length() throws IOException {
-                return channel.size();
+    /** Fills the rooms of all parts, which lie within the file. Positions do not change. */
+    default void read(List<Part> parts) throws IOException {
+        for (Part part : parts) {
+            byte[] bytes = new byte[part.room.remaining()];
+            if (read(part.position, bytes, 0, bytes.length) < bytes.length) {
+                throw new EOFException("the file is shorter than it was");
             }
-
-            @Override
-            public int read(long position, byte[] array, int offset, int bytes)
-                    throws IOException {
-                return Source.read(channel, position, array, offset, bytes);
-            }
-
-            @Override
-            public void close() throws IOException {
-                channel.close();
-            }
-        };
-    }
-
-    /** Reads as many bytes of an open file as are wanted, or as there are; how many. */
-    static int read(FileChannel channel, long position, byte[] array, int offset, int bytes)
-            throws IOException {
-        ByteBuffer room = ByteBuffer.wrap(array, offset, bytes);
-        int done = 0;
-        while (room.hasRemaining()) {
-            int read = channel.read(room, position + done);
-            if (read < 0) {
-                break;
-            }
-            done += read;
+            part.room.duplicate().put(bytes);
         }
-        return done;
     }
 }

@@ -1,10 +1,14 @@
 package io.farcache.hadoop;
 
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.contract.AbstractContractAppendTest;
+import org.apache.hadoop.fs.contract.AbstractContractBulkDeleteTest;
 import org.apache.hadoop.fs.contract.AbstractContractContentSummaryTest;
 import org.apache.hadoop.fs.contract.AbstractContractCopyFromLocalTest;
 import org.apache.hadoop.fs.contract.AbstractContractCreateTest;
 import org.apache.hadoop.fs.contract.AbstractContractDeleteTest;
+import org.apache.hadoop.fs.contract.AbstractContractEtagTest;
+import org.apache.hadoop.fs.contract.AbstractContractGetEnclosingRoot;
 import org.apache.hadoop.fs.contract.AbstractContractGetFileStatusTest;
 import org.apache.hadoop.fs.contract.AbstractContractMkdirTest;
 import org.apache.hadoop.fs.contract.AbstractContractOpenTest;
@@ -12,8 +16,10 @@ import org.apache.hadoop.fs.contract.AbstractContractRenameTest;
 import org.apache.hadoop.fs.contract.AbstractContractRootDirectoryTest;
 import org.apache.hadoop.fs.contract.AbstractContractSeekTest;
 import org.apache.hadoop.fs.contract.AbstractContractSetTimesTest;
+import org.apache.hadoop.fs.contract.AbstractContractVectoredReadTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
 import org.junit.runner.RunWith;
+import org.junit.runners.Parameterized;
 import org.junit.runners.Suite;
 
 /** Hadoop's own tests of what a file system must do. */
@@ -30,6 +36,12 @@ import org.junit.runners.Suite;
     ContractTest.RootDirectory.class,
     ContractTest.Seek.class,
     ContractTest.SetTimes.class,
+    ContractTest.VectoredRead.class,
+    ContractTest.VectoredReadPersisted.class,
+    ContractTest.GetEnclosingRoot.class,
+    ContractTest.Etag.class,
+    ContractTest.BulkDelete.class,
+    ContractTest.Append.class,
 })
 public class ContractTest {
     /** See the class that it extends. */
@@ -116,6 +128,70 @@ public class ContractTest {
     public static class SetTimes extends AbstractContractSetTimesTest {
         @Override
         protected AbstractFSContract createContract(Configuration configuration) {
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** See the class that it extends. */
+    public static class Append extends AbstractContractAppendTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** See the class that it extends. */
+    public static class BulkDelete extends AbstractContractBulkDeleteTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** See the class that it extends. */
+    public static class Etag extends AbstractContractEtagTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            configuration.set(FarcacheFileSystem.CLOSE, "persisted");
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** See the class that it extends. */
+    public static class GetEnclosingRoot extends AbstractContractGetEnclosingRoot {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** Of a file that is still in the servers alone. */
+    @RunWith(Parameterized.class)
+    public static class VectoredRead extends AbstractContractVectoredReadTest {
+        /** With buffers of this kind. */
+        public VectoredRead(String bufferType) {
+            super(bufferType);
+        }
+
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            // So slow that nothing is persisted while the tests run.
+            configuration.set(FarcacheFileSystem.PERSIST_BANDWIDTH, "1k");
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** Of an ordinary file, which the servers have or not. */
+    @RunWith(Parameterized.class)
+    public static class VectoredReadPersisted extends AbstractContractVectoredReadTest {
+        /** With buffers of this kind. */
+        public VectoredReadPersisted(String bufferType) {
+            super(bufferType);
+        }
+
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            configuration.set(FarcacheFileSystem.CLOSE, "persisted");
             return new FarcacheContract(configuration);
         }
     }

@@ -4,9 +4,11 @@ import io.farcache.client.TestServer;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -15,6 +17,7 @@ import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileRange;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -100,7 +103,7 @@ class RandomOperationsTest {
 
     private void operate(FileSystem files) throws IOException {
         String name = anyName();
-        switch (random.nextInt(8)) {
+        switch (random.nextInt(11)) {
             case 0:
             case 1:
             case 2:
@@ -111,6 +114,15 @@ class RandomOperationsTest {
                 break;
             case 4:
                 assertEquals(model.remove(name) != null, files.delete(new Path(name), false));
+                break;
+            case 8:
+                append(files, name);
+                break;
+            case 9:
+                truncate(files, name);
+                break;
+            case 10:
+                readVectored(files, name);
                 break;
             case 5:
                 list(files, FOLDERS[random.nextInt(FOLDERS.length)]);
@@ -144,6 +156,67 @@ class RandomOperationsTest {
             }
         }
         model.put(name, content);
+    }
+
+    private void append(FileSystem files, String name) throws IOException {
+        byte[] before = model.get(name);
+        if (before == null) {
+            assertThrows(FileNotFoundException.class, () -> files.append(new Path(name)));
+            return;
+        }
+        int bound = random.nextBoolean() ? 3 * Reference.BYTES : FILE_BYTES_MAX / 4;
+        byte[] more = new byte[random.nextInt(bound)];
+        random.nextBytes(more);
+        byte[] all = Arrays.copyOf(before, before.length + more.length);
+        System.arraycopy(more, 0, all, before.length, more.length);
+        try (FSDataOutputStream stream = files.append(new Path(name))) {
+            int half = more.length / 2;
+            stream.write(more, 0, half);
+            if (random.nextBoolean()) {
+                stream.hsync();
+                model.put(name, Arrays.copyOf(all, before.length + half));
+                read(files, name);
+            }
+            stream.write(more, half, more.length - half);
+        }
+        model.put(name, all);
+    }
+
+    private void truncate(FileSystem files, String name) throws IOException {
+        byte[] before = model.get(name);
+        if (before != null) {
+            int length = random.nextInt(before.length + 1);
+            assertTrue(files.truncate(new Path(name), length));
+            model.put(name, Arrays.copyOf(before, length));
+        }
+    }
+
+    /** Ranges that do not overlap, into buffers of both kinds. */
+    private void readVectored(FileSystem files, String name) throws IOException {
+        byte[] expected = model.get(name);
+        if (expected == null) {
+            return;
+        }
+        List<FileRange> ranges = new ArrayList<>();
+        int next = 0;
+        while (next < expected.length && ranges.size() < 8) {
+            int start = next + random.nextInt(1 + (expected.length - next) / 3);
+            int bytes = random.nextInt(1 + (expected.length - start) / 2);
+            ranges.add(FileRange.createFileRange(start, bytes));
+            next = start + bytes + 1;
+        }
+        Collections.shuffle(ranges, random);
+        boolean isDirect = random.nextBoolean();
+        try (FSDataInputStream stream = files.open(new Path(name))) {
+            stream.readVectored(ranges, bytes -> isDirect ? ByteBuffer.allocateDirect(bytes)
+                    : ByteBuffer.allocate(bytes));
+            for (FileRange range : ranges) {
+                byte[] found = new byte[range.getLength()];
+                range.getData().join().get(found);
+                int start = (int) range.getOffset();
+                assertArrayEquals(Arrays.copyOfRange(expected, start, start + found.length), found);
+            }
+        }
     }
 
     private void rename(FileSystem files, String from, String to) throws IOException {
