@@ -60,6 +60,8 @@ impl Turns {
     /// Whether another turn is the fabric's, after one in which nothing came.
     pub fn has_more(&mut self, may_poll: bool) -> bool {
         if !may_poll {
+            // Nobody gives way now, and a moment has its full length.
+            self.is_shared = false;
             let moments = &mut self.moments;
             let is_tried = *self.moment.get_or_insert_with(|| moments.begin());
             if !is_tried {
@@ -166,6 +168,19 @@ mod tests {
         let mut turns = Turns::new();
         let polled = (0..200).filter(|_| sleeps_after_polling(&mut turns));
         assert!(polled.count() < 12);
+    }
+
+    #[test]
+    fn a_moment_has_its_full_length_whoever_shares_the_processor() {
+        let mut turns = Turns::new();
+        turns.gave_way(ALONE_MAX);
+        for _ in 0..9 {
+            turns.looked(false);
+            assert!(turns.has_more(false));
+            turns.found();
+        }
+        turns.looked(false);
+        assert_eq!(turns_in_vain(&mut turns, false), TURNS_MAX);
     }
 
     #[test]
