@@ -38,6 +38,9 @@ pub enum Kind {
     /// The body is one request about a part of a value, which the asking server makes for a client,
     /// and is answered as that client's would be.
     OnBehalf = 9,
+    /// Asks for a session on the fabric, beside the connection: a version and a byte for each
+    /// network, as a client asks for one. The reply is the grant.
+    Fabric = 10,
 }
 
 impl Kind {
@@ -46,7 +49,12 @@ impl Kind {
     pub fn asks(self) -> bool {
         matches!(
             self,
-            Kind::Request | Kind::OnBehalf | Kind::Acknowledge | Kind::Fetch | Kind::Pull
+            Kind::Request
+                | Kind::OnBehalf
+                | Kind::Acknowledge
+                | Kind::Fetch
+                | Kind::Pull
+                | Kind::Fabric
         )
     }
 
@@ -61,6 +69,7 @@ impl Kind {
             7 => Kind::Fetch,
             8 => Kind::Pull,
             9 => Kind::OnBehalf,
+            10 => Kind::Fabric,
             _ => return None,
         })
     }
@@ -151,7 +160,7 @@ mod tests {
         };
         assert_eq!(head.encode(), BYTES);
         assert_eq!(Head::decode(&BYTES), Some(head));
-        for kind in 1..=9 {
+        for kind in 1..=10 {
             let mut bytes = BYTES;
             bytes[0] = kind;
             assert_eq!(Head::decode(&bytes).map(|head| head.kind as u8), Some(kind));
@@ -160,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        for (offset, byte) in [(0, 0), (0, 10), (1, 1), (3, 1), (20, 1), (23, 1)] {
+        for (offset, byte) in [(0, 0), (0, 11), (1, 1), (3, 1), (20, 1), (23, 1)] {
             let mut bytes = BYTES;
             bytes[offset] = byte;
             assert_eq!(Head::decode(&bytes), None, "{offset}");

@@ -1,9 +1,9 @@
 //! The end of a connection that asks: numbers its requests, knows which are outstanding, puts their
 //! replies together.
 //!
-//! A server answers a connection's requests in their order, so replies are matched with the oldest
-//! request that has none. A request whose deadline has passed stays in the order, and its reply is
-//! thrown away.
+//! Replies are matched with requests by the number that they repeat. Over a connection a server
+//! answers in the order of the requests; over the fabric one that waits holds up no other. A
+//! request whose deadline has passed stays outstanding, and its reply is thrown away.
 
 use crate::frame::{HEAD_BYTES, Head, Kind};
 use std::collections::VecDeque;
@@ -47,6 +47,11 @@ struct Outstanding<T> {
     deadline_ms: u64,
     /// None once nobody waits for it any more.
     tag: Option<T>,
+    /// What has come of its reply.
+    reply: Vec<u8>,
+    is_too_large: bool,
+    /// It has been answered, and one before it has not.
+    is_answered: bool,
 }
 
 /// The asking end; `T` is who asks.
@@ -60,8 +65,6 @@ pub struct Link<T> {
     head: Vec<u8>,
     /// The frame that is arriving, and how much of its body is missing.
     arriving: Option<(Head, usize)>,
-    reply: Vec<u8>,
-    is_too_large: bool,
 }
 
 impl<T> Link<T> {
@@ -75,8 +78,6 @@ impl<T> Link<T> {
             outstanding_bytes: 0,
             head: Vec::new(),
             arriving: None,
-            reply: Vec::new(),
-            is_too_large: false,
         }
     }
 
@@ -109,6 +110,9 @@ impl<T> Link<T> {
             bytes,
             deadline_ms,
             tag: Some(tag),
+            reply: Vec::new(),
+            is_too_large: false,
+            is_answered: false,
         });
         Ok(Head {
             kind,
@@ -138,14 +142,15 @@ impl<T> Link<T> {
             let taken = (*missing).min(input.len());
             let (body, rest) = input.split_at(taken);
             input = rest;
-            if !self.is_too_large {
-                self.reply.extend_from_slice(body);
-            }
             *missing -= taken;
-            if *missing > 0 {
+            let (head, missing) = (*head, *missing);
+            let request = self.find(head.number).ok_or(Broken)?;
+            if !request.is_too_large {
+                request.reply.extend_from_slice(body);
+            }
+            if missing > 0 {
                 return Ok(());
             }
-            let head = *head;
             self.arriving = None;
             if head.kind != Kind::Part {
                 self.finish(head, &mut answered)?;
@@ -167,34 +172,49 @@ impl<T> Link<T> {
         Ok(true)
     }
 
+    /// The request of this number that has not been answered.
+    fn find(&mut self, number: u32) -> Option<&mut Outstanding<T>> {
+        let first = self.outstanding.front()?.number;
+        let index = number.wrapping_sub(first) as usize;
+        let request = self.outstanding.get_mut(index)?;
+        (!request.is_answered).then_some(request)
+    }
+
     fn begin(&mut self, head: Head) -> Result<(), Broken> {
-        let oldest = self.outstanding.front().ok_or(Broken)?;
+        let reply_bytes_max = self.limits.reply_bytes_max;
+        let request = self.find(head.number).ok_or(Broken)?;
         let is_refusal = matches!(head.kind, Kind::NotOwner | Kind::NotDurable);
-        if head.number != oldest.number || head.kind.asks() || (is_refusal && head.body_bytes > 0) {
+        if head.kind.asks() || (is_refusal && head.body_bytes > 0) {
             return Err(Broken);
         }
         let body_bytes = head.body_bytes as usize;
-        let is_too_long = self.reply.len() + body_bytes > self.limits.reply_bytes_max;
-        if is_too_long || oldest.tag.is_none() {
-            self.is_too_large = true;
-            self.reply = Vec::new();
+        let is_too_long = request.reply.len() + body_bytes > reply_bytes_max;
+        if is_too_long || request.tag.is_none() {
+            request.is_too_large = true;
+            request.reply = Vec::new();
         }
         self.arriving = Some((head, body_bytes));
         Ok(())
     }
 
     fn finish(&mut self, head: Head, answered: &mut impl FnMut(T, Answer)) -> Result<(), Broken> {
-        let oldest = self.outstanding.pop_front().ok_or(Broken)?;
-        self.outstanding_bytes -= oldest.bytes;
-        let reply = std::mem::take(&mut self.reply);
-        let is_too_large = std::mem::take(&mut self.is_too_large);
+        let request = self.find(head.number).ok_or(Broken)?;
+        request.is_answered = true;
+        let (bytes, reply) = (request.bytes, std::mem::take(&mut request.reply));
         let answer = match head.kind {
             Kind::NotOwner => Answer::NotOwner(head.epoch),
             Kind::NotDurable => Answer::NotDurable,
-            _ if is_too_large => Answer::TooLarge,
+            _ if request.is_too_large => Answer::TooLarge,
             _ => Answer::Reply(reply),
         };
-        if let Some(tag) = oldest.tag {
+        let tag = request.tag.take();
+        self.outstanding_bytes -= bytes;
+        while self
+            .outstanding
+            .pop_front_if(|first| first.is_answered)
+            .is_some()
+        {}
+        if let Some(tag) = tag {
             answered(tag, answer);
         }
         Ok(())
@@ -218,7 +238,8 @@ impl<T> Link<T> {
         waiting.next().map(|request| request.deadline_ms)
     }
 
-    /// Requests without a reply, those that were given up among them.
+    /// Requests that have not been answered, those that were given up among them, and those that
+    /// were answered before an older one. 0 where nothing is to come any more.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
@@ -322,6 +343,41 @@ mod tests {
     }
 
     #[test]
+    fn answers_may_come_in_any_order_and_in_parts() {
+        let mut link = link(4);
+        let input = [
+            frame(Kind::Part, 2, b"a"),
+            frame(Kind::Reply, 1, b"one"),
+            frame(Kind::Reply, 2, b"b"),
+        ];
+        let expected = vec![
+            (1, Answer::Reply(b"one".to_vec())),
+            (2, Answer::Reply(b"ab".to_vec())),
+        ];
+        assert_eq!(received(&mut link, &input.concat()), Ok(expected));
+        assert_eq!(link.next_deadline_ms(), Some(0));
+        let expected = vec![(0, Answer::Reply(Vec::new()))];
+        assert_eq!(
+            received(&mut link, &frame(Kind::Reply, 0, b"")),
+            Ok(expected)
+        );
+        assert_eq!(link.outstanding(), 1);
+        // A request is answered once.
+        for number in 0..3 {
+            let mut again = super::tests::link(4);
+            let input = [
+                frame(Kind::Reply, number, b""),
+                frame(Kind::Reply, number, b""),
+            ];
+            assert_eq!(
+                received(&mut again, &input.concat()),
+                Err(Broken),
+                "{number}"
+            );
+        }
+    }
+
+    #[test]
     fn who_has_given_up_gets_nothing_and_the_others_get_theirs() {
         let mut link = link(3);
         let mut expired = Vec::new();
@@ -352,8 +408,10 @@ mod tests {
     #[test]
     fn what_no_server_sends_breaks_the_connection() {
         for input in [
-            frame(Kind::Reply, 1, b""),
+            frame(Kind::Reply, 2, b""),
+            frame(Kind::Reply, u32::MAX, b""),
             frame(Kind::Request, 0, b""),
+            frame(Kind::Fabric, 0, b""),
             frame(Kind::Pull, 0, b""),
             frame(Kind::NotOwner, 0, b"x"),
             vec![0; HEAD_BYTES],

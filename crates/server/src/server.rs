@@ -62,7 +62,11 @@ impl Server {
         let places = fabric.ports.iter().zip(&self.mailboxes);
         let places =
             places.map(|(port, mailbox)| Place::new(port.address().to_vec(), Arc::clone(mailbox)));
-        let registry = Registry::new(fabric.network, places.collect());
+        let registry = Registry::new(
+            fabric.network,
+            places.collect(),
+            Some(fabric.open_call_port),
+        );
         let is_first = self.shared.fabric.set(registry).is_ok();
         assert!(is_first, "a server is started once");
         fabric.ports

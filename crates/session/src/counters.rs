@@ -137,6 +137,8 @@ counters! {
     udp_requests,
     /// Requests passed on to the servers that own their keys.
     forwarded,
+    /// Of these, requests that were passed on over the fabric.
+    forwarded_over_fabric,
     /// Requests passed on to which no reply came.
     forward_errors,
     /// Requests that other servers passed on to this one.

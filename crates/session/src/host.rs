@@ -3,6 +3,7 @@
 
 use crate::counters::Totals;
 use crate::discovery::Configuration;
+use crate::forward::Peer;
 use crate::stats::Report;
 use crate::watch::EventKind;
 use farcache_base::time::Clock;
@@ -166,6 +167,8 @@ pub struct UpgradeRequest<'a> {
     pub version: u32,
     /// The networks that it has.
     pub networks: Networks<'a>,
+    /// The server of the cluster that asks, where it is no client.
+    pub asker: Option<Peer>,
 }
 
 /// Networks, as the two protocols name them.

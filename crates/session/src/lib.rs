@@ -179,6 +179,14 @@ impl Session {
         Session { conversation }
     }
 
+    /// A conversation with another server of the cluster, which was let in by other means: frames
+    /// may follow.
+    #[must_use]
+    pub fn of_peer(from: Peer) -> Session {
+        let conversation = Conversation::Peer(Box::new(peer::PeerSession::let_in(from)));
+        Session { conversation }
+    }
+
     /// Looks at the head of a packet whose value is still with its sender, in the binary protocol.
     pub fn offered(
         &self,

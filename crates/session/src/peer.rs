@@ -3,7 +3,7 @@
 //! nobody: a server that does not own the key says so.
 
 use crate::forward::{Peer, Refusing};
-use crate::host::Peering;
+use crate::host::{Networks, Peering, UpgradeRequest};
 use crate::replies::{ChangeError, Mark};
 use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary, moving};
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};
@@ -34,8 +34,8 @@ enum Stage {
     Head,
     /// Within a frame with a client's request.
     Body(Body),
-    /// Before the body of a frame about moving keys.
-    Moving(Head),
+    /// Before the body of a frame that the server answers itself.
+    Own(Head),
 }
 
 struct Body {
@@ -55,6 +55,15 @@ enum Flow {
 }
 
 impl PeerSession {
+    /// A peer that has shown who it is: frames may follow.
+    pub(crate) fn let_in(from: Peer) -> PeerSession {
+        PeerSession {
+            stage: Stage::Head,
+            from,
+            has_changed: false,
+        }
+    }
+
     /// Handles the input; returns how many bytes of it are done with.
     pub(crate) fn advance(
         &mut self,
@@ -74,7 +83,7 @@ impl PeerSession {
                     self.has_changed |= std::mem::take(&mut body.has_changed);
                     flow
                 }
-                Stage::Moving(head) => answer_of_moves(rest, *head, self.from, context, replies),
+                Stage::Own(head) => answer_own(rest, *head, self.from, context, replies),
             };
             match flow {
                 Flow::Enter(bytes, stage) => {
@@ -206,7 +215,7 @@ fn begin(input: &[u8], context: &Context<'_>, replies: &Replies) -> Flow {
     match head.kind {
         Kind::Request => context.counters.forwarded_here.bump(),
         Kind::OnBehalf => {}
-        _ => return Flow::Enter(HEAD_BYTES, Stage::Moving(head)),
+        _ => return Flow::Enter(HEAD_BYTES, Stage::Own(head)),
     }
     let body = Body {
         head,
@@ -222,16 +231,18 @@ fn is_question(head: &Head) -> bool {
     match head.kind {
         Kind::Request | Kind::OnBehalf => head.body_bytes > 0,
         Kind::Acknowledge => head.body_bytes == 0,
-        Kind::Fetch | Kind::Pull => (1..=MOVING_BODY_BYTES_MAX).contains(&head.body_bytes),
+        Kind::Fetch | Kind::Pull | Kind::Fabric => {
+            (1..=OWN_BODY_BYTES_MAX).contains(&head.body_bytes)
+        }
         _ => false,
     }
 }
 
-/// Longest body of a question about moving keys.
-const MOVING_BODY_BYTES_MAX: u32 = 512;
+/// Longest body of a question that is no client's request.
+const OWN_BODY_BYTES_MAX: u32 = 512;
 
-/// Answers a question about moving keys, if all of it is there.
-fn answer_of_moves(
+/// Answers a question that is no client's request, if all of it is there.
+fn answer_own(
     input: &[u8],
     head: Head,
     from: Peer,
@@ -253,6 +264,7 @@ fn answer_of_moves(
             bytes.extend_from_slice(&said.encode());
             Ok(true)
         }
+        Kind::Fabric => Ok(grant(body, from, context, &mut bytes)),
         Kind::Fetch => match Fetch::decode(body) {
             Some(fetch) => moving::give(&fetch, from, context, &mut bytes),
             None => return close(context),
@@ -276,6 +288,21 @@ fn answer_of_moves(
     replies.buffer().extend_from_slice(&reply.encode());
     replies.buffer().append(&mut bytes);
     Flow::Enter(body.len(), Stage::Head)
+}
+
+/// Grants a peer a session on the fabric; false where it gets none.
+fn grant(body: &[u8], from: Peer, context: &Context<'_>, bytes: &mut Vec<u8>) -> bool {
+    let Some((&version, networks)) = body.split_first() else {
+        return false;
+    };
+    let asked = context.host.upgrade(UpgradeRequest {
+        version: version.into(),
+        networks: Networks::Bytes(networks),
+        asker: Some(from),
+    });
+    let is_granted = asked.is_ok();
+    bytes.extend(asked.unwrap_or_default());
+    is_granted
 }
 
 impl Body {

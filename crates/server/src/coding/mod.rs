@@ -16,7 +16,7 @@ pub mod own;
 mod packets;
 pub mod run;
 
-use crate::peers::Caller;
+use crate::peers::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
@@ -70,7 +70,7 @@ pub struct Tools {
 /// What has come of a plan.
 pub struct Told {
     /// Who waits for it.
-    pub asker: Caller,
+    pub asker: Asker,
     /// The packet that its client is sent.
     pub reply: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl Coding {
     /// Begins the plan for a client's request.
     pub fn begin(
         &mut self,
-        asker: Caller,
+        asker: Asker,
         request: &[u8],
         (map, me): (&ClusterMap, Option<ServerId>),
         way: &mut dyn Way,

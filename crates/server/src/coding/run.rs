@@ -4,7 +4,7 @@
 use super::order::{self, Order};
 use super::packets::{self, Answered};
 use super::{PartTag, Sent, Told, Tools, Way, unix_time};
-use crate::peers::Caller;
+use crate::peers::Asker;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_proto::binary::{Header, Status};
 use farcache_redundancy::coding::{Parts, Pieces};
@@ -71,7 +71,7 @@ struct UnderWay {
 pub struct Run {
     tag: PartTag,
     /// None once it has been told.
-    asker: Option<Caller>,
+    asker: Option<Asker>,
     told: Option<Told>,
     header: Header,
     key: Box<[u8]>,
@@ -102,7 +102,7 @@ impl Run {
     /// Begins the plan for a request, at a server of this name.
     pub fn begin(
         order: Order<'_>,
-        (tag, asker): (PartTag, Caller),
+        (tag, asker): (PartTag, Asker),
         me: Option<ServerId>,
         tools: &mut Tools,
         way: &mut dyn Way,

@@ -6,7 +6,7 @@ use super::stalls::Taking;
 use super::{CREDITS, ServerPort};
 use farcache_base::time::Seconds;
 use farcache_fabric::Peer;
-use farcache_session::{HIGH_WATER_BYTES, Session};
+use farcache_session::{HIGH_WATER_BYTES, Peer as Asker, Session};
 use farcache_store::Store;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(super) struct Conversation {
     pub key: u64,
     pub stage: Stage,
     pub session: Session,
+    /// The server of the cluster that speaks, where it is no client.
+    pub asker: Option<Asker>,
     pub bond: Arc<Bond>,
     /// Messages that could not be handled when they came.
     pub waiting: VecDeque<Kept>,
@@ -64,7 +66,8 @@ impl Conversation {
                 token: reserved.token,
                 at: now,
             },
-            session: Session::authenticated(),
+            session: session_of(reserved.asker),
+            asker: reserved.asker,
             bond: reserved.bond,
             waiting: VecDeque::new(),
             kept: Tally::default(),
@@ -77,6 +80,13 @@ impl Conversation {
             unsent_messages: 0,
             noted: now,
         }
+    }
+
+    /// Takes what has been begun of another server's message out, so that others' messages go on
+    /// meanwhile. A client's requests leave nothing in their session.
+    pub fn take_begun(&mut self) -> Option<Session> {
+        let fresh = session_of(Some(self.asker?));
+        Some(std::mem::replace(&mut self.session, fresh))
     }
 
     /// The client, if it is here.
@@ -149,4 +159,9 @@ impl Conversation {
             || self.unsent_bytes >= UNSENT_BYTES_MAX
             || self.must_take_first(store)
     }
+}
+
+/// A conversation that has not begun, with a client or a server.
+fn session_of(asker: Option<Asker>) -> Session {
+    asker.map_or_else(Session::authenticated, Session::of_peer)
 }

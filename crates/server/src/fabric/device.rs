@@ -3,16 +3,18 @@
 
 use super::engine::{Arriving, Engine};
 use super::kept::Kept;
+use crate::peers::{Asked, Waiter};
 use crate::worker::device::Place;
+use crate::worker::forward;
 use crate::worker::resources::Resources;
 use farcache_fabric::{Frame, Offer};
-use farcache_session::Replies;
+use farcache_session::{Replies, Status};
 use farcache_store::{DurableMark, ReadId, Reservation, Suspended, Uncommitted};
 
 /// What waits.
-enum Work {
-    /// The part of a message that has not been handled.
-    Message(Kept),
+pub(super) enum Work {
+    /// The part of a message that has not been handled, and what other servers have answered.
+    Message(Kept, Asked),
     /// A large value in its place, to be committed.
     Value(Reservation, Arriving),
     /// A large value that is still with its sender, and the message before it: there is no room
@@ -40,11 +42,12 @@ impl Engine {
     pub(super) fn park_message(
         &mut self,
         number: u32,
-        rest: &[u8],
+        rest: Kept,
+        asked: Asked,
         suspended: Suspended,
         resources: &mut Resources,
     ) {
-        let work = Work::Message(self.kept(number, rest));
+        let work = Work::Message(rest, asked);
         self.park(number, work, suspended, resources);
         if self.conversations[number as usize].is_some() {
             self.check_kept(number, resources);
@@ -81,12 +84,9 @@ impl Engine {
         let key = self.conversation(number).key;
         let session = number;
         if suspended == Suspended::OnPeer {
-            let peers = resources.peers.as_mut();
-            let asked = peers.and_then(|peers| peers.take_asked_by_message());
-            let (asked, question) = asked.expect("whoever waits for owners has asked them");
-            let parked = Parked { session, key, work };
-            self.asking.insert(asked, (question, parked));
-            return;
+            let waiter = Waiter::Message(self.next_waiter());
+            let asked = forward::settle_message(waiter, Status::Suspended(suspended), resources);
+            return self.await_peers(number, work, asked, resources);
         }
         match resources.suspend(suspended, Place::Message) {
             Some(id) => {
@@ -108,44 +108,32 @@ impl Engine {
         };
         let Some(number) = self.find_key(parked.session, parked.key) else {
             // The session has ended meanwhile.
-            if let Work::Offer(_, _, offer) = parked.work {
-                self.port.refuse(offer);
+            match parked.work {
+                Work::Offer(_, _, offer) => self.port.refuse(offer),
+                Work::Message(_, asked) => forward::forget_message(&asked, resources),
+                Work::Value(..) => {}
             }
             return resources.store.cancel_reads(id);
         };
         resources.store.stage(id);
-        self.go_on(number, parked.work, resources);
+        let mut work = parked.work;
+        if let Work::Message(_, asked) = &mut work {
+            forward::stage_message(std::mem::take(asked), resources);
+        }
+        self.go_on(number, work, resources);
         resources.store.unstage();
         self.flush();
     }
 
-    fn go_on(&mut self, number: u32, work: Work, resources: &mut Resources) {
+    /// Goes on with what has been waited for.
+    pub(super) fn go_on(&mut self, number: u32, work: Work, resources: &mut Resources) {
         match work {
-            Work::Message(message) => self.execute(number, message.bytes(), resources),
+            Work::Message(message, _) => self.execute_kept(number, message, resources),
             Work::Value(room, arriving) => self.store_value(number, room, arriving, resources),
             Work::Offer(frame, head, offer) => {
                 self.take_offer(&frame, number, &head, offer, resources);
             }
         }
-    }
-
-    /// What a message has asked all owners of a key has come to this packet.
-    pub fn on_owners_answered(&mut self, asked: u64, reply: Vec<u8>, resources: &mut Resources) {
-        let Some((question, parked)) = self.asking.remove(&asked) else {
-            return;
-        };
-        let Some(number) = self.find_key(parked.session, parked.key) else {
-            // The session has ended meanwhile.
-            return;
-        };
-        if let Some(peers) = &mut resources.peers {
-            peers.desk.stage(vec![(question, Ok(reply))]);
-        }
-        self.go_on(number, parked.work, resources);
-        if let Some(peers) = &mut resources.peers {
-            peers.desk.take_staged();
-        }
-        self.flush();
     }
 
     /// The messages whose answers are being gathered have changed something: the answers wait until

@@ -1,5 +1,6 @@
 //! One worker's port: moves it and hands out what happened, each kind of event to its own file.
 
+use super::awaiting::Awaiting;
 use super::conversation::Conversation;
 use super::device::{Held, Parked};
 use super::ending::Closing;
@@ -8,7 +9,6 @@ use super::kept::Tally;
 use super::registry::{Place, Registry};
 use super::stalls::Departing;
 use super::{MESSAGE_BYTES_MAX, ServerPort};
-use crate::peers::desk::Question;
 use crate::shared::Shared;
 use crate::worker::resources::Resources;
 use arrayvec::ArrayVec;
@@ -75,8 +75,10 @@ pub struct Engine {
     pub(super) held: VecDeque<Held>,
     /// Work that waits for reads from devices.
     pub(super) parked: HashMap<ReadId, Parked>,
-    /// Work that waits for what comes of a question to all owners of a key, by its number.
-    pub(super) asking: HashMap<u64, (Question, Parked)>,
+    /// Messages that wait for other servers.
+    pub(super) awaiting: Slab<Awaiting>,
+    /// Of these, those that have their answers.
+    pub(super) answered: Vec<usize>,
     /// Large values on their way out, by the tag that the port knows them by.
     pub(super) departing: Slab<Departing>,
     /// When it was last looked whether clients take them.
@@ -112,7 +114,8 @@ impl Engine {
             hold: None,
             held: VecDeque::new(),
             parked: HashMap::new(),
-            asking: HashMap::new(),
+            awaiting: Slab::new(),
+            answered: Vec::new(),
             departing: Slab::new(),
             departing_looked: None,
             kept: Tally::default(),
@@ -157,10 +160,11 @@ impl Engine {
     /// another turn.
     pub fn turn(&mut self, resources: &mut Resources) -> bool {
         let has_moved = self.look(resources);
-        if self.inbox.is_empty() && self.queue.is_empty() && self.closing.is_empty() {
+        let is_idle = self.queue.is_empty() && self.closing.is_empty() && self.answered.is_empty();
+        if self.inbox.is_empty() && is_idle {
             return has_moved;
         }
-        let has_happened = has_moved || !self.inbox.is_empty();
+        let has_happened = has_moved || !self.inbox.is_empty() || !self.answered.is_empty();
         let before = resources.before_messages();
         let mut inbox = std::mem::take(&mut self.inbox);
         self.came_solo = inbox.events.len() == 1;
@@ -170,6 +174,7 @@ impl Engine {
         }
         inbox.recycle();
         self.inbox = inbox;
+        self.resume_answered(resources);
         self.resume(resources);
         self.flush();
         self.close_sent(resources.clock.now);

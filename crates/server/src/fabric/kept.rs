@@ -1,6 +1,7 @@
 //! Memory for messages that could not be handled when they came: how much of it a session and a
 //! worker may use.
 
+use farcache_session::Session;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -31,8 +32,9 @@ impl Tally {
 }
 
 /// A message, or the rest of one, that counts as kept as long as it exists.
-#[derive(Debug)]
 pub(super) struct Kept {
+    /// What has been begun of it, where it is another server's.
+    pub begun: Option<Session>,
     bytes: Vec<u8>,
     session: Tally,
     worker: Tally,
@@ -44,6 +46,7 @@ impl Kept {
         session.add(message.len());
         worker.add(message.len());
         Kept {
+            begun: None,
             bytes: message.to_vec(),
             session: session.clone(),
             worker: worker.clone(),

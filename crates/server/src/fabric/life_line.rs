@@ -2,6 +2,7 @@
 
 use crate::connections::ConnectionInfo;
 use crate::worker::mailbox::Mailbox;
+use farcache_session::Peer;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -115,6 +116,8 @@ pub struct Reserved {
     pub token: u64,
     /// The client's connection.
     pub bond: Arc<Bond>,
+    /// The server of the cluster whose it is, where it is no client's.
+    pub asker: Option<Peer>,
 }
 
 /// What a worker is told about its part of the fabric.

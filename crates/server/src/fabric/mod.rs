@@ -12,6 +12,8 @@
 //! | `packets` | requests arrive |
 //! | `solo` | the short way of a get that comes alone |
 //! | `kept` | memory for messages that must wait |
+//! | `device` | messages that wait for devices |
+//! | `awaiting` | messages that wait for other servers |
 //! | `offered` | a large value is offered, and has been received |
 //! | `reply` | answers go out |
 //! | `ending` | a session ends, for whatever reason |
@@ -19,6 +21,7 @@
 //!
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
 
+mod awaiting;
 mod conversation;
 mod device;
 mod ending;

@@ -1,6 +1,7 @@
 //! A large value is offered, and later has been received, straight into its place in the store.
 
 use super::engine::{Arriving, Engine};
+use crate::peers::Asked;
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::{Error, Frame, Kind, Offer};
 use farcache_session::{self as session, Offered};
@@ -73,7 +74,8 @@ impl Engine {
         let (head, value) = message.split_at(frame.head_bytes.into());
         match self.make_room(frame, number, head, value.len(), resources) {
             Offered::Suspended(suspended) => {
-                self.park_message(number, message, suspended, resources);
+                let rest = self.kept(number, message);
+                self.park_message(number, rest, Asked::default(), suspended, resources);
             }
             Offered::Wanted(mut room, expected) => {
                 room.copy_from_slice(value);

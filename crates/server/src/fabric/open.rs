@@ -1,6 +1,8 @@
 //! Finds a network when the server starts.
 
 use super::ServerPort;
+use super::registry::OpenCallPort;
+use crate::peers::calls::CallPort;
 use crate::settings::{FabricMode, Settings};
 use crate::shared::Shared;
 use farcache_fabric::Error;
@@ -16,6 +18,8 @@ pub struct Opened {
     pub network: Network,
     /// The workers' ports, in order.
     pub ports: Vec<Box<ServerPort>>,
+    /// Opens more of them, towards other servers.
+    pub open_call_port: OpenCallPort,
     /// What it is, for people.
     pub description: String,
 }
@@ -83,7 +87,7 @@ fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Found<T>>
     }
 }
 
-fn open_ports(shared: &Shared, network: &ucx::Network) -> Result<Opened, Error> {
+fn open_ports(shared: &Shared, network: &Arc<ucx::Network>) -> Result<Opened, Error> {
     let (start, bytes) = shared.store.lend_memory();
     if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
         // Values are then registered piece by piece, as they are sent and received.
@@ -96,6 +100,10 @@ fn open_ports(shared: &Shared, network: &ucx::Network) -> Result<Opened, Error> 
         network: Network::Ucx,
         ports,
         description: description(network),
+        open_call_port: {
+            let network = Arc::clone(network);
+            Box::new(move || Ok(Box::new(network.port()?) as Box<CallPort>))
+        },
     })
 }
 

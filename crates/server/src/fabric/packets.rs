@@ -1,12 +1,15 @@
 //! Requests arrive.
 
 use super::MESSAGE_BYTES_MAX;
+use super::device::Work;
 use super::engine::Engine;
 use super::kept::{Kept, SESSION_BYTES_MAX, WORKER_BYTES_MAX};
+use crate::peers::{Asked, Waiter};
+use crate::worker::forward;
 use crate::worker::resources::{Resources, context};
 use farcache_fabric::Frame;
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_REQUEST};
-use farcache_session::{BATCHED_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Status};
+use farcache_session::{BATCHED_COPY_BYTES_MAX, MESSAGE_COPY_BYTES_MAX, Session, Status};
 use farcache_store::Suspended;
 
 /// Bytes of replies after which further messages' replies go into a message of their own.
@@ -18,8 +21,9 @@ enum Outcome {
     Done,
     /// So many bytes are done with; the rest comes after others had their turn.
     Again(usize),
-    /// So many bytes are done with; the rest has to wait.
-    Wait(usize, Suspended),
+    /// So many bytes are done with; the rest has to wait. What other servers have answered may
+    /// still be needed then.
+    Wait(usize, Suspended, Asked),
     /// The session is over.
     Over,
     /// It was not what it seemed.
@@ -38,7 +42,7 @@ impl Engine {
         if message.len() < usize::from(frame.head_bytes) + frame.body_bytes as usize {
             return self.on_too_long(frame, number, message, resources);
         }
-        if !is_well_formed(frame, message) {
+        if !is_well_formed(frame, message, self.conversation(number).asker.is_some()) {
             return self.cut_off(number, "packets that do not fill the message", resources);
         }
         let must_wait = self.must_wait(number);
@@ -47,7 +51,7 @@ impl Engine {
         } else if must_wait {
             self.keep_new(number, message, resources);
         } else {
-            self.execute(number, message, resources);
+            self.execute(number, message, None, resources);
         }
     }
 
@@ -103,48 +107,83 @@ impl Engine {
         }
     }
 
+    /// Handles a message that was kept, or what is left of it.
+    pub(super) fn execute_kept(&mut self, number: u32, mut kept: Kept, resources: &mut Resources) {
+        let begun = kept.begun.take();
+        self.execute(number, kept.bytes(), begun, resources);
+    }
+
     /// Handles a message, and keeps what cannot be handled now.
-    pub(super) fn execute(&mut self, number: u32, message: &[u8], resources: &mut Resources) {
-        match self.advance(number, message, resources) {
+    fn execute(
+        &mut self,
+        number: u32,
+        message: &[u8],
+        mut begun: Option<Session>,
+        resources: &mut Resources,
+    ) {
+        match self.advance(number, message, &mut begun, resources) {
             Outcome::Done => {}
             Outcome::Again(bytes) => {
-                let rest = self.kept(number, &message[bytes..]);
+                let rest = self.rest(number, &message[bytes..], begun);
                 self.conversation_mut(number).waiting.push_front(rest);
                 self.enqueue(number);
                 self.has_ready = true;
             }
-            Outcome::Wait(bytes, suspended) => {
-                self.park_message(number, &message[bytes..], suspended, resources);
+            Outcome::Wait(bytes, suspended, asked) => {
+                let rest = self.rest(number, &message[bytes..], begun);
+                match suspended {
+                    Suspended::OnPeer => {
+                        let work = Work::Message(rest, Asked::default());
+                        self.await_peers(number, work, asked, resources);
+                    }
+                    _ => self.park_message(number, rest, asked, suspended, resources),
+                }
             }
             Outcome::Over => self.end_after_replies(number, resources),
             Outcome::Malformed => self.cut_off(number, "a packet that makes no sense", resources),
         }
     }
 
-    fn advance(&mut self, number: u32, input: &[u8], resources: &mut Resources) -> Outcome {
+    /// What is left of a message, with what has been begun of it.
+    fn rest(&mut self, number: u32, rest: &[u8], begun: Option<Session>) -> Kept {
+        let mut kept = self.kept(number, rest);
+        kept.begun = begun.or_else(|| self.conversation_mut(number).take_begun());
+        kept
+    }
+
+    fn advance(
+        &mut self,
+        number: u32,
+        input: &[u8],
+        begun: &mut Option<Session>,
+        resources: &mut Resources,
+    ) -> Outcome {
         self.gather(number);
-        self.replies.copy_up_to(copied_bytes_max(input));
-        self.replies.set_notes_changes(resources.holds_replies);
-        let messages = resources.for_messages();
-        let mut context = context!(resources, None);
-        if let Some(messages) = &messages {
-            context.forward = Some(messages);
-        }
+        let waiter = Waiter::Message(self.next_waiter());
         let conversation = self.conversations[number as usize]
             .as_mut()
             .expect("the session is there");
-        let (used, status) = conversation
-            .session
-            .advance(input, &context, &mut self.replies);
+        let is_peer = conversation.asker.is_some();
+        self.replies.copy_up_to(match is_peer {
+            // Frames say how long they are, and no value goes apart from its frame.
+            true => usize::MAX,
+            false => copied_bytes_max(input),
+        });
+        self.replies.set_notes_changes(resources.holds_replies);
+        let context = context!(resources, None, desk);
+        let session = begun.as_mut().unwrap_or(&mut conversation.session);
+        let (used, status) = session.advance(input, &context, &mut self.replies);
+        let has_changed = session.take_changed();
+        let asked = forward::settle_message(waiter, status, resources);
         let outcome = match status {
             Status::NeedInput if used == input.len() => Outcome::Done,
             Status::NeedInput | Status::ValueWanted => Outcome::Malformed,
-            Status::Yield if used == input.len() => Outcome::Done,
+            // Of a frame there may be more to come.
+            Status::Yield if used == input.len() && !is_peer => Outcome::Done,
             Status::Yield => Outcome::Again(used),
-            Status::Suspended(suspended) => Outcome::Wait(used, suspended),
+            Status::Suspended(suspended) => Outcome::Wait(used, suspended, asked),
             Status::Close => Outcome::Over,
         };
-        let has_changed = conversation.session.take_changed();
         match outcome {
             Outcome::Wait(..) => {}
             Outcome::Again(_) => resources.counters.conn_yields.bump(),
@@ -183,7 +222,7 @@ impl Engine {
             let Some(message) = self.conversation_mut(number).waiting.pop_front() else {
                 break;
             };
-            self.execute(number, message.bytes(), resources);
+            self.execute_kept(number, message, resources);
             let is_open = self.conversations[number as usize].is_some();
             if !is_open || self.conversation(number).is_queued {
                 return;
@@ -206,10 +245,13 @@ fn copied_bytes_max(message: &[u8]) -> usize {
 }
 
 /// Whether a message is what its frame says: one packet with a value of its own, or packets that
-/// fill it exactly.
-fn is_well_formed(frame: &Frame, message: &[u8]) -> bool {
+/// fill it exactly. Frames of another server are looked at one by one.
+fn is_well_formed(frame: &Frame, message: &[u8], is_peer: bool) -> bool {
     let has_head = frame.head_bytes > 0;
     let is_small = message.len() <= MESSAGE_BYTES_MAX;
+    if is_peer {
+        return !has_head && is_small;
+    }
     let count = count_packets(message);
     count.is_some_and(|count| if has_head { count == 1 } else { is_small })
 }

@@ -2,7 +2,9 @@
 
 use super::figures::Figures;
 use super::upgrade::name_of;
+use crate::peers::calls::CallPort;
 use crate::worker::mailbox::Mailbox;
+use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
 use slab::Slab;
 use std::collections::BTreeMap;
@@ -82,11 +84,15 @@ pub struct Registry {
     /// already.
     pub grants_refused: AtomicU64,
     lanes: Mutex<BTreeMap<String, u64>>,
+    open_call_port: Option<OpenCallPort>,
 }
+
+/// Opens a port towards other servers.
+pub type OpenCallPort = Box<dyn Fn() -> Result<Box<CallPort>, Error> + Send + Sync>;
 
 impl Registry {
     /// A fabric over this network.
-    pub fn new(network: Network, places: Vec<Place>) -> Self {
+    pub fn new(network: Network, places: Vec<Place>, open: Option<OpenCallPort>) -> Self {
         Registry {
             network,
             places,
@@ -94,7 +100,13 @@ impl Registry {
             grants: AtomicU64::new(0),
             grants_refused: AtomicU64::new(0),
             lanes: Mutex::default(),
+            open_call_port: open,
         }
+    }
+
+    /// A port towards other servers; none where they are not asked over this network.
+    pub fn call_port(&self) -> Option<Result<Box<CallPort>, Error>> {
+        self.open_call_port.as_ref().map(|open| open())
     }
 
     /// The network's name.

@@ -11,6 +11,15 @@ use std::sync::Arc;
 /// fabric's `ucx/layout.rs`), with the frame.
 const MESSAGE_BYTES_BEST: usize = 32 << 10;
 
+/// What a message must not be cut within.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Clients get whole packets.
+    Packet,
+    /// Another server puts frames together.
+    Byte,
+}
+
 impl Engine {
     /// From now on answers are gathered for this session.
     pub(super) fn gather(&mut self, number: u32) {
@@ -87,12 +96,17 @@ impl Engine {
     /// Sends the packets that have been gathered; the last message tells the credits.
     fn send_packets(&mut self, number: u32, peer: Peer, credits: u16) {
         let packets = std::mem::take(self.replies.buffer());
-        self.conversation_mut(number).note_sent(packets.len());
+        let conversation = self.conversation_mut(number);
+        conversation.note_sent(packets.len());
+        let unit = match conversation.asker {
+            None => Unit::Packet,
+            Some(_) => Unit::Byte,
+        };
         let mut buffer = if packets.len() < SHARED_BYTES_MIN {
             self.send_small(peer, Kind::Packets, credits, &packets);
             packets
         } else {
-            self.send_shared(peer, credits, packets)
+            self.send_shared(peer, credits, packets, unit)
         };
         buffer.clear();
         *self.replies.buffer() = buffer;
@@ -100,11 +114,15 @@ impl Engine {
 
     /// Sends packets, in as many messages as they need, from where they are. The buffer comes back
     /// unless the network holds on to it.
-    fn send_shared(&mut self, peer: Peer, credits: u16, packets: Vec<u8>) -> Vec<u8> {
+    fn send_shared(&mut self, peer: Peer, credits: u16, packets: Vec<u8>, unit: Unit) -> Vec<u8> {
         let packets = Arc::new(packets);
         let mut from = 0;
         while from < packets.len() {
-            let to = from + whole_packets(&packets[from..], MESSAGE_BYTES_BEST);
+            let rest = &packets[from..];
+            let to = match unit {
+                Unit::Packet => from + whole_packets(rest, MESSAGE_BYTES_BEST),
+                Unit::Byte => from + rest.len().min(MESSAGE_BYTES_BEST),
+            };
             let credits = if to == packets.len() { credits } else { 0 };
             self.note_sending(to - from);
             let payload = Payload::Shared(&packets, from..to);

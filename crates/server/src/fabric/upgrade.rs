@@ -6,7 +6,7 @@ use super::{CREDITS, MESSAGE_BYTES_MAX};
 use crate::shared::Shared;
 use farcache_fabric::frame::VERSION;
 use farcache_fabric::grant::{Grant, Network};
-use farcache_session::UpgradeRefusal;
+use farcache_session::{Peer, UpgradeRefusal};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,7 +25,8 @@ pub fn network_named(name: &[u8]) -> Option<Network> {
         .find(|network| name_of(*network).as_bytes() == name)
 }
 
-/// Grants a session to the client of this connection, at the worker with the fewest.
+/// Grants a session to the client of this connection, or to the server `asker`, at the worker with
+/// the fewest.
 ///
 /// # Errors
 /// [`UpgradeRefusal`].
@@ -34,6 +35,7 @@ pub fn ask(
     mut networks: impl Iterator<Item = Network>,
     shared: &Shared,
     caller: Option<Caller<'_>>,
+    asker: Option<Peer>,
 ) -> Result<Grant, UpgradeRefusal> {
     let fabric = shared.fabric.get().ok_or(UpgradeRefusal::Off)?;
     let has_common = version == u32::from(VERSION) && networks.any(|one| one == fabric.network);
@@ -43,7 +45,7 @@ pub fn ask(
         // Where there is TLS, nobody gets around it; and whoever has no room stays on sockets.
         Some(caller) if shared.tls.is_some() && !caller.is_encrypted => Err(UpgradeRefusal::Off),
         Some(_) if fabric.is_full() => Err(UpgradeRefusal::Off),
-        Some(caller) => grant(fabric, &caller),
+        Some(caller) => grant(fabric, &caller, asker),
     };
     let count = if granted.is_ok() {
         &fabric.grants
@@ -54,7 +56,11 @@ pub fn ask(
     granted
 }
 
-fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, UpgradeRefusal> {
+fn grant(
+    fabric: &Registry,
+    caller: &Caller<'_>,
+    asker: Option<Peer>,
+) -> Result<Grant, UpgradeRefusal> {
     let (token, key) = (secret()?, secret()?);
     let place = fabric.least_loaded();
     let session = place.take_number();
@@ -65,6 +71,7 @@ fn grant(fabric: &Registry, caller: &Caller<'_>) -> Result<Grant, UpgradeRefusal
         key,
         token,
         bond: Arc::clone(&bond),
+        asker,
     }));
     Ok(Grant {
         network: fabric.network,

@@ -77,14 +77,15 @@ impl Host for ServerHost<'_> {
 
     fn upgrade(&self, request: UpgradeRequest<'_>) -> Result<Vec<u8>, UpgradeRefusal> {
         let (version, shared, caller) = (request.version, self.shared, self.caller);
+        let asker = request.asker;
         let grant = match request.networks {
             Networks::Bytes(bytes) => {
                 let networks = bytes.iter().filter_map(|byte| Network::from_byte(*byte));
-                upgrade::ask(version, networks, shared, caller)
+                upgrade::ask(version, networks, shared, caller, asker)
             }
             Networks::Names(names) => {
                 let networks = names.filter_map(upgrade::network_named);
-                upgrade::ask(version, networks, shared, caller)
+                upgrade::ask(version, networks, shared, caller, asker)
             }
         };
         grant.map(|grant| grant.encode())

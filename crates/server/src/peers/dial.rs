@@ -1,13 +1,18 @@
 //! Connecting to a peer and greeting it. Names are looked up and both ends wait for one another, so
 //! this has a thread of its own, and hands the worker a connection that is ready.
 
+use super::calls::CallPort;
+use super::upgrade;
 use crate::cluster::Cluster;
+use crate::fabric::registry::Registry;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
 use farcache_cluster::{Address, ServerId};
+use farcache_fabric::Grant;
 use farcache_peers::greeting::{
     CHALLENGE_BYTES, Challenge, Hello, Secret, VERDICT_BYTES, Verdict, decode_verdict,
 };
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
@@ -31,17 +36,44 @@ pub struct Attempt {
     pub shared: Arc<Shared>,
     /// What it says.
     pub hello: Hello,
+    /// Whether a port is to be opened, if the peer grants a session on the fabric.
+    pub calls: HasCalls,
+}
+
+/// Whether the worker that asks has a port for calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HasCalls {
+    /// It has one.
+    Yes,
+    /// It has none yet.
+    No,
 }
 
 /// What came of it.
-#[derive(Debug)]
 pub struct Dialled {
     /// The worker's wire.
     pub index: usize,
     /// Which attempt of that wire.
     pub attempt: u64,
-    /// The connection, which does not block, or why there is none.
-    pub result: Result<OwnedFd, Unconnected>,
+    /// The connection, or why there is none.
+    pub result: Result<Made, Unconnected>,
+}
+
+/// A connection that has been made.
+pub struct Made {
+    /// The connection, which does not block.
+    pub socket: OwnedFd,
+    /// The session on the fabric that the peer has granted.
+    pub grant: Option<Grant>,
+    /// A port for it, where there was none.
+    pub port: Option<Box<CallPort>>,
+}
+
+impl fmt::Debug for Dialled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let result = self.result.as_ref().map(|made| made.grant.is_some());
+        write!(formatter, "attempt {}: {result:?}", self.attempt)
+    }
 }
 
 /// Connects on a thread of its own, and tells the worker.
@@ -62,9 +94,44 @@ pub fn start(attempt: Attempt, mailbox: Arc<Mailbox>) -> io::Result<()> {
 }
 
 impl Attempt {
-    fn run(&self) -> Result<OwnedFd, Unconnected> {
+    fn run(&self) -> Result<Made, Unconnected> {
         let secret = self.shared.cluster.as_ref().and_then(Cluster::secret);
-        reach(&self.addresses, self.timeout, &self.hello, secret)
+        let open = || open(&self.addresses, self.timeout, &self.hello, secret);
+        let mut connection = open()?;
+        let mut session = None;
+        // Its own parts a server asks itself for, where they have to wait.
+        let is_other = self.hello.to != self.hello.from;
+        if let Some(fabric) = self.shared.fabric.get().filter(|_| is_other) {
+            session = match upgrade::ask(&mut connection, fabric, self.hello.epoch) {
+                Ok(granted) => granted.and_then(|grant| self.with_port(grant, fabric)),
+                // An older server ends the connection on which it is asked for what it does not
+                // know.
+                Err(_) => {
+                    connection = open()?;
+                    None
+                }
+            };
+        }
+        let (grant, port) = session.unzip();
+        Ok(Made {
+            socket: unblocked(connection)?,
+            grant,
+            port: port.flatten(),
+        })
+    }
+
+    /// The grant, with a port if one is needed; none where there is no port for it.
+    fn with_port(&self, grant: Grant, fabric: &Registry) -> Option<(Grant, Option<Box<CallPort>>)> {
+        if self.calls == HasCalls::Yes {
+            return Some((grant, None));
+        }
+        match fabric.call_port()? {
+            Ok(port) => Some((grant, Some(port))),
+            Err(error) => {
+                tracing::warn!(%error, "no port for other servers: they are asked over sockets");
+                None
+            }
+        }
     }
 }
 
@@ -79,21 +146,12 @@ pub fn connect(
     hello: &Hello,
     secret: Option<&Secret>,
 ) -> Result<OwnedFd, String> {
-    let reached = reach(addresses, timeout, hello, secret);
-    reached.map_err(|unconnected| unconnected.reason)
+    let opened = open(addresses, timeout, hello, secret).and_then(unblocked);
+    opened.map_err(|unconnected| unconnected.reason)
 }
 
-/// The same, and tells more of why there is no connection.
-///
-/// # Errors
-/// [`Unconnected`]
-fn reach(
-    addresses: &[Address],
-    timeout: Duration,
-    hello: &Hello,
-    secret: Option<&Secret>,
-) -> Result<OwnedFd, Unconnected> {
-    let made = match open(addresses, timeout, hello, secret)? {
+fn unblocked(connection: Connection) -> Result<OwnedFd, Unconnected> {
+    let made = match connection {
         Connection::Tcp(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
         Connection::Unix(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
     };
@@ -106,6 +164,28 @@ pub enum Connection {
     Tcp(TcpStream),
     /// Over a unix socket.
     Unix(UnixStream),
+}
+
+impl Read for Connection {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Connection::Tcp(stream) => stream.read(buffer),
+            Connection::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Connection::Tcp(stream) => stream.write(bytes),
+            Connection::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Why there is none.

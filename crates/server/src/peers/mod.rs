@@ -6,19 +6,26 @@
 //! | [`desk`] | who owns a key; what sessions ask for, and what has been answered |
 //! | [`wire`] | one worker's connection to one peer |
 //! | [`dial`] | how such a connection is made, on a thread of its own |
+//! | [`upgrade`] | asking for a session on the fabric beside it |
+//! | [`calls`], `beside` | those sessions: a worker's all together, and that of one wire |
 //! | `worker/forward.rs` | joins them with the worker's connections |
 
+mod beside;
+pub mod calls;
 pub mod desk;
 pub mod dial;
+pub mod upgrade;
 pub mod wire;
 
 use crate::cluster::{Cluster, Follower, hello};
 use crate::coding::PartTag;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
+use calls::{CallPort, Calls};
 use desk::{Answer, Desk, Question, To};
-use dial::{Dialled, Unconnected};
+use dial::{Dialled, HasCalls, Unconnected};
 use farcache_cluster::ServerId;
+use farcache_fabric::Grant;
 use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
 use farcache_session::counters::Counters;
@@ -26,7 +33,7 @@ use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::{Interest, Lane, Wire};
+use wire::{Carrier, Interest, Lane, Wire};
 
 /// Whose request an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,24 +47,24 @@ pub enum Tag {
 /// A session that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
-    /// The connection.
-    pub slot: usize,
+    /// Whose it is.
+    pub waiter: Waiter,
     /// Which of its waits.
     wait: u64,
     /// Which of the requests of that.
     index: usize,
 }
 
-/// Who waits for what comes of a plan.
+/// Who waits for other servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
-    /// A connection's session.
-    Connection(Asker),
-    /// A message on the fabric, by its number among those that wait.
-    Message(u64),
+pub enum Waiter {
+    /// The connection in this slot.
+    Connection(usize),
+    /// A message on the fabric, by its place among those that wait.
+    Message(usize),
 }
 
-/// A connection's questions to other servers, all of which it waits for.
+/// The questions of a connection, or a message, to other servers, all of which it waits for.
 #[derive(Default)]
 pub struct Asked {
     wait: u64,
@@ -97,13 +104,15 @@ pub struct Peers {
     /// What its sessions see.
     pub desk: Desk,
     wires: Vec<Wire>,
+    /// Sessions with other servers on the fabric, once there are any.
+    calls: Option<Calls>,
     next_wait: u64,
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
     /// Connections whose requests were refused, because maps differ: when they are made again.
     delayed: Vec<(Instant, Asker)>,
     /// Requests to all owners of a key, for which plans are to be begun, and who waits for them.
-    wanted: Vec<(Caller, Vec<u8>)>,
+    wanted: Vec<(Asker, Vec<u8>)>,
     /// That of the session that runs.
     patience: Option<Patience>,
     /// The thread that brings maps waits for this worker to follow them.
@@ -131,6 +140,7 @@ impl Peers {
             follower: cluster.join(desk.epoch(), mailbox),
             desk,
             wires: Vec::new(),
+            calls: None,
             next_wait: 0,
             held_bytes: 0,
             delayed: Vec::new(),
@@ -160,37 +170,39 @@ impl Peers {
     }
 
     /// What a session has noted, to be asked for now, and what it has not used of the answers.
-    pub fn take_asked(&mut self, slot: usize, now: Instant, counters: &Counters) -> Asked {
+    pub fn take_asked(&mut self, waiter: Waiter, now: Instant, counters: &Counters) -> Asked {
         let mut asked = self.take_staged();
         asked.wait = self.next_wait;
         asked.patience = self.patience.take();
         self.next_wait += 1;
         for mut question in self.desk.take_noted() {
             let tag = Asker {
-                slot,
+                waiter,
                 wait: asked.wait,
                 index: asked.questions.len(),
             };
             let sent = match question.to {
                 To::Peer(peer, kind) => self.send(peer, kind, &question.body, tag, now),
                 To::Owners => {
-                    let request = question.leave_header();
-                    self.wanted.push((Caller::Connection(tag), request));
-                    Ok(())
+                    self.wanted.push((tag, question.leave_header()));
+                    Ok(Carrier::Connection)
                 }
             };
             asked.missing += usize::from(sent.is_ok());
             match sent {
-                Ok(()) if matches!(question.to, To::Peer(_, Kind::Request)) => {
+                Ok(carrier) if matches!(question.to, To::Peer(_, Kind::Request)) => {
                     counters.forwarded.bump();
+                    if carrier == Carrier::Fabric {
+                        counters.forwarded_over_fabric.bump();
+                    }
                 }
-                Ok(()) | Err(Failure::OtherMap) => {}
+                Ok(_) | Err(Failure::OtherMap) => {}
                 Err(_) => counters.forward_errors.bump(),
             }
             asked.questions.push((question, sent.err().map(Err)));
         }
         let is_refused = !asked.is_waiting() && asked.is_refused();
-        if !asked.is_waiting() && !self.delay(&mut asked, slot, now) && is_refused {
+        if !asked.is_waiting() && !self.delay(&mut asked, waiter, now) && is_refused {
             counters.forward_errors.bump();
         }
         asked
@@ -198,7 +210,7 @@ impl Peers {
 
     /// Where questions were refused, because maps differ, has them asked again a little later,
     /// unless that has lasted too long. False where all answers are there.
-    fn delay(&mut self, asked: &mut Asked, slot: usize, now: Instant) -> bool {
+    fn delay(&mut self, asked: &mut Asked, waiter: Waiter, now: Instant) -> bool {
         if !asked.is_refused() {
             asked.patience = None;
             return false;
@@ -217,7 +229,7 @@ impl Peers {
         asked.questions.retain(|(_, answer)| is_kept(answer));
         asked.is_delayed = true;
         let tag = Asker {
-            slot,
+            waiter,
             wait: asked.wait,
             index: 0,
         };
@@ -267,7 +279,7 @@ impl Peers {
         body: &[u8],
         tag: Asker,
         now: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Carrier, Failure> {
         if self.held_bytes as u64 > FORWARDED_BYTES_MAX {
             return Err(Failure::TooMuch);
         }
@@ -296,7 +308,8 @@ impl Peers {
         let index = self.wire_to(to, Lane::Parts);
         // A server that is back and is not asked would lack what is written now.
         self.wires[index].end_rest(now);
-        self.ask(index, Tag::Plan(tag), (Kind::OnBehalf, pieces), now)
+        let frame = (Kind::OnBehalf, pieces);
+        self.ask(index, Tag::Plan(tag), frame, now).map(drop)
     }
 
     /// Whether nobody listened at a server's addresses a moment ago.
@@ -311,29 +324,19 @@ impl Peers {
         tag: Tag,
         frame: (Kind, &[&[u8]]),
         now: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Carrier, Failure> {
         let me = self.desk.me().ok_or(Failure::NoPlace)?;
         let (deadline, epoch) = (now + self.timeout(), self.desk.epoch());
         let wire = &mut self.wires[index];
-        wire.ask(tag, frame, epoch, deadline, now)?;
+        let carrier = wire.ask(tag, frame, epoch, deadline, now)?;
         if wire.must_dial() {
             self.dial(index, me);
         }
-        Ok(())
-    }
-
-    /// What a message asks all owners of a key; its number, by which it is told of the answer.
-    pub fn take_asked_by_message(&mut self) -> Option<(u64, Question)> {
-        let mut question = self.desk.take_noted().pop()?;
-        let number = self.next_wait;
-        self.next_wait += 1;
-        let request = question.leave_header();
-        self.wanted.push((Caller::Message(number), request));
-        Some((number, question))
+        Ok(carrier)
     }
 
     /// Requests to all owners of a key for which plans are to be begun.
-    pub fn take_wanted(&mut self) -> Vec<(Caller, Vec<u8>)> {
+    pub fn take_wanted(&mut self) -> Vec<(Asker, Vec<u8>)> {
         std::mem::take(&mut self.wanted)
     }
 
@@ -362,6 +365,10 @@ impl Peers {
                 timeout: self.timeout(),
                 shared: Arc::clone(&self.shared),
                 hello: hello(me, peer, &map),
+                calls: match self.calls {
+                    Some(_) => HasCalls::Yes,
+                    None => HasCalls::No,
+                },
             },
             Arc::clone(&self.mailbox),
         );
@@ -389,9 +396,56 @@ impl Peers {
         };
         let mut tags = Vec::new();
         let wire = &mut self.wires[dialled.index];
-        let is_up = wire.on_dialled(dialled.attempt, dialled.result, now, &mut tags);
+        let (result, session) = match dialled.result {
+            Ok(made) => (Ok(made.socket), Some((made.grant, made.port))),
+            Err(reason) => (Err(reason), None),
+        };
+        let is_up = wire.on_dialled(dialled.attempt, result, now, &mut tags);
         failed.extend(tags.into_iter().map(|tag| (tag, failure)));
+        if is_up && let Some((Some(grant), port)) = session {
+            self.greet(dialled.index, &grant, port, now);
+        }
         is_up.then_some(dialled.index)
+    }
+
+    /// A peer has granted a session on the fabric; `port` is for it, if there was none.
+    fn greet(&mut self, index: usize, grant: &Grant, port: Option<Box<CallPort>>, now: Instant) {
+        if self.calls.is_none() {
+            self.calls = port.map(Calls::new);
+        }
+        let (Some(calls), wire) = (&mut self.calls, &mut self.wires[index]) else {
+            return;
+        };
+        match calls.greet(grant) {
+            Ok(call) => wire.beside.begin(call, now),
+            Err(error) => {
+                tracing::debug!(%error, peer = wire.peer.0, "no session on the fabric");
+            }
+        }
+    }
+
+    /// Sessions with other servers on the fabric.
+    pub fn calls(&self) -> Option<&Calls> {
+        self.calls.as_ref()
+    }
+
+    /// The same, to move their port.
+    pub fn calls_mut(&mut self) -> Option<&mut Calls> {
+        self.calls.as_mut()
+    }
+
+    /// Takes what has come of them.
+    pub fn hear_calls(&mut self, now: Instant, answered: &mut Vec<(Tag, Answer)>) {
+        let (Some(calls), wires) = (&mut self.calls, &mut self.wires) else {
+            return;
+        };
+        calls.tell(|calls, whose, news| {
+            let mut wires = wires.iter_mut();
+            let is_its = |wire: &&mut Wire| wire.beside.call().is_some_and(|call| whose.is(call));
+            if let Some(wire) = wires.find(is_its) {
+                wire.on_news(&news, calls, now, answered);
+            }
+        });
     }
 
     /// The socket of a wire that is up.
@@ -414,6 +468,11 @@ impl Peers {
 
     /// Sends what waits; returns the wires for which epoll must tell something else from now on.
     pub fn flush(&mut self, now: Instant, failed: &mut Vec<Tag>) -> Vec<(usize, Interest)> {
+        if let Some(calls) = &mut self.calls {
+            self.wires
+                .iter_mut()
+                .for_each(|wire| wire.beside.flush(calls, now));
+        }
         let wires = self.wires.iter_mut().enumerate();
         let changed = wires.filter_map(|(index, wire)| Some((index, wire.flush(now, failed)?)));
         changed.collect()
@@ -465,6 +524,6 @@ impl Peers {
         self.held_bytes += answer.as_ref().map_or(0, Vec::len);
         asked.questions[tag.index].1 = Some(answer);
         asked.missing -= 1;
-        asked.missing == 0 && !self.delay(asked, tag.slot, now)
+        asked.missing == 0 && !self.delay(asked, tag.waiter, now)
     }
 }

@@ -1,6 +1,8 @@
 //! One worker's connection to one peer.
 
 use super::Tag;
+use super::beside::Beside;
+use super::calls::{Calls, News};
 use super::desk::Answer;
 use super::dial::Unconnected;
 use crate::logging::EVENTS;
@@ -15,6 +17,13 @@ use std::time::{Duration, Instant};
 
 /// Requests of one worker to one peer that may be outstanding.
 const OUTSTANDING_MAX: usize = 1024;
+
+/// What may be outstanding on the connection, and as much on the fabric.
+const LIMITS: Limits = Limits {
+    requests_max: OUTSTANDING_MAX,
+    request_bytes_max: FORWARDED_BYTES_MAX as usize,
+    reply_bytes_max: FORWARDED_BYTES_MAX as usize,
+};
 
 /// How long to wait before a peer is dialled again that could not be reached.
 const RETRY_TIME: Duration = Duration::from_millis(250);
@@ -58,6 +67,15 @@ impl Lane {
     }
 }
 
+/// What carries a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Over the connection.
+    Connection,
+    /// Over the fabric.
+    Fabric,
+}
+
 enum State {
     /// Nothing is to be tried before this instant.
     Down(Instant),
@@ -78,6 +96,8 @@ pub struct Wire {
     state: State,
     attempt: u64,
     link: Link<Tag>,
+    /// Its session on the fabric.
+    pub beside: Beside,
     unsent: VecDeque<Vec<u8>>,
     /// Bytes of the first of them that are sent.
     sent: usize,
@@ -98,11 +118,8 @@ impl Wire {
             lane,
             state: State::Down(epoch),
             attempt: 0,
-            link: Link::new(Limits {
-                requests_max: OUTSTANDING_MAX,
-                request_bytes_max: FORWARDED_BYTES_MAX as usize,
-                reply_bytes_max: FORWARDED_BYTES_MAX as usize,
-            }),
+            link: Link::new(LIMITS),
+            beside: Beside::new(LIMITS),
             unsent: VecDeque::new(),
             sent: 0,
             interest: Interest::Input,
@@ -140,7 +157,7 @@ impl Wire {
         epoch: u64,
         deadline: Instant,
         now: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Carrier, Failure> {
         if let State::Down(until) = self.state {
             if now < until {
                 return Err(Failure::Unreachable);
@@ -149,15 +166,19 @@ impl Wire {
         }
         let deadline_ms = self.milliseconds(deadline);
         let body_bytes = pieces.iter().map(|piece| piece.len()).sum();
-        let asked = self.link.ask(kind, tag, epoch, body_bytes, deadline_ms);
+        let (carrier, (link, unsent)) = match self.beside.way(body_bytes) {
+            Some(beside) => (Carrier::Fabric, beside),
+            None => (Carrier::Connection, (&mut self.link, &mut self.unsent)),
+        };
+        let asked = link.ask(kind, tag, epoch, body_bytes, deadline_ms);
         let head = asked.map_err(|link::Full| Failure::TooMuch)?;
         let mut frame = Vec::with_capacity(head.len() + body_bytes);
         frame.extend_from_slice(&head);
         pieces
             .iter()
             .for_each(|piece| frame.extend_from_slice(piece));
-        self.unsent.push_back(frame);
-        Ok(())
+        unsent.push_back(frame);
+        Ok(carrier)
     }
 
     /// Whether a connection is wanted that nobody makes yet.
@@ -211,6 +232,7 @@ impl Wire {
     fn fail(&mut self, until: Instant, failed: &mut Vec<Tag>) {
         self.state = State::Down(until);
         self.link.end(|tag| failed.push(tag));
+        self.beside.end(failed);
         self.unsent.clear();
         self.sent = 0;
         self.interest = Interest::Input;
@@ -286,6 +308,32 @@ impl Wire {
         }
     }
 
+    /// What has come of its session on the fabric.
+    pub fn on_news(
+        &mut self,
+        news: &News<'_>,
+        calls: &Calls,
+        now: Instant,
+        answered: &mut Vec<(Tag, Answer)>,
+    ) {
+        self.received = now;
+        match news {
+            News::Welcome => {
+                if let Some(lanes) = self.beside.open(calls) {
+                    let peer = self.peer.0;
+                    tracing::info!(target: EVENTS, peer, lanes, "a peer is asked over the fabric");
+                }
+            }
+            News::Frames(frame, bytes) => {
+                if self.beside.receive(frame, bytes, answered).is_err() {
+                    tracing::error!(target: EVENTS, peer = self.peer.0, "a peer sends nonsense");
+                    self.break_off(now, answered);
+                }
+            }
+            News::Over => self.break_off(now, answered),
+        }
+    }
+
     fn break_off(&mut self, now: Instant, answered: &mut Vec<(Tag, Answer)>) {
         let mut failed = Vec::new();
         self.fail(now, &mut failed);
@@ -304,6 +352,7 @@ impl Wire {
         }
         let now_ms = self.milliseconds(now);
         self.link.expire(now_ms, |tag| late.push(tag));
+        self.beside.expire(now_ms, late);
         let is_silent = now.saturating_duration_since(self.received) >= timeout;
         match self.state {
             State::Up(_) if is_silent => self.fail(now + RETRY_TIME, late),
@@ -318,13 +367,14 @@ impl Wire {
 
     /// When the next request will be late.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let deadline_ms = self.link.next_deadline_ms()?;
+        let deadlines = [self.link.next_deadline_ms(), self.beside.next_deadline_ms()];
+        let deadline_ms = deadlines.into_iter().flatten().min()?;
         Some(self.epoch + Duration::from_millis(deadline_ms))
     }
 }
 
 /// What a session is told.
-fn settled(answer: link::Answer) -> Answer {
+pub(super) fn settled(answer: link::Answer) -> Answer {
     match answer {
         link::Answer::Reply(reply) => Ok(reply),
         link::Answer::NotOwner(_) => Err(Failure::OtherMap),

@@ -3,7 +3,6 @@
 use super::Worker;
 use super::resources::Resources;
 use crate::coding::{PartTag, Sent, Way, own};
-use crate::peers::Caller;
 use farcache_cluster::ServerId;
 use farcache_session::Failure;
 use std::time::Instant;
@@ -73,15 +72,7 @@ impl Worker {
 
     fn tell_askers(&mut self) {
         for told in self.coding.take_told() {
-            match told.asker {
-                Caller::Connection(asker) => self.on_session_answer(asker, Ok(told.reply)),
-                Caller::Message(number) => {
-                    if let Some(messages) = &mut self.messages {
-                        let engine = &mut messages.engine;
-                        engine.on_owners_answered(number, told.reply, &mut self.resources);
-                    }
-                }
-            }
+            self.on_session_answer(told.asker, Ok(told.reply));
         }
     }
 }

@@ -4,14 +4,16 @@
 //! a device.
 
 use super::connection::Connection;
+use super::messages::Messages;
 use super::resources::Resources;
-use super::{PEERS, Worker};
+use super::{CALLS, PEERS, Worker};
 use crate::peers::desk::Answer;
 use crate::peers::wire::Interest;
-use crate::peers::{Asked, Asker, Tag};
+use crate::peers::{Asked, Asker, Tag, Waiter};
 use farcache_session::{Failure, Status};
 use farcache_store::Suspended;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use slab::Slab;
 use std::time::Duration;
 
 /// Lets a connection's session find the replies that it has waited for.
@@ -33,7 +35,11 @@ pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mu
     let now = resources.turn_began;
     match status {
         Status::Suspended(Suspended::OnPeer) => {
-            let asked = peers.take_asked(connection.slot, now, &resources.counters);
+            let asked = peers.take_asked(
+                Waiter::Connection(connection.slot),
+                now,
+                &resources.counters,
+            );
             // Where there is nothing to wait for, it goes on with the next turn.
             connection.unfinished = !asked.is_waiting();
             connection.asked = Some(Box::new(asked));
@@ -47,6 +53,55 @@ pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mu
             peers.desk.take_noted();
             peers.desk.take_staged();
         }
+    }
+}
+
+/// Lets a message's session find the replies that it has waited for, once its reads have ended.
+pub fn stage_message(asked: Asked, resources: &mut Resources) {
+    if let Some(peers) = &mut resources.peers {
+        peers.stage(asked);
+    }
+}
+
+/// A message that has answers is not carried out any more.
+pub fn forget_message(asked: &Asked, resources: &mut Resources) {
+    if let Some(peers) = &mut resources.peers {
+        peers.forget(asked);
+    }
+}
+
+/// A message has been handled as far as that goes now: what it waits for, and what it may still
+/// need.
+#[inline]
+pub fn settle_message(waiter: Waiter, status: Status, resources: &mut Resources) -> Asked {
+    let Some(peers) = &mut resources.peers else {
+        return Asked::default();
+    };
+    match status {
+        Status::Suspended(Suspended::OnPeer) => {
+            peers.take_asked(waiter, resources.turn_began, &resources.counters)
+        }
+        Status::Suspended(_) => {
+            peers.desk.take_noted();
+            peers.take_staged()
+        }
+        _ => {
+            peers.desk.take_noted();
+            peers.desk.take_staged();
+            Asked::default()
+        }
+    }
+}
+
+/// The questions of a connection, or a message.
+fn asked_of<'a>(
+    connections: &'a mut Slab<Box<Connection>>,
+    messages: &'a mut Option<Messages>,
+    waiter: Waiter,
+) -> Option<&'a mut Asked> {
+    match waiter {
+        Waiter::Connection(slot) => connections.get_mut(slot)?.asked.as_deref_mut(),
+        Waiter::Message(index) => messages.as_mut()?.engine.asked_mut(index),
     }
 }
 
@@ -87,7 +142,7 @@ impl Worker {
     }
 
     /// Sends what waits.
-    fn flush_peers(&mut self) {
+    pub(super) fn flush_peers(&mut self) {
         let now = self.resources.turn_began;
         let Some(peers) = &mut self.resources.peers else {
             return;
@@ -125,12 +180,19 @@ impl Worker {
                 return;
             };
             let mut failed = Vec::new();
+            let had_calls = peers.calls().is_some();
             if let Some(index) = peers.on_dialled(dialled, now, &mut failed)
                 && let Some(socket) = peers.socket(index)
             {
                 let data = EventData::new_u64(PEERS + index as u64);
                 // If the kernel is out of memory for it, its requests are given up in time.
                 let _ = epoll::add(&self.epoll, socket, data, EventFlags::IN);
+            }
+            let calls = peers.calls().filter(|_| !had_calls);
+            if let Some(descriptor) = calls.and_then(|calls| calls.descriptor()) {
+                let data = EventData::new_u64(CALLS);
+                // Silent until it is armed; without it, sleeps that are short enough do.
+                let _ = epoll::add(&self.epoll, descriptor, data, EventFlags::ONESHOT);
             }
             for (tag, failure) in failed {
                 self.on_answer(tag, Err(failure));
@@ -146,6 +208,19 @@ impl Worker {
         };
         let mut answered = Vec::new();
         peers.receive(index, &mut self.resources.buffer, now, &mut answered);
+        for (tag, answer) in answered {
+            self.on_answer(tag, answer);
+        }
+    }
+
+    /// Takes what has come from peers over the fabric.
+    pub(super) fn hear_calls(&mut self) {
+        let now = self.resources.turn_began;
+        let Some(peers) = &mut self.resources.peers else {
+            return;
+        };
+        let mut answered = Vec::new();
+        peers.hear_calls(now, &mut answered);
         for (tag, answer) in answered {
             self.on_answer(tag, answer);
         }
@@ -173,21 +248,30 @@ impl Worker {
             self.resources.counters.forward_errors.bump();
         }
         let now = self.resources.turn_began;
-        // It may have been closed, and another one have its slot.
-        let Some(connection) = self.connections.get_mut(tag.slot) else {
-            return;
-        };
-        let Some(peers) = &mut self.resources.peers else {
-            return;
-        };
-        let Some(asked) = &mut connection.asked else {
+        // It may have ended, and another one have its place.
+        let (Some(asked), Some(peers)) = (
+            asked_of(&mut self.connections, &mut self.messages, tag.waiter),
+            &mut self.resources.peers,
+        ) else {
             return;
         };
         if peers.answer(asked, tag, answer, now) {
             if asked.is_refused() {
                 self.resources.counters.forward_errors.bump();
             }
-            self.queue(tag.slot);
+            self.queue_waiter(tag.waiter);
+        }
+    }
+
+    /// Has the requests of a connection or a message run again.
+    fn queue_waiter(&mut self, waiter: Waiter) {
+        match waiter {
+            Waiter::Connection(slot) => self.queue(slot),
+            Waiter::Message(index) => {
+                if let Some(messages) = &mut self.messages {
+                    messages.engine.queue_answered(index);
+                }
+            }
         }
     }
 
@@ -211,10 +295,9 @@ impl Worker {
             let Some(peers) = &self.resources.peers else {
                 return;
             };
-            let connection = self.connections.get_mut(tag.slot);
-            let asked = connection.and_then(|connection| connection.asked.as_mut());
+            let asked = asked_of(&mut self.connections, &mut self.messages, tag.waiter);
             if asked.is_some_and(|asked| peers.end_delay(asked, tag)) {
-                self.queue(tag.slot);
+                self.queue_waiter(tag.waiter);
             }
         }
     }

@@ -6,8 +6,9 @@
 
 use super::device::After;
 use super::turns::Turns;
-use super::{PORT, Worker};
+use super::{CALLS, PORT, Worker};
 use crate::fabric::engine::Engine;
+use crate::peers::calls::Calls;
 use farcache_fabric::Arming;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
@@ -18,6 +19,10 @@ use std::time::{Duration, Instant};
 /// a quarter of such a value's time to wake up: 300 us make that a tenth of the time in between
 /// (docs/journal/2026-11-22-libmemcached.md).
 pub(super) const POLL_FACTOR: u32 = 6;
+
+/// Looks at the port towards other servers in a turn in which answers are awaited: another server
+/// takes a microsecond or two, and the rest of a turn costs as much as several looks.
+const CALL_LOOKS_PER_TURN: u32 = 16;
 
 /// Longest sleep of a worker that has sessions on the fabric: a wake-up may get lost in the
 /// network.
@@ -83,7 +88,64 @@ impl Worker {
     pub(super) fn uses_messages(&self) -> bool {
         let now = self.resources.clock.now;
         let mut messages = self.messages.iter();
-        messages.any(|messages| messages.engine.is_in_use(now))
+        messages.any(|messages| messages.engine.is_in_use(now)) || self.has_calls()
+    }
+
+    /// Whether other servers are asked over the fabric.
+    fn has_calls(&self) -> bool {
+        let peers = self.resources.peers.as_ref();
+        let calls = peers.and_then(|peers| peers.calls());
+        calls.is_some_and(Calls::is_in_use)
+    }
+
+    /// Takes what other servers have answered over the fabric; whether anything happened.
+    fn serve_calls(&mut self) -> bool {
+        let Some(peers) = &mut self.resources.peers else {
+            return false;
+        };
+        let Some(calls) = peers.calls_mut().filter(|calls| calls.is_in_use()) else {
+            return false;
+        };
+        let looks = match calls.is_awaited() {
+            true => CALL_LOOKS_PER_TURN,
+            false => 1,
+        };
+        let has_moved = (0..looks).any(|_| calls.turn());
+        if has_moved {
+            self.hear_calls();
+            // Whoever has waited for this is not to wait for a look at the sockets, too; what it
+            // asks next must be on its way before this worker may sleep.
+            self.resume_unfinished();
+            self.flush_peers();
+        }
+        has_moved
+    }
+
+    /// The port towards other servers says that there is something to do.
+    pub(super) fn on_calls(&mut self) {
+        let has_moved = self.serve_calls();
+        if let Some(messages) = &mut self.messages {
+            messages.has_moved |= has_moved;
+        }
+    }
+
+    /// Prepares the port towards other servers for sleep; false if there is something to do.
+    fn arm_calls(&mut self) -> bool {
+        let Some(peers) = &mut self.resources.peers else {
+            return true;
+        };
+        let Some(calls) = peers.calls_mut().filter(|calls| calls.is_in_use()) else {
+            return true;
+        };
+        if calls.arm() == Arming::Busy {
+            return false;
+        }
+        if let Some(descriptor) = calls.descriptor() {
+            let flags = EventFlags::IN | EventFlags::ONESHOT;
+            epoll::modify(&self.epoll, descriptor, EventData::new_u64(CALLS), flags)
+                .expect("the port is registered");
+        }
+        true
     }
 
     /// Whether there are sessions on the fabric.
@@ -98,11 +160,12 @@ impl Worker {
             return false;
         }
         let lets_sockets_first = self.lets_sockets_first();
+        let has_heard = self.serve_calls();
         let Some(messages) = &mut self.messages else {
             return false;
         };
         let has_moved = messages.engine.turn(&mut self.resources);
-        messages.has_moved |= has_moved;
+        messages.has_moved |= has_moved | has_heard;
         let may_poll = self.permit.may_poll(self.resources.turn_began);
         let goes_first = messages.has_turn(has_moved, may_poll);
         if goes_first && self.unfinished.is_empty() && !lets_sockets_first {
@@ -140,19 +203,22 @@ impl Worker {
     /// Prepares the fabric for sleep: how long that may be at most; none if there is something to
     /// do.
     pub(super) fn arm_messages(&mut self) -> Option<Option<Duration>> {
+        let has_calls = self.has_calls();
+        let are_calls_armed = self.arm_calls();
         let Some(messages) = &mut self.messages else {
             return Some(None);
         };
-        if !messages.engine.is_in_use(self.resources.clock.now) {
+        let is_in_use = messages.engine.is_in_use(self.resources.clock.now);
+        if !is_in_use && !has_calls {
             return Some(None);
         }
-        if messages.engine.arm() == Arming::Busy {
+        if !are_calls_armed || (is_in_use && messages.engine.arm() == Arming::Busy) {
             messages.armings += 1;
             return None;
         }
         messages.turns.slept();
         messages.armings = 0;
-        if let Some(descriptor) = messages.engine.descriptor() {
+        if let Some(descriptor) = messages.engine.descriptor().filter(|_| is_in_use) {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
             epoll::modify(&self.epoll, descriptor, EventData::new_u64(PORT), flags)
                 .expect("the port is registered");

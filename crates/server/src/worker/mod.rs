@@ -13,7 +13,7 @@ pub mod device;
 mod direct;
 mod drain;
 mod execute;
-mod forward;
+pub mod forward;
 mod idle;
 pub mod mailbox;
 mod messages;
@@ -56,6 +56,9 @@ const MAILBOX: u64 = u64::MAX;
 
 /// Names the port of the fabric in epoll.
 const PORT: u64 = u64::MAX - 1;
+
+/// Names the port towards other servers in epoll.
+const CALLS: u64 = u64::MAX - 4;
 
 /// Names the first connection to a peer in epoll; the others follow.
 const PEERS: u64 = u64::MAX / 4;
@@ -310,6 +313,7 @@ impl Worker {
                 self.collect_dialled();
             }
             PORT => self.on_port(),
+            CALLS => self.on_calls(),
             // Looked at in every turn.
             device::READS => {}
             device::DURABLE => self.on_durable(),

@@ -116,11 +116,14 @@ impl Resources {
 }
 
 /// What a session is given; borrows from single fields, so that the others stay usable. A
-/// connection's session is given the `desk` of the worker's peers and a turn of its own; without them nothing is passed on, and no value waits
-/// for others to arrive.
+/// connection's session is given the `desk` of the worker's peers and a turn of its own, a message's
+/// the desk; without them nothing is passed on, and no value waits for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
         $crate::worker::resources::context!(@ $resources, $caller, None, desk.owners)
+    };
+    ($resources:expr, $caller:expr, desk) => {
+        $crate::worker::resources::context!(@ $resources, $caller, None, desk)
     };
     ($resources:expr, $caller:expr, desk, $turn:expr) => {
         $crate::worker::resources::context!(@ $resources, $caller, Some($turn), desk)

@@ -329,6 +329,9 @@ fn strangers_get_nowhere_with_the_peers_protocol() {
         told(&fleet, &[0xfc; 120]).get(2),
         Some(&(Verdict::OtherVersion as u8))
     );
+    // Frames are for peers that were let in: to others they are no command.
+    let frame = b"\x09\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x02\0\0\0\0\x01\x01\r\nquit\r\n";
+    assert_eq!(told(&fleet, frame), b"ERROR\r\n");
     let mut client = fleet.connect(1);
     assert!(client.stat("auth_errors") >= 4);
 }

@@ -3,6 +3,7 @@
 mod failures;
 mod fleet;
 mod given_back;
+mod over_fabric;
 mod runs;
 mod same;
 #[path = "../support/mod.rs"]

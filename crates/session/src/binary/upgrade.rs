@@ -24,6 +24,7 @@ pub(super) fn run(request: Request<'_, '_>, state: &mut State) -> Flow {
     let asked = request.context.host.upgrade(UpgradeRequest {
         version: version.into(),
         networks: Networks::Bytes(networks),
+        asker: None,
     });
     match asked {
         Ok(grant) => reply::success(&head.header, 0, &grant, request.replies),

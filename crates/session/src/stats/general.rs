@@ -108,6 +108,7 @@ fn forwarding(totals: &Totals, report: &mut Report<'_>) {
     report.stats(&[
         ("forwarded", totals.forwarded),
         ("forward_errors", totals.forward_errors),
+        ("forwarded_over_fabric", totals.forwarded_over_fabric),
         ("forwarded_here", totals.forwarded_here),
         ("forwards_refused", totals.forwards_refused),
     ]);

@@ -61,11 +61,11 @@ impl Run<'_, '_> {
 
     fn fabric(&mut self, version: u32, networks: Tokens<'_>) {
         let networks = Networks::Names(networks);
-        match self
-            .context
-            .host
-            .upgrade(UpgradeRequest { version, networks })
-        {
+        match self.context.host.upgrade(UpgradeRequest {
+            version,
+            networks,
+            asker: None,
+        }) {
             Ok(grant) => {
                 self.push(b"FABRIC ");
                 base64::push_encoded(self.replies.buffer(), &grant);

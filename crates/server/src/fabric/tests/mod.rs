@@ -87,7 +87,7 @@ impl Server {
         let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
         let port = Box::new(network.port::<PinnedValue, Reservation>());
         let place = Place::new(port.address().to_vec(), Arc::clone(&mailbox));
-        let registry = Registry::new(NetworkKind::Memory, vec![place]);
+        let registry = Registry::new(NetworkKind::Memory, vec![place], None);
         assert!(shared.fabric.set(registry).is_ok());
         let engine = Engine::new(port, Arc::clone(&shared), 0);
         let resources = Resources::new(Arc::clone(&shared), 0, Arc::clone(&mailbox));
@@ -111,7 +111,7 @@ impl Server {
             life_line: &connection.life_line,
         };
         let networks = [NetworkKind::Memory].into_iter();
-        upgrade::ask(1, networks, &self.shared, Some(caller))
+        upgrade::ask(1, networks, &self.shared, Some(caller), None)
     }
 
     /// Moves the server until nothing happens any more.

@@ -153,12 +153,12 @@ fn without_a_fabric_or_a_connection_there_is_none() {
     };
     let memory = || [Network::Memory].into_iter();
     assert_eq!(
-        upgrade::ask(1, memory(), &shared, Some(caller)),
+        upgrade::ask(1, memory(), &shared, Some(caller), None),
         Err(UpgradeRefusal::Off)
     );
     let server = Server::new();
     assert_eq!(
-        upgrade::ask(1, memory(), &server.shared, None),
+        upgrade::ask(1, memory(), &server.shared, None, None),
         Err(UpgradeRefusal::Off)
     );
 }
