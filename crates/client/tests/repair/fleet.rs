@@ -104,6 +104,19 @@ impl Fleet {
     /// Has a server stand still, as if its machine did.
     pub fn pause(&self, number: usize) {
         self.signal(number, "-STOP");
+        // Its other threads go on until the one that is told has run.
+        let tasks = format!("/proc/{}/task", self.servers[number].child.id());
+        wait_for("all threads to stop", || {
+            let mut tasks = std::fs::read_dir(&tasks).expect("it is there");
+            let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+                let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+                let state = stat.rsplit_once(") ")?.1.chars().next()?;
+                Some(state == 'T')
+            };
+            tasks
+                .all(|task| is_stopped(task) == Some(true))
+                .then_some(())
+        });
     }
 
     /// Has it go on.
