@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tempfile::TempDir;
 
 /// Where what servers have survives them.
@@ -212,10 +213,13 @@ impl Fleet {
     }
 }
 
-/// Ports that nobody listens at now.
+/// Ports that nobody listens at now, below those that the system gives to connections, which could
+/// take one before its server does.
 fn free_ports(count: usize) -> Vec<u16> {
-    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a port");
-    let listeners: Vec<_> = (0..count).map(listen).collect();
-    let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
-    listeners.iter().map(port).collect()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(97);
+    let next = || 10_000 + (first.wrapping_add(NEXT.fetch_add(1, Relaxed)) % 20_000) as u16;
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let ports = std::iter::repeat_with(next).filter(is_free);
+    ports.take(count).collect()
 }
