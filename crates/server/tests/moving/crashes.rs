@@ -27,8 +27,8 @@ impl Fleet {
     }
 }
 
-/// Slow enough that a crash comes in the middle.
-const SLOW: [&str; 4] = ["--move-rate", "20k", "--forward-timeout-ms", "2000"];
+/// Slow enough that a crash comes in the middle: the load's keys take minutes.
+const SLOW: [&str; 4] = ["--move-rate", "2k", "--forward-timeout-ms", "2000"];
 
 #[test]
 fn where_the_new_owner_dies_nothing_old_comes_back_and_the_old_owners_copy_is_void() {
