@@ -49,7 +49,7 @@ def invalid_arguments(reply, case):
 
 
 def no_version(reply, case):
-    """The refusal of a request about versions that has none, or lacks its parts."""
+    """The refusal of a request about versions or several servers that lacks its parts."""
     opcode = re.search(r"opcode (..)", case.name)[1].encode()
     return b"81 op %s key 0 extra 0 type 0 status 0004 body 17 opaque deadbeef token none b'Invalid arguments'" % opcode
 
@@ -86,8 +86,8 @@ DIFFERENCES = [
         "An unknown opcode's body is passed over exactly; memcached passes over the packet behind it, too.",
         r"binary opcode .. with all parts", lambda reply, _: reply + b"\n" + NOOP_REPLY),
     Difference(
-        "Requests that carry versions are Farcache's own, and are refused where they make no sense.",
-        r"binary opcode f[123]( with all parts)?", no_version),
+        "Requests about versions and about several servers are Farcache's own, and are refused where they make no sense.",
+        r"binary opcode f[12356]( with all parts)?", no_version),
     Difference(
         "Touch and get-and-touch have no value, so one with a value is refused; memcached takes the value for the next "
         "packet's header.",
