@@ -146,7 +146,7 @@ impl World {
         let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
         let script = Arc::new(Mutex::new(Script::default()));
         let place = Place::new(b"scripted".to_vec(), Arc::clone(&mailbox));
-        let registry = Registry::new(Network::Memory, vec![place]);
+        let registry = Registry::new(Network::Memory, vec![place], None);
         assert!(shared.fabric.set(registry).is_ok());
         let port = Box::new(Scripted(Arc::clone(&script)));
         World {
@@ -177,7 +177,7 @@ impl World {
             is_encrypted: false,
         };
         let networks = [Network::Memory].into_iter();
-        let grant = upgrade::ask(1, networks, &self.shared, Some(caller)).expect("granted");
+        let grant = upgrade::ask(1, networks, &self.shared, Some(caller), None).expect("granted");
         self.clients.push(Client {
             grant,
             peer: Peer(self.clients.len() as u32 + 1),
