@@ -4,8 +4,9 @@
 //! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
 //! nothing comes over the sockets the looks become rare. That is at the expense of whoever else
 //! wants this processor, as a worker gives way at a look only. Where others run meanwhile, as
-//! several servers on one processor do, the looks stay frequent: a request to one of them waits
-//! until all others have given way.
+//! several servers on one processor do, the worker looks, and gives way, as soon as a few turns in a row
+//! have found nothing: a request to one of them waits until all others have given way. Turns that find
+//! something go on: under many clients each change of the processor costs more than it brings.
 //!
 //! Where polling is barred ([`farcache_base::polling`]) the turns before the next look are a moment's
 //! polling. They are worth it as long as they find something, as with one client that asks one
@@ -23,8 +24,9 @@ const TURNS_MIN: u32 = 2;
 /// request over a silent socket waits about as long as a sleeping worker would take to wake up.
 const TURNS_MAX: u32 = 64;
 
-/// The same where others run on this processor: not much longer than it takes to give way to them.
-const TURNS_SHARED_MAX: u32 = 4;
+/// Most turns in a row that find nothing where others run on this processor: not much longer than it
+/// takes to give way to them.
+const VAIN_TURNS_SHARED_MAX: u32 = 4;
 
 /// Giving way takes less than this unless somebody else has run meanwhile.
 const ALONE_MAX: Duration = Duration::from_micros(2);
@@ -34,6 +36,8 @@ const ALONE_MAX: Duration = Duration::from_micros(2);
 pub(super) struct Turns {
     per_look: u32,
     left: u32,
+    /// Turns in a row that have found nothing.
+    in_vain: u32,
     /// Somebody else ran when the worker last gave way.
     is_shared: bool,
     moments: Moments,
@@ -46,6 +50,7 @@ impl Turns {
         Turns {
             per_look: TURNS_MIN,
             left: 0,
+            in_vain: 0,
             is_shared: false,
             moments: Moments::default(),
             moment: None,
@@ -54,11 +59,13 @@ impl Turns {
 
     /// Something has come over the fabric.
     pub fn found(&mut self) {
+        self.in_vain = 0;
         self.end_moment(true);
     }
 
     /// Whether another turn is the fabric's, after one in which nothing came.
     pub fn has_more(&mut self, may_poll: bool) -> bool {
+        self.in_vain += 1;
         if !may_poll {
             // Nobody gives way now, and a moment has its full length.
             self.is_shared = false;
@@ -68,7 +75,8 @@ impl Turns {
                 return false;
             }
         }
-        self.left > 0
+        let is_long = self.is_shared && self.in_vain > VAIN_TURNS_SHARED_MAX;
+        self.left > 0 && !is_long
     }
 
     /// Whether another turn is the fabric's, after one in which something came.
@@ -86,28 +94,20 @@ impl Turns {
         self.per_look = if has_found {
             TURNS_MIN
         } else {
-            (2 * self.per_look).min(self.most())
+            (2 * self.per_look).min(TURNS_MAX)
         };
         self.left = self.per_look;
+        self.in_vain = 0;
     }
 
     /// The worker has given way, which took so long.
     pub fn gave_way(&mut self, time: Duration) {
         self.is_shared = time >= ALONE_MAX;
-        self.left = self.left.min(self.most());
     }
 
     /// The worker goes to sleep.
     pub fn slept(&mut self) {
         self.end_moment(false);
-    }
-
-    fn most(&self) -> u32 {
-        if self.is_shared {
-            TURNS_SHARED_MAX
-        } else {
-            TURNS_MAX
-        }
     }
 
     fn end_moment(&mut self, has_found: bool) {
@@ -155,12 +155,31 @@ mod tests {
         let mut turns = Turns::new();
         (0..9).for_each(|_| turns.looked(false));
         turns.gave_way(ALONE_MAX);
-        assert_eq!(turns_in_vain(&mut turns, true), TURNS_SHARED_MAX);
+        assert_eq!(turns_in_vain(&mut turns, true), VAIN_TURNS_SHARED_MAX);
         turns.looked(false);
-        assert_eq!(turns_in_vain(&mut turns, true), TURNS_SHARED_MAX);
+        assert_eq!(turns_in_vain(&mut turns, true), VAIN_TURNS_SHARED_MAX);
         turns.gave_way(ALONE_MAX / 2);
         turns.looked(false);
-        assert_eq!(turns_in_vain(&mut turns, true), 2 * TURNS_SHARED_MAX);
+        assert_eq!(turns_in_vain(&mut turns, true), TURNS_MAX);
+    }
+
+    #[test]
+    fn turns_that_find_something_go_on_whoever_shares_the_processor() {
+        let mut turns = Turns::new();
+        (0..9).for_each(|_| turns.looked(false));
+        turns.gave_way(ALONE_MAX);
+        turns.looked(false);
+        let mut taken = 0;
+        while turns.has_left() {
+            turns.take();
+            turns.found();
+            taken += 1;
+        }
+        assert_eq!(taken, TURNS_MAX, "and no longer: sockets are looked at");
+        turns.looked(false);
+        turns.take();
+        turns.found();
+        assert_eq!(turns_in_vain(&mut turns, true), VAIN_TURNS_SHARED_MAX);
     }
 
     #[test]
