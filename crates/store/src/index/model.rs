@@ -45,7 +45,9 @@ fn explore_with(builder: Builder, model: impl Fn() + Sync + Send + 'static) {
 /// before another has begun is taken to happen before it, and not tried in another order.
 fn race(one: impl FnOnce() + 'static, other: impl FnOnce() + 'static) {
     let threads = [thread::spawn(one), thread::spawn(other)];
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
 }
 
 /// Shares an index with both sides of a race.
