@@ -163,7 +163,7 @@ def test_a_server_that_dies_ends_every_call(start, transport):
     async def main():
         client = aio.Client((server.host, server.port), transport=transport, **PATIENCE)
         await client.get("key")
-        server.process.send_signal(19)
+        server.pause()
         calls = [asyncio.ensure_future(client.get("key")) for _ in range(20)]
         await asyncio.sleep(0)
         server.kill()
