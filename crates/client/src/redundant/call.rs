@@ -1,14 +1,16 @@
 //! One plan: its requests go out together, what comes back goes in.
 
+use super::Redundant;
 use super::change::Present;
-use super::{Owners, Redundant, group_of};
 use crate::{
     Client, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request, Route, Store,
     StoreMode,
 };
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::coding::{Parts, Pieces};
-use farcache_redundancy::plan::{self, Action, Answer, Event, Group, Held, Part, Question};
+use farcache_redundancy::plan::{
+    self, Action, Answer, Event, Group, Held, KnownOwners, Part, Question,
+};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
 use std::collections::VecDeque;
@@ -74,10 +76,7 @@ pub(super) struct Call {
     key: Box<[u8]>,
     redundancy: Redundancy,
     deadline: Instant,
-    owners: Owners,
-    /// Rises with every owner that is found to be down: to the plan, a map of its own.
-    epoch: u64,
-    told_epoch: u64,
+    owners: KnownOwners,
     under_way: Vec<UnderWay>,
     events: VecDeque<Event>,
     has_asked_for_bytes: bool,
@@ -87,8 +86,6 @@ pub(super) struct Call {
     was_present: bool,
     /// Why a server that was to accept a version will not take it.
     refusal: Option<Error>,
-    /// An owner was left out without a look at it.
-    passes_over: bool,
     accepted: arrayvec::ArrayVec<Witness, OWNERS_MAX>,
     /// The newest version that a server has told of.
     newest: u64,
@@ -112,9 +109,7 @@ impl Call {
             key: key.into(),
             redundancy,
             deadline,
-            owners: owners.iter().map(|server| (*server, true)).collect(),
-            epoch: 1,
-            told_epoch: 1,
+            owners: KnownOwners::new(owners.iter().copied()),
             under_way: Vec::new(),
             events: VecDeque::new(),
             has_asked_for_bytes: false,
@@ -123,31 +118,20 @@ impl Call {
             parts: None,
             was_present: false,
             refusal: None,
-            passes_over: false,
             accepted: arrayvec::ArrayVec::new(),
             newest: 0,
         };
-        call.pass_over_those_down(look);
+        if look == Look::NotAgain {
+            call.owners
+                .leave_out(redundancy, |server| redundant.was_just_down(server));
+        }
         call.look_after_those_down();
         Ok(call)
     }
 
-    /// Leaves out who was down a moment ago, if the others suffice for a read.
-    fn pass_over_those_down(&mut self, look: Look) {
-        let is_down = |owner: &(ServerId, bool)| self.redundant.was_just_down(owner.0);
-        let others = self.owners.iter().filter(|owner| !is_down(owner)).count();
-        if look == Look::AtAll || others < self.redundancy.stored_min() {
-            return;
-        }
-        for owner in &mut self.owners {
-            owner.1 = !self.redundant.was_just_down(owner.0);
-        }
-        self.passes_over = others < self.owners.len();
-    }
-
     /// Whether an owner was left out without a look at it.
     pub fn passes_over(&self) -> bool {
-        self.passes_over
+        self.owners.passes_over()
     }
 
     /// Whether fewer owners are live than it takes to make a value.
@@ -156,28 +140,30 @@ impl Call {
     }
 
     fn look_after_those_down(&mut self) {
-        let down = self.owners.iter_mut();
-        let is_down = |server| self.redundant.is_down(server);
-        let down = down.filter(|(server, is_live)| *is_live && is_down(*server));
+        let (owners, redundant) = (&self.owners, &self.redundant);
+        let down = owners.iter().filter(|server| {
+            let is_left_out = owners.is_down(*server);
+            !is_left_out && redundant.is_down(*server)
+        });
         let delivery = |server: ServerId| Delivery {
             route: Route::Server(server.0 as usize),
             timeout: Some(self.deadline.saturating_duration_since(Instant::now()) / READ_PART),
         };
         let asked: Vec<_> = down
-            .map(|owner| {
+            .map(|server| {
                 // A server that is back and is not asked would lack what is written now.
-                self.client.end_rest(owner.0.0 as usize);
-                let request = self.client.submit_to(Operation::Noop, delivery(owner.0));
-                (owner, request)
+                self.client.end_rest(server.0 as usize);
+                let request = self.client.submit_to(Operation::Noop, delivery(server));
+                (server, request)
             })
             .collect();
-        for ((server, is_live), request) in asked {
+        for (server, request) in asked {
             match self.client.wait(request) {
-                Err(error) if self.redundant.is_gone(*server, &error) => {
-                    *is_live = false;
-                    self.redundant.note_down(*server, true);
+                Err(error) if self.redundant.is_gone(server, &error) => {
+                    self.owners.begin_without(server);
+                    self.redundant.note_down(server, true);
                 }
-                _ => self.redundant.note_down(*server, false),
+                _ => self.redundant.note_down(server, false),
             }
         }
     }
@@ -190,10 +176,10 @@ impl Call {
             return first;
         }
         let waiting = self.redundant.following.of_key(&self.client, &self.key);
-        let positions = 0..self.owners.len();
-        let mut turned = positions.map(|offset| (first + offset) % self.owners.len());
-        let has_all = |(server, is_live): (ServerId, bool)| is_live && !waiting.contains(&server);
-        let found = turned.find(|position| has_all(self.owners[*position]));
+        let owners: arrayvec::ArrayVec<ServerId, OWNERS_MAX> = self.owners.iter().collect();
+        let mut turned = (0..owners.len()).map(|offset| (first + offset) % owners.len());
+        let has_all = |server| !self.owners.is_down(server) && !waiting.contains(&server);
+        let found = turned.find(|position| has_all(owners[*position]));
         found.unwrap_or_default()
     }
 
@@ -227,7 +213,7 @@ impl Call {
     pub fn begin_next(&mut self, parts: Option<Parts>) {
         self.under_way.clear();
         self.events.clear();
-        self.told_epoch = self.epoch;
+        self.owners.begin_next();
         self.parts = parts;
         self.accepted.clear();
     }
@@ -261,7 +247,7 @@ impl Call {
 
     /// The owners as they are known now.
     pub fn group(&self) -> Group {
-        group_of(self.epoch, &self.owners)
+        self.owners.group()
     }
 
     /// The value that is to be stored.
@@ -368,8 +354,8 @@ impl Call {
         if matches!(asked.question, Question::Complete(_)) {
             return;
         }
-        if self.owners.contains(&(asked.to, false)) {
-            return self.note_gone(&asked);
+        if self.owners.is_down(asked.to) {
+            return self.events.push_back(self.owners.event_of_down(&asked));
         }
         let Some(request) = self.submit(&asked) else {
             return self.events.push_back(Event::Lost(asked.id));
@@ -564,13 +550,8 @@ impl Call {
         }
         if self.redundant.is_gone(asked.to, &error) {
             self.redundant.note_down(asked.to, true);
-            if let Some(owner) = self.owners.iter_mut().find(|owner| owner.0 == asked.to)
-                && std::mem::replace(&mut owner.1, false)
-            {
-                self.epoch += 1;
-            }
-            self.note_gone(asked);
-            return Ok(self.events.pop_back().unwrap_or(Event::Lost(asked.id)));
+            self.owners.note_down(asked.to);
+            return Ok(self.owners.event_of_down(asked));
         }
         let is_first = matches!(
             asked.question,
@@ -591,23 +572,6 @@ impl Call {
             }
             _ => Ok(Event::Lost(asked.id)),
         }
-    }
-
-    /// Tells the plan that a server is down: one that was to accept has not, and the others that
-    /// are live are asked by a new map.
-    fn note_gone(&mut self, asked: &plan::Request) {
-        let event = match asked.question {
-            Question::Accept(..) | Question::AcceptPromised(..) => {
-                Event::Reply(asked.id, plan::Reply::NotReady)
-            }
-            _ if self.told_epoch < self.epoch => {
-                self.told_epoch = self.epoch;
-                Event::Map(self.group())
-            }
-            // With the new map that is on its way it begins anew.
-            _ => Event::Lost(asked.id),
-        };
-        self.events.push_back(event);
     }
 }
 

@@ -28,9 +28,9 @@ pub(crate) use begun::Begun;
 use call::{Look, Patience};
 use change::Change;
 use changing::Changing;
-use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_cluster::ServerId;
 use farcache_redundancy::coding::{Parts, Workshop};
-use farcache_redundancy::plan::{Form, Found, Group, ReadOutcome, WriteOutcome};
+use farcache_redundancy::plan::{Form, Found, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{Clock, Policy, Redundancy, SKEW_MAX, Side, Writer};
 use following::Following;
 pub(crate) use following::LastCopies;
@@ -307,12 +307,6 @@ impl Redundant {
 }
 
 /// The owners of a key, each with whether it is live.
-type Owners = arrayvec::ArrayVec<(ServerId, bool), OWNERS_MAX>;
-
-fn group_of(epoch: u64, owners: &Owners) -> Group {
-    Group::new(epoch, owners.iter().copied())
-}
-
 fn now() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -7,6 +7,7 @@
 
 mod accepting;
 mod group;
+mod owners;
 mod read;
 pub mod repair;
 mod round;
@@ -14,6 +15,7 @@ mod storing;
 mod write;
 
 pub use group::Group;
+pub use owners::KnownOwners;
 pub use read::{Found, Read, ReadOutcome};
 pub use write::{Write, WriteOutcome};
 

@@ -9,8 +9,8 @@ use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_proto::binary::{Header, Status};
 use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{
-    self, Action, Event, Fencing, Found, Group, Question, Read, ReadOutcome, RequestId, Write,
-    WriteOutcome,
+    self, Action, Event, Fencing, Found, KnownOwners, Question, Read, ReadOutcome, RequestId,
+    Write, WriteOutcome,
 };
 use farcache_redundancy::spread::Spread;
 use farcache_redundancy::stored::HEADER_BYTES;
@@ -80,12 +80,7 @@ pub struct Run {
     /// How long a read waits for one server.
     part_time: Duration,
     plan: Plan,
-    owners: arrayvec::ArrayVec<(ServerId, bool), OWNERS_MAX>,
-    /// Rises with every owner that is found to be down: to the plan, a map of its own.
-    epoch: u64,
-    told_epoch: u64,
-    /// An owner was left out without a look at it.
-    passes_over: bool,
+    owners: KnownOwners,
     wishes: VecDeque<Wish>,
     to_code: Vec<Wish>,
     events: VecDeque<Event>,
@@ -115,11 +110,12 @@ impl Run {
             ref owners,
             store,
         } = order;
-        let mut owners: arrayvec::ArrayVec<_, OWNERS_MAX> =
-            owners.iter().map(|owner| (*owner, true)).collect();
+        let mut owners = KnownOwners::new(owners.iter().copied());
         let redundancy = spread.redundancy;
-        let passes_over = store.is_none() && leave_out_gone(&mut owners, redundancy, way);
-        let group = Group::new(1, owners.iter().copied());
+        if store.is_none() {
+            owners.leave_out(redundancy, |server| way.is_gone(server));
+        }
+        let group = owners.group();
         let mut wishes = VecDeque::new();
         let mut parts = None;
         let plan = match store {
@@ -137,7 +133,7 @@ impl Run {
                 Plan::Write(write)
             }
             None => {
-                let first = owners.iter().position(|owner| Some(owner.0) == me);
+                let first = owners.iter().position(|owner| Some(owner) == me);
                 let (first, spare) = (first.unwrap_or_default(), spread.spare.into());
                 let (fencing, mut actions) = (Fencing::None, Vec::new());
                 let read =
@@ -157,9 +153,6 @@ impl Run {
             part_time: spread.time / READ_PART,
             plan,
             owners,
-            epoch: 1,
-            told_epoch: 1,
-            passes_over,
             wishes,
             to_code: Vec::new(),
             events: VecDeque::new(),
@@ -275,7 +268,7 @@ impl Run {
                 )
             }
             ReadOutcome::Found(Found::Deleted(_)) => nothing(),
-            ReadOutcome::Found(Found::Nothing) if !self.passes_over => nothing(),
+            ReadOutcome::Found(Found::Nothing) if !self.owners.passes_over() => nothing(),
             _ => {
                 let why = "too few of the key's servers have parts of one version";
                 order::refusal(header, Status::TemporaryFailure, why)
@@ -320,8 +313,8 @@ impl Run {
         if matches!(asked.question, Question::Complete(_)) {
             return;
         }
-        if self.owners.contains(&(asked.to, false)) {
-            return self.note_gone(&asked);
+        if self.owners.is_down(asked.to) {
+            return self.events.push_back(self.owners.event_of_down(&asked));
         }
         let tag = PartTag {
             id: asked.id,
@@ -416,29 +409,8 @@ impl Run {
 
     /// Nobody listens at an owner's address: its process has ended, and its memory with it.
     fn note_down(&mut self, asked: &plan::Request) {
-        if let Some(owner) = self.owners.iter_mut().find(|owner| owner.0 == asked.to)
-            && std::mem::replace(&mut owner.1, false)
-        {
-            self.epoch += 1;
-        }
-        self.note_gone(asked);
-    }
-
-    /// Tells the plan that a server is down: one that was to accept has not, and the others that
-    /// are live are asked by a new map.
-    fn note_gone(&mut self, asked: &plan::Request) {
-        let event = match asked.question {
-            Question::Accept(..) | Question::AcceptPromised(..) => {
-                Event::Reply(asked.id, plan::Reply::NotReady)
-            }
-            _ if self.told_epoch < self.epoch => {
-                self.told_epoch = self.epoch;
-                Event::Map(Group::new(self.epoch, self.owners.iter().copied()))
-            }
-            // With the new map that is on its way it begins anew.
-            _ => Event::Lost(asked.id),
-        };
-        self.events.push_back(event);
+        self.owners.note_down(asked.to);
+        self.events.push_back(self.owners.event_of_down(asked));
     }
 
     /// Gives up what is late, or everything; whether there is something to go on with.
@@ -452,22 +424,4 @@ impl Run {
         self.events.extend(late);
         !self.events.is_empty()
     }
-}
-
-/// Has a read leave out whose process had ended a moment ago, if the others suffice; whether it
-/// leaves out any.
-fn leave_out_gone(
-    owners: &mut [(ServerId, bool)],
-    redundancy: Redundancy,
-    way: &mut dyn Way,
-) -> bool {
-    let gone: Vec<bool> = owners.iter().map(|owner| way.is_gone(owner.0)).collect();
-    let others = gone.iter().filter(|is_gone| !**is_gone).count();
-    if others == owners.len() || others < redundancy.stored_min() {
-        return false;
-    }
-    for (owner, is_gone) in owners.iter_mut().zip(gone) {
-        owner.1 = !is_gone;
-    }
-    true
 }
