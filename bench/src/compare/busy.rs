@@ -6,10 +6,9 @@
 //! ends poll.
 
 use super::table::{Row, Table, Wanted};
-use super::{Scope, plan};
+use super::{Scope, WARMUP_SHARE, in_turn, plan};
 use crate::busy_loops::BusyLoops;
 use crate::load::measurement::Summary;
-use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
 use crate::ohb::client::{ClientSession, Transport};
 use crate::ohb::items::Items;
@@ -33,9 +32,6 @@ const QUOTAS: [f64; 2] = [0.8, 0.3];
 /// Small values that are stored before the measurements: few, as the caches are not what is
 /// measured.
 const KEYS: u32 = 10_000;
-
-/// Share of each measurement that warms up.
-const WARMUP_SHARE: f64 = 0.2;
 
 /// Sizes over the fabric and by the client library over sockets, in bytes.
 const VALUE_BYTES: usize = 64;
@@ -108,9 +104,7 @@ fn take_turns(sides: &[Side], cases: &[Case], scope: &Scope, table: &mut Table) 
     for turn in 0..scope.turns {
         eprintln!("{}, turn {} of {}", cases[0].title, turn + 1, scope.turns);
         for (index, case) in cases.iter().enumerate() {
-            // Whoever went second goes first the next time.
-            let (head, tail) = sides.split_at((turn + index) % 2 * (sides.len() - 1));
-            for side in tail.iter().chain(head) {
+            for side in in_turn(sides, turn + index) {
                 let summary = case.plan(&side.server, scope).run()?;
                 case.add(&summary.checked(&case.title)?, side.product, table);
             }
@@ -125,11 +119,7 @@ impl Case {
             connections: self.connections,
             spin: self.spin,
             keys: KEYS,
-            limits: RunLimits {
-                warmup_ns: (scope.seconds * WARMUP_SHARE * 1e9) as u64,
-                measure_ns: (scope.seconds * 1e9) as u64,
-                requests_max: u64::MAX,
-            },
+            limits: scope.limits(),
             ..plan(server.target())
         }
     }

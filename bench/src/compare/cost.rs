@@ -6,8 +6,7 @@
 //! request.
 
 use super::table::{Row, Table, Wanted};
-use super::{Scope, plan};
-use crate::load::run_limits::RunLimits;
+use super::{Scope, in_turn, plan, with_cpu_share};
 use crate::load::runner::Plan;
 use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,9 +20,6 @@ const CONNECTIONS: [usize; 3] = [1, 8, 50];
 
 /// Small values that are stored before the measurements.
 const KEYS: u32 = 100_000;
-
-/// Share of each measurement that warms up.
-const WARMUP_SHARE: f64 = 0.2;
 
 /// What a request should cost over what it costs memcached.
 const WANTED: Wanted = Wanted::RatioAtMost(0.7);
@@ -56,9 +52,7 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
     for turn in 0..scope.turns {
         eprintln!("cost, turn {} of {}", turn + 1, scope.turns);
         for (index, connections) in CONNECTIONS.into_iter().enumerate() {
-            // The server that went second goes first the next time.
-            let (head, tail) = sides.split_at((turn + index) % 2 * (sides.len() - 1));
-            for side in tail.iter().chain(head) {
+            for side in in_turn(&sides, turn + index) {
                 side.add_time(connections, scope, table)?;
                 if counts_calls {
                     side.add_calls(connections, scope, table)?;
@@ -96,11 +90,7 @@ impl Side {
             connections,
             spin: false,
             keys: KEYS,
-            limits: RunLimits {
-                warmup_ns: (scope.seconds * WARMUP_SHARE * 1e9) as u64,
-                measure_ns: (scope.seconds * 1e9) as u64,
-                requests_max: u64::MAX,
-            },
+            limits: scope.limits(),
             ..plan(self.server.target())
         }
     }
@@ -108,9 +98,8 @@ impl Side {
     fn add_time(&self, connections: usize, scope: &Scope, table: &mut Table) -> io::Result<()> {
         let title = format!("server's time per GET, {connections} conn.");
         let row = Row::new(title, "us", WANTED);
-        let (before_ns, start) = (self.server.cpu_ns()?, Instant::now());
-        let summary = self.plan(connections, scope).run()?;
-        let share = (self.server.cpu_ns()? - before_ns) as f64 / start.elapsed().as_nanos() as f64;
+        let plan = self.plan(connections, scope);
+        let (summary, share) = with_cpu_share(&self.server, || plan.run())?;
         let summary = summary.checked(&row.title)?;
         table.add(&row, self.product, share * 1e6 / summary.requests_per_s);
         Ok(())

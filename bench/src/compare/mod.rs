@@ -12,12 +12,17 @@ pub mod speed;
 pub mod table;
 pub mod tier;
 
+use crate::load::run_limits::RunLimits;
 use crate::load::runner::Plan;
-use farcache_harness::server_process::{Launcher, Product};
+use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use farcache_harness::target::Target;
 use std::io;
 use std::path::PathBuf;
+use std::time::Instant;
 use table::Table;
+
+/// Share of each turn that warms up.
+const WARMUP_SHARE: f64 = 0.2;
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -43,6 +48,17 @@ pub struct Scope {
     pub tier_values: Vec<u16>,
     /// Products measured, in this order within a round.
     pub products: Vec<Product>,
+}
+
+impl Scope {
+    /// One turn of a speed row.
+    fn limits(&self) -> RunLimits {
+        RunLimits {
+            warmup_ns: (self.seconds * WARMUP_SHARE * 1e9) as u64,
+            measure_ns: (self.seconds * 1e9) as u64,
+            requests_max: u64::MAX,
+        }
+    }
 }
 
 /// A group of rows measured together.
@@ -117,4 +133,22 @@ pub fn plan(target: Target) -> Plan {
         target,
         ..Plan::default()
     }
+}
+
+/// Both sides, in the order of this turn: the one that went second goes first the next time.
+fn in_turn<T>(sides: &[T], turn: usize) -> impl Iterator<Item = &T> {
+    let (head, tail) = sides.split_at(turn % 2 * (sides.len() - 1));
+    tail.iter().chain(head)
+}
+
+/// What a run has given, and the server's processor time meanwhile as a share of the time it took.
+fn with_cpu_share<T>(
+    server: &ServerProcess,
+    run: impl FnOnce() -> io::Result<T>,
+) -> io::Result<(T, f64)> {
+    let (before_ns, start) = (server.cpu_ns()?, Instant::now());
+    let result = run()?;
+    let cpu_ns = server.cpu_ns()? - before_ns;
+    let share = cpu_ns as f64 / start.elapsed().as_nanos() as f64;
+    Ok((result, share))
 }

@@ -1,16 +1,14 @@
 //! Requests a second, and latencies of a solo client.
 
 use super::table::{Row, Table, Wanted};
-use super::{Scope, plan};
+use super::{Scope, in_turn, plan, with_cpu_share};
 use crate::load::measurement::Summary;
 use crate::load::protocol::Protocol;
-use crate::load::run_limits::RunLimits;
 use crate::load::runner::{Pace, Plan};
 use crate::load::values::ValueSizes;
 use crate::load::workload::Mix;
 use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use std::io;
-use std::time::Instant;
 
 /// Small values that are stored before the measurements.
 const SMALL_KEYS: u32 = 1_000_000;
@@ -22,8 +20,6 @@ const LARGE_KEYS: u32 = 64;
 const LARGE_BYTES: usize = 1_000_000;
 /// Size of the large values' keys, different so that the small ones stay what they are.
 const LARGE_KEY_BYTES: usize = 24;
-/// Share of each measurement that warms up.
-const WARMUP_SHARE: f64 = 0.2;
 
 /// A measurement of one row.
 struct Measurement {
@@ -53,9 +49,7 @@ pub fn measure(launcher: &Launcher, scope: &Scope, table: &mut Table) -> io::Res
     for turn in 0..scope.turns {
         eprintln!("speed, turn {} of {}", turn + 1, scope.turns);
         for row in 0..rows {
-            // Whoever went second goes first the next time.
-            let (head, tail) = sides.split_at((turn + row) % 2 * (sides.len() - 1));
-            for side in tail.iter().chain(head) {
+            for side in in_turn(&sides, turn + row) {
                 side.measure_row(row, scope, table)?;
             }
         }
@@ -79,10 +73,7 @@ fn start(launcher: &Launcher, product: Product, scope: &Scope) -> io::Result<Sid
 impl Side {
     fn measure_row(&self, row: usize, scope: &Scope, table: &mut Table) -> io::Result<()> {
         let measurement = &self.measurements[row];
-        let (cpu_ns, start) = (self.server.cpu_ns()?, Instant::now());
-        let summary = measurement.plan.run()?;
-        let cpu_ns = self.server.cpu_ns()? - cpu_ns;
-        let cpu_share = cpu_ns as f64 / start.elapsed().as_nanos() as f64;
+        let (summary, cpu_share) = with_cpu_share(&self.server, || measurement.plan.run())?;
         let summary = summary.checked(&measurement.row.title)?;
         table.add(
             &measurement.row,
@@ -105,11 +96,7 @@ fn small(server: &ServerProcess, scope: &Scope) -> Plan {
         } else {
             SMALL_KEYS
         },
-        limits: RunLimits {
-            warmup_ns: (scope.seconds * WARMUP_SHARE * 1e9) as u64,
-            measure_ns: (scope.seconds * 1e9) as u64,
-            requests_max: u64::MAX,
-        },
+        limits: scope.limits(),
         ..plan(server.target())
     }
 }
