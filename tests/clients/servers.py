@@ -148,11 +148,8 @@ class Server:
     def pause(self):
         """Stops it, and returns when all of its threads stand still."""
         self.process.send_signal(signal.SIGSTOP)
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while any((task / "stat").read_text().rpartition(")")[2].split()[0] != "T" for task in tasks.iterdir()):
-            assert time.monotonic() < deadline, "it goes on"
-            time.sleep(0.001)
+        _, status = os.waitpid(self.process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
 
     def kill(self):
         """Ends it at once."""

@@ -143,7 +143,7 @@ def test_a_thread_that_waits_lets_the_others_run(start):
     client = farcache.Client((server.host, server.port), transport="tcp", timeout=2, connect_timeout=2)
     client.get("key")
     counted = 0
-    os.kill(server.process.pid, signal.SIGSTOP)
+    server.pause()
     try:
         waiting = threading.Thread(target=lambda: client.ignore_exc or _fails(client))
         waiting.start()

@@ -5,6 +5,7 @@ use crate::support::{PATIENCE, Product, Server, wait_for};
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -105,19 +106,10 @@ impl Fleet {
     /// Has a server stand still, as if its machine did.
     pub fn pause(&self, number: usize) {
         self.signal(number, "-STOP");
-        // Its other threads go on until the one that is told has run.
-        let tasks = format!("/proc/{}/task", self.servers[number].child.id());
-        wait_for("all threads to stop", || {
-            let mut tasks = std::fs::read_dir(&tasks).expect("it is there");
-            let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
-                let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
-                let state = stat.rsplit_once(") ")?.1.chars().next()?;
-                Some(state == 'T')
-            };
-            tasks
-                .all(|task| is_stopped(task) == Some(true))
-                .then_some(())
-        });
+        // Told when all of its threads stand still; the signal alone is not felt at once.
+        let process = Pid::from_child(&self.servers[number].child);
+        let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("a child");
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
     }
 
     /// Has it go on.
