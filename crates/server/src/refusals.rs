@@ -1,7 +1,7 @@
 //! Clients that were turned away, in the log: who failed to log in, and whose TLS did not come
 //! about.
 //!
-//! Anyone who reaches the port can fail as often as he likes, so few lines of each kind are written in
+//! Anyone who reaches the port can fail at will, so few lines of each kind are written in
 //! a while; the next line says how many were left out.
 
 use crate::connections::Address;

@@ -63,8 +63,8 @@ impl<'a> Order<'a> {
     }
 }
 
-const OTHER_OWNERS: &str = "the cluster's map gives the key to other servers than the client does: its servers and \
-     distribution must be the map's";
+const OTHER_OWNERS: &str = "the cluster's map gives the key to other servers than the client \
+     does: its servers and distribution must be the map's";
 
 /// An expiry as Unix time, which is one time for all servers; 0 for never.
 fn absolute(expiration: u32) -> u32 {

@@ -17,8 +17,8 @@ pub(super) struct Awaiting {
 }
 
 impl Engine {
-    /// A message, or a value that has arrived, cannot go on before other servers have answered. Its place is the one that
-    /// [`Engine::next_waiter`] has named.
+    /// A message, or a value that has arrived, cannot go on before other servers have answered. Its
+    /// place is the one that [`Engine::next_waiter`] has named.
     pub(super) fn await_peers(
         &mut self,
         number: u32,

@@ -1,5 +1,5 @@
-//! Messages that wait for devices, or for the owners of a key. Each message stands for itself, so one that waits holds up no
-//! other.
+//! Messages that wait for devices, or for the owners of a key. Each message stands for itself, so
+//! one that waits holds up no other.
 
 use super::engine::{Arriving, Engine};
 use super::kept::Kept;

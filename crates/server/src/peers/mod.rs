@@ -494,7 +494,7 @@ impl Peers {
             .min()
     }
 
-    /// Follows the map; adds requests to `failed` that wait for servers whose addresses have changed.
+    /// Follows the map; adds requests to `failed` whose servers have other addresses now.
     pub fn follow_map(&mut self, now: Instant, failed: &mut Vec<Tag>) {
         if self.cluster().epoch() == self.desk.epoch() {
             return;

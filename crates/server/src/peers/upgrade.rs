@@ -12,7 +12,7 @@ const GRANT_BYTES_MAX: u32 = 64 << 10;
 /// Asks, and waits for the answer: the grant, or none where the peer has no fabric for this server.
 ///
 /// # Errors
-/// Those of the connection, which is of no use then; also where the peer does not know the question.
+/// As the connection's, which is of no use then; also where the peer does not know the question.
 pub fn ask(
     connection: &mut (impl Read + Write),
     fabric: &Registry,

@@ -4,12 +4,13 @@
 //! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
 //! nothing comes over the sockets the looks become rare. That is at the expense of whoever else
 //! wants this processor, as a worker gives way at a look only. Where others run meanwhile, as
-//! several servers on one processor do, the worker looks, and gives way, as soon as a few turns in a row
-//! have found nothing: a request to one of them waits until all others have given way. Turns that find
-//! something go on: under many clients each change of the processor costs more than it brings.
+//! several servers on one processor do, the worker looks, and gives way, as soon as a few turns in a
+//! row have found nothing: a request to one of them waits until all others have given way. Turns
+//! that find something go on: under many clients each change of the processor costs more than it
+//! brings.
 //!
-//! Where polling is barred ([`farcache_base::polling`]) the turns before the next look are a moment's
-//! polling. They are worth it as long as they find something, as with one client that asks one
+//! Where polling is barred ([`farcache_base::polling`]) the turns before the next look are a
+//! moment's polling. They are worth it as long as they find something, as with one client that asks one
 //! server. With several servers on one processor the next request is for another one most of the
 //! time: that one waits until the moment of this one has ended.
 
@@ -24,8 +25,8 @@ const TURNS_MIN: u32 = 2;
 /// request over a silent socket waits about as long as a sleeping worker would take to wake up.
 const TURNS_MAX: u32 = 64;
 
-/// Most turns in a row that find nothing where others run on this processor: not much longer than it
-/// takes to give way to them.
+/// Most turns in a row that find nothing where others run on this processor: not much longer than
+/// it takes to give way to them.
 const VAIN_TURNS_SHARED_MAX: u32 = 4;
 
 /// Giving way takes less than this unless somebody else has run meanwhile.
