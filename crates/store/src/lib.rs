@@ -7,9 +7,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | `index` | from a key's hash to the place of its item, without locks for readers |
-//! | `item` | header, key and value at their place |
 //! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
-//! | `epoch` | when memory that left the index may be reused |
 //! | `ghosts` | what was evicted a short while ago |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
 //! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
@@ -19,7 +17,6 @@
 
 mod core;
 mod device;
-mod epoch;
 mod events;
 mod evicted;
 mod fences;
@@ -28,23 +25,20 @@ mod found;
 mod ghosts;
 mod handle;
 mod index;
-mod item;
 mod lending;
 mod operations;
 mod options;
-mod prefetch;
 mod reclaim;
-mod region;
 mod scan;
-mod schedule;
 mod segment;
 mod stalled;
 mod stats;
 mod store;
 mod suspended;
-mod sync;
 mod tier;
 mod versions;
+
+use farcache_memory::{epoch, item, prefetch, region, schedule, sync};
 
 pub use {
     device::{Device, Fault, FaultyDevice, FileDevice},

@@ -12,6 +12,7 @@
 //! | 0 to 42 | location |
 
 use crate::sync::{AtomicU64, Ordering};
+pub(crate) use farcache_memory::location::{LOCATION_BITS, Location};
 
 /// Slots in a bucket; few in a model, so that short chains have overflow buckets there.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
@@ -20,17 +21,11 @@ pub(super) const TAG_BITS: u32 = 20;
 const TAG_SHIFT: u32 = 44;
 const OCCUPIED: u64 = 1 << 43;
 const LOCATION_MASK: u64 = (1 << LOCATION_BITS) - 1;
-/// Bits of a location.
-pub(crate) const LOCATION_BITS: u32 = 43;
 
 const LOCKED: u64 = 1;
 const VERSION_ONE: u64 = 1 << 1;
 const VERSION_MASK: u64 = 0xffff_fffe;
 const NEXT_SHIFT: u32 = 32;
-
-/// Where an item lies, in the index user's own units; at most [`LOCATION_BITS`] bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Location(pub u64);
 
 /// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

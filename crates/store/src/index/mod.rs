@@ -15,8 +15,6 @@ mod overflow;
 mod table;
 
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, spin_loop};
-#[cfg(test)]
-pub(crate) use bucket::LOCATION_BITS;
 pub(crate) use bucket::Location;
 use bucket::{Bucket, Slot, TAG_BITS};
 use overflow::OverflowBuckets;

@@ -1,6 +1,6 @@
 //! The arena: one contiguous range of memory in equal segments, and who may use which.
 
-use super::free_map::FreeMap;
+use super::FreeMap;
 use super::meta::{SegmentMeta, SegmentState};
 use super::queues::{Queued, Queues};
 use crate::epoch::Epochs;

@@ -1,14 +1,13 @@
 //! Segments: the arena's equal parts, and what is known of each.
 
 mod arena;
-mod free_map;
 mod meta;
 mod pins;
 mod queues;
 mod writer;
 
 pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};
-pub(crate) use free_map::FreeMap;
+pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use queues::{Queued, Queues};
 pub(crate) use writer::{Placed, Writer, least_run};

@@ -3,7 +3,6 @@
 use super::Tier;
 use super::flusher::Job;
 use super::format::*;
-use super::location::ITEMS_MAX;
 use super::slots::Reach;
 use super::table::Table;
 use crate::core::Core;
@@ -11,6 +10,7 @@ use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::index::Location;
 use crate::item::{Fields, Layout, RawItem, State};
 use crate::schedule::atomic::Ordering::*;
+use farcache_memory::location::ITEMS_MAX;
 use std::sync::Arc;
 
 /// Least size of a record: header, an item with a token and a key of one byte.

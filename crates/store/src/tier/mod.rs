@@ -11,7 +11,6 @@ mod dirty;
 mod durable;
 mod flusher;
 mod format;
-mod location;
 mod members;
 mod mover;
 mod options;

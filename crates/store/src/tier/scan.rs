@@ -2,11 +2,11 @@
 
 use super::Tier;
 use super::format::*;
-use super::location::ITEMS_MAX;
 use crate::device::{
     BUFFER_ALIGNMENT, Buffer, Device, Direction, Engine, Memory, Outcome, Transfer,
 };
 use crate::schedule::thread;
+use farcache_memory::location::ITEMS_MAX;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;

@@ -180,7 +180,7 @@ impl Slots {
         let mut spans = Vec::new();
         let mut end = 0;
         for device in devices.iter() {
-            let room = super::location::SLOTS_MAX - u64::from(end);
+            let room = farcache_memory::location::SLOTS_MAX - u64::from(end);
             let count = (device.bytes() / segment_bytes).min(room) as u32;
             spans.push(end..end + count);
             end += count;

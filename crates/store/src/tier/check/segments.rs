@@ -5,7 +5,7 @@ use super::report::{CheckKind, CheckReport};
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::item::Layout;
 use crate::tier::format::*;
-use crate::tier::location::ITEMS_MAX;
+use farcache_memory::location::ITEMS_MAX;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::collections::HashMap;
 use std::ops::Range;

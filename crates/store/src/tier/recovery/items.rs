@@ -5,10 +5,10 @@ use super::{Recovery, none_dead};
 use crate::index::{Location, LockedChain, SlotPlace};
 use crate::tier::Tier;
 use crate::tier::format::*;
-use crate::tier::location::ITEMS_MAX;
 use crate::tier::scan::Segment;
 use crate::tier::table::Table;
 use farcache_base::time::{ALWAYS_PAST, NEVER, START, Seconds};
+use farcache_memory::location::ITEMS_MAX;
 use std::io;
 
 /// Items ahead for which buckets of the index are fetched: about as many lines as a core fetches at

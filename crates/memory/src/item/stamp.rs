@@ -8,7 +8,8 @@ const TOMBSTONE: u64 = 1 << 63;
 
 /// The version with which an item was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
+    /// By which version it was stored or deleted.
     pub version: Version,
     /// The item was deleted by this version: it has no value, no reader sees it, and its expiry
     /// says until when it is kept.
@@ -17,6 +18,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// That of a value.
+    #[inline]
     pub fn of_value(version: Version) -> Stamp {
         Stamp {
             version,
@@ -25,6 +27,7 @@ impl Stamp {
     }
 
     /// That of a tombstone.
+    #[inline]
     pub fn of_tombstone(version: Version) -> Stamp {
         Stamp {
             version,
@@ -33,12 +36,14 @@ impl Stamp {
     }
 
     /// As it stands in the item's field for a CAS token.
+    #[inline]
     pub fn word(self) -> u64 {
         let mark = if self.is_tombstone { TOMBSTONE } else { 0 };
         self.version.bits() | mark
     }
 
     /// None where the word cannot have been written by [`Stamp::word`].
+    #[inline]
     pub fn of_word(word: u64) -> Option<Stamp> {
         let version = Version::from_bits(word & !TOMBSTONE)?;
         Some(Stamp {

@@ -4,7 +4,7 @@
 //! The lock-free parts take theirs from [`crate::sync`], where loom can take their place.
 
 #[cfg(not(shuttle))]
-pub(crate) use std::{
+pub use std::{
     sync::{Condvar, Mutex, MutexGuard, atomic},
     thread,
     time::Instant,
@@ -13,4 +13,4 @@ pub(crate) use std::{
 #[cfg(shuttle)]
 mod shuttled;
 #[cfg(shuttle)]
-pub(crate) use shuttled::{Condvar, Instant, Mutex, MutexGuard, atomic, switch, thread};
+pub use shuttled::{Condvar, Instant, Mutex, MutexGuard, atomic, switch, thread};

@@ -2,7 +2,7 @@
 
 /// Starts fetching the cache line at an address, which need not be valid.
 #[inline]
-pub(crate) fn prefetch_line(address: *const u8) {
+pub fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint; it neither faults nor changes memory, whatever the address.
     unsafe {

@@ -17,7 +17,7 @@ struct Participant {
 }
 
 /// The epochs of one store.
-pub(crate) struct Epochs {
+pub struct Epochs {
     global: AtomicU64,
     participants: Box<[Participant]>,
     vacant: Mutex<Vec<usize>>,
@@ -50,6 +50,7 @@ impl Epochs {
     ///
     /// What it reads afterwards happens after the global epoch it announces, and so after every
     /// removal that the epoch covers: no fence is needed.
+    #[inline]
     pub fn pass(&self, participant: usize) {
         let global = self.global.load(Ordering::Acquire);
         self.participants[participant]
@@ -58,6 +59,7 @@ impl Epochs {
     }
 
     /// The participant holds no reference and takes none until [`Epochs::resume`].
+    #[inline]
     pub fn suspend(&self, participant: usize) {
         self.participants[participant]
             .seen
@@ -65,6 +67,7 @@ impl Epochs {
     }
 
     /// The participant is about to take references again.
+    #[inline]
     pub fn resume(&self, participant: usize) {
         self.pass(participant);
         // Without it, a read of the index could overtake the announcement: the reclaimer would
@@ -74,6 +77,7 @@ impl Epochs {
 
     /// Starts a new epoch after something was removed; it may be reused when
     /// [`Epochs::has_passed`] says so of the epoch returned.
+    #[inline]
     pub fn retire(&self) -> u64 {
         self.global.fetch_add(1, Ordering::SeqCst) + 1
     }

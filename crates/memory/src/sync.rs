@@ -2,23 +2,24 @@
 //! runs.
 
 #[cfg(loom)]
-pub(crate) use loom::{
+pub use loom::{
     hint::spin_loop,
     sync::Mutex,
     sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 #[cfg(shuttle)]
-pub(crate) use crate::schedule::switch as spin_loop;
+pub use crate::schedule::switch as spin_loop;
 #[cfg(not(loom))]
-pub(crate) use crate::schedule::{
+pub use crate::schedule::{
     Mutex,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use std::hint::spin_loop;
+pub use std::hint::spin_loop;
 
 /// Takes a lock whose holders never panic while they change what it guards.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
+#[inline]
+pub fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
     mutex.lock().expect("no holder panics")
 }

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-pub(crate) struct FreeMap {
+/// Which of many segments are free.
+pub struct FreeMap {
     words: Vec<u64>,
     free: u32,
     /// No word below this one has a bit set.
@@ -21,14 +22,17 @@ impl FreeMap {
         }
     }
 
+    /// How many are free.
     pub fn free(&self) -> u32 {
         self.free
     }
 
+    /// Whether this one is free.
     pub fn is_free(&self, segment: u32) -> bool {
         self.words[segment as usize / 64] >> (segment % 64) & 1 != 0
     }
 
+    /// This one, which was not, is free from now on.
     pub fn give(&mut self, segment: u32) {
         debug_assert!(!self.is_free(segment));
         let word = segment as usize / 64;

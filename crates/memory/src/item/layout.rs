@@ -17,7 +17,7 @@
 use farcache_base::time::{NEVER, Seconds};
 
 /// Items begin at multiples of this, in bytes.
-pub(crate) const ITEM_ALIGNMENT: usize = 4;
+pub const ITEM_ALIGNMENT: usize = 4;
 
 pub(super) const HEADER_BYTES: usize = 8;
 pub(super) const KIND_WIDE: u8 = 1 << 0;
@@ -36,13 +36,18 @@ pub(super) const KIND_CAS_TOLD: u8 = 1 << 7;
 
 /// Shape of an item: everything that decides its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
+    /// Length of the key, in bytes.
     pub key_len: usize,
+    /// Length of the value, in bytes.
     pub value_len: usize,
+    /// Which fields the item has, and its marks.
     pub kind: u8,
 }
 
 impl Layout {
+    /// Shape of an item with these fields.
+    #[inline]
     pub fn new(
         key_len: usize,
         value_len: usize,
@@ -70,6 +75,7 @@ impl Layout {
     }
 
     /// Shape of an item of so many bytes that begins with these; none if they cannot.
+    #[inline]
     pub fn of_front(bytes: &[u8], item_bytes: usize) -> Option<Layout> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
         let kind = header[1];
@@ -85,31 +91,43 @@ impl Layout {
         (layout.key_len > 0 && layout.size() == item_bytes).then_some(layout)
     }
 
+    #[inline]
     fn has(&self, bit: u8) -> bool {
         self.kind & bit != 0
     }
 
+    /// Where the expiry lies, if it has one.
+    #[inline]
     pub fn expiry_offset(&self) -> usize {
         HEADER_BYTES + 4 * usize::from(self.has(KIND_WIDE))
     }
 
+    /// Where the client flags lie, if it has any.
+    #[inline]
     pub fn flags_offset(&self) -> usize {
         self.expiry_offset() + 4 * usize::from(self.has(KIND_EXPIRY))
     }
 
+    /// Where the token lies, if it has one.
+    #[inline]
     pub fn cas_offset(&self) -> usize {
         self.flags_offset() + 4 * usize::from(self.has(KIND_FLAGS))
     }
 
+    /// Where the key begins.
+    #[inline]
     pub fn key_offset(&self) -> usize {
         self.cas_offset() + 8 * usize::from(self.has(KIND_CAS))
     }
 
+    /// Where the value begins.
+    #[inline]
     pub fn value_offset(&self) -> usize {
         self.key_offset() + self.key_len
     }
 
     /// Bytes that the item takes in its segment.
+    #[inline]
     pub fn size(&self) -> usize {
         (self.value_offset() + self.value_len).next_multiple_of(ITEM_ALIGNMENT)
     }
@@ -118,7 +136,8 @@ impl Layout {
 /// Size of an item as memcached accounts for it, which is what `-I` limits: a header of 48 bytes,
 /// the CAS token, flags, key and its terminator, value and its line end.
 /// Source: memcached `items.c`, `item_make_header`.
-pub(crate) fn memcached_item_bytes(key_len: usize, value_len: usize, flags: u32) -> usize {
+#[inline]
+pub fn memcached_item_bytes(key_len: usize, value_len: usize, flags: u32) -> usize {
     48 + 8 + if flags == 0 { 0 } else { 4 } + key_len + 1 + value_len + 2
 }
 

@@ -1,22 +1,28 @@
-//! Locations on a device.
+//! Where an item lies: in memory, in units that the arena chooses, or on a device.
 //!
 //! | bits of a location | content |
 //! |---|---|
 //! | 42 | 1: on a device |
-//! | 17 to 41 | slot |
-//! | 0 to 16 | number of the item in the slot's segment |
+//! | 17 to 41 | slot, of one on a device |
+//! | 0 to 16 | number of the item in the slot's segment, of one on a device |
 
-use crate::index::Location;
+/// Bits of a location.
+pub const LOCATION_BITS: u32 = 43;
 
 const ON_DEVICE: u64 = 1 << 42;
 const ITEM_BITS: u32 = 17;
 /// Slots that can be told apart: with 1 MiB each, 35,184 GB.
-pub(crate) const SLOTS_MAX: u64 = 1 << 25;
+pub const SLOTS_MAX: u64 = 1 << 25;
 /// Items of one segment that can be told apart.
-pub(crate) const ITEMS_MAX: u32 = 1 << ITEM_BITS;
+pub const ITEMS_MAX: u32 = 1 << ITEM_BITS;
+
+/// Where an item lies; at most [`LOCATION_BITS`] bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location(pub u64);
 
 impl Location {
     /// The place of an item on a device.
+    #[inline]
     pub fn on_device(slot: u32, item: u32) -> Location {
         debug_assert!(u64::from(slot) < SLOTS_MAX && item < ITEMS_MAX);
         Location(ON_DEVICE | u64::from(slot) << ITEM_BITS | u64::from(item))
@@ -29,11 +35,13 @@ impl Location {
     }
 
     /// The slot, of a location on a device.
+    #[inline]
     pub fn slot(self) -> u32 {
         ((self.0 & !ON_DEVICE) >> ITEM_BITS) as u32
     }
 
     /// The item's number in its segment, of a location on a device.
+    #[inline]
     pub fn item(self) -> u32 {
         self.0 as u32 & (ITEMS_MAX - 1)
     }
@@ -42,7 +50,6 @@ impl Location {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::LOCATION_BITS;
 
     #[test]
     fn the_largest_location_fits_and_comes_apart_again() {

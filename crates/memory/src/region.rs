@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 /// A private anonymous mapping. Its memory is zero until written and stays in place for the life of
 /// the region.
-pub(crate) struct Region {
+pub struct Region {
     base: NonNull<u8>,
     bytes: usize,
 }
@@ -56,11 +56,13 @@ impl Region {
     }
 
     /// First byte of the region, on a huge-page boundary.
+    #[inline]
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
     /// Size in bytes.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -108,7 +110,7 @@ impl Drop for Region {
 }
 
 /// x86-64's and aarch64's (4 KiB granule) huge page, in bytes.
-pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4096;
 
 #[cfg(test)]

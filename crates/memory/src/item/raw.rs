@@ -15,25 +15,33 @@ use farcache_base::time::{NEVER, Seconds, is_expired};
 const STATE_ACCESS_MASK: u32 = (1 << 28) - 1;
 const STATE_FREQUENCY_SHIFT: u32 = 28;
 /// Largest frequency that is told apart.
-pub(crate) const STATE_FREQUENCY_MAX: u32 = 3;
+pub const STATE_FREQUENCY_MAX: u32 = 3;
 const STATE_FETCHED: u32 = 1 << 31;
 
 /// What is written into a new item's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fields {
+pub struct Fields {
+    /// The client's flags.
     pub flags: u32,
+    /// When it expires; `NEVER` where it does not.
     pub expiry: Seconds,
     /// A token other than the derived one.
     pub cas: Option<u64>,
     /// The version, of an item stored with one; it is the token then.
     pub stamp: Option<Stamp>,
+    /// The key is returned base64-encoded.
     pub key_is_binary: bool,
+    /// An invalidation has marked it stale.
     pub stale: bool,
+    /// A client has been told to recache it.
     pub win_sent: bool,
+    /// A client has been told the token that its place gives it.
     pub cas_told: bool,
 }
 
 impl Fields {
+    /// Shape of an item with these fields and a key and value of these lengths.
+    #[inline]
     pub fn layout(&self, key_len: usize, value_len: usize) -> Layout {
         Layout::new(
             key_len,
@@ -45,6 +53,7 @@ impl Fields {
     }
 
     /// What is written into the field for the token, if there is one.
+    #[inline]
     fn token(&self) -> Option<u64> {
         self.stamp.map(Stamp::word).or(self.cas)
     }
@@ -54,6 +63,7 @@ impl Fields {
         (self.cas, self.stamp) = (cas, None);
     }
 
+    #[inline]
     fn kind(&self, layout: Layout) -> u8 {
         let bit = |bit, wanted| if wanted { bit } else { 0 };
         let marks_token = match self.token() {
@@ -73,13 +83,14 @@ impl Fields {
 /// Its accessors are safe because making one is not: whoever makes one vouches that an item lies
 /// there, written before, and that its memory is not reused while the `RawItem` is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawItem(*const u8);
+pub struct RawItem(*const u8);
 
 impl RawItem {
     /// # Safety
     /// A whole item lies at the address, aligned to [`ITEM_ALIGNMENT`], written by
     /// [`RawItem::write_header`] and visible to this thread, and its memory will not be reused
     /// while this value or a slice from it is in use.
+    #[inline]
     pub unsafe fn at(address: *const u8) -> RawItem {
         debug_assert!((address as usize).is_multiple_of(ITEM_ALIGNMENT));
         RawItem(address)
@@ -90,6 +101,7 @@ impl RawItem {
     /// # Safety
     /// `layout.size()` bytes at the address belong to the caller alone; the address is aligned to
     /// [`ITEM_ALIGNMENT`]. `layout` is that of `fields` with this key.
+    #[inline]
     pub unsafe fn write_header(
         address: *mut u8,
         layout: Layout,
@@ -131,27 +143,32 @@ impl RawItem {
         RawItem(address)
     }
 
+    #[inline]
     fn word(&self, offset: usize) -> u32 {
         // SAFETY: only used for fields that the kind says are there; 4-aligned, and never changed
         // after the item was written.
         unsafe { self.0.add(offset).cast::<u32>().read() }
     }
 
+    #[inline]
     fn kind_byte(&self) -> &AtomicU8 {
         // SAFETY: byte 1 of a live item; once published it is only accessed atomically.
         unsafe { AtomicU8::from_ptr(self.0.cast_mut().add(1)) }
     }
 
+    #[inline]
     fn state_word(&self) -> &AtomicU32 {
         // SAFETY: bytes 4 to 7 of a live item, 4-aligned; once published only accessed atomically.
         unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(4).cast()) }
     }
 
+    #[inline]
     fn expiry_word(&self, layout: Layout) -> &AtomicU32 {
         // SAFETY: called only where the kind says the field is there; as for the state word.
         unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(layout.expiry_offset()).cast()) }
     }
 
+    #[inline]
     fn kind(&self) -> u8 {
         self.kind_byte().load(Relaxed)
     }
@@ -198,6 +215,8 @@ impl RawItem {
         unsafe { std::slice::from_raw_parts(self.0.add(layout.value_offset()), layout.value_len) }
     }
 
+    /// The client's flags.
+    #[inline]
     pub fn flags(&self) -> u32 {
         let layout = self.layout();
         if layout.kind & KIND_FLAGS == 0 {
@@ -207,6 +226,7 @@ impl RawItem {
         }
     }
 
+    /// When it expires; `NEVER` where it does not.
     #[inline]
     pub fn expiry(&self) -> Seconds {
         let layout = self.layout();
@@ -216,6 +236,7 @@ impl RawItem {
         self.expiry_word(layout).load(Relaxed)
     }
 
+    /// Whether its time is over.
     #[inline]
     pub fn is_expired(&self, now: Seconds) -> bool {
         self.kind() & KIND_EXPIRY != 0 && is_expired(self.expiry(), now)
@@ -239,11 +260,13 @@ impl RawItem {
     }
 
     /// Whether it stands for a deletion.
+    #[inline]
     pub fn is_tombstone(&self) -> bool {
         self.stamp().is_some_and(|stamp| stamp.is_tombstone)
     }
 
     /// The token stored with it, if it is not the derived one.
+    #[inline]
     pub fn explicit_cas(&self) -> Option<u64> {
         match self.stamp() {
             Some(stamp) => Some(stamp.version.bits()),
@@ -251,6 +274,7 @@ impl RawItem {
         }
     }
 
+    #[inline]
     fn token_word(&self) -> Option<u64> {
         let layout = self.layout();
         if layout.kind & KIND_CAS == 0 {
@@ -265,18 +289,26 @@ impl RawItem {
         })
     }
 
+    /// Whether its key is returned base64-encoded.
+    #[inline]
     pub fn key_is_binary(&self) -> bool {
         self.kind() & KIND_BINARY_KEY != 0
     }
 
+    /// Whether an invalidation has marked it stale.
+    #[inline]
     pub fn is_stale(&self) -> bool {
         self.kind() & KIND_STALE != 0
     }
 
+    /// Whether a client has been told to recache it.
+    #[inline]
     pub fn is_win_sent(&self) -> bool {
         self.kind() & KIND_WIN_SENT != 0
     }
 
+    /// Whether a client may know its token, or it is written down.
+    #[inline]
     pub fn is_cas_told(&self) -> bool {
         self.kind() & (KIND_CAS_TOLD | KIND_CAS) != 0
     }
@@ -295,6 +327,7 @@ impl RawItem {
     }
 
     /// Gives it another expiry in place, if it has room for one; only with its chain locked.
+    #[inline]
     pub fn set_expiry(&self, expiry: Seconds) -> bool {
         let layout = self.layout();
         let has_field = layout.kind & KIND_EXPIRY != 0;
@@ -316,6 +349,7 @@ impl RawItem {
     }
 
     /// Everything in its header but the token, for a copy.
+    #[inline]
     pub fn fields(&self) -> Fields {
         Fields {
             flags: self.flags(),
@@ -330,11 +364,13 @@ impl RawItem {
     }
 
     /// Its state word as it stands.
+    #[inline]
     pub fn state(&self) -> State {
         State(self.state_word().load(Relaxed))
     }
 
     /// Takes over another item's last use, with a frequency of its own.
+    #[inline]
     pub fn inherit_state(&self, from: State, frequency: u32) {
         let kept = from.0 & (STATE_ACCESS_MASK | STATE_FETCHED);
         self.state_word()
@@ -359,23 +395,28 @@ impl RawItem {
 
 /// An item's use so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State(u32);
+pub struct State(u32);
 
 impl State {
-    /// Of an item that was used so often.
-    #[cfg(test)]
+    /// The state of an item that was used so often.
     pub fn with_frequency(frequency: u32) -> State {
         State(frequency << STATE_FREQUENCY_SHIFT)
     }
 
+    /// When it was used last.
+    #[inline]
     pub fn last_access(self) -> Seconds {
         self.0 & STATE_ACCESS_MASK
     }
 
+    /// How often it was used since it was stored or moved, up to the largest number told apart.
+    #[inline]
     pub fn frequency(self) -> u32 {
         self.0 >> STATE_FREQUENCY_SHIFT & 7
     }
 
+    /// Whether it was used since it was stored.
+    #[inline]
     pub fn was_fetched(self) -> bool {
         self.0 & STATE_FETCHED != 0
     }

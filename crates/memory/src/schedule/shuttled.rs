@@ -17,7 +17,7 @@ const STEP_MAX: Duration = Duration::from_millis(5);
 static CLOCK_NS: AtomicU64 = AtomicU64::new(1);
 
 /// A point at which another thread may go on.
-pub(crate) fn switch() {
+pub fn switch() {
     AtomicBool::new(false).load(Ordering::SeqCst);
 }
 
@@ -29,7 +29,7 @@ fn pass_time(time: Duration) {
 
 /// A moment of the clock that only waits move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Instant(Duration);
+pub struct Instant(Duration);
 
 impl Instant {
     pub fn now() -> Instant {
@@ -65,22 +65,22 @@ impl Sub<Duration> for Instant {
     }
 }
 
-pub(crate) mod thread {
+pub mod thread {
     use super::pass_time;
-    pub(crate) use shuttle::thread::{Builder, JoinHandle};
+    pub use shuttle::thread::{Builder, JoinHandle};
     use std::time::Duration;
 
-    pub(crate) fn sleep(time: Duration) {
+    pub fn sleep(time: Duration) {
         pass_time(time);
     }
 }
 
 /// A lock.
 #[derive(Default)]
-pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+pub struct Mutex<T>(shuttle::sync::Mutex<T>);
 
 /// What a lock guards, while it is held; it knows its lock, so that it can be taken again.
-pub(crate) struct MutexGuard<'a, T> {
+pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,
     held: shuttle::sync::MutexGuard<'a, T>,
 }
@@ -118,7 +118,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 }
 
 /// How a wait with a time limit ended.
-pub(crate) struct WaitTimeoutResult(bool);
+pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
     pub fn timed_out(&self) -> bool {
@@ -131,7 +131,7 @@ type Waited<'a, T> = LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)>;
 /// A condition variable. A wait with a time limit is a row of short ones that end for no reason, as
 /// real ones may.
 #[derive(Default)]
-pub(crate) struct Condvar(shuttle::sync::Condvar);
+pub struct Condvar(shuttle::sync::Condvar);
 
 impl Condvar {
     pub fn new() -> Condvar {
@@ -186,12 +186,12 @@ impl Condvar {
 
 /// Atomics as the standard library's, of the same size and with the same methods; each access is a
 /// point at which another thread may go on.
-pub(crate) mod atomic {
+pub mod atomic {
     use super::switch;
-    pub(crate) use std::sync::atomic::Ordering;
+    pub use std::sync::atomic::Ordering;
     use std::sync::atomic::Ordering::SeqCst;
 
-    pub(crate) fn fence(_order: Ordering) {
+    pub fn fence(_order: Ordering) {
         switch();
     }
 
@@ -199,7 +199,7 @@ pub(crate) mod atomic {
         ($($name:ident $(<$parameter:ident>)?: $value:ty;)*) => {$(
             #[derive(Debug, Default)]
             #[repr(transparent)]
-            pub(crate) struct $name $(<$parameter>)? (std::sync::atomic::$name $(<$parameter>)?);
+            pub struct $name $(<$parameter>)? (std::sync::atomic::$name $(<$parameter>)?);
 
             #[allow(dead_code, reason = "as many methods as some atomic needs")]
             impl $(<$parameter>)? $name $(<$parameter>)? {

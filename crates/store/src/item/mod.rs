@@ -1,9 +1,0 @@
-//! An item in its segment: a header, the fields that are not at their default, key and value.
-
-mod layout;
-mod raw;
-mod stamp;
-
-pub(crate) use layout::{ITEM_ALIGNMENT, Layout, memcached_item_bytes};
-pub(crate) use raw::{Fields, RawItem, State};
-pub(crate) use stamp::Stamp;
