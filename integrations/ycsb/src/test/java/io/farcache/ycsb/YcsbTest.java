@@ -1,19 +1,12 @@
 package io.farcache.ycsb;
 
 import io.farcache.client.TestServer;
-import java.io.File;
-import java.nio.file.Paths;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.Scanner;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -144,51 +137,23 @@ class YcsbTest {
     void ycsbRuns(String db, String outstanding, String transport, String checked)
             throws Exception {
         for (String phase : new String[] {"-load", "-t"}) {
-            String said = ycsb(phase, db, outstanding, transport, checked);
-            Map<String, Integer> ended = new HashMap<>();
-            Matcher matcher = Pattern.compile("\\[([A-Z]+)\\], Return=(\\w+), (\\d+)")
-                    .matcher(said);
-            while (matcher.find()) {
-                int count = Integer.parseInt(matcher.group(3));
-                ended.merge(matcher.group(2), count, Integer::sum);
-            }
-            int done = ended.getOrDefault("OK", 0) + ended.getOrDefault("BATCHED_OK", 0);
-            int verified = checked.equals("true") && phase.equals("-t")
-                    ? count(said, "\\[VERIFY\\], Return=OK, (\\d+)") : 0;
+            String said = YcsbClient.end(YcsbClient.start(phase, db, Collections.emptyMap(),
+                    "recordcount=200", "operationcount=1000", "dataintegrity=" + checked,
+                    "farcache.servers=" + server.address(),
+                    "spymemcached.servers=" + server.address(), "farcache.transport=" + transport,
+                    "farcache.outstanding=" + outstanding, "table=" + db + outstanding
+                    + transport));
+            Map<String, Integer> ended = YcsbClient.ended(said);
+            int done = sum(ended, "OK") + sum(ended, "BATCHED_OK");
+            int verified = ended.getOrDefault("VERIFY OK", 0);
             assertEquals(phase.equals("-load") ? 200 : 1000, done - verified, said);
-            assertTrue(!ended.containsKey("ERROR"), said);
-            if (checked.equals("true") && phase.equals("-t")) {
-                assertTrue(verified > 0, said);
-            }
+            assertEquals(0, sum(ended, "ERROR"), said);
+            assertEquals(checked.equals("true") && phase.equals("-t"), verified > 0, said);
         }
     }
 
-    private static int count(String said, String pattern) {
-        Matcher matcher = Pattern.compile(pattern).matcher(said);
-        return matcher.find() ? Integer.parseInt(matcher.group(1)) : 0;
-    }
-
-    private static String ycsb(String phase, String db, String outstanding, String transport,
-            String checked) throws Exception {
-        String java = Paths.get(System.getProperty("java.home"), "bin", "java").toString();
-        String classes = System.getProperty("surefire.test.class.path",
-                System.getProperty("java.class.path"));
-        List<String> command = new ArrayList<>(Arrays.asList(java, "-Xmx256m", "-cp", classes,
-                "site.ycsb.Client", phase, "-db", "io.farcache.ycsb." + db, "-threads", "4"));
-        String[] properties = {"workload=site.ycsb.workloads.CoreWorkload", "recordcount=200",
-            "operationcount=1000", "readproportion=0.5", "updateproportion=0.5",
-            "writeallfields=true", "fieldlengthdistribution=constant",
-            "dataintegrity=" + checked, "farcache.servers=" + server.address(),
-            "spymemcached.servers=" + server.address(), "farcache.transport=" + transport,
-            "farcache.outstanding=" + outstanding, "table=" + db + outstanding + transport,
-            "farcache.options=timeout-ms=60000 connect-timeout-ms=60000"};
-        for (String property : properties) {
-            command.addAll(Arrays.asList("-p", property));
-        }
-        Process process = new ProcessBuilder(command).redirectErrorStream(true)
-                .redirectInput(new File("/dev/null")).start();
-        String said = new Scanner(process.getInputStream(), "UTF-8").useDelimiter("\\A").next();
-        assertEquals(0, process.waitFor(), said);
-        return said;
+    private static int sum(Map<String, Integer> ended, String status) {
+        return ended.entrySet().stream().filter(one -> one.getKey().endsWith(" " + status))
+                .mapToInt(Map.Entry::getValue).sum();
     }
 }
