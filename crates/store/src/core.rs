@@ -14,9 +14,10 @@ use crate::reclaim::Reclaimer;
 use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
 use crate::stalled::StalledReaders;
-use crate::tier::{Tier, TierPlan};
+use crate::tier::{Bell, Dirty};
 use crate::versions::Versions;
 use farcache_base::time::{START, Seconds};
+use farcache_log::{Log, LogUse, TierPlan};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -48,7 +49,11 @@ pub(crate) struct Core {
     pub lending: Lending,
     pub eviction_observer: Observer,
     /// Where items go that leave memory.
-    pub tier: Option<Tier>,
+    pub tier: Option<Log>,
+    /// What is to be made durable, and who waits for it.
+    pub dirty: Dirty,
+    /// Told when something has become durable, or there is room.
+    pub bell: Bell,
     participants: Participants,
     /// One set for each participant and, last, one for the reclaimer.
     pub events: Box<[Events]>,
@@ -89,10 +94,15 @@ impl Core {
     /// `InvalidInput` for a configuration that cannot be, else the system's.
     pub fn new(config: StoreConfig, tier: Option<&TierPlan>) -> io::Result<Core> {
         let seed = match tier {
-            Some(plan) => plan.superblock.index_seed,
+            Some(plan) => plan.index_seed(),
             None => RandomState::new().hash_one("farcache index"),
         };
-        let tier = tier.map(|plan| Tier::new(plan, &config)).transpose()?;
+        let how = LogUse {
+            evicts: config.evict,
+            memory_bytes: config.memory_bytes,
+            huge_pages: config.huge_pages,
+        };
+        let tier = tier.map(|plan| Log::new(plan, how)).transpose()?;
         let arena = Arena::new(&config)?;
         let buckets = config.memory_bytes / MEMORY_PER_INITIAL_BUCKET;
         let level = buckets
@@ -100,7 +110,7 @@ impl Core {
             .ilog2()
             .clamp(INITIAL_LEVEL_RANGE.0, INITIAL_LEVEL_RANGE.1);
         let memory_max = u64::from(arena.segment_count()) * arena.segment_bytes() as u64;
-        let device_max = tier.as_ref().map_or(0, Tier::bytes);
+        let device_max = tier.as_ref().map_or(0, Log::bytes);
         let capacity = (memory_max / ITEM_BYTES_MIN + device_max / DEVICE_BYTES_PER_ENTRY) / 6;
         let has_huge_ghosts = config.huge_pages && config.memory_bytes >= HUGE_GHOSTS_MEMORY_BYTES;
         let epochs = Epochs::new(config.handles_max + OWN_PARTICIPANTS);
@@ -130,6 +140,8 @@ impl Core {
             entries: AtomicI64::new(0),
             clock: AtomicU32::new(START),
             tier,
+            dirty: Dirty::default(),
+            bell: Bell::default(),
             arena,
             config,
         })
@@ -200,7 +212,7 @@ impl Core {
         self.versions.forget_all();
         self.reclaimer.wake();
         if let Some(tier) = &self.tier {
-            tier.flusher.wake();
+            tier.wake();
         }
     }
 
@@ -271,8 +283,7 @@ impl Core {
     #[cold]
     pub fn forget_version_at(&self, location: Location) {
         if let Some(tier) = &self.tier {
-            let slot = tier.slots.slot(location.slot());
-            self.versions.forget(slot.newest_version());
+            self.versions.forget(tier.newest_version_at(location));
         }
     }
 
@@ -301,14 +312,14 @@ impl Core {
     /// Whether marks and expiries of the item at a location may change where it lies: not on a
     /// device, nor where every change must reach one.
     pub fn changes_in_place(&self, location: Location) -> bool {
-        !location.is_on_device() && !self.tier.as_ref().is_some_and(Tier::is_sync)
+        !location.is_on_device() && !self.tier.as_ref().is_some_and(Log::is_sync)
     }
 
     /// Notes an item in memory that is to be made durable.
     #[inline]
     pub fn note_dirty(&self, hash: u64, location: Location) {
-        if let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_sync()) {
-            tier.dirty.note(hash, location);
+        if self.tier.as_ref().is_some_and(Log::is_sync) {
+            self.dirty.note(hash, location);
         }
     }
 

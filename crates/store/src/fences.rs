@@ -11,6 +11,8 @@
 use crate::flush::Flush;
 use crate::schedule::atomic::{AtomicU64, Ordering::*};
 use crate::schedule::{Mutex, MutexGuard};
+pub use farcache_log::KeyArcs;
+use farcache_log::{Fence, join_oldest};
 use std::sync::Arc;
 
 /// Most fences that are kept apart. Of more the two oldest become one, which shuts out all that
@@ -29,65 +31,6 @@ impl PartialEq for KeyHash {
 }
 
 impl Eq for KeyHash {}
-
-/// Keys, by arcs of their hash.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyArcs {
-    /// Which hash, for [`KeyHash`].
-    pub hash: u8,
-    /// First and last hash of each, ascending and apart.
-    pub arcs: Vec<(u32, u32)>,
-}
-
-impl KeyArcs {
-    /// Every key.
-    pub fn all() -> KeyArcs {
-        KeyArcs {
-            hash: 0,
-            arcs: vec![(0, u32::MAX)],
-        }
-    }
-
-    fn is_all(&self) -> bool {
-        self.arcs == [(0, u32::MAX)]
-    }
-
-    fn has(&self, hash: u32) -> bool {
-        let after = self.arcs.partition_point(|&(first, _)| first <= hash);
-        after > 0 && hash <= self.arcs[after - 1].1
-    }
-
-    /// These keys and others; all, where they are told by different hashes.
-    fn with(&self, other: &KeyArcs) -> KeyArcs {
-        if self.hash != other.hash {
-            return KeyArcs::all();
-        }
-        let mut arcs = [self.arcs.as_slice(), &other.arcs].concat();
-        arcs.sort_unstable();
-        let mut joined: Vec<(u32, u32)> = Vec::new();
-        for (first, last) in arcs {
-            match joined.last_mut() {
-                Some(before) if first <= before.1.saturating_add(1) => {
-                    before.1 = before.1.max(last);
-                }
-                _ => joined.push((first, last)),
-            }
-        }
-        KeyArcs {
-            hash: self.hash,
-            arcs: joined,
-        }
-    }
-}
-
-/// One fence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fence {
-    /// Fillings up to this sequence number are shut out.
-    pub floor: u64,
-    /// Of them, these keys.
-    pub keys: Arc<KeyArcs>,
-}
 
 /// All fences of a store.
 #[derive(Default)]
@@ -213,18 +156,6 @@ impl Fences {
     pub fn restore(&self, list: Vec<Fence>) {
         self.put(&mut self.locked(), list);
     }
-}
-
-/// Makes one fence of the two oldest.
-pub(crate) fn join_oldest(list: &mut Vec<Fence>) {
-    let [one, other, ..] = list.as_slice() else {
-        return;
-    };
-    let joined = Fence {
-        floor: one.floor.max(other.floor),
-        keys: Arc::new(one.keys.with(&other.keys)),
-    };
-    list.splice(..2, [joined]);
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Items as readers see them.
 
 use crate::core::Core;
-use crate::device::Buffer;
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::{Fields, RawItem, State};
 use crate::stalled::CopiedBytes;
 use farcache_base::time::Seconds;
 use farcache_base::version::Version;
+use farcache_log::Buffer;
 use stable_deref_trait::StableDeref;
 use std::fmt;
 use std::ops::Deref;

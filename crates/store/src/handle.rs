@@ -236,11 +236,11 @@ impl StoreHandle {
             Some(Met::InMemory(item)) => return Ok(Some(item)),
             Some(Met::OnDevice(location)) => location,
         };
-        if !tier.is_visible(&self.core, location, key, self.now()) {
+        if !self.core.is_visible_on_device(location, key, self.now()) {
             self.note_invisible_if(tier.is_expired(location, self.now()));
             return Ok(None);
         }
-        if !tier.slots.is_in_service(location.slot()) {
+        if !tier.is_readable(location) {
             self.lose(hash, location);
             return Ok(None);
         }
@@ -281,7 +281,9 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         let is_wanted = chain.place_of(location).is_some()
             && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(location))
-            && tier.is_visible(&self.core, location, item.key(), self.now())
+            && self
+                .core
+                .is_visible_on_device(location, item.key(), self.now())
             && self.in_memory(&chain, item.key()).is_none();
         if !is_wanted || !chain.insert(placed.location()) {
             drop(chain);
@@ -292,7 +294,7 @@ impl StoreHandle {
         meta.add_live(layout.size());
         drop(chain);
         self.note_entries(1);
-        tier.counters.promoted.add(1);
+        tier.counters().promoted.add(1);
         Some(Item::new(self, placed.location(), copy, item.state()))
     }
 
@@ -334,8 +336,8 @@ impl StoreHandle {
         let (slot, location) = chain.find(|location| {
             location.is_on_device() && tier.has_fingerprint(location, fingerprint)
         })?;
-        let is_visible = tier.slots.is_in_service(location.slot())
-            && tier.is_visible(&self.core, location, key, self.now());
+        let is_visible =
+            tier.is_readable(location) && self.core.is_visible_on_device(location, key, self.now());
         Some(Entry {
             slot,
             location,

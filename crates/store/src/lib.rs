@@ -12,11 +12,9 @@
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
 //! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
 //! | `operations` | set, delete, arithmetic, touch; the same by versions |
-//! | `device` | files and block devices, and how they are read and written |
-//! | `tier` | what leaves memory goes to devices and comes back |
+//! | `tier` | what leaves memory goes to the log on the devices (`farcache-log`) and comes back |
 
 mod core;
-mod device;
 mod events;
 mod evicted;
 mod fences;
@@ -40,8 +38,12 @@ mod versions;
 
 use farcache_memory::{epoch, item, prefetch, region, schedule, sync};
 
+pub use farcache_log::{
+    CheckFinding, CheckKind, CheckReport, Device, Durability, EngineChoice, Fault, FaultyDevice,
+    FileDevice, TierConfig, TierEvent, TierEventKind, TierPlan, TierRefusal, TierStats, Unusable,
+    check_devices,
+};
 pub use {
-    device::{Device, Fault, FaultyDevice, FileDevice},
     evicted::Evicted,
     fences::{KeyArcs, KeyHash},
     found::{Item, PinnedValue},
@@ -56,11 +58,7 @@ pub use {
     stats::StoreStats,
     store::Store,
     suspended::{Interrupt, Suspended, settled},
-    tier::{
-        CheckFinding, CheckKind, CheckReport, Durability, DurableMark, EngineChoice, ReadId,
-        TierConfig, TierEvent, TierEventKind, TierPlan, TierRefusal, TierStats, Unusable,
-        check_devices,
-    },
+    tier::{DurableMark, ReadId},
 };
 
 /// Most keys that [`StoreHandle::get_batch`] takes at once.

@@ -136,15 +136,15 @@ impl StoreHandle {
         let Some(tier) = core.tier.as_ref() else {
             return Ok(None);
         };
-        if !tier.slots.is_in_service(location.slot()) {
+        if !tier.is_readable(location) {
             return Ok(None);
         }
         let Some(raw) = self.at_hand(location) else {
             self.want(hash, location)?;
             return Ok(None);
         };
-        Ok(tier
-            .is_visible(core, location, raw.key(), self.now())
+        Ok(core
+            .is_visible_on_device(location, raw.key(), self.now())
             .then_some(raw))
     }
 

@@ -6,8 +6,8 @@ use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
 use crate::schedule::Instant;
-use crate::tier::{FlusherThread, TierConfig, TierPlan, recover};
 use farcache_base::version::Version;
+use farcache_log::{FlusherThread, TierConfig, TierPlan, recover};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Store {
     /// Ends with the store.
     _reclaimer: ReclaimThread,
     /// Ends after the reclaimer, which may be waiting for it.
-    _flusher: Option<FlusherThread>,
+    _flusher: Option<FlusherThread<Core>>,
 }
 
 impl Store {
@@ -53,9 +53,9 @@ impl Store {
     /// As [`Store::new`]; also the devices', where they cannot be read or written at all.
     pub fn open_planned(config: StoreConfig, plan: &TierPlan) -> io::Result<Arc<Store>> {
         let core = Core::new(config, Some(plan))?;
-        let (physical, last) = recover(&core, plan)?;
+        let recovered = recover(&core, plan)?;
         let core = Arc::new(core);
-        let flusher = FlusherThread::start(&core, physical, last)?;
+        let flusher = FlusherThread::start(&core, recovered)?;
         let _reclaimer = ReclaimThread::start(Arc::clone(&core))?;
         Ok(Arc::new(Store {
             core,
@@ -78,7 +78,7 @@ impl Store {
         let all = self.core.write_out(start + time / 4 * 3);
         tier.set_at_rest(true);
         let rest = time.saturating_sub(start.elapsed());
-        tier.flusher.drain(rest) && all && tier.is_in_service()
+        tier.drain(rest) && all && tier.is_in_service()
     }
 
     /// Waits until everything that has left memory so far is durable, and every deletion; false if
@@ -87,7 +87,7 @@ impl Store {
     /// over, and on a full device nothing becomes durable then.
     pub fn sync_tier(&self, time: Duration) -> bool {
         let tier = self.core.tier.as_ref();
-        tier.is_none_or(|tier| tier.flusher.drain(time))
+        tier.is_none_or(|tier| tier.drain(time))
     }
 
     /// Opens a handle for the calling thread.

@@ -68,18 +68,6 @@ fn too_many_fences_are_joined_and_shut_out_no_less() {
 }
 
 #[test]
-fn keys_of_different_hashes_are_joined_to_all() {
-    let one = arcs(&[(1, 4), (9, 9)]);
-    let joined = one.with(&arcs(&[(5, 6), (8, 12)]));
-    assert_eq!(joined, arcs(&[(1, 6), (8, 12)]));
-    let other = KeyArcs {
-        hash: 2,
-        ..one.clone()
-    };
-    assert!(one.with(&other).is_all());
-}
-
-#[test]
 fn a_fence_is_forgotten_when_nothing_is_left_to_shut_out() {
     let (fences, flush) = (fences(), Flush::default());
     fences.begin(arcs(&[(1, 1)]), &flush, || 3);

@@ -342,16 +342,13 @@ impl StoreHandle {
         if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
             return !self.core.survives_flush(entry.location, item);
         }
-        let tier = self.core.tier.as_ref();
-        tier.is_none_or(|tier| tier.is_void(&self.core, entry.location, key))
+        self.core.tier.is_none() || self.core.is_void_on_device(entry.location, key)
     }
 
     /// No item in the segment of an entry on a device has a newer version.
     fn newest_version_near(&self, entry: &Entry<'_>) -> u64 {
         let tier = self.core.tier.as_ref();
-        tier.map_or(0, |tier| {
-            tier.slots.slot(entry.location.slot()).newest_version()
-        })
+        tier.map_or(0, |tier| tier.newest_version_at(entry.location))
     }
 }
 

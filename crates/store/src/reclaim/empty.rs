@@ -163,9 +163,9 @@ impl Core {
     /// The device works on what it was given. The caller is emptying a segment, whose items stay.
     fn wait_for_device(&self) {
         if let Some(tier) = &self.tier {
-            tier.counters.waits.add(1);
+            tier.counters().waits.add(1);
             self.suspend_reclaimer();
-            tier.flusher.wait_for_progress(PROGRESS_WAIT);
+            tier.wait_for_progress(PROGRESS_WAIT);
             self.resume_reclaimer();
         }
     }

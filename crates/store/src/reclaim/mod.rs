@@ -16,8 +16,8 @@ use crate::core::Core;
 use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
 use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
-use crate::tier::Tier;
 use ahead::{Ahead, Progress};
+use farcache_log::Log;
 use patience::Patience;
 use policy::{Fate, MeanSize};
 pub(crate) use room::Prospect;
@@ -309,7 +309,7 @@ impl Core {
         let is_sealed = |head: &u32| self.arena.meta(*head).state() == SegmentState::Sealed;
         let mut heads: Vec<u32> = (0..self.arena.segment_count()).filter(is_sealed).collect();
         heads.sort_by_key(|&head| self.arena.meta(head).sequence());
-        let takes_items = |tier: &Tier| tier.takes_items_after_all(deadline);
+        let takes_items = |tier: &Log| tier.takes_items_after_all(deadline);
         let (mut all, mut has_room) = (true, true);
         for head in heads {
             has_room = has_room
@@ -397,7 +397,7 @@ impl Core {
 
     /// Whether items may leave memory for a device.
     fn can_spill(&self) -> bool {
-        self.tier.as_ref().is_some_and(Tier::takes_items)
+        self.tier.as_ref().is_some_and(Log::takes_items)
     }
 
     /// A segment in the next window with little or nothing alive in it, after so many emptied in

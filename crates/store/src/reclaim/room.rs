@@ -3,7 +3,7 @@
 use super::RECLAIMER_SEGMENTS;
 use crate::core::Core;
 use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use crate::tier::{Durability, Tier};
+use farcache_log::{Durability, Log};
 
 /// Runs of more than this part of all segments are made room for by the writers themselves.
 const AWAITED_PART: u32 = 4;
@@ -40,7 +40,7 @@ impl Core {
             return Prospect::Room;
         }
         // A pure cache evicts instead.
-        let waits = |tier: &Tier| tier.takes_items() && tier.config.durability != Durability::Cache;
+        let waits = |tier: &Log| tier.takes_items() && tier.durability() != Durability::Cache;
         let is_possible = self.tier.as_ref().is_some_and(waits)
             && run <= counts.allowed / AWAITED_PART
             && !self.reclaimer.awaited.has_given_up.load(SeqCst);
@@ -86,8 +86,8 @@ impl Core {
         }
         // A request that still finds too little says so again.
         awaited.segments.store(0, SeqCst);
-        if let Some(tier) = &self.tier {
-            tier.bell.ring();
+        if self.tier.is_some() {
+            self.bell.ring();
         }
     }
 }

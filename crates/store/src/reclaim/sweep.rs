@@ -44,7 +44,7 @@ impl Core {
     /// Forgets fences of which nothing is left: memory has none of what they void, in fillings up
     /// to this sequence number, and the devices have nothing so old.
     fn retire_fences(&self, swept_through: u64) {
-        let oldest = self.tier.as_ref().and_then(|tier| tier.slots.oldest());
+        let oldest = self.tier.as_ref().and_then(|tier| tier.oldest_sequence());
         let before = oldest.map_or(u64::MAX, |oldest| oldest - 1);
         self.fences.retire(swept_through.min(before));
     }

@@ -101,7 +101,7 @@ impl StoreHandle {
         };
         let (mut suspended, mut are_there) = (Ok(()), true);
         for &(hash, location) in places {
-            let is_readable = tier.slots.is_in_service(location.slot());
+            let is_readable = tier.is_readable(location);
             if is_readable && self.at_hand(location).is_none() {
                 are_there &= tier.has_segment_of(location);
                 suspended = suspended.and(self.want(hash, location));
@@ -111,14 +111,12 @@ impl StoreHandle {
     }
 
     fn visit_on_device(&self, places: &[(u64, Location)], visit: &mut dyn FnMut(&Item<'_>)) {
-        let Some(tier) = self.core.tier.as_ref() else {
-            return;
-        };
+        let core = &self.core;
         for &(_, location) in places {
             let Some(raw) = self.at_hand(location) else {
                 continue;
             };
-            let is_visible = tier.is_visible(&self.core, location, raw.key(), self.now());
+            let is_visible = core.is_visible_on_device(location, raw.key(), self.now());
             if is_visible && raw.stamp().is_none() {
                 visit(&Item::new(self, location, raw, raw.state()));
             }

@@ -1,8 +1,8 @@
 //! What `Durability::Sync` has yet to make durable, and who waits for it.
 
 use crate::index::Location;
-use crate::schedule::Mutex;
 use crate::schedule::atomic::{AtomicU64, Ordering::*};
+use crate::schedule::{Mutex, MutexGuard};
 
 /// A point in the life of the store; everything done before it is durable once
 /// [`crate::StoreHandle::is_durable`] says so.
@@ -12,6 +12,8 @@ pub struct DurableMark(pub(crate) u64);
 #[derive(Default)]
 struct State {
     items: Vec<(u64, Location)>,
+    /// What was taken, and is not durable yet.
+    taken: Vec<(u64, Location)>,
     /// The last mark given out.
     marked: u64,
 }
@@ -23,35 +25,61 @@ pub(crate) struct Dirty {
     durable: AtomicU64,
     /// What is not durable up to this mark never will be.
     lost: AtomicU64,
+    /// How long the flusher had waited before changes were last given up as lost, in microseconds.
+    #[cfg(test)]
+    pub(super) waited_before_loss_us: AtomicU64,
 }
 
 impl Dirty {
     /// Notes an item in memory, by hash and place.
     pub fn note(&self, hash: u64, location: Location) {
-        let mut state = self.state.lock().expect("no holder panics");
+        let mut state = self.state();
         state.items.push((hash, location));
         state.marked += 1;
     }
 
     /// A mark behind everything noted so far.
     pub fn mark(&self) -> DurableMark {
-        let mut state = self.state.lock().expect("no holder panics");
+        let mut state = self.state();
         state.marked += 1;
         DurableMark(state.marked)
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder panics")
+    }
+
     /// What was noted, and the mark up to which it reaches.
     pub fn take(&self) -> (Vec<(u64, Location)>, u64) {
-        let mut state = self.state.lock().expect("no holder panics");
-        (std::mem::take(&mut state.items), state.marked)
+        let state = &mut *self.state();
+        let items = std::mem::take(&mut state.items);
+        state.taken.extend_from_slice(&items);
+        (items, state.marked)
     }
 
     /// Gives back, of what was taken, that for which nothing could be done yet: the next one to
     /// take gets it first.
     pub fn give_back(&self, mut items: Vec<(u64, Location)>) {
-        let mut state = self.state.lock().expect("no holder panics");
+        let state = &mut *self.state();
         items.append(&mut state.items);
         state.items = items;
+    }
+
+    /// Gives back all that was taken and is not durable.
+    pub fn give_all_back(&self) {
+        let taken = self.take_undurable();
+        self.give_back(taken);
+    }
+
+    /// All that was taken and is not durable: it is the caller's from now on.
+    pub fn take_undurable(&self) -> Vec<(u64, Location)> {
+        std::mem::take(&mut self.state().taken)
+    }
+
+    #[cfg(test)]
+    pub fn note_loss(&self, waited: std::time::Duration) {
+        let microseconds = waited.as_micros() as u64;
+        self.waited_before_loss_us.store(microseconds, SeqCst);
     }
 
     pub fn durable(&self) -> u64 {
@@ -68,8 +96,9 @@ impl Dirty {
         self.lost.store(mark, Release);
     }
 
-    /// Everything up to a mark is durable.
+    /// Everything up to a mark is durable, and all that was taken.
     pub fn set_durable(&self, mark: u64) {
+        self.state().taken.clear();
         self.durable.store(mark, Release);
     }
 }

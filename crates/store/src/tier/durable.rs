@@ -12,8 +12,8 @@ impl StoreHandle {
     pub fn durable_mark(&self) -> DurableMark {
         match &self.core.tier {
             Some(tier) if tier.is_sync() => {
-                let mark = tier.dirty.mark();
-                tier.flusher.wake();
+                let mark = self.core.dirty.mark();
+                tier.wake();
                 mark
             }
             _ => DurableMark(0),
@@ -22,18 +22,14 @@ impl StoreHandle {
 
     /// Whether everything before a mark is durable.
     pub fn is_durable(&self, mark: DurableMark) -> bool {
-        self.core
-            .tier
-            .as_ref()
-            .is_none_or(|tier| mark.0 <= tier.dirty.durable())
+        self.core.tier.is_none() || mark.0 <= self.core.dirty.durable()
     }
 
     /// Whether what was done right before a mark never becomes durable, because no device is in
     /// service any more. With [`crate::Durability::Sync`] it has been dropped then: the keys that
     /// it changed have no item, but where they have been stored anew since.
     pub fn is_lost(&self, mark: DurableMark) -> bool {
-        let tier = self.core.tier.as_ref();
-        tier.is_some_and(|tier| mark.0 <= tier.dirty.lost()) && !self.is_durable(mark)
+        self.core.tier.is_some() && mark.0 <= self.core.dirty.lost() && !self.is_durable(mark)
     }
 
     /// Shows the descriptor that becomes readable when something has become durable or never will,
@@ -47,12 +43,12 @@ impl StoreHandle {
         &self,
         then: impl FnOnce(BorrowedFd<'_>) -> R,
     ) -> io::Result<Option<R>> {
-        let Some(tier) = &self.core.tier else {
+        if self.core.tier.is_none() {
             return Ok(None);
-        };
+        }
         let mut event = self.reads.durable_event.borrow_mut();
         if event.is_none() {
-            *event = Some(tier.bell.subscribe()?);
+            *event = Some(self.core.bell.subscribe()?);
         }
         Ok(event.as_ref().map(|event| then(event.as_fd())))
     }

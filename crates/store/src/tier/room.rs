@@ -43,7 +43,7 @@ impl StoreHandle {
     pub(super) fn wait_for_room(&self) {
         if let Some(tier) = &self.core.tier {
             self.go_offline();
-            tier.flusher.wait_for_progress(PROGRESS_WAIT);
+            tier.wait_for_progress(PROGRESS_WAIT);
         }
     }
 
@@ -60,7 +60,7 @@ impl StoreHandle {
         }
         needs.wanted.set(run.max(needs.wanted.get()));
         if let Some(tier) = &self.core.tier {
-            tier.counters.waits.add(1);
+            tier.counters().waits.add(1);
         }
         Err(Suspended::OnDevice)
     }

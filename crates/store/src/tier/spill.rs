@@ -1,11 +1,9 @@
 //! From memory to the device.
 
-use super::Tier;
-use super::assembler::{Appended, Incoming, Source};
-use super::options::Durability;
 use crate::core::Core;
 use crate::index::Location;
 use crate::item::RawItem;
+use farcache_log::{Appended, Durability, Incoming, Log, Source};
 use std::time::Duration;
 
 /// How often a thread that waits for the device looks whether it may go on.
@@ -83,7 +81,7 @@ impl Core {
             Appended::Gone => Spilled::Changed,
             Appended::Full => Spilled::Refused,
             Appended::Busy if self.evicts_instead_of_waiting(tier) => {
-                tier.counters.evictions_device_slow.add(1);
+                tier.counters().evictions_device_slow.add(1);
                 Spilled::Refused
             }
             Appended::Busy => Spilled::Busy,
@@ -92,8 +90,8 @@ impl Core {
 
     /// Whether items are dropped where the device is slow: in a pure cache, but not when it is
     /// being closed.
-    fn evicts_instead_of_waiting(&self, tier: &Tier) -> bool {
-        let is_cache = tier.config.durability == Durability::Cache;
+    fn evicts_instead_of_waiting(&self, tier: &Log) -> bool {
+        let is_cache = tier.durability() == Durability::Cache;
         is_cache && self.reclaimer.write_out_until().is_none()
     }
 

@@ -1,88 +1,25 @@
-//! Figures of the tier.
+//! What the owner of a store is told of its devices.
 
-use super::slots::SlotState;
-use super::{Tier, TierStats};
-use crate::device::Device;
 use crate::store::Store;
-
-impl Tier {
-    fn stats(&self) -> TierStats {
-        let counters = &self.counters;
-        let (_, waiting) = self.slots.counts();
-        let in_service = |(number, _): &(usize, &std::sync::Arc<dyn Device>)| {
-            self.slots
-                .is_in_service(self.slots.of_device(*number).start)
-        };
-        let devices = self.devices.iter().enumerate().filter(in_service);
-        let mut stats = TierStats {
-            device_bytes: devices.map(|(_, device)| device.bytes()).sum(),
-            segment_bytes: self.slots.segment_bytes(),
-            segments_free: u64::from(self.slots.free_of_all()),
-            segments_waiting: u64::from(waiting),
-            items_written: counters.items_written.get(),
-            bytes_from_memory: counters.bytes_from_memory.get(),
-            bytes_written: counters.bytes_written.get(),
-            segments_written: counters.segments_written.get(),
-            items_moved: counters.items_moved.get(),
-            bytes_moved: counters.bytes_moved.get(),
-            segments_cleaned: counters.segments_cleaned.get(),
-            segments_evicted: counters.segments_evicted.get(),
-            evictions: counters.evictions.get(),
-            evictions_device_slow: counters.evictions_device_slow.get(),
-            items_lost: counters.items_lost.get(),
-            reads: counters.reads.get(),
-            bytes_read: counters.bytes_read.get(),
-            buffer_hits: counters.buffer_hits.get(),
-            promoted: counters.promoted.get(),
-            read_errors: counters.read_errors.get(),
-            checksum_errors: counters.checksum_errors.get(),
-            write_errors: counters.write_errors.get(),
-            devices_failed: (self.devices.len() - self.slots.devices_in_service()
-                + self.devices_aside) as u64,
-            waits: counters.waits.get(),
-            write_queue: counters.buffers.get(),
-            table_bytes: self.slots.table_bytes(),
-            buffer_bytes: (self.read_pool.bytes_used() + self.write_pool.bytes_used()) as u64,
-            read_bytes_held: self.read_pool.bytes_out(),
-            items_recovered: counters.items_recovered.get(),
-            segments_recovered: counters.segments_recovered.get(),
-            segments_dropped: counters.segments_dropped.get(),
-            recovery_us: counters.recovery_us.get(),
-            ..TierStats::default()
-        };
-        self.add_slot_stats(&mut stats);
-        stats
-    }
-
-    fn add_slot_stats(&self, stats: &mut TierStats) {
-        for slot in (0..self.slots.count()).map(|number| self.slots.slot(number)) {
-            let state = slot.state();
-            stats.segments += u64::from(state != SlotState::Closed);
-            if matches!(state, SlotState::Filling | SlotState::Written) {
-                stats.items += u64::from(slot.live_items());
-                stats.bytes_live += slot.live_bytes();
-            }
-        }
-    }
-}
+use farcache_log::{Log, TierEvent, TierStats};
 
 impl Store {
     /// Figures of the tier now; none where the store has none. Walks the table of slots: meant for
     /// `stats`, not for every request.
     pub fn tier_stats(&self) -> Option<TierStats> {
-        self.core.tier.as_ref().map(Tier::stats)
+        self.core.tier.as_ref().map(Log::stats)
     }
 
     /// What the owner of the store should log, since the last call.
-    pub fn take_tier_events(&self) -> Vec<super::TierEvent> {
+    pub fn take_tier_events(&self) -> Vec<TierEvent> {
         let tier = self.core.tier.as_ref();
-        tier.map(|tier| tier.events.take()).unwrap_or_default()
+        tier.map(Log::take_events).unwrap_or_default()
     }
 
     /// The memory into which values are read from the devices: first byte and size. It stays where
     /// it is as long as the store, so it can be registered with a network. Values larger than 4
     /// MiB, and those for which it has no room, are read elsewhere.
     pub fn read_region(&self) -> Option<(*const u8, usize)> {
-        self.core.tier.as_ref().map(|tier| tier.read_pool.region())
+        self.core.tier.as_ref().map(Log::read_region)
     }
 }

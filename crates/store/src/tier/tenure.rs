@@ -1,81 +1,8 @@
-//! The note that a store keeps on its devices: what its owner wants to know after a restart, and
-//! the fences, both in one piece.
+//! What a store's owner writes down on the devices, for the time after a restart.
 
-use super::Tier;
-use super::format::{NOTE_BYTES, NOTE_COPIES, Note, TENURE_BYTES_MAX};
-use super::options::TierEventKind;
-use super::plan::{Seat, TierPlan};
-use crate::core::Core;
-use crate::device::{Buffer, Device};
-use crate::schedule::Mutex;
 use crate::store::Store;
+use farcache_log::TENURE_BYTES_MAX;
 use std::io;
-
-/// What stands on the devices; none before there was one.
-#[derive(Default)]
-pub(crate) struct Tenure {
-    note: Mutex<Option<Note>>,
-}
-
-impl Tenure {
-    /// Finds the note that counts among those of a store's devices. One that cannot be read is as
-    /// good as none: whoever asks for it then knows nothing.
-    pub fn find(tier: &Tier, plan: &TierPlan) -> Option<Note> {
-        let is_member = |seat: &Seat| matches!(seat, Seat::Member { .. });
-        let members = plan.seats.iter().zip(&tier.devices[..]);
-        let members = members.filter(|(seat, _)| is_member(seat));
-        let notes = members.flat_map(|(_, device)| notes_on(device.as_ref()));
-        let ours = notes.filter(|note| note.store_id == plan.superblock.store_id);
-        ours.max_by_key(|note| note.count)
-    }
-
-    pub fn restore(&self, note: Note) {
-        *self.note.lock().expect("no holder panics") = Some(note);
-    }
-}
-
-fn notes_on(device: &dyn Device) -> impl Iterator<Item = Note> + use<> {
-    let mut buffer = Buffer::new(NOTE_BYTES);
-    let read = |offset| {
-        device.read_at(&mut buffer, offset).ok()?;
-        Note::decode(&buffer)
-    };
-    NOTE_COPIES.map(read).into_iter().flatten()
-}
-
-impl Core {
-    /// Writes what the owner notes, with all fences and the flush floor.
-    fn write_note(&self, tier: &Tier, tenure: &[u8]) -> io::Result<()> {
-        let mut known = tier.tenure.note.lock().expect("no holder panics");
-        let mut note = Note {
-            store_id: tier.superblocks.store_id(),
-            count: known.as_ref().map_or(0, |note| note.count) + 1,
-            flush_floor: self.flush.floor(),
-            tenure: tenure.to_vec(),
-            fences: self.fences.list().to_vec(),
-        };
-        note.fit();
-        let mut buffer = Buffer::new(NOTE_BYTES);
-        note.encode(&mut buffer);
-        let place = NOTE_COPIES[(note.count % 2) as usize];
-        let mut outcome = Err(io::Error::other("no device is in service"));
-        for number in tier.devices_in_service() {
-            let device = &tier.devices[number];
-            let written = device.write_at(&buffer, place);
-            match written.and_then(|()| device.sync()) {
-                Ok(()) => outcome = Ok(()),
-                Err(error) => {
-                    let name = device.name();
-                    tier.events
-                        .tell_error(TierEventKind::WriteFailed, &name, &error);
-                    outcome = outcome.or(Err(error));
-                }
-            }
-        }
-        *known = Some(note);
-        outcome
-    }
-}
 
 impl Store {
     /// Longest tenure, in bytes.
@@ -89,9 +16,7 @@ impl Store {
     /// What [`Store::note_tenure`] wrote down last, before a restart or after it; none where it
     /// never did, and without a tier.
     pub fn tenure(&self) -> Option<Vec<u8>> {
-        let tier = self.core.tier.as_ref()?;
-        let note = tier.tenure.note.lock().expect("no holder panics");
-        note.as_ref().map(|note| note.tenure.clone())
+        self.core.tier.as_ref()?.noted()
     }
 
     /// Writes down for how long, and for which keys, what the store holds is good: words of its
@@ -108,7 +33,10 @@ impl Store {
     pub fn note_tenure(&self, tenure: &[u8]) -> io::Result<()> {
         assert!(tenure.len() <= TENURE_BYTES_MAX, "a tenure of this length");
         match &self.core.tier {
-            Some(tier) => self.core.write_note(tier, tenure),
+            Some(tier) => tier.write_note(tenure, || {
+                let (flush, fences) = (&self.core.flush, &self.core.fences);
+                (flush.floor(), fences.list().to_vec())
+            }),
             None => Ok(()),
         }
     }

@@ -1,9 +1,8 @@
 use super::super::patience::Patience;
 use super::*;
-use crate::device::Device;
 use crate::options::{Access, SetOptions, StoreConfig};
 use crate::store::Store;
-use crate::tier::{Durability, EngineChoice, TierConfig};
+use farcache_log::{Device, Durability, EngineChoice, TierConfig};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -142,7 +141,7 @@ fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
     let device = Arc::new(HeldDevice::default());
     let store = store_over(&device, Durability::Writeback);
     let core = &*store.core;
-    let waits = || core.tier.as_ref().unwrap().counters.waits.get();
+    let waits = || core.tier.as_ref().unwrap().counters().waits.get();
     device.hold(true);
     // Whatever happens: without its device the store does not end.
     let _release = Release(&device);

@@ -1,19 +1,17 @@
 //! A handle's reads: what its requests met on the device, what is on its way, what has arrived.
 
-mod arrival;
 mod sets;
 mod staging;
-mod ticket;
 
-pub(super) use arrival::Removed;
 pub use sets::ReadId;
 
+use super::owner::Removed;
 use super::room::RoomNeeds;
-use crate::device::{Direction, Engine, Memory, Outcome, Transfer};
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::reclaim::Prospect;
 use crate::suspended::Suspended;
+use farcache_log::{Outcome, Reader, Ticket, Unread};
 use sets::{Set, Sets, Token};
 use staging::Staging;
 use std::cell::{Cell, RefCell};
@@ -21,7 +19,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use ticket::Ticket;
 
 /// What a handle keeps of its reads.
 #[derive(Default)]
@@ -29,12 +26,12 @@ pub(crate) struct Reads {
     pub(super) room: RoomNeeds,
     /// What the operations since the last [`StoreHandle::start_reads`] have met and need.
     wanted: RefCell<Vec<Ticket>>,
-    engine: RefCell<Option<Engine>>,
+    reader: RefCell<Option<Reader>>,
     sets: RefCell<Sets>,
-    /// Started, and not yet given to the engine: it gets them together, and no more than there is
+    /// Started, and not yet given to the reader: it gets them together, and no more than there is
     /// memory for.
     queue: RefCell<VecDeque<Token>>,
-    /// What the engine has told last; kept for its memory.
+    /// What the reader has told last; kept for its memory.
     ended: RefCell<Vec<Outcome>>,
     staging: RefCell<Staging>,
     /// Reads in the queue wait for memory, and others know.
@@ -120,8 +117,8 @@ impl StoreHandle {
 
     /// With `is_urgent` the first read is submitted whatever memory it takes.
     fn submit_queue(&self, mut is_urgent: bool) {
-        let mut engine = self.reads.engine.borrow_mut();
-        let Some(engine) = engine.as_mut() else {
+        let mut reader = self.reads.reader.borrow_mut();
+        let (Some(tier), Some(reader)) = (&self.core.tier, reader.as_mut()) else {
             return;
         };
         let mut queue = self.reads.queue.borrow_mut();
@@ -131,9 +128,11 @@ impl StoreHandle {
                 None => sets.end(token, None),
                 // A request that keeps memory already gets the rest that it needs to let go of it.
                 Some(ticket)
-                    if is_urgent || sets.keeps_memory(token) || self.has_memory(ticket) =>
+                    if is_urgent
+                        || sets.keeps_memory(token)
+                        || tier.has_memory_for(ticket.bytes) =>
                 {
-                    engine.submit(self.transfer(token, ticket));
+                    reader.submit(tier, ticket, token.0);
                     is_urgent = false;
                 }
                 Some(_) => break,
@@ -141,7 +140,7 @@ impl StoreHandle {
             queue.pop_front();
         }
         self.note_short(!queue.is_empty());
-        engine.start();
+        reader.start();
     }
 
     /// Says whether reads of this handle wait for memory; for
@@ -151,7 +150,7 @@ impl StoreHandle {
             return;
         }
         if let Some(tier) = self.core.tier.as_ref() {
-            let count = &tier.counters.handles_short;
+            let count = &tier.counters().handles_short;
             match is_short {
                 true => count.add(1),
                 false => count.subtract(1),
@@ -162,26 +161,7 @@ impl StoreHandle {
     /// Whether reads of any handle wait for memory that values take which have been read already.
     pub fn is_read_memory_short(&self) -> bool {
         let tier = self.core.tier.as_ref();
-        tier.is_some_and(|tier| tier.counters.handles_short.get() > 0)
-    }
-
-    /// Whether there is memory for one more read: values that clients are slow to take keep theirs.
-    fn has_memory(&self, ticket: &Ticket) -> bool {
-        let tier = self.core.tier.as_ref().expect("reads need a tier");
-        let bytes_out = tier.read_pool.bytes_out();
-        bytes_out == 0 || bytes_out + ticket.bytes as u64 <= tier.read_bytes_max
-    }
-
-    fn transfer(&self, token: Token, ticket: &Ticket) -> Transfer {
-        let tier = self.core.tier.as_ref().expect("reads need a tier");
-        Transfer {
-            direction: Direction::Read,
-            device: ticket.device,
-            offset: ticket.offset,
-            buffer: Memory::Own(tier.read_pool.take(ticket.bytes)),
-            bytes: ticket.bytes,
-            token: token.0,
-        }
+        tier.is_some_and(|tier| tier.counters().handles_short.get() > 0)
     }
 
     /// Readable while [`StoreHandle::poll_reads`] has something to tell; none before the first
@@ -190,8 +170,8 @@ impl StoreHandle {
     ///
     /// The descriptor stays the same and open as long as the handle.
     pub fn with_read_descriptor<R>(&self, then: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
-        let engine = self.reads.engine.borrow();
-        engine.as_ref().map(|engine| then(engine.descriptor()))
+        let reader = self.reads.reader.borrow();
+        reader.as_ref().map(|reader| then(reader.descriptor()))
     }
 
     /// Opens the handle's access to the devices now instead of with the first read.
@@ -202,10 +182,9 @@ impl StoreHandle {
         let Some(tier) = self.core.tier.as_ref() else {
             return Ok(());
         };
-        let mut engine = self.reads.engine.borrow_mut();
-        if engine.is_none() {
-            let (depth, uring) = (tier.config.reads_max, tier.config.engine.uring());
-            *engine = Some(Engine::new(&tier.devices, depth, uring)?);
+        let mut reader = self.reads.reader.borrow_mut();
+        if reader.is_none() {
+            *reader = Some(Reader::open(tier)?);
         }
         Ok(())
     }
@@ -225,8 +204,8 @@ impl StoreHandle {
     pub fn poll_reads(&self, done: &mut Vec<ReadId>) {
         self.submit_reads();
         let mut ended = self.reads.ended.take();
-        if let Some(engine) = self.reads.engine.borrow_mut().as_mut() {
-            engine.poll(&mut ended);
+        if let Some(reader) = self.reads.reader.borrow_mut().as_mut() {
+            reader.poll(&mut ended);
         }
         if !ended.is_empty() {
             self.enter();
@@ -250,10 +229,29 @@ impl StoreHandle {
     }
 
     fn take_outcome(&self, outcome: Outcome) {
-        let token = Token(outcome.transfer.token);
+        let token = Token(outcome.token());
         let ticket = self.reads.sets.borrow().ticket(token);
-        let arrived = self.verify(&ticket, outcome);
+        let tier = self.core.tier.as_ref();
+        let arrived = match tier.map(|tier| tier.arrive(&ticket, outcome)) {
+            Some(Ok(arrived)) => Some(arrived),
+            Some(Err(Unread::Lost)) => {
+                self.lose(ticket.hash, ticket.location);
+                None
+            }
+            Some(Err(Unread::Gone)) | None => None,
+        };
         self.reads.sets.borrow_mut().end(token, arrived);
+    }
+
+    /// An item cannot be read: it is a miss from now on.
+    pub(crate) fn lose(&self, hash: u64, location: Location) {
+        self.core.forget_version_at(location);
+        if let Some(tier) = self.core.tier.as_ref()
+            && self.core.remove_device_entry(hash, location, true) == Removed::Item
+        {
+            tier.counters().items_lost.add(1);
+            self.events().removed.add(1);
+        }
     }
 
     /// Gives up the reads of a request, whether they have arrived or not.
@@ -277,9 +275,9 @@ impl StoreHandle {
             // The caller may be the one who keeps it.
             return self.submit_queue(true);
         }
-        let mut engine = self.reads.engine.borrow_mut();
-        match engine.as_mut().filter(|engine| engine.in_flight() > 0) {
-            Some(engine) => engine.wait(),
+        let mut reader = self.reads.reader.borrow_mut();
+        match reader.as_mut().filter(|reader| reader.in_flight() > 0) {
+            Some(reader) => reader.wait(),
             None => self.wait_for_room(),
         }
     }

@@ -1,8 +1,7 @@
 //! The requests that wait for reads, each with its set of them. Sets are kept and used again, so
 //! that a read costs no search and hardly any allocation.
 
-use super::arrival::Arrived;
-use super::ticket::Ticket;
+use farcache_log::{Arrived, Ticket};
 
 /// The reads of one request, from [`crate::StoreHandle::start_reads`] on.
 ///
@@ -206,16 +205,8 @@ mod tests {
     use super::*;
 
     fn ticket(number: u64) -> Ticket {
-        Ticket {
-            hash: number,
-            location: crate::index::Location::on_device(number as u32, 0),
-            write_number: 1,
-            device: 0,
-            offset: 0,
-            bytes: 4096,
-            lead: 0,
-            record_bytes: 100,
-        }
+        let location = crate::index::Location::on_device(number as u32, 0);
+        Ticket::of_nothing(number, location)
     }
 
     fn open(sets: &mut Sets, count: u64) -> (ReadId, Vec<Token>) {

@@ -1,11 +1,10 @@
 //! What was read for the request that runs: its operations find it as if it lay in memory.
 
-use super::arrival::Arrived;
 use super::{ReadId, Reads};
-use crate::device::Buffer;
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::RawItem;
+use farcache_log::{Arrived, Buffer};
 use std::sync::Arc;
 
 /// Reads staged for one request, and those of earlier ones that items found may still refer to.
@@ -59,7 +58,7 @@ impl StoreHandle {
         if let Some(item) = tier.in_buffer(location) {
             return Some(item);
         }
-        let write_number = tier.slots.table(location.slot())?.write_number;
+        let write_number = tier.write_number_at(location)?;
         let staging = self.reads.staging.borrow();
         let arrived = staging.at(location)?;
         (arrived.write_number == write_number).then(|| arrived.item())

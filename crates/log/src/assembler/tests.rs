@@ -1,0 +1,39 @@
+use super::*;
+use crate::fixture::Map;
+
+/// Else it could be full before the tombstones have been told that give slots back, with no slot
+/// left to tell them in.
+#[test]
+fn what_leaves_memory_stays_out_of_a_slot_that_is_kept_for_tombstones() {
+    let map = Map::at_rest();
+    let append = |source| map.append(1, b"key", source);
+    assert!(map.log.open_for_tombstones(&map, Source::Tombstones));
+    assert_eq!(append(Source::Memory), Appended::Busy);
+    assert_eq!(append(Source::Cleaner), Appended::Done);
+    map.log.seal_open();
+    assert_eq!(append(Source::Memory), Appended::Done);
+}
+
+#[test]
+fn a_segment_takes_more_items_than_its_table_had_room_for_at_first() {
+    let map = Map::at_rest();
+    let log = &map.log;
+    let key = |number: u64| format!("key {number}").into_bytes();
+    let count = 8 * ITEM_ROOM_MIN as u64;
+    for number in 0..count {
+        let appended = map.append(number, &key(number), Source::Memory);
+        assert_eq!(appended, Appended::Done);
+    }
+    let place = |number| map.place_of(number).expect("just appended");
+    assert_eq!(place(0).slot(), place(count - 1).slot());
+    for number in 0..count {
+        let expected = log.fingerprint(&key(number));
+        assert_eq!(log.fingerprint_at(place(number)), Some(expected));
+        let item = log.in_buffer(place(number)).expect("not written yet");
+        assert_eq!(item.key(), key(number));
+    }
+    // The next one has room for as many from the beginning.
+    log.seal_open();
+    assert!(log.open_for_tombstones(&map, Source::Memory));
+    assert!(log.assembler().open.as_ref().unwrap().item_room >= count as usize);
+}

@@ -1,0 +1,203 @@
+//! An owner for tests: a log whose index is a map.
+
+use crate::device::{Device, FaultyDevice};
+use crate::flusher::{Flusher, FlusherThread};
+use crate::item::{Fields, RawItem, State};
+use crate::location::Location;
+use crate::log::{Log, LogUse};
+use crate::options::{Durability, TierConfig};
+use crate::owner::{Entered, Found, Intake, Moved, Owner, Wish};
+use crate::plan::TierPlan;
+use crate::recovery::{Recovered, recover};
+use crate::{Appended, Incoming, Source};
+use farcache_base::time::{START, Seconds};
+use farcache_memory::epoch::Epochs;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+pub(crate) const SEGMENT_BYTES: u32 = 64 << 10;
+
+/// Where the items lie, by the hashes of their keys, which the tests choose.
+pub(crate) struct Map {
+    pub log: Log,
+    epochs: Epochs,
+    sequence: AtomicU64,
+    entries: Mutex<HashMap<u64, Location>>,
+}
+
+impl Map {
+    /// A map over these devices, with what lies there, and its flusher.
+    pub fn open(
+        devices: &[Arc<FaultyDevice>],
+        durability: Durability,
+    ) -> (Arc<Map>, FlusherThread<Map>) {
+        let (map, recovered) = Map::recovered(devices, durability);
+        let map = Arc::new(map);
+        let flusher = FlusherThread::start(&map, recovered).unwrap();
+        (map, flusher)
+    }
+
+    /// A map without a flusher: nothing is written.
+    pub fn at_rest() -> Map {
+        let device = Arc::new(FaultyDevice::new(2 << 20));
+        Map::recovered(&[device], Durability::Writeback).0
+    }
+
+    fn recovered(devices: &[Arc<FaultyDevice>], durability: Durability) -> (Map, Recovered) {
+        let devices = devices.iter().map(|one| Arc::clone(one) as Arc<dyn Device>);
+        let plan = TierPlan::make(TierConfig {
+            segment_bytes: SEGMENT_BYTES,
+            durability,
+            ..TierConfig::new(devices.collect())
+        });
+        let plan = plan.unwrap();
+        let how = LogUse {
+            evicts: false,
+            memory_bytes: 1 << 20,
+            huge_pages: false,
+        };
+        let map = Map {
+            log: Log::new(&plan, how).unwrap(),
+            epochs: Epochs::new(1),
+            sequence: AtomicU64::new(1),
+            entries: Mutex::default(),
+        };
+        let recovered = recover(&map, &plan).unwrap();
+        (map, recovered)
+    }
+
+    pub fn append(&self, hash: u64, key: &[u8], source: Source) -> Appended {
+        self.log
+            .append(self, &incoming(hash, key), source, |place| {
+                let before = self.entries.lock().unwrap().insert(hash, place);
+                before.into_iter().for_each(|before| self.log.kill(before));
+                true
+            })
+    }
+
+    pub fn place_of(&self, hash: u64) -> Option<Location> {
+        self.entries.lock().unwrap().get(&hash).copied()
+    }
+
+    pub fn remove(&self, hash: u64) {
+        if let Some(place) = self.entries.lock().unwrap().remove(&hash) {
+            self.log.kill(place);
+        }
+    }
+
+    /// What is entered, by hash.
+    pub fn hashes(&self) -> Vec<u64> {
+        let mut hashes: Vec<u64> = self.entries.lock().unwrap().keys().copied().collect();
+        hashes.sort_unstable();
+        hashes
+    }
+}
+
+fn incoming(hash: u64, key: &[u8]) -> Incoming<'_> {
+    Incoming {
+        hash,
+        key,
+        value: b"value",
+        fields: Fields::default(),
+        state: State::default(),
+    }
+}
+
+impl Owner for Map {
+    fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
+    fn now(&self) -> Seconds {
+        START
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, SeqCst)
+    }
+
+    fn floor_for_new(&self) -> u64 {
+        0
+    }
+
+    fn flush_floor(&self) -> u64 {
+        0
+    }
+
+    fn newest_version(&self) -> u64 {
+        0
+    }
+
+    fn untold_version(&self) -> u64 {
+        0
+    }
+
+    fn move_item(&self, location: Location, item: RawItem, wish: Wish) -> Moved {
+        let entries = self.entries.lock().unwrap();
+        let entry = entries.iter().find(|(_, place)| **place == location);
+        let Some((&hash, _)) = entry else {
+            return Moved::NotFound;
+        };
+        drop(entries);
+        if wish == Wish::Drop {
+            self.entries.lock().unwrap().remove(&hash);
+            self.log.remove_live(location);
+            return Moved::Dropped;
+        }
+        let incoming = incoming(hash, item.key());
+        let moved = self.log.append(self, &incoming, Source::Cleaner, |to| {
+            self.log.inherit(location, to);
+            self.entries.lock().unwrap().insert(hash, to);
+            self.log.remove_live(location);
+            true
+        });
+        match moved {
+            Appended::Done => Moved::Kept,
+            Appended::Gone => Moved::NotFound,
+            Appended::Busy => Moved::Busy,
+            Appended::Full => Moved::Full,
+        }
+    }
+
+    fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool) {
+        self.entries.lock().unwrap().retain(|_, place| {
+            let is_lost = is_lost(*place);
+            if is_lost {
+                self.log.remove_live(*place);
+            }
+            !is_lost
+        });
+    }
+
+    fn turn(_: &mut Flusher<Map>) {}
+}
+
+impl Intake for Map {
+    fn expect_items(&self, _: u64) {}
+
+    fn prefetch(&self, _: u64) {}
+
+    fn enter(&self, hash: u64, _: u64, place: Option<Location>) -> Entered {
+        let mut entries = self.entries.lock().unwrap();
+        let before = match place {
+            Some(place) => entries.insert(hash, place),
+            None => entries.remove(&hash),
+        };
+        before.into_iter().for_each(|before| self.log.kill(before));
+        Entered {
+            change: i64::from(place.is_some()) - i64::from(before.is_some()),
+            is_entered: place.is_some(),
+        }
+    }
+
+    fn count_entries(&self, _: i64) {}
+
+    fn go_on(&self, from: Found) {
+        self.sequence.fetch_max(from.sequence + 1, SeqCst);
+    }
+}

@@ -1,0 +1,269 @@
+//! The thread that writes finished segments, makes them durable, and cleans.
+
+mod disown;
+mod door;
+mod durable;
+mod gap;
+mod retiring;
+mod telling;
+mod writing;
+
+use crate::assembler::Source;
+use crate::device::Engine;
+use crate::format::{Tombstone, WHOLE_SEGMENT};
+use crate::log::Log;
+use crate::owner::Owner;
+use crate::recovery::Recovered;
+use crate::schedule::Instant;
+use crate::schedule::thread;
+use crate::schedule::thread::JoinHandle;
+use crate::tombstones::TombstoneCounts;
+use disown::Disowned;
+use door::Queue;
+pub(crate) use door::{FlusherDoor, Job};
+use gap::Gap;
+use retiring::Waiting;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+pub use telling::{Telling, ToTell};
+
+/// Writes at the device at once.
+const DEPTH: u32 = 4;
+/// How often the regular work is done.
+const TICK: Duration = Duration::from_millis(100);
+/// How soon to look again while readers keep slots from being used.
+const GRACE_TICK: Duration = Duration::from_millis(1);
+/// Tombstones that wait before they are written without waiting for items.
+const TOMBSTONES_MAX: usize = 16 << 10;
+
+/// What lies on the devices, as far as writing goes.
+pub(crate) struct Physical {
+    /// Write numbers of the segments that a scan would find, dead or not.
+    pub numbers: HashSet<u64>,
+    /// The dead ones: their end as a whole has been told, or will be before any of their slots is
+    /// used again.
+    pub dead: HashSet<u64>,
+    /// The write number of the segment in each slot; 0 for none.
+    pub of_slot: Vec<u64>,
+}
+
+impl Physical {
+    /// Whether a tombstone must go on being told, because what died is still there.
+    pub fn needs(&self, tombstone: &Tombstone) -> bool {
+        let number = &tombstone.write_number;
+        let is_told = tombstone.item != WHOLE_SEGMENT && self.dead.contains(number);
+        self.numbers.contains(number) && !is_told
+    }
+
+    /// A segment has been overwritten.
+    fn forget(&mut self, number: u64) {
+        self.numbers.remove(&number);
+        self.dead.remove(&number);
+    }
+}
+
+/// The flusher's own state.
+pub struct Flusher<O> {
+    pub(super) owner: Arc<O>,
+    engine: Engine,
+    in_flight: HashMap<u64, Job>,
+    /// Written and not yet durable, by write number.
+    written: BTreeMap<u64, Job>,
+    /// All segments up to this write number are on the device, and durable after the next sync.
+    written_through: u64,
+    /// The same after the last sync.
+    synced_through: u64,
+    /// So many tombstones have been synced.
+    tombstones_synced: TombstoneCounts,
+    /// As `synced_through`, but not beyond a gap.
+    durable_through: u64,
+    /// As `tombstones_synced`, but not beyond a gap.
+    tombstones_durable: TombstoneCounts,
+    /// Tombstones noted when the store was opened.
+    tombstones_at_start: TombstoneCounts,
+    gap: Option<Gap>,
+    /// The watermark in the superblocks is at least this.
+    vouched_through: u64,
+    waiting: VecDeque<Waiting>,
+    disowned: Disowned,
+    pub(super) physical: Physical,
+    failures: u32,
+    /// Cleaning gains no slot for tombstones that wait for one.
+    pub(super) cleaned_in_vain: bool,
+    last_tick: Instant,
+    drains_seen: u64,
+    /// Tombstones noted when the last wish was seen.
+    drain_tombstones: TombstoneCounts,
+    /// The version that devices had to be told of then.
+    drain_version: u64,
+    /// The last segment that must be durable before the wish is granted, once all it asks for has
+    /// been handed over.
+    drain_through: Option<u64>,
+    unsynced_since: Instant,
+    /// The newest flush floor that a header tells of.
+    floor_told: u64,
+    /// The newest version that a header tells of.
+    version_told: u64,
+    /// Copies of these may have been lost before they were durable.
+    pub(super) has_lost_copies: bool,
+}
+
+/// The thread; stops and is joined when dropped.
+pub struct FlusherThread<O: Owner> {
+    owner: Arc<O>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<O: Owner> FlusherThread<O> {
+    /// Starts it, with what opening the log has found.
+    ///
+    /// # Errors
+    /// The system's, where it allows no further thread or ring.
+    pub fn start(owner: &Arc<O>, recovered: Recovered) -> io::Result<FlusherThread<O>> {
+        let Recovered { physical, last } = recovered;
+        let log = owner.log();
+        let engine = Engine::new(&log.devices, DEPTH, log.config.engine.uring())?;
+        let flusher = Flusher {
+            owner: Arc::clone(owner),
+            engine,
+            in_flight: HashMap::new(),
+            written: BTreeMap::new(),
+            written_through: last,
+            synced_through: last,
+            tombstones_synced: TombstoneCounts::default(),
+            durable_through: last,
+            tombstones_durable: TombstoneCounts::default(),
+            tombstones_at_start: log.tombstones.noted(),
+            gap: None,
+            vouched_through: 0,
+            waiting: VecDeque::new(),
+            disowned: Disowned::default(),
+            physical,
+            failures: 0,
+            cleaned_in_vain: false,
+            last_tick: Instant::now(),
+            drains_seen: 0,
+            drain_tombstones: TombstoneCounts::default(),
+            drain_version: 0,
+            drain_through: None,
+            unsynced_since: Instant::now(),
+            floor_told: owner.flush_floor(),
+            version_told: owner.newest_version(),
+            has_lost_copies: false,
+        };
+        let thread = thread::Builder::new()
+            .name("farcache-flush".into())
+            .spawn(move || flusher.run())?;
+        Ok(FlusherThread {
+            owner: Arc::clone(owner),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl<O: Owner> Drop for FlusherThread<O> {
+    fn drop(&mut self) {
+        self.owner.log().flusher.stop();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by the runtime already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<O: Owner> Flusher<O> {
+    pub(super) fn log(&self) -> &Log {
+        self.owner.log()
+    }
+
+    fn run(mut self) {
+        self.adopt_held();
+        while !self.log().flusher.queue().stop {
+            // What has ended makes room for what waits.
+            self.pump();
+            self.take_jobs();
+            self.sync_if_due();
+            self.mend_gap();
+            self.release_slots();
+            O::turn(&mut self);
+            self.regular_work();
+            self.keep_slots_free();
+            self.grant_drains();
+            self.rest();
+        }
+        // What the kernel still writes into or from must outlive this thread: the engine waits.
+    }
+
+    fn rest(&mut self) {
+        self.take_jobs();
+        if !self.in_flight.is_empty() {
+            self.engine.wait();
+            return;
+        }
+        let time = match self.waiting.is_empty() && !self.drains_wanted() {
+            true => TICK,
+            false => GRACE_TICK,
+        };
+        let queue = self.log().flusher.queue();
+        let idle = |queue: &mut Queue| {
+            queue.jobs.is_empty()
+                && !queue.is_wanted
+                && !queue.stop
+                && queue.drains_wanted == self.drains_seen
+        };
+        let door = &self.log().flusher;
+        let waited = door.wake.wait_timeout_while(queue, time, idle);
+        let mut waited = waited.expect("no holder panics");
+        waited.0.is_wanted = false;
+        if waited.1.timed_out() {
+            self.log().flusher.note_wait(time);
+        }
+    }
+
+    fn regular_work(&mut self) {
+        self.write_many_tombstones();
+        if self.last_tick.elapsed() < TICK {
+            return;
+        }
+        self.last_tick = Instant::now();
+        self.retire_dead_slots();
+        self.fail_unreadable_devices();
+        self.disown_devices();
+        if self.owner.flush_floor() > self.floor_told {
+            self.write_tombstones();
+        }
+    }
+
+    /// Writes tombstones where too many of them wait.
+    pub(super) fn write_many_tombstones(&mut self) {
+        let most = TOMBSTONES_MAX.min(self.log().tombstone_room());
+        if self.log().tombstones.pending() >= most {
+            self.write_tombstones();
+        }
+    }
+
+    /// Writes a segment soon, whatever there is to be written.
+    pub(super) fn write_tombstones(&mut self) {
+        self.open_to_tell();
+        self.log().seal_open();
+        self.take_jobs();
+    }
+
+    /// Opens a segment, unless one is open, for whatever tombstones wait. False where no slot can
+    /// be spared for that: the cleaner knows then that there must be more.
+    pub(super) fn open_to_tell(&self) -> bool {
+        // What gives slots back may take the last one.
+        let source = match self.slots_told_by_next() {
+            0 if self.cleaned_in_vain => Source::Cleaner,
+            0 => Source::Told,
+            _ => Source::Tombstones,
+        };
+        let is_open = self.log().open_for_tombstones(self.owner.as_ref(), source);
+        if !is_open && !self.log().has_lent() {
+            self.log().set_short_of_tombstone_slots(true);
+        }
+        is_open
+    }
+}

@@ -1,0 +1,68 @@
+//! What an owner that answers only when changes are durable asks of the flusher, in its turn.
+
+use super::Flusher;
+use crate::owner::Owner;
+use crate::tombstones::TombstoneCounts;
+use std::sync::Arc;
+
+/// What the devices must have been told before something is durable.
+#[derive(Clone, Copy, Debug)]
+pub struct ToTell {
+    tombstones: TombstoneCounts,
+    version: u64,
+}
+
+/// How telling the devices went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// All of it is durable, with everything appended before.
+    Durable,
+    /// Not yet: the next turn goes on.
+    Later,
+    /// Copies of what was appended before may have been lost: they are to be appended once more.
+    CopiesLost,
+}
+
+impl<O: Owner> Flusher<O> {
+    /// Whose flusher this is.
+    pub fn owner(&self) -> &Arc<O> {
+        &self.owner
+    }
+
+    /// What has died so far, and the newest version.
+    pub fn to_tell(&self) -> ToTell {
+        ToTell {
+            tombstones: self.log().tombstones.noted(),
+            version: self.owner.untold_version(),
+        }
+    }
+
+    /// There was no room for an item: does what may give some, and waits a moment.
+    pub fn make_room(&mut self) {
+        self.write_many_tombstones();
+        self.keep_slots_free();
+        self.pump_one();
+    }
+
+    /// Writes what was appended, and what has died, and makes it durable.
+    pub fn make_durable(&mut self, to_tell: &ToTell) -> Telling {
+        while !self.has_told(&to_tell.tombstones, to_tell.version) {
+            let is_open = self.open_to_tell();
+            self.settle();
+            if !is_open {
+                // The next turn comes after slots have been freed.
+                return Telling::Later;
+            }
+        }
+        self.settle();
+        self.sync_if_behind();
+        self.mend_gap();
+        if std::mem::take(&mut self.has_lost_copies) {
+            return Telling::CopiesLost;
+        }
+        match self.log().is_in_service() && !self.has_gap() {
+            true => Telling::Durable,
+            false => Telling::Later,
+        }
+    }
+}
