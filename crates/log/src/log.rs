@@ -362,7 +362,7 @@ impl Log {
         self.config.durability == Durability::Sync
     }
 
-    /// As [`Tier::takes_items`], but looked at anew where it seems that they may not.
+    /// As [`Log::takes_items`], but looked at anew where it seems that they may not.
     pub fn takes_items_after_all(&self, deadline: Instant) -> bool {
         if self.is_in_service() && !self.takes_items() {
             self.set_room_wanted(true);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Every buffer begins at a multiple of this: enough for any device.
 pub(crate) const BUFFER_ALIGNMENT: usize = 4096;
-/// Sizes of a pool's buffers: so many powers of two from [`BUFFER_ALIGNMENT`] on.
+/// Sizes of a pool's buffers: so many powers of two from `BUFFER_ALIGNMENT` on.
 const CLASSES: usize = 11;
 
 /// A range of aligned memory with one owner.
@@ -34,7 +34,7 @@ fn layout_of(bytes: usize) -> Layout {
 }
 
 impl Buffer {
-    /// Zeroed memory of its own; the size is rounded up to [`BUFFER_ALIGNMENT`].
+    /// Zeroed memory of its own; the size is rounded up to `BUFFER_ALIGNMENT`.
     pub fn new(bytes: usize) -> Buffer {
         let bytes = bytes.max(1).next_multiple_of(BUFFER_ALIGNMENT);
         // SAFETY: the size is not 0.

@@ -174,7 +174,7 @@ impl StoreHandle {
         self.core.versions.is_unconfirmed(version)
     }
 
-    /// What has been forgotten up to now, for [`SetOptions::restored`].
+    /// What has been forgotten up to now, for [`crate::SetOptions::restored`].
     pub fn forgotten(&self) -> Forgotten {
         Forgotten(self.core.versions.forgotten())
     }
