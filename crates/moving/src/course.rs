@@ -4,7 +4,8 @@ use crate::stream::{Stage, Stream};
 use farcache_peers::moves::{Acknowledged, Place, Pull, PulledHead};
 use std::sync::Arc;
 
-/// How long an old owner may take to acknowledge, in milliseconds. Then its keys count as absent.
+/// How long an old owner may take to acknowledge, in milliseconds, where its right to decide does
+/// not end by itself later than that. Then its keys count as absent.
 pub const ACKNOWLEDGE_MS: u64 = 5_000;
 /// How long an old owner that has acknowledged may be out of reach, in milliseconds.
 pub const OUT_OF_REACH_MS: u64 = 10_000;
@@ -47,22 +48,22 @@ pub struct Course {
     place: Place,
     by_key: Vec<Vec<u8>>,
     swept: bool,
-    began_ms: u64,
+    acknowledged_by_ms: u64,
     /// Since when nothing has come.
     silent_since_ms: Option<u64>,
     not_before_ms: u64,
 }
 
 impl Course {
-    /// A stream that begins.
+    /// A stream that begins, whose old owner has so many milliseconds to acknowledge.
     #[must_use]
-    pub fn new(stream: Arc<Stream>, now_ms: u64) -> Course {
+    pub fn new(stream: Arc<Stream>, now_ms: u64, acknowledge_ms: u64) -> Course {
         Course {
             stream,
             place: Place::default(),
             by_key: Vec::new(),
             swept: false,
-            began_ms: now_ms,
+            acknowledged_by_ms: now_ms + acknowledge_ms,
             silent_since_ms: None,
             not_before_ms: 0,
         }
@@ -71,7 +72,7 @@ impl Course {
     /// What to do now.
     pub fn next(&mut self, now_ms: u64) -> Step {
         let limit_ms = match self.stream.stage() {
-            Stage::Awaiting => self.began_ms + ACKNOWLEDGE_MS,
+            Stage::Awaiting => self.acknowledged_by_ms,
             Stage::Moving => self.silent_since_ms.unwrap_or(now_ms) + OUT_OF_REACH_MS,
             Stage::Done | Stage::Lost => return Step::Over,
         };

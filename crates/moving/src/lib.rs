@@ -10,6 +10,7 @@
 //! | [`stream`] | the keys that come from one server: which have been decided on, what may be kept |
 //! | [`taking`] | all streams of a server, as one map follows another |
 //! | [`course`] | what the new owner asks next, and when it gives up |
+//! | [`predecessors`] | who may still decide by an older map |
 //! | [`giving`] | what the old owner may hand out |
 //! | [`figures`] | how a move fares |
 //! | [`patience`] | how long a request waits where two servers' maps differ for an instant |
@@ -19,11 +20,13 @@ pub mod course;
 pub mod figures;
 pub mod giving;
 pub mod patience;
+pub mod predecessors;
 pub mod stream;
 pub mod taking;
 
 pub use course::{Course, Pace, Step};
 pub use figures::Figures;
 pub use giving::Giving;
+pub use predecessors::Predecessor;
 pub use stream::{KeyPlace, Stage, Stream};
 pub use taking::{Table, Taking};

@@ -1,10 +1,11 @@
 //! All that one server is being given, as one map follows another.
 
+use crate::predecessors::{Past, Predecessor};
 use crate::stream::{KeyPlace, Stage, Stream, has};
 use farcache_cluster::map::{HashArc, Phase};
 use farcache_cluster::{ClusterMap, ServerId};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 /// Keys that may be settled at a time in all streams of a server: 9 to 18 bytes each.
@@ -16,10 +17,16 @@ pub struct Table {
     /// By arcs; each with its stream.
     arcs: Vec<(HashArc, Arc<Stream>)>,
     streams: Vec<Arc<Stream>>,
+    predecessors: Vec<Arc<Predecessor>>,
+    /// All of them have stopped.
+    have_stopped: AtomicBool,
 }
 
 impl Table {
-    fn new(streams: Vec<(Arc<Stream>, Vec<HashArc>)>) -> Table {
+    fn new(
+        streams: Vec<(Arc<Stream>, Vec<HashArc>)>,
+        predecessors: Vec<Arc<Predecessor>>,
+    ) -> Table {
         let mut arcs: Vec<(HashArc, Arc<Stream>)> = Vec::new();
         for (stream, of_it) in &streams {
             arcs.extend(of_it.iter().map(|arc| (*arc, Arc::clone(stream))));
@@ -28,7 +35,28 @@ impl Table {
         Table {
             arcs,
             streams: streams.into_iter().map(|(stream, _)| stream).collect(),
+            have_stopped: AtomicBool::new(predecessors.is_empty()),
+            predecessors,
         }
+    }
+
+    /// Servers that may have decided by older maps on keys that this server has now.
+    #[must_use]
+    pub fn predecessors(&self) -> &[Arc<Predecessor>] {
+        &self.predecessors
+    }
+
+    /// Whether some of them may decide still.
+    #[must_use]
+    #[inline]
+    pub fn awaits_predecessors(&self) -> bool {
+        if self.have_stopped.load(Relaxed) {
+            return false;
+        }
+        let mut all = self.predecessors.iter();
+        let have_stopped = all.all(|it| it.has_stopped());
+        self.have_stopped.store(have_stopped, Relaxed);
+        !have_stopped
     }
 
     /// Whether nothing is being brought.
@@ -52,12 +80,13 @@ impl Table {
         arc.contains(hash).then_some(stream)
     }
 
-    /// Whether nobody decides on keys of this hash yet, because their old owner has not
-    /// acknowledged the map.
+    /// Whether nobody decides on keys of this hash yet, because their old owner, or one that may
+    /// have been it, has not acknowledged the map.
     #[must_use]
     pub fn withholds(&self, hash: u32) -> bool {
         let stream = self.stream_of(hash);
         stream.is_some_and(|stream| stream.stage() == Stage::Awaiting)
+            || self.awaits_predecessors() && self.predecessors.iter().any(|it| it.may_decide(hash))
     }
 
     /// The stream of a key of which the old owner may have something newer.
@@ -73,6 +102,8 @@ impl Table {
 pub struct Taking {
     table: Mutex<Arc<Table>>,
     room: Arc<AtomicU64>,
+    /// None where nobody's right to answer ends by itself.
+    past: Option<Mutex<Past>>,
 }
 
 impl Default for Taking {
@@ -88,6 +119,17 @@ impl Taking {
         Taking {
             table: Mutex::default(),
             room: Arc::new(AtomicU64::new(settled_max)),
+            past: None,
+        }
+    }
+
+    /// Waits for whoever may decide by an older map, whose right to do so ends so many milliseconds
+    /// after another one has followed it.
+    #[must_use]
+    pub fn with_fence(self, fence_ms: u64) -> Taking {
+        Taking {
+            past: Some(Mutex::new(Past::new(fence_ms))),
+            ..self
         }
     }
 
@@ -108,13 +150,20 @@ impl Taking {
     /// The map `next` is about to come into force for server `me`. `before` is the map in force, if
     /// this run of the program went by it and `next` is the one right after it: only then is it
     /// known that nobody has decided in between, and that what the old owner holds is the newest.
+    /// `now_ms` is the time in milliseconds.
     ///
     /// What moved before goes on. What begins waits for its old owner's acknowledgement. Of moves
     /// of which that is not known nothing is brought then: their keys count as absent.
     ///
     /// # Panics
     /// Never: nobody panics while the table is held.
-    pub fn succeed(&self, before: Option<&ClusterMap>, next: &ClusterMap, me: Option<ServerId>) {
+    pub fn succeed(
+        &self,
+        before: Option<&ClusterMap>,
+        next: &ClusterMap,
+        me: Option<ServerId>,
+        now_ms: u64,
+    ) {
         let mut table = self.table.lock().expect("no panic while held");
         let listed = me.map(|me| listed(next, me)).unwrap_or_default();
         let mut streams: Vec<(Arc<Stream>, Vec<HashArc>)> = Vec::new();
@@ -158,7 +207,24 @@ impl Taking {
             }
         }
         streams.sort_by_key(|(stream, _)| (stream.from, stream.epoch));
-        *table = Arc::new(Table::new(streams));
+        let predecessors = self.predecessors(&table, next, me, now_ms);
+        *table = Arc::new(Table::new(streams, predecessors));
+    }
+
+    fn predecessors(
+        &self,
+        table: &Table,
+        next: &ClusterMap,
+        me: Option<ServerId>,
+        now_ms: u64,
+    ) -> Vec<Arc<Predecessor>> {
+        let Some(past) = &self.past else {
+            return Vec::new();
+        };
+        let mut past = past.lock().expect("no panic while held");
+        let present = table.predecessors.iter().map(|it| &**it);
+        let next = past.succeed(present, next, me, now_ms);
+        next.into_iter().map(Arc::new).collect()
     }
 }
 

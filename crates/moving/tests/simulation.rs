@@ -41,6 +41,7 @@ fn nothing_is_lost_and_nothing_old_is_read_where_messages_are_only_late() {
         crashes: false,
         cuts: false,
         flushes: false,
+        jumps: false,
     });
 }
 
@@ -50,6 +51,7 @@ fn nothing_old_is_read_whatever_dies_or_is_cut_off() {
         crashes: true,
         cuts: true,
         flushes: false,
+        jumps: false,
     });
 }
 
@@ -59,5 +61,18 @@ fn nothing_comes_back_that_a_flush_has_voided() {
         crashes: false,
         cuts: true,
         flushes: true,
+        jumps: false,
     });
+}
+
+#[test]
+fn nobody_decides_by_an_older_map_beside_the_new_owner() {
+    for (crashes, cuts) in [(false, false), (true, true)] {
+        run_seeds(Chaos {
+            crashes,
+            cuts,
+            flushes: false,
+            jumps: true,
+        });
+    }
 }

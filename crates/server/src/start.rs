@@ -6,7 +6,7 @@ use crate::descriptors;
 use crate::fabric;
 use crate::logging;
 use crate::metrics::Endpoint;
-use crate::moves::mover;
+use crate::moves::{mover, standoff};
 use crate::net::listen::{self, Listener};
 use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
@@ -139,7 +139,7 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         Err(reason) => reason.clone(),
     };
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric.ok())?;
-    let mover = mover::start(&shared)?;
+    let movers = [mover::start(&shared)?, standoff::start(&shared)?];
     let metrics = sockets
         .metrics
         .as_ref()
@@ -158,9 +158,11 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     if let Some(endpoint) = metrics {
         endpoint.stop();
     }
-    // It stores no more once what is in memory is written out.
-    if mover.is_some_and(|mover| mover.join().is_err()) {
-        return Err(io::Error::other("the mover has failed"));
+    // Nothing is stored any more once what is in memory is written out.
+    for mover in movers.into_iter().flatten() {
+        if mover.join().is_err() {
+            return Err(io::Error::other("the mover has failed"));
+        }
     }
     if let Some(event_log) = event_log {
         event_log.stop();

@@ -194,6 +194,9 @@ fn keep(folder: &Path, report: &Report) -> Outcome<()> {
     for (key, history) in &report.histories {
         std::fs::write(folder.join(format!("{seed}-{key}")), print(history))?;
     }
+    for (server, log) in report.server_logs.iter().enumerate() {
+        std::fs::write(folder.join(format!("{seed}-server-{server}")), log)?;
+    }
     Ok(())
 }
 

@@ -42,6 +42,8 @@ pub struct Report {
     pub log: Vec<String>,
     /// All operations of each key.
     pub histories: BTreeMap<String, Vec<Operation>>,
+    /// What each server has logged.
+    pub server_logs: Vec<String>,
 }
 
 /// Runs a scenario.
@@ -85,6 +87,7 @@ pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
         title: title(scenario),
         log: faults.log().to_vec(),
         faults: faults.counts,
+        server_logs: (0..servers.count()).map(|at| servers.logged(at)).collect(),
         ..Report::default()
     };
     let mut judge = Judge {

@@ -40,6 +40,7 @@ pub use tenure::{Gained, Tenure};
 use crate::{OWNERS_MAX, Owners, ServerId};
 use arrayvec::ArrayVec;
 use routes::Routes;
+use std::collections::BTreeMap;
 
 /// A map that holds together, ready to be asked.
 #[derive(Clone, Debug)]
@@ -181,6 +182,25 @@ impl ClusterMap {
             }
         }
         arcs
+    }
+
+    /// Who decides on these hashes, which ascend: by servers, the parts of the arcs.
+    #[must_use]
+    pub fn deciders_of(&self, arcs: &[HashArc]) -> BTreeMap<ServerId, Vec<HashArc>> {
+        let mut deciders = BTreeMap::<ServerId, Vec<HashArc>>::new();
+        for arc in arcs {
+            let mut next = Some(arc.first);
+            while let Some(first) = next {
+                let Some((decider, last)) = self.decided_stretch(first) else {
+                    break;
+                };
+                let last = last.min(arc.last);
+                let part = HashArc { first, last };
+                deciders.entry(decider).or_default().push(part);
+                next = last.checked_add(1).filter(|next| *next <= arc.last);
+            }
+        }
+        deciders
     }
 
     /// Who decides on a hash, with a hash up to which it decides on all.

@@ -326,6 +326,11 @@ impl Member {
         }
         // etcd counts from when it was asked, which was later.
         self.status.lease_until = Some(asked + self.ttl);
+        // Whoever is given this server's keys counts on it that this server knows of each map that
+        // was there before it asked.
+        if session.map_revision().await? != self.view.map_revision() {
+            session.read_all(&mut self.view).await?;
+        }
         self.lease_asked = asked_since_boot;
         self.seen = self.seen.map(|(mark, _)| (mark, asked));
         Ok(())

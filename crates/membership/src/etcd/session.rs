@@ -138,6 +138,15 @@ impl Session {
         read_all(&mut self.client, &self.place, view).await
     }
 
+    /// The revision of the map's key, as the cluster of etcd has agreed on it by now: the feed may
+    /// be behind. 0 where there is no map.
+    pub(super) async fn map_revision(&mut self) -> Called<i64> {
+        let options = GetOptions::new().with_keys_only();
+        let got = self.client.get(self.place.key(&Key::Map), Some(options));
+        let response = self.place.within(got).await?;
+        Ok(response.kvs().first().map_or(0, KeyValue::mod_revision))
+    }
+
     /// The next changes. May be dropped while it waits.
     pub(super) async fn changes(&mut self) -> Called<WatchResponse> {
         let ended = |reason: &str| Failure::FeedEnded(reason.to_owned());

@@ -128,6 +128,13 @@ impl EtcdSettings {
         all - all / 50
     }
 
+    /// How long after a map others may answer by the one before, by any clock of theirs: until then
+    /// they have either heard of it or are [cut off](Self::certain_for).
+    #[must_use]
+    pub fn fence(&self) -> Duration {
+        self.ttl() + self.grace
+    }
+
     /// How long a call may take. Several fit into the life of a lease.
     pub(super) fn call_max(&self) -> Duration {
         (self.ttl() / 5).clamp(*CALL_LIMITS.start(), *CALL_LIMITS.end())

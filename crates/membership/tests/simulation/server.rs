@@ -224,6 +224,9 @@ impl Process {
         if self.lease.is_none() && self.node.wants_lease() {
             self.lease = Some(store.grant(now));
         }
+        if store.revision_of(&Key::Map) != self.view.map_revision() {
+            self.fed = store.read_all(&mut self.view);
+        }
         self.lease_asked = now;
     }
 

@@ -36,6 +36,8 @@ pub struct Truth {
     given_up: BTreeMap<String, (u64, u64)>,
     /// The text of each epoch that was ever written.
     maps: BTreeMap<u64, String>,
+    /// When each epoch was written first.
+    written: BTreeMap<u64, Duration>,
     /// Who lived each life of each address.
     lives: BTreeMap<(String, u64), String>,
     /// Whether the store has forgotten what it had acknowledged.
@@ -46,6 +48,7 @@ impl Truth {
     /// A map is about to replace the one in the store.
     pub fn check_map(&mut self, map: &ClusterMap, store: &Store) {
         let text = map.to_string();
+        self.written.entry(map.epoch().0).or_insert(self.now);
         let known = self
             .maps
             .entry(map.epoch().0)
@@ -89,6 +92,25 @@ impl Truth {
                 let is_early = seen.is_some_and(|seen| self.now - seen < GRACE);
                 assert!(!is_early, "{name} is given up too early");
             }
+        }
+    }
+
+    /// A new owner may decide once lease and grace have passed since its map, whoever has not heard
+    /// of it.
+    fn check_right(&self, server: &Server) {
+        let Some(process) = &server.process else {
+            return;
+        };
+        // Without a map it answers for no key.
+        let Some(held) = process.node.held().map(|map| map.epoch().0) else {
+            return;
+        };
+        if let Some(written) = self.written.get(&(held + 1)) {
+            assert!(
+                process.answers_until <= *written + TTL + GRACE || self.has_regressed,
+                "{} answers by epoch {held} for too long after the next one",
+                server.name
+            );
         }
     }
 
@@ -156,6 +178,7 @@ impl World {
                 is_chaotic: true,
                 given_up: BTreeMap::new(),
                 maps: BTreeMap::new(),
+                written: BTreeMap::new(),
                 lives: BTreeMap::new(),
                 has_regressed: false,
             },
@@ -184,6 +207,7 @@ impl World {
         }
         for server in &self.servers {
             self.truth.check_answers(server);
+            self.truth.check_right(server);
         }
     }
 

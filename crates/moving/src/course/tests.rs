@@ -8,7 +8,7 @@ fn course() -> Course {
     let room = Arc::new(AtomicU64::new(9));
     let arcs = vec![HashArc::ALL];
     let stream = Stream::new(ServerId(1), 5, arcs, true, room);
-    Course::new(Arc::new(stream), 0)
+    Course::new(Arc::new(stream), 0, ACKNOWLEDGE_MS)
 }
 
 fn moving() -> Course {

@@ -36,9 +36,9 @@ fn stages(taking: &Taking) -> Vec<(u64, Stage)> {
 fn what_was_handed_over_waits_for_an_acknowledgement() {
     let (taking, both) = (Taking::default(), [LOW, HIGH].concat());
     let (one, two) = (map(1, &moves(&both, "")), map(2, &moves("", &both)));
-    taking.succeed(None, &one, ME);
+    taking.succeed(None, &one, ME, 0);
     assert!(taking.table().is_empty());
-    taking.succeed(Some(&one), &two, ME);
+    taking.succeed(Some(&one), &two, ME, 0);
     assert_eq!(stages(&taking), [(2, Stage::Awaiting)]);
     assert!(taking.table().withholds(0x9000_0000));
     assert!(!taking.table().withholds(0x7000_0000));
@@ -49,7 +49,7 @@ fn what_was_handed_over_waits_for_an_acknowledgement() {
 #[test]
 fn a_server_that_did_not_see_the_map_before_brings_nothing() {
     let (taking, both) = (Taking::default(), [LOW, HIGH].concat());
-    taking.succeed(None, &map(2, &moves("", &both)), ME);
+    taking.succeed(None, &map(2, &moves("", &both)), ME, 0);
     // The old owner may decide still.
     assert_eq!(stages(&taking), [(2, Stage::Awaiting)]);
     assert!(taking.table().withholds(0x9000_0000));
@@ -67,22 +67,27 @@ fn arcs_begin_one_after_the_other_and_those_begun_go_on() {
         map(1, &moves(HIGH, LOW)),
         map(2, &moves("", &[LOW, HIGH].concat())),
     );
-    taking.succeed(Some(&map(0, &moves(&[LOW, HIGH].concat(), ""))), &one, ME);
+    taking.succeed(
+        Some(&map(0, &moves(&[LOW, HIGH].concat(), ""))),
+        &one,
+        ME,
+        0,
+    );
     let low = Arc::clone(&taking.table().streams()[0]);
     low.acknowledge(7, 1);
     low.settle(KeyPlace::new(0x9000_0000, b"k"));
-    taking.succeed(Some(&one), &two, ME);
+    taking.succeed(Some(&one), &two, ME, 0);
     assert_eq!(stages(&taking), [(1, Stage::Moving), (2, Stage::Awaiting)]);
     let table = taking.table();
     assert!(table.may_bring(KeyPlace::new(0x9000_0000, b"k")).is_none());
     assert!(table.may_bring(KeyPlace::new(0x9000_0000, b"j")).is_some());
     assert!(table.withholds(0xd000_0000));
     // The first is complete, and is not listed any more.
-    taking.succeed(Some(&two), &map(3, &moves("", HIGH)), ME);
+    taking.succeed(Some(&two), &map(3, &moves("", HIGH)), ME, 0);
     assert_eq!(low.admit(KeyPlace::new(0x9000_0000, b"j"), 7, || ()), None);
     assert_eq!(stages(&taking), [(2, Stage::Awaiting)]);
     taking.table().streams()[0].acknowledge(7, 3);
-    taking.succeed(Some(&map(3, &moves("", HIGH))), &map(4, ""), ME);
+    taking.succeed(Some(&map(3, &moves("", HIGH))), &map(4, ""), ME, 0);
     assert!(taking.table().is_empty());
 }
 
@@ -90,7 +95,7 @@ fn arcs_begin_one_after_the_other_and_those_begun_go_on() {
 fn nothing_is_brought_from_who_did_not_decide() {
     let taking = Taking::default();
     // The new owner had the keys already.
-    taking.succeed(Some(&map(1, "")), &map(2, &moves("", LOW)), ME);
+    taking.succeed(Some(&map(1, "")), &map(2, &moves("", LOW)), ME, 0);
     taking.table().streams()[0].acknowledge(7, 2);
     assert_eq!(stages(&taking), [(2, Stage::Lost)]);
 }
@@ -99,8 +104,8 @@ fn nothing_is_brought_from_who_did_not_decide() {
 fn a_move_that_is_dropped_too_early_still_waits_for_the_old_owner() {
     let taking = Taking::default();
     let (one, two) = (map(1, &moves(LOW, "")), map(2, &moves("", LOW)));
-    taking.succeed(Some(&one), &two, ME);
-    taking.succeed(Some(&two), &map(3, ""), ME);
+    taking.succeed(Some(&one), &two, ME, 0);
+    taking.succeed(Some(&two), &map(3, ""), ME, 0);
     assert!(taking.table().withholds(0x9000_0000));
     let stream = Arc::clone(&taking.table().streams()[0]);
     stream.acknowledge(7, 3);

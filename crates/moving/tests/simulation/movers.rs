@@ -30,6 +30,9 @@ impl World {
     /// What a publisher makes next; none where it waits.
     pub(super) fn next_map(&mut self, current: &ClusterMap) -> Option<ClusterMap> {
         let (count, epoch) = (self.servers.len(), current.epoch().0);
+        if self.jumps && current.content().moves.is_empty() && self.below(3) > 0 {
+            return Some(map(epoch + 1, count, &self.new_owners(), Vec::new()));
+        }
         if !self.everybody_goes_by(epoch) {
             return None;
         }
@@ -58,10 +61,7 @@ impl World {
             }
             return Some(map(epoch + 1, count, &owners, Vec::new()));
         }
-        let mut after: Vec<usize> = (0..count).filter(|_| self.below(2) == 0).collect();
-        if after.is_empty() {
-            after.push(self.below(count as u64) as usize);
-        }
+        let after = self.new_owners();
         let plain = map(epoch + 1, count, &after, Vec::new());
         let mut moves = plan_moves(&difference(current, &plain).expect("comparable"));
         if self.below(4) == 0 {
@@ -75,6 +75,15 @@ impl World {
             ..plain.into_content()
         };
         Some(ClusterMap::new(content).expect("a map"))
+    }
+
+    fn new_owners(&mut self) -> Vec<usize> {
+        let count = self.servers.len();
+        let mut owners: Vec<usize> = (0..count).filter(|_| self.below(2) == 0).collect();
+        if owners.is_empty() {
+            owners.push(self.below(count as u64) as usize);
+        }
+        owners
     }
 
     pub(super) fn are_done(&self, moves: &[Move]) -> bool {
@@ -113,10 +122,32 @@ impl World {
                 (course.stream.from.0 as usize - 1, course.stream.epoch, step)
             })
             .collect();
+        for predecessor in self.servers[id].taking.table().predecessors() {
+            if predecessor.ask_at_ms(now_ms).is_some_and(|at| at <= now_ms) {
+                self.send(Event::AskedForMap(id, Arc::clone(predecessor)));
+            }
+        }
         for (from, epoch, step) in steps {
             if !matches!(step, Step::Wait(_) | Step::Over) {
                 self.send(Event::Asked(id, from, epoch, step));
             }
+        }
+    }
+
+    pub(super) fn asked_for_map(&mut self, by: usize, predecessor: Arc<Predecessor>) {
+        let other = predecessor.server.0 as usize - 1;
+        let said = match &self.servers[other] {
+            _ if self.is_cut(by, other) => Err(Trouble::Silent),
+            server if !server.is_alive => Err(Trouble::NobodyThere),
+            server => Ok(server.acknowledged().epoch),
+        };
+        self.send(Event::ToldMap(predecessor, said));
+    }
+
+    pub(super) fn told_map(&mut self, predecessor: &Predecessor, said: Result<u64, Trouble>) {
+        match said {
+            Ok(epoch) => predecessor.on_acknowledged(epoch, self.now_ms),
+            Err(trouble) => predecessor.on_trouble(trouble, self.now_ms),
         }
     }
 

@@ -2,11 +2,16 @@
 
 use farcache_cluster::map::{Gained, Tenure};
 use farcache_cluster::{ClusterMap, ServerId};
+use farcache_moving::course::ACKNOWLEDGE_MS;
 use farcache_moving::giving::Outgoing;
 use farcache_moving::{Course, KeyPlace, Table, Taking};
 use farcache_peers::moves::Acknowledged;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Nobody goes by an older map for so long after a newer one: [`World`](crate::world::World) has
+/// everybody hear of it earlier.
+const FENCE_MS: u64 = 2_500;
 
 /// A worker goes by a map, and by what moved when it took that up.
 pub struct Worker {
@@ -51,9 +56,14 @@ impl Worker {
 
 impl Server {
     /// Starts with this map, in its run number `instance`.
-    pub fn new(id: ServerId, instance: u64, map: &Arc<ClusterMap>, workers: usize) -> Server {
-        let taking = Taking::with_room(64);
-        taking.succeed(None, map, Some(id));
+    pub fn new(
+        (id, instance): (ServerId, u64),
+        map: &Arc<ClusterMap>,
+        workers: usize,
+        now_ms: u64,
+    ) -> Server {
+        let taking = Taking::with_room(64).with_fence(FENCE_MS);
+        taking.succeed(None, map, Some(id), now_ms);
         Server {
             id,
             instance,
@@ -98,7 +108,7 @@ impl Server {
             }),
         }
         let before = Some(&*self.map).filter(|_| is_known);
-        self.taking.succeed(before, next, Some(self.id));
+        self.taking.succeed(before, next, Some(self.id), now_ms);
         self.tenure = tenure;
         self.map = Arc::clone(next);
         self.follow_streams(now_ms);
@@ -114,7 +124,8 @@ impl Server {
         for stream in table.streams() {
             let mut known = self.courses.iter();
             if !known.any(|course| Arc::ptr_eq(&course.stream, stream)) {
-                self.courses.push(Course::new(Arc::clone(stream), now_ms));
+                self.courses
+                    .push(Course::new(Arc::clone(stream), now_ms, ACKNOWLEDGE_MS));
             }
         }
     }

@@ -6,7 +6,7 @@ use farcache_cluster::map::{Epoch, Move, Phase, difference, plan_moves};
 use farcache_cluster::{ClusterMap, MapContent, ServerId};
 use farcache_moving::course::{Step, Trouble};
 use farcache_moving::patience::Patience;
-use farcache_moving::{KeyPlace, Stage, Table};
+use farcache_moving::{KeyPlace, Predecessor, Stage, Table};
 use farcache_peers::moves::PulledHead;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub struct Chaos {
     pub crashes: bool,
     pub cuts: bool,
     pub flushes: bool,
+    /// Keys get other owners without a move, by maps that do not wait until everybody goes by the
+    /// one before.
+    pub jumps: bool,
 }
 
 /// Whose request it is, and where it is.
@@ -68,6 +71,9 @@ enum Event {
     Step(usize),
     Asked(usize, usize, u64, Step),
     Told(usize, u64, u64, Reply),
+    /// The server asks another one that may decide by an older map.
+    AskedForMap(usize, Arc<Predecessor>),
+    ToldMap(Arc<Predecessor>, Result<u64, Trouble>),
     Publish,
     Crash,
     Start(usize),
@@ -99,6 +105,7 @@ pub struct World {
     brought: u64,
     /// Whether items may be lost without anybody being wrong.
     loses: bool,
+    jumps: bool,
 }
 
 fn name(index: usize) -> String {
@@ -120,13 +127,15 @@ impl World {
             versions: 0,
             instances: 0,
             brought: 0,
-            loses: chaos.crashes || chaos.cuts || chaos.flushes,
+            loses: chaos.crashes || chaos.cuts || chaos.flushes || chaos.jumps,
+            jumps: chaos.jumps,
         };
         let count = 2 + world.below(3) as usize;
         let first = Arc::new(map(1, count, &[0], Vec::new()));
         for id in 0..count {
             world.instances += 1;
-            let server = Server::new(ServerId(id as u32 + 1), world.instances, &first, WORKERS);
+            let run = (ServerId(id as u32 + 1), world.instances);
+            let server = Server::new(run, &first, WORKERS, 0);
             world.servers.push(server);
             world.at(1, Event::Step(id));
         }
@@ -203,6 +212,8 @@ impl World {
             Event::Step(id) => self.step(id),
             Event::Asked(by, from, epoch, step) => self.asked(by, from, epoch, step),
             Event::Told(by, from, epoch, reply) => self.told(by, from, epoch, reply),
+            Event::AskedForMap(by, predecessor) => self.asked_for_map(by, predecessor),
+            Event::ToldMap(predecessor, said) => self.told_map(&predecessor, said),
             Event::Publish => self.publish(),
             Event::Crash => self.crash(),
             Event::Start(id) => self.start(id),
@@ -270,7 +281,7 @@ impl World {
         self.instances += 1;
         let map = Arc::clone(self.maps.last().expect("a map"));
         let name = self.servers[id].id;
-        self.servers[id] = Server::new(name, self.instances, &map, WORKERS);
+        self.servers[id] = Server::new((name, self.instances), &map, WORKERS, self.now_ms);
     }
 
     fn cut_off(&mut self) {

@@ -40,9 +40,7 @@ pub(super) fn start(
     }
     let known = etcd.map().map_or(0, |map| map.epoch().0);
     let epoch = Arc::new(AtomicU64::new(known));
-    // What a tier holds, or a map says, is from before: others may own it.
-    let is_unbound = etcd.map().is_none() && !store.has_items();
-    let lease = Arc::new(Lease::new(is_unbound));
+    let lease = Arc::new(Lease::default());
     let witness = Witness::new(&etcd, &lease, place, secret);
     let server = Server {
         lease: Arc::clone(&lease),
@@ -91,7 +89,10 @@ impl Hooks for Server {
     }
 
     fn may_answer_until(&self, until: Duration) {
-        self.lease.set(until);
+        // Without a map nobody knows whose keys they are.
+        if self.epoch.load(Relaxed) > 0 {
+            self.lease.set(until);
+        }
     }
 }
 

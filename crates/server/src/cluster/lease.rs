@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The right to answer, which ends by itself.
+/// The right to answer, which ends by itself. A server that starts has none: even one that knows of
+/// no map, and holds nothing, may be the owner of keys by the others' map.
 #[derive(Debug, Default)]
 pub struct Lease {
     /// Nanoseconds since the machine was started.
     until: AtomicU64,
-    /// No map has been known yet, and nothing is held: whoever asks may store.
-    is_unbound: AtomicBool,
     refused: AtomicU64,
     /// What was seen last by somebody who counts.
     was_over: AtomicBool,
@@ -22,18 +21,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// That of a server that starts: over, unless the server knows of no map and holds nothing.
-    pub fn new(is_unbound: bool) -> Lease {
-        Lease {
-            is_unbound: AtomicBool::new(is_unbound),
-            ..Lease::default()
-        }
-    }
-
     /// The server may answer until this time, and not longer.
     pub fn set(&self, until: Duration) {
         self.until.store(until.as_nanos() as u64, SeqCst);
-        self.is_unbound.store(false, SeqCst);
     }
 
     /// The server may answer until this time, or longer where it may already.
@@ -44,7 +34,7 @@ impl Lease {
     /// Whether others may own this server's keys by now.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.left().is_zero() && !self.is_unbound.load(SeqCst)
+        self.left().is_zero()
     }
 
     /// For how long the server may answer on.
@@ -76,6 +66,7 @@ impl Lease {
 
 /// What a worker's sessions see in place of the owners of keys while the lease is over: somebody
 /// else owns each of them, and cannot be asked.
+#[derive(Clone)]
 pub struct Gate {
     lease: Arc<Lease>,
     epoch: Arc<AtomicU64>,
@@ -140,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_right_to_answer_ends_by_itself_and_begins_with_a_lease() {
-        let lease = Lease::new(false);
+        let lease = Lease::default();
         assert!(lease.is_over());
         lease.set(since_boot() + Duration::from_secs(600));
         assert!(!lease.is_over() && lease.left() > Duration::from_secs(599));
@@ -153,16 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_of_no_map_and_holds_nothing_may_answer_until_it_does() {
-        let lease = Lease::new(true);
-        assert!(!lease.is_over());
-        lease.set(Duration::ZERO);
-        assert!(lease.is_over());
-    }
-
-    #[test]
     fn nobody_is_asked_while_it_is_over_and_refusals_are_counted() {
-        let lease = Arc::new(Lease::new(false));
+        let lease = Arc::new(Lease::default());
         let gate = Gate {
             lease: Arc::clone(&lease),
             epoch: Arc::new(AtomicU64::new(7)),

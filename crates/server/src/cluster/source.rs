@@ -116,13 +116,14 @@ pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
     let place = place.or_else(|| opened.own_address.clone().map(Place::Reached));
     let cluster = match opened.kind {
         Kind::File(file) => {
-            let tenant = place.map(|place| Arc::new(Tenant::new(store, place)));
+            let tenant = place.map(|place| Arc::new(Tenant::new(store, place, None)));
             follow(file, tenant, opened.own_address.clone())?
         }
         #[cfg(feature = "etcd")]
         Kind::Etcd(etcd, address) => {
             let place = Place::Reached(address);
-            let tenant = Arc::new(Tenant::new(store, place.clone()));
+            let fence = etcd.settings().fence();
+            let tenant = Arc::new(Tenant::new(store, place.clone(), Some(fence)));
             let secret = opened.member.as_ref().and_then(|it| it.secret.clone());
             super::joined::start(etcd, tenant, store, (place, secret))?
         }

@@ -68,13 +68,14 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// The server at this place, with what it noted before it started.
-    pub fn new(store: &Arc<Store>, place: Place) -> Tenant {
+    /// The server at this place, with what it noted before it started. `fence` is the time after
+    /// which nobody answers by a map that another one has followed.
+    pub fn new(store: &Arc<Store>, place: Place, fence: Option<Duration>) -> Tenant {
         let noted = store.tenure().and_then(|noted| Tenure::decode(&noted));
         Tenant {
             store: Arc::clone(store),
             place,
-            moves: Arc::default(),
+            moves: Arc::new(ServerMoves::new(fence)),
             map: Mutex::default(),
             tenure: Mutex::new(noted),
             followers: Mutex::default(),

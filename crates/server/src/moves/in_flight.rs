@@ -38,6 +38,12 @@ impl InFlight {
         !self.table.is_empty()
     }
 
+    /// Whether all keys that this server has by its map are here, and it alone decides on them.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.table.is_empty() && !self.table.awaits_predecessors()
+    }
+
     /// Whether anything moves to or from this server.
     pub fn is_any(&self) -> bool {
         self.is_any
@@ -45,7 +51,7 @@ impl InFlight {
 
     /// Whether nobody decides on keys of this hash yet.
     pub fn withholds(&self, hash: u32) -> bool {
-        self.takes() && self.table.withholds(hash)
+        !self.is_settled() && self.table.withholds(hash)
     }
 
     fn place(&self, key: &[u8]) -> Option<KeyPlace> {
@@ -63,11 +69,11 @@ impl InFlight {
     /// Whether nothing of these keys is to be waited for.
     pub fn are_here(&self, keys: &[&[u8]]) -> bool {
         let is_here = |key: &&[u8]| {
-            self.stream(key).is_none_or(|(place, stream)| {
-                !self.table.withholds(place.hash) && !stream.may_bring(place)
+            self.place(key).is_none_or(|place| {
+                !self.table.withholds(place.hash) && self.table.may_bring(place).is_none()
             })
         };
-        !self.takes() || keys.iter().all(is_here)
+        self.is_settled() || keys.iter().all(is_here)
     }
 
     fn now_ms(&self) -> u64 {

@@ -4,15 +4,18 @@
 //! |---|---|
 //! | [`in_flight`] | what one worker's sessions see of them, under the map that the worker goes by |
 //! | [`mover`] | the thread that asks old owners for what they hold |
-//! | [`line`] | its connection to one of them |
+//! | [`standoff`] | the thread that asks who may decide by an older map |
+//! | [`line`] | their connections to one of these servers |
 //! | [`report`] | what is told of moves in statistics and metrics |
 
 pub mod in_flight;
 pub mod line;
 pub mod mover;
 pub mod report;
+pub mod standoff;
 
 use farcache_cluster::{ClusterMap, ServerId};
+use farcache_moving::course::ACKNOWLEDGE_MS;
 use farcache_moving::{Giving, Taking};
 use farcache_peers::moves::Instance;
 use std::sync::{Condvar, Mutex};
@@ -26,26 +29,34 @@ pub struct ServerMoves {
     pub giving: Giving,
     /// Which run of the program this is.
     pub instance: Instance,
+    /// How long an old owner may take to acknowledge, in milliseconds.
+    acknowledge_ms: u64,
     started: Instant,
-    /// Whether the mover has something new to look at.
-    news: Mutex<bool>,
+    /// How many maps have come into force.
+    news: Mutex<u64>,
     bell: Condvar,
 }
 
 impl ServerMoves {
-    /// Nothing moves yet.
+    /// Nothing moves yet. `fence` is the time after which nobody decides by a map that another one
+    /// has followed; none where that may last for ever.
     ///
     /// # Panics
     /// Where the system has no random numbers.
-    pub fn new() -> ServerMoves {
+    pub fn new(fence: Option<Duration>) -> ServerMoves {
         let mut instance = [0; 8];
         getrandom::fill(&mut instance).expect("the system has random numbers");
+        let fence_ms = fence.map(|fence| fence.as_millis() as u64 + 1);
         ServerMoves {
-            taking: Taking::default(),
+            taking: match fence_ms {
+                Some(fence_ms) => Taking::default().with_fence(fence_ms),
+                None => Taking::default(),
+            },
             giving: Giving::default(),
             instance: Instance::from_ne_bytes(instance),
+            acknowledge_ms: fence_ms.unwrap_or(0).max(ACKNOWLEDGE_MS),
             started: Instant::now(),
-            news: Mutex::new(false),
+            news: Mutex::new(0),
             bell: Condvar::new(),
         }
     }
@@ -58,23 +69,17 @@ impl ServerMoves {
     /// This map is about to come into force. `before` is the one in force, where it is the one
     /// right before and this run of the program went by it.
     pub fn succeed(&self, before: Option<&ClusterMap>, next: &ClusterMap, me: Option<ServerId>) {
-        self.taking.succeed(before, next, me);
+        self.taking.succeed(before, next, me, self.now_ms());
         self.giving.succeed(next, me);
-        *self.news.lock().expect("no panic while held") = true;
+        *self.news.lock().expect("no panic while held") += 1;
         self.bell.notify_all();
     }
 
-    /// Waits for another map, for so long at most.
-    fn wait(&self, time: Duration) {
+    /// Waits for another map than the one `seen`, for so long at most.
+    fn wait(&self, seen: &mut u64, time: Duration) {
         let news = self.news.lock().expect("no panic while held");
-        let waited = self.bell.wait_timeout_while(news, time, |news| !*news);
-        let (mut news, _) = waited.expect("no panic while held");
-        *news = false;
-    }
-}
-
-impl Default for ServerMoves {
-    fn default() -> Self {
-        ServerMoves::new()
+        let is_old = |news: &mut u64| *news == *seen;
+        let waited = self.bell.wait_timeout_while(news, time, is_old);
+        *seen = *waited.expect("no panic while held").0;
     }
 }

@@ -65,12 +65,13 @@ type Asked = Result<Vec<u8>, Trouble>;
 
 impl Mover {
     fn run(mut self) {
+        let mut seen = 0;
         while !self.shared.stopping.load(Relaxed) {
             self.follow();
             let wait = self.turn();
             self.store.park();
             if let Some(wait) = wait {
-                self.moves().wait(wait);
+                self.moves().wait(&mut seen, wait);
             }
         }
     }
@@ -94,7 +95,8 @@ impl Mover {
         for stream in table.streams() {
             let mut known = self.courses.iter();
             if !known.any(|course| Arc::ptr_eq(&course.stream, stream)) {
-                let course = Course::new(Arc::clone(stream), moves.now_ms());
+                let now_ms = moves.now_ms();
+                let course = Course::new(Arc::clone(stream), now_ms, moves.acknowledge_ms);
                 self.courses.push(course);
             }
         }

@@ -1,9 +1,10 @@
 //! What a worker's sessions see of the other servers: who owns a key, what was answered, and a
 //! place to note what they ask for.
 
-use crate::cluster::Place;
+use crate::cluster::{Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
 use crate::repair::owned::{self, Widest};
+use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::frame::Kind;
@@ -12,7 +13,7 @@ use farcache_peers::moves::Fetch;
 use farcache_proto::binary::HEADER_BYTES;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// A reply, or why there is none.
@@ -35,6 +36,8 @@ pub struct Question {
     /// The frame's body, or the client's request. Of one to all owners, once it is under way, the
     /// header alone.
     pub body: Vec<u8>,
+    /// A mark of the key that it is about.
+    key_mark: u32,
 }
 
 impl Question {
@@ -100,7 +103,7 @@ impl Forward for Owners {
     }
 
     fn owns_every(&self) -> bool {
-        self.domain.is_all() && !self.moving.takes()
+        self.domain.is_all() && self.moving.is_settled()
     }
 
     fn takes_value(&self, _bytes: usize) -> bool {
@@ -121,25 +124,83 @@ impl Forward for Owners {
 }
 
 /// The same for those whose requests are passed on.
+///
+/// A request that was passed on is decided once: whoever was asked has answered, or may have
+/// carried it out without an answer. So its key counts as that server's until the session has taken
+/// the answer, also where another map has given the key to this server meanwhile, or this server
+/// has been cut off.
 pub struct Desk {
     /// Who owns keys.
     pub owners: Owners,
     place: Place,
     moves: Arc<ServerMoves>,
+    gate: Option<Gate>,
+    /// Others may own this server's keys: nothing but answers is to be had.
+    is_shut: Cell<bool>,
     staged: RefCell<Vec<(Question, Answer)>>,
     noted: RefCell<Vec<Question>>,
+    /// Mark of the key whose owner was told last: the next question is about it.
+    key_mark: Cell<u32>,
+}
+
+/// What is kept of a key. Two keys with one mark are asked for at one server for a moment, which
+/// refuses the one that is not its own.
+fn mark_of(key: &[u8]) -> u32 {
+    HashAlgorithm::Fnv1a64.digest(key)
 }
 
 impl Desk {
     /// That of the server at this place.
-    pub fn new(place: Place, map: Arc<ClusterMap>, moves: Arc<ServerMoves>) -> Desk {
+    pub fn new(
+        place: Place,
+        map: Arc<ClusterMap>,
+        moves: Arc<ServerMoves>,
+        gate: Option<Gate>,
+    ) -> Desk {
         Desk {
             owners: Owners::new(&place, map, &moves),
             place,
             moves,
+            gate,
+            is_shut: Cell::new(false),
             staged: RefCell::default(),
             noted: RefCell::default(),
+            key_mark: Cell::new(0),
         }
+    }
+
+    /// What the next session sees. To be asked when its requests have arrived.
+    #[inline]
+    pub fn for_session(&self) -> &dyn Forward {
+        let shut = self.gate.as_ref().filter(|gate| gate.is_shut());
+        self.is_shut.set(shut.is_some());
+        match shut {
+            Some(gate) if self.staged.borrow().is_empty() => gate,
+            _ => self,
+        }
+    }
+
+    /// Who has been asked about a key, and has answered.
+    fn answered(&self, key: &[u8]) -> Option<Peer> {
+        let staged = self.staged.borrow();
+        if staged.is_empty() {
+            return None;
+        }
+        let mark = mark_of(key);
+        staged.iter().find_map(|(question, _)| match question.to {
+            To::Peer(peer, Kind::Request) if question.key_mark == mark => Some(peer),
+            _ => None,
+        })
+    }
+
+    fn has_answers(&self) -> bool {
+        !self.staged.borrow().is_empty()
+    }
+
+    /// Refuses while others may own this server's keys.
+    fn refused(&self) -> Option<Answer> {
+        let gate = self.gate.as_ref().filter(|_| self.is_shut.get())?;
+        Some(Err(gate.refusal()))
     }
 
     /// This server's name; none before the map lists it.
@@ -179,10 +240,14 @@ impl Desk {
         if let Some(index) = staged.iter().position(|(asked, _)| is_it(asked)) {
             return Some(staged.swap_remove(index).1);
         }
+        if let Some(refused) = self.refused() {
+            return Some(refused);
+        }
         let mut noted = self.noted.borrow_mut();
         if !noted.iter().any(is_it) {
             let body = pieces.concat();
-            noted.push(Question { to, body });
+            let key_mark = self.key_mark.get();
+            noted.push(Question { to, body, key_mark });
         }
         None
     }
@@ -194,19 +259,34 @@ impl Forward for Desk {
     }
 
     fn owner(&self, key: &[u8]) -> Option<Peer> {
-        self.owners.owner(key)
+        let owner = self.answered(key).or_else(|| match self.is_shut.get() {
+            true => Some(Peer(u32::MAX)),
+            false => self.owners.owner(key),
+        });
+        if owner.is_some() {
+            self.key_mark.set(mark_of(key));
+        }
+        owner
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        self.owners.owns_each(keys)
+        let may = !self.is_shut.get() && !self.has_answers();
+        keys.is_empty() || may && self.owners.owns_each(keys)
     }
 
     fn owns_every(&self) -> bool {
-        self.owners.owns_every()
+        !self.is_shut.get() && !self.has_answers() && self.owners.owns_every()
     }
 
     fn takes_value(&self, bytes: usize) -> bool {
-        bytes as u64 <= FORWARDED_BYTES_MAX
+        !self.is_shut.get() && bytes as u64 <= FORWARDED_BYTES_MAX
+    }
+
+    fn refusal(&self) -> Failure {
+        match self.refused() {
+            Some(Err(failure)) => failure,
+            _ => Failure::TooMuch,
+        }
     }
 
     fn ask(&self, owner: Peer, request: &[u8]) -> Option<Answer> {
@@ -218,7 +298,7 @@ impl Forward for Desk {
     }
 
     fn moves(&self) -> Option<&dyn Moves> {
-        self.owners.moving.is_any().then_some(self)
+        (!self.is_shut.get() && self.owners.moving.is_any()).then_some(self)
     }
 
     fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {

@@ -17,7 +17,7 @@ pub mod dial;
 pub mod upgrade;
 pub mod wire;
 
-use crate::cluster::{Cluster, Follower, hello};
+use crate::cluster::{Cluster, Follower, Gate, hello};
 use crate::coding::PartTag;
 use crate::shared::Shared;
 use crate::worker::mailbox::Mailbox;
@@ -135,7 +135,8 @@ impl Peers {
         let cluster = shared.cluster.as_ref()?;
         let member = cluster.member()?;
         let moves = Arc::clone(cluster.moves()?);
-        let desk = Desk::new(member.place.clone(), cluster.map(), moves);
+        let gate = Gate::of(Some(cluster));
+        let desk = Desk::new(member.place.clone(), cluster.map(), moves, gate);
         Some(Box::new(Peers {
             follower: cluster.join(desk.epoch(), mailbox),
             desk,

@@ -8,8 +8,8 @@ use crate::peers::Peers;
 use crate::peers::desk::ForMessages;
 use crate::shared::Shared;
 use farcache_base::time::Clock;
-use farcache_session::Replies;
 use farcache_session::counters::Counters;
+use farcache_session::{Forward, Replies};
 use farcache_store::StoreHandle;
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,15 +120,15 @@ impl Resources {
 /// the desk; without them nothing is passed on, and no value waits for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
-        $crate::worker::resources::context!(@ $resources, $caller, None, desk.owners)
+        $crate::worker::resources::context!(@ $resources, $caller, None, through_owners)
     };
     ($resources:expr, $caller:expr, desk) => {
-        $crate::worker::resources::context!(@ $resources, $caller, None, desk)
+        $crate::worker::resources::context!(@ $resources, $caller, None, through_desk)
     };
     ($resources:expr, $caller:expr, desk, $turn:expr) => {
-        $crate::worker::resources::context!(@ $resources, $caller, Some($turn), desk)
+        $crate::worker::resources::context!(@ $resources, $caller, Some($turn), through_desk)
     };
-    (@ $resources:expr, $caller:expr, $turn:expr, $($desk:ident).+) => {
+    (@ $resources:expr, $caller:expr, $turn:expr, $through:ident) => {
         farcache_session::Context {
             store: &$resources.store,
             service: &$resources.shared.service,
@@ -136,11 +136,7 @@ macro_rules! context {
                 shared: &$resources.shared,
                 caller: $caller,
             },
-            forward: match (&$resources.gate, &$resources.peers) {
-                (Some(gate), _) if gate.is_shut() => Some(gate),
-                (_, Some(peers)) => Some(&peers.$($desk).+),
-                (_, None) => None,
-            },
+            forward: $crate::worker::resources::$through(&$resources.gate, &$resources.peers),
             turn: $turn,
             counters: &$resources.counters,
             clock: $resources.clock,
@@ -148,3 +144,29 @@ macro_rules! context {
     };
 }
 pub(crate) use context;
+
+/// What sessions see of the owners of keys whose requests are not passed on.
+#[inline]
+pub fn through_owners<'a>(
+    gate: &'a Option<Gate>,
+    peers: &'a Option<Box<Peers>>,
+) -> Option<&'a dyn Forward> {
+    match (gate, peers) {
+        (Some(gate), _) if gate.is_shut() => Some(gate),
+        (_, Some(peers)) => Some(&peers.desk.owners),
+        (_, None) => None,
+    }
+}
+
+/// The same where they are.
+#[inline]
+pub fn through_desk<'a>(
+    gate: &'a Option<Gate>,
+    peers: &'a Option<Box<Peers>>,
+) -> Option<&'a dyn Forward> {
+    match (gate, peers) {
+        (_, Some(peers)) => Some(peers.desk.for_session()),
+        (Some(gate), None) if gate.is_shut() => Some(gate),
+        (_, None) => None,
+    }
+}

@@ -101,6 +101,21 @@ fn lose_etcd(more: &[&str]) {
 }
 
 #[test]
+fn a_server_that_knows_of_no_map_answers_for_no_key() {
+    let mut etcd = Etcd::start(1);
+    etcd.kill();
+    let server = Member::start(&etcd, SHORT, &[]);
+    server.wait_for_stat("etcd", "unreachable");
+    let mut client = server.server.connect();
+    assert_eq!(get(&mut client), CUT_OFF);
+    assert_eq!(client.ask("set k 0 0 1\r\nx").as_deref(), Some(CUT_OFF));
+    etcd.restart();
+    server.wait_for_servers(&[&server]);
+    server.wait_for_stat("cut_off", "no");
+    assert_eq!(get(&mut client), "END");
+}
+
+#[test]
 fn without_etcd_for_anybody_all_go_on_also_when_one_of_them_dies() {
     let mut etcd = Etcd::start(1);
     let [first, mut second] = start_two(&etcd, &etcd.endpoints(), &[]);

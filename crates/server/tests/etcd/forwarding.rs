@@ -2,6 +2,7 @@
 
 use crate::fleet::{LONG, Member, SHORT, Times, wait_for_agreement};
 use crate::node::Etcd;
+use crate::proxy::Proxy;
 use crate::support::wait_for;
 use std::path::Path;
 
@@ -16,6 +17,38 @@ fn secret() -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), SECRET).expect("written");
     file
+}
+
+/// The first of the servers reaches etcd for its lease no more and hears of no map, but may answer
+/// for long.
+const SLOW_TO_GIVE_UP: Times = Times { ttl: 2, grace: 600 };
+
+#[test]
+fn nobody_answers_for_keys_whose_old_owner_goes_by_an_older_map() {
+    let (etcd, secret) = (Etcd::start(1), secret());
+    let proxy = Proxy::to(&etcd.endpoints());
+    let path = secret.path().to_str().expect("a plain path");
+    let more = ["--cluster-secret-file", path, "--forward-timeout-ms", "60"];
+    let old = Member::start_by(&proxy.endpoint(), SLOW_TO_GIVE_UP, &more);
+    old.wait_for_servers(&[&old]);
+    old.wait_for_stat("cut_off", "no");
+    store(&old, b"kept");
+    proxy.cut();
+    let new = Member::start(&etcd, SLOW_TO_GIVE_UP, &more);
+    new.wait_for_servers(&[&new, &old]);
+    assert!(are_all(&answers(&old), b"kept"), "it does not know better");
+    let by_new = answers(&new);
+    let refused = by_new.iter().filter(|answer| answer.is_none());
+    assert!(refused.count() > 0, "of the keys that it is to have");
+    let kept = by_new.iter().flatten();
+    assert!(kept.clone().count() > 0 && kept.clone().all(Option::is_some));
+    assert!(are_all(&answers(&old), b"kept"));
+    proxy.mend();
+    wait_for("both servers to answer for all keys", || {
+        let told = [&old, &new].map(answers);
+        let is_whole = told[0] == told[1] && told[0].iter().all(Option::is_some);
+        (is_whole && told[0].contains(&Some(None))).then_some(())
+    });
 }
 
 fn start(etcd: &Etcd, times: Times, secret: &Path) -> Member {

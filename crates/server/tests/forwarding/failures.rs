@@ -162,6 +162,42 @@ fn a_new_map_counts_for_open_connections() {
     });
 }
 
+/// Has server 2 stand still with a count that server 1 has passed on, until all keys are server 1's
+/// by its own map, which has this epoch.
+fn pass_on_and_take_over(fleet: &Fleet, key: &str, epoch: u64) -> Client<UnixStream> {
+    let (mut client, mut other) = (fleet.connect(1), fleet.connect(1));
+    fleet.servers[1].stop();
+    let before = other.stat("forwarded");
+    client.send(format!("incr {key} 1\r\n").as_bytes());
+    wait_for("the request that is passed on", || {
+        (other.stat("forwarded") > before).then_some(())
+    });
+    fleet.publish_to(1, epoch, &[1]);
+    wait_for("the new map", || {
+        (ask(&mut other, &format!("mg {key}")) == "EN").then_some(())
+    });
+    client
+}
+
+#[test]
+fn what_was_passed_on_is_decided_once_though_the_key_changes_hands() {
+    let mut fleet = Fleet::start(2, &["--forward-timeout-ms", "60000"]);
+    let key = fleet.key_of(2, 0);
+    fleet.connect(1).set(&key, b"5");
+    let mut client = pass_on_and_take_over(&fleet, &key, 2);
+    fleet.servers[1].signal(Signal::CONT);
+    assert_eq!(client.line().as_deref(), Some("6"), "as its owner has told");
+    assert_eq!(ask(&mut client, &format!("mg {key}")), "EN");
+    fleet.publish(3, &[1, 2]);
+    fleet.wait_for_epoch_of(&[1, 2], 3);
+    fleet.connect(1).set(&key, b"5");
+    let mut client = pass_on_and_take_over(&fleet, &key, 4);
+    fleet.servers[1].signal(Signal::KILL);
+    fleet.servers[1].wait();
+    let told = client.line();
+    assert_eq!(told.as_deref(), Some(UNREACHABLE), "nobody knows whether");
+}
+
 #[test]
 fn a_datagram_with_a_foreign_key_is_told_so() {
     let fleet = Fleet::start(2, &[]);

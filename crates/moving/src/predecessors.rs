@@ -1,0 +1,231 @@
+//! Servers that may still decide, by an older map, on keys which the newest one gives to this
+//! server. Until each of them is known to have stopped, nobody decides.
+//!
+//! A map reaches servers one after the other. Whoever loses keys by it, without a move that would
+//! hand them over, goes on to decide on them until it hears of the map. A server that is cut off
+//! does not hear of it: but its right to answer ends by itself, at a time that is known
+//! (`fence_ms`). So the new owner waits for every server that may have decided by a map which was
+//! in force within that time: until it says that it goes by the new map, until nobody listens there
+//! any more, or until its right has ended. Servers that are gone have none any more.
+
+use crate::course::Trouble;
+use crate::stream::has;
+use farcache_cluster::map::{HashArc, MemberState};
+use farcache_cluster::{ClusterMap, ServerId};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+/// Wait before one is asked once more, in milliseconds.
+const ASK_AGAIN_MS: u64 = 5;
+/// Wait after one could not be asked, in milliseconds.
+const RETRY_MS: u64 = 100;
+
+/// One that may still decide.
+#[derive(Debug)]
+pub struct Predecessor {
+    /// Which server.
+    pub server: ServerId,
+    /// It has stopped when it goes by the map of this epoch, or a later one.
+    pub epoch: u64,
+    arcs: Vec<HashArc>,
+    over_at_ms: u64,
+    not_before_ms: AtomicU64,
+    has_stopped: AtomicBool,
+}
+
+impl Predecessor {
+    /// Whether it has stopped for certain.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped.load(SeqCst)
+    }
+
+    /// Whether it may still decide on this hash.
+    #[must_use]
+    pub fn may_decide(&self, hash: u32) -> bool {
+        !self.has_stopped() && has(&self.arcs, hash)
+    }
+
+    /// When it is to be asked which map it goes by; none where it has stopped.
+    #[must_use]
+    pub fn ask_at_ms(&self, now_ms: u64) -> Option<u64> {
+        if now_ms >= self.over_at_ms {
+            self.has_stopped.store(true, SeqCst);
+        }
+        let at = self.not_before_ms.load(SeqCst).min(self.over_at_ms);
+        (!self.has_stopped()).then_some(at)
+    }
+
+    /// It goes by the map of this epoch.
+    pub fn on_acknowledged(&self, epoch: u64, now_ms: u64) {
+        if epoch >= self.epoch {
+            self.has_stopped.store(true, SeqCst);
+        }
+        self.not_before_ms.store(now_ms + ASK_AGAIN_MS, SeqCst);
+    }
+
+    /// It could not be asked.
+    pub fn on_trouble(&self, trouble: Trouble, now_ms: u64) {
+        if trouble == Trouble::NobodyThere {
+            // When it starts, it finds this map or a later one before it answers.
+            self.has_stopped.store(true, SeqCst);
+        }
+        let wait_ms = match trouble {
+            Trouble::Refused => ASK_AGAIN_MS,
+            Trouble::NobodyThere | Trouble::Silent => RETRY_MS,
+        };
+        self.not_before_ms.store(now_ms + wait_ms, SeqCst);
+    }
+
+    /// What is left of it where these arcs alone are of interest.
+    fn within(&self, mine: &[HashArc]) -> Option<Predecessor> {
+        let arcs = common(&self.arcs, mine);
+        (!self.has_stopped() && !arcs.is_empty()).then(|| Predecessor {
+            arcs,
+            not_before_ms: AtomicU64::new(self.not_before_ms.load(SeqCst)),
+            has_stopped: AtomicBool::new(false),
+            ..*self
+        })
+    }
+}
+
+/// The maps by which others may still decide.
+#[derive(Debug)]
+pub struct Past {
+    /// How long after a newer map others may go by an older one.
+    fence_ms: u64,
+    /// In ascending order; each but the last with the time at which the next one was heard of.
+    maps: Vec<(ClusterMap, Option<u64>)>,
+    /// Until then others may go by maps that were not seen here.
+    unseen_until_ms: u64,
+}
+
+impl Past {
+    /// Nothing is known of the past. After `fence_ms` nobody answers by a map that another one has
+    /// followed.
+    #[must_use]
+    pub fn new(fence_ms: u64) -> Past {
+        Past {
+            fence_ms,
+            maps: Vec::new(),
+            unseen_until_ms: 0,
+        }
+    }
+
+    /// The map `next` is about to come into force for server `me`: who may still decide on keys
+    /// that it gives to this server, those of `present` included that have not stopped.
+    pub fn succeed<'p>(
+        &mut self,
+        present: impl Iterator<Item = &'p Predecessor>,
+        next: &ClusterMap,
+        me: Option<ServerId>,
+        now_ms: u64,
+    ) -> Vec<Predecessor> {
+        let mine = me.map(|me| next.arcs_of(me)).unwrap_or_default();
+        let kept = present.filter_map(|it| it.within(&mine));
+        let mut all: Vec<Predecessor> = kept.collect();
+        let kept_arcs = self.note(next, me, now_ms);
+        let gained = without(&mine, &kept_arcs);
+        let others = next.content().servers.iter();
+        let others = others.filter(|it| Some(it.id) != me && it.state != MemberState::Gone);
+        let mut deciders = BTreeMap::<ServerId, Vec<HashArc>>::new();
+        for (map, _) in &self.maps[..self.maps.len() - 1] {
+            for (server, arcs) in map.deciders_of(&gained) {
+                deciders.entry(server).or_default().extend(arcs);
+            }
+        }
+        for other in others {
+            let mut arcs = match now_ms < self.unseen_until_ms {
+                true => gained.clone(),
+                false => deciders.remove(&other.id).unwrap_or_default(),
+            };
+            if arcs.is_empty() {
+                continue;
+            }
+            join(&mut arcs);
+            all.push(Predecessor {
+                server: other.id,
+                epoch: next.epoch().0,
+                arcs,
+                over_at_ms: now_ms + self.fence_ms,
+                not_before_ms: AtomicU64::new(0),
+                has_stopped: AtomicBool::new(false),
+            });
+        }
+        all
+    }
+
+    /// Adds this map, and drops those by which nobody goes any more; returns the arcs that the
+    /// server `me` has had since the map right before.
+    fn note(&mut self, next: &ClusterMap, me: Option<ServerId>, now_ms: u64) -> Vec<HashArc> {
+        let follows = self.maps.last().is_some_and(|(last, _)| {
+            let (last, next) = (last.content(), next.content());
+            let is_comparable = last.rule.key_hash() == next.rule.key_hash();
+            is_comparable && last.cluster == next.cluster && last.epoch.0 + 1 == next.epoch.0
+        });
+        let mut kept = Vec::new();
+        if follows {
+            let last = self.maps.last_mut().expect("it is followed");
+            last.1 = Some(now_ms);
+            kept = me.map(|me| last.0.arcs_of(me)).unwrap_or_default();
+        } else {
+            self.maps.clear();
+            self.unseen_until_ms = now_ms + self.fence_ms;
+        }
+        let fence_ms = self.fence_ms;
+        self.maps
+            .retain(|(_, until)| until.is_none_or(|until| now_ms < until + fence_ms));
+        self.maps.push((next.clone(), None));
+        kept
+    }
+}
+
+/// Hashes that are on both; both ascend.
+fn common(arcs: &[HashArc], others: &[HashArc]) -> Vec<HashArc> {
+    let mut both = Vec::new();
+    for arc in arcs {
+        let begin = others.partition_point(|other| other.last < arc.first);
+        for other in others[begin..].iter().take_while(|it| it.first <= arc.last) {
+            both.push(HashArc {
+                first: arc.first.max(other.first),
+                last: arc.last.min(other.last),
+            });
+        }
+    }
+    both
+}
+
+/// Hashes of `arcs` that are on none of `others`; both ascend.
+fn without(arcs: &[HashArc], others: &[HashArc]) -> Vec<HashArc> {
+    let mut left = Vec::new();
+    for arc in arcs {
+        let mut first = Some(arc.first);
+        for other in common(&[*arc], others) {
+            if let Some(from) = first.filter(|from| *from < other.first) {
+                let last = other.first - 1;
+                left.push(HashArc { first: from, last });
+            }
+            first = other.last.checked_add(1).filter(|next| *next <= arc.last);
+        }
+        left.extend(first.map(|first| HashArc {
+            first,
+            last: arc.last,
+        }));
+    }
+    left
+}
+
+/// Makes arcs that may overlap ascend, none of them next to another.
+fn join(arcs: &mut Vec<HashArc>) {
+    arcs.sort_unstable();
+    arcs.dedup_by(|next, before| {
+        let touches = next.first <= before.last.saturating_add(1);
+        if touches {
+            before.last = before.last.max(next.last);
+        }
+        touches
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! The thread that asks servers which may still decide on this server's keys, by an older map,
+//! which map they go by. Nobody decides until they have said so, so it waits for none of them
+//! while others answer.
+
+use super::ServerMoves;
+use super::line::Line;
+use crate::cluster::{Cluster, hello};
+use crate::logging::EVENTS;
+use crate::shared::Shared;
+use farcache_cluster::ServerId;
+use farcache_moving::Predecessor;
+use farcache_moving::course::Trouble;
+use farcache_peers::frame::Kind;
+use farcache_peers::link::Answer;
+use farcache_peers::moves::Acknowledged;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often the thread looks whether the server ends.
+const IDLE_WAIT: Duration = Duration::from_millis(200);
+
+/// How many servers are asked at one time.
+const ASKED_AT_ONCE: usize = 32;
+
+/// Starts it; none where the server takes no part in forwarding.
+///
+/// # Errors
+/// When threads are exhausted.
+pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
+    let cluster = shared.cluster.as_ref();
+    if cluster.is_none_or(|cluster| cluster.member().is_none()) {
+        return Ok(None);
+    }
+    let standoff = Standoff {
+        shared: Arc::clone(shared),
+        lines: Mutex::default(),
+    };
+    let thread = thread::Builder::new().name("standoff".to_owned());
+    thread.spawn(move || standoff.run()).map(Some)
+}
+
+struct Standoff {
+    shared: Arc<Shared>,
+    lines: Mutex<BTreeMap<ServerId, Line>>,
+}
+
+/// One server with all that it may still decide on.
+type Asked = (ServerId, Vec<Arc<Predecessor>>);
+
+impl Standoff {
+    fn run(self) {
+        let mut seen = 0;
+        let mut were_awaited = false;
+        while !self.shared.stopping.load(Relaxed) {
+            let (due, wait) = self.due();
+            if !due.is_empty() {
+                self.ask_all(due);
+            }
+            let are_awaited = self.moves().taking.table().awaits_predecessors();
+            if std::mem::replace(&mut were_awaited, are_awaited) && !are_awaited {
+                tracing::info!(target: EVENTS, "nobody decides on its keys by an older map");
+                self.lines().clear();
+            }
+            self.moves().wait(&mut seen, wait);
+        }
+    }
+
+    fn cluster(&self) -> &Cluster {
+        let cluster = self.shared.cluster.as_ref();
+        cluster.expect("the thread belongs to a cluster's server")
+    }
+
+    fn moves(&self) -> &ServerMoves {
+        let moves = self.cluster().moves();
+        moves.expect("the thread belongs to a server that forwards")
+    }
+
+    fn lines(&self) -> std::sync::MutexGuard<'_, BTreeMap<ServerId, Line>> {
+        self.lines.lock().expect("no panic while held")
+    }
+
+    /// Whom to ask now, and for how long nobody else is to be asked.
+    fn due(&self) -> (Vec<Asked>, Duration) {
+        let (now_ms, table) = (self.moves().now_ms(), self.moves().taking.table());
+        let mut due = BTreeMap::<ServerId, Vec<Arc<Predecessor>>>::new();
+        let mut wait = IDLE_WAIT;
+        for predecessor in table.predecessors() {
+            match predecessor.ask_at_ms(now_ms) {
+                Some(at_ms) if at_ms <= now_ms => {
+                    let of_it = due.entry(predecessor.server).or_default();
+                    of_it.push(Arc::clone(predecessor));
+                }
+                Some(at_ms) => wait = wait.min(Duration::from_millis(at_ms - now_ms)),
+                None => {}
+            }
+        }
+        if !due.is_empty() {
+            wait = Duration::ZERO;
+        }
+        (due.into_iter().collect(), wait)
+    }
+
+    fn ask_all(&self, due: Vec<Asked>) {
+        let at_once = due.len().min(ASKED_AT_ONCE);
+        let waiting = Mutex::new(due.into_iter());
+        let next = || waiting.lock().expect("no panic while held").next();
+        thread::scope(|scope| {
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some((server, predecessors)) = next() {
+                        self.ask(server, &predecessors);
+                    }
+                });
+            }
+        });
+    }
+
+    fn ask(&self, server: ServerId, predecessors: &[Arc<Predecessor>]) {
+        let said = self.acknowledged(server);
+        let now_ms = self.moves().now_ms();
+        for predecessor in predecessors {
+            match &said {
+                Ok(said) => predecessor.on_acknowledged(said.epoch, now_ms),
+                Err(trouble) => predecessor.on_trouble(*trouble, now_ms),
+            }
+        }
+    }
+
+    fn acknowledged(&self, server: ServerId) -> Result<Acknowledged, Trouble> {
+        let epoch = self.cluster().map().epoch().0;
+        let line = self.lines().remove(&server);
+        let mut line = match line {
+            Some(line) => line,
+            None => self.connect(server)?,
+        };
+        let answer = line.ask(Kind::Acknowledge, epoch, &[]);
+        match answer.map_err(|_| Trouble::Silent)? {
+            Answer::Reply(said) => {
+                self.lines().insert(server, line);
+                Acknowledged::decode(&said).ok_or(Trouble::Silent)
+            }
+            _ => Err(Trouble::Refused),
+        }
+    }
+
+    fn connect(&self, server: ServerId) -> Result<Line, Trouble> {
+        let (cluster, map) = (self.cluster(), self.cluster().map());
+        let me = cluster.member().and_then(|member| member.place.id(&map));
+        let (Some(me), Some(other)) = (me, map.server(server)) else {
+            // The new map is about to come into force.
+            return Err(Trouble::Refused);
+        };
+        let hello = hello(me, server, &map);
+        let connected = Line::connect(&other.addresses, &hello, cluster.secret());
+        connected.map_err(|(trouble, reason)| {
+            tracing::debug!(server = server.0, reason, "cannot ask a server for its map");
+            trouble
+        })
+    }
+}
