@@ -1,7 +1,6 @@
 //! What the store does when memory runs out, when items expire, and with items larger than a
 //! segment.
 
-use farcache_base::time::NEVER;
 use farcache_store::*;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -358,52 +357,6 @@ fn as_many_large_values_fit_as_without_fillers() {
     let stored = (0..64).take_while(|number| fits(*number)).count();
     // Two segments are the reclaimer's.
     assert_eq!(stored, 14 * 4);
-    handle.quiescent();
-}
-
-#[test]
-fn where_only_what_expires_is_evicted_it_gives_way_and_nothing_else_does() {
-    let store = Store::new(StoreConfig {
-        memory_bytes: 4 << 20,
-        segment_bytes: SEGMENT,
-        evict: false,
-        evict_expiring: true,
-        ..StoreConfig::default()
-    })
-    .unwrap();
-    let mut handle = store.handle();
-    let in_a_day = SetOptions::set(0, 86_400);
-    (0..1_000).for_each(|number| _ = set(&handle, number, &[1; 1_000]).unwrap());
-    // Three times what there is room for.
-    for number in 1_000..10_000 {
-        handle.set(&key(number), &[2; 1_000], &in_a_day).unwrap();
-        handle.quiescent();
-    }
-    assert!(store.stats().evictions > 5_000, "{:?}", store.stats());
-    // What is told not to expire any more is like the others.
-    let kept = (9_900..10_000).filter(|&number| holds(&handle, number));
-    let kept: Vec<u32> = kept.collect();
-    assert!(kept.len() > 50, "{kept:?}");
-    for &number in &kept {
-        assert!(
-            handle
-                .touch(&key(number), NEVER, Access::Peek)
-                .unwrap()
-                .is_some()
-        );
-        handle.quiescent();
-    }
-    let fits = |&number: &u32| {
-        let is_stored = set(&handle, number, &[3; 1_000]).is_ok();
-        handle.park();
-        is_stored
-    };
-    let fitted = (20_000..30_000).take_while(fits).count() as u32;
-    assert!(fitted > 1_500, "{fitted} of 4,000 that would fill all");
-    let all = (0..1_000).chain(kept).chain(20_000..20_000 + fitted);
-    for number in all {
-        assert!(holds(&handle, number), "{number}");
-    }
     handle.quiescent();
 }
 

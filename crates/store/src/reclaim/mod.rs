@@ -46,8 +46,6 @@ const FRUITLESS_MAX: u32 = 32;
 /// How long a writer goes on emptying segments where that frees none, because all their items only
 /// move.
 const IN_VAIN_MAX: Duration = Duration::from_secs(2);
-/// Stretches tried for a run: a segment may come into use while its stretch is being emptied.
-const RUN_TRIES: u32 = 4;
 /// Segments looked at for a cheap one before each eviction.
 const CLEANING_WINDOW: u32 = 64;
 
@@ -248,8 +246,7 @@ impl Core {
         if run == 1 {
             return Room::Free;
         }
-        let made = (0..RUN_TRIES).find_map(|_| self.make_run(&mut state, run));
-        made.map_or(Room::None, Room::Run)
+        self.make_run(&mut state, run).map_or(Room::None, Room::Run)
     }
 
     /// Reclaims until so many segments are free; false where that is impossible.

@@ -249,8 +249,12 @@ class CacheTest {
             assertRead(CONTENT, 3 * copy.chunkBytes);
             // And is stored again.
             awaitItems(CHUNKS + 1);
-            await(() -> files.cache().get(copy.key(5)).get().value().length != 1,
-                    () -> "the damaged chunk is still there");
+            for (int chunk : new int[] {4, 5}) {
+                byte[] stored = Arrays.copyOfRange(CONTENT, chunk * copy.chunkBytes,
+                        chunk * copy.chunkBytes + copy.bytesOf(chunk));
+                await(() -> Arrays.equals(stored, files.cache().get(copy.key(chunk)).get().value()),
+                        () -> "damaged chunk " + chunk + " is still there");
+            }
             assertRead(CONTENT, CONTENT.length);
             client.delete(copy.key(0));
             client.set(keyOfCopy(), "farcache-cached 1 what".getBytes(StandardCharsets.US_ASCII), 0);
