@@ -123,3 +123,54 @@ def test_a_row_without_a_crate_fails(repository):
     row = "| gone | | fenced | |\n"
     write(repository, "docs/layers.md", LAYERS.replace("| high | low |", row + "| high | low |"))
     assert_fault(repository, "a row for gone")
+
+
+MODULES = """
+| crate | modules, lowest first |
+|---|---|
+| high | pool ring server |
+"""
+
+
+@pytest.fixture
+def ordered(repository):
+    """The workspace with an order of modules, which it keeps."""
+    write(repository, "docs/layers.md", LAYERS + MODULES)
+    write(repository, "high/src/ring.rs", "use crate::pool::Pool;\n")
+    write(repository, "high/src/server/mod.rs", "mod read;\n#[cfg(test)]\nmod tests;\nuse crate::{pool, ring::Ring};\n")
+    write(repository, "high/src/server/read.rs", "use super::super::ring::Ring;\nuse super::Server;\n")
+    write(repository, "high/src/server/tests.rs", "use crate::later::Later;\n")
+    return repository
+
+
+def test_modules_that_use_what_stands_before_them_pass(ordered):
+    assert check(ordered) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use crate::server::Server;\n",
+        "fn late() { crate::server::start() }\n",
+        "use crate::{pool, server::Server};\n",
+        "use super::server::Server;\n",
+    ],
+)
+def test_a_module_that_uses_a_later_one_fails(ordered, text):
+    write(ordered, "high/src/ring.rs", text)
+    assert_fault(ordered, "high: the module ring must not use server")
+
+
+def test_a_part_of_a_module_that_uses_a_later_one_fails(ordered):
+    write(ordered, "docs/layers.md", LAYERS + MODULES.replace("pool ring server", "pool server ring"))
+    assert_fault(ordered, "read.rs:1")
+
+
+def test_what_only_tests_use_is_free(ordered):
+    write(ordered, "high/src/ring.rs", "fn ring() {}\n#[cfg(test)]\nmod tests {\n    use crate::server::Server;\n}\n")
+    assert check(ordered) == (0, "")
+
+
+def test_a_module_without_a_place_fails(ordered):
+    write(ordered, "high/src/extra.rs", "")
+    assert_fault(ordered, "high has the module extra, which has no place")

@@ -14,22 +14,21 @@
 //! | `operations` | set, delete, arithmetic, touch; the same by versions |
 //! | `tier` | what leaves memory goes to the log on the devices (`farcache-log`) and comes back |
 
+mod bell;
 mod core;
+mod dirty;
 mod events;
-mod evicted;
 mod fences;
 mod flush;
-mod found;
 mod ghosts;
 mod handle;
 mod index;
-mod lending;
 mod operations;
 mod options;
 mod reclaim;
+mod reclaimer;
 mod scan;
 mod segment;
-mod stalled;
 mod stats;
 mod store;
 mod suspended;
@@ -44,21 +43,19 @@ pub use farcache_log::{
     check_devices,
 };
 pub use {
-    evicted::Evicted,
+    core::{Evicted, PinnedValue, StalledValues},
+    dirty::DurableMark,
     fences::{KeyArcs, KeyHash},
-    found::{Item, PinnedValue},
-    handle::StoreHandle,
+    handle::{Item, ReadId, StoreHandle},
     operations::{Reservation, Uncommitted},
     options::{
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Forgotten,
         Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
     },
     scan::{Held, Listed, ScanCursor},
-    stalled::StalledValues,
     stats::StoreStats,
     store::Store,
     suspended::{Interrupt, Suspended, settled},
-    tier::{DurableMark, ReadId},
 };
 
 /// Most keys that [`StoreHandle::get_batch`] takes at once.

@@ -4,7 +4,7 @@ mod held;
 
 pub use held::Held;
 
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::item::RawItem;

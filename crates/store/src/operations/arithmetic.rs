@@ -1,7 +1,7 @@
 //! Increment and decrement.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::StoreHandle;
 use crate::options::{
     Access, ArithmeticOptions, ArithmeticOutcome, SetMode, SetOptions, SetOutcome,

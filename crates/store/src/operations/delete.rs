@@ -2,7 +2,7 @@
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
 use crate::core::Entry;
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;
 use crate::options::{Access, DeleteOptions, DeleteOutcome};

@@ -4,7 +4,7 @@
 //! its successor elsewhere and swaps the index entry if the item is still the same; if not, it
 //! begins anew.
 
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::{Purpose, StoreHandle};
 use crate::item::{Fields, Layout};
 use crate::options::Access;

@@ -1,7 +1,7 @@
 //! Giving an item another expiry.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::StoreHandle;
 use crate::options::Access;
 use crate::suspended::Interrupt;

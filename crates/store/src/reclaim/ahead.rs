@@ -6,36 +6,17 @@
 //! from a device.
 
 use super::policy::{Fate, Verdict};
-use super::{State, TIER_STOCK_MAX, TIER_STOCK_MIN, TIER_STOCK_PART};
+use super::{TIER_STOCK_MAX, TIER_STOCK_MIN, TIER_STOCK_PART};
 use crate::core::Core;
 use crate::index::Location;
 use crate::item::ITEM_ALIGNMENT;
+use crate::reclaimer::{Ready, State};
 use crate::segment::{Queue, Queued, RECLAIMER_SEGMENTS};
 use crate::tier::Copied;
-use std::collections::VecDeque;
 
 /// Segments that are copied ahead at most, in multiples of the stock: where most items are in use,
 /// emptying a segment gives back little of it.
 const AHEAD_STOCKS_MAX: u32 = 2;
-
-/// Segments whose items have copies on a device, in the order in which they will be emptied. They
-/// have left their queues.
-#[derive(Default)]
-pub(super) struct Ahead {
-    segments: VecDeque<Ready>,
-}
-
-/// One of them.
-#[derive(Clone, Copy)]
-struct Ready {
-    entry: Queued,
-    queue: Queue,
-    run: u32,
-    /// Bytes of items that will stay in memory, because they are in use.
-    kept_bytes: u64,
-    /// The first place of which the items have yet to be copied; none when all have been.
-    next: Option<u64>,
-}
 
 /// How getting a segment ready went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,32 +27,6 @@ pub(super) enum Progress {
     Nothing,
     /// The devices must catch up first.
     DeviceBusy,
-}
-
-impl Ahead {
-    /// Segments of a queue that have left it, but not memory.
-    pub fn segments_of(&self, queue: Queue) -> u32 {
-        let of_queue = self.segments.iter().filter(|ready| ready.queue == queue);
-        of_queue.map(|ready| ready.run).sum()
-    }
-
-    /// The segment to empty next, with its queue.
-    pub fn pop(&mut self) -> Option<(Queued, Queue)> {
-        let ready = self.segments.pop_front()?;
-        Some((ready.entry, ready.queue))
-    }
-
-    fn segments(&self) -> u32 {
-        self.segments.iter().map(|ready| ready.run).sum()
-    }
-
-    /// What emptying them gives back, in segments.
-    fn gain(&self, segment_bytes: u64) -> u32 {
-        let complete = self.segments.iter().filter(|ready| ready.next.is_none());
-        let bytes = complete
-            .map(|ready| (u64::from(ready.run) * segment_bytes).saturating_sub(ready.kept_bytes));
-        (bytes.sum::<u64>() / segment_bytes) as u32
-    }
 }
 
 impl Core {

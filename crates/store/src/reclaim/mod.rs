@@ -5,22 +5,18 @@
 
 mod ahead;
 mod empty;
-mod patience;
-mod policy;
 mod room;
 mod run;
 mod sweep;
 mod thread;
 
 use crate::core::Core;
-use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
-use crate::schedule::{Condvar, Instant, Mutex, MutexGuard, thread::sleep};
-use crate::segment::{Arena, Queue, RECLAIMER_SEGMENTS, SegmentState, Writer};
-use ahead::{Ahead, Progress};
+use crate::reclaimer::{Room, State, policy};
+use crate::schedule::{Instant, thread::sleep};
+use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState};
+use ahead::Progress;
 use farcache_log::Log;
-use patience::Patience;
-use policy::{Fate, MeanSize};
-pub(crate) use room::Prospect;
+use policy::Fate;
 use std::time::Duration;
 pub(crate) use thread::ReclaimThread;
 
@@ -48,121 +44,6 @@ const FRUITLESS_MAX: u32 = 32;
 const IN_VAIN_MAX: Duration = Duration::from_secs(2);
 /// Segments looked at for a cheap one before each eviction.
 const CLEANING_WINDOW: u32 = 64;
-
-/// What the reclaiming thread keeps between passes.
-struct State {
-    /// Where items that stay go, by the queue they belong to.
-    probation: Writer,
-    main: Writer,
-    /// Of the items in the segments emptied by use.
-    mean_size: MeanSize,
-    /// What has been copied to a device, and will be emptied next.
-    ahead: Ahead,
-    /// Where the last look for cheap segments ended.
-    position: u32,
-    /// Where the next look for a stretch begins, in windows.
-    run_window: u32,
-    /// Segments emptied since that last gained something. Kept from call to call: with hardly
-    /// anything free each call ends after one segment, and demands that never rise would have items
-    /// that are in use go round for ever.
-    in_vain: u32,
-    /// With devices that take nothing.
-    patience: Patience,
-}
-
-/// What a writer in need got.
-pub(crate) enum Room {
-    /// Nothing can be freed.
-    None,
-    /// There are free segments; another thread may still be quicker to take them.
-    Free,
-    /// A run of segments, open, with this head.
-    Run(u32),
-}
-
-/// The reclaimer of a store.
-pub(crate) struct Reclaimer {
-    state: Mutex<State>,
-    wanted: Mutex<bool>,
-    /// Segments that can be emptied without writing.
-    ready: AtomicU32,
-    awaited: room::Awaited,
-    /// Until when memory is being written out, while it is.
-    write_out_until: Mutex<Option<Instant>>,
-    wake: Condvar,
-}
-
-impl State {
-    /// Seals what the reclaimer itself fills.
-    fn seal_all(&mut self, arena: &Arena) {
-        self.probation.seal_all(arena);
-        self.main.seal_all(arena);
-    }
-}
-
-impl Default for Reclaimer {
-    fn default() -> Self {
-        let state = State {
-            probation: Writer::new(Queue::Probation, 0),
-            main: Writer::new(Queue::Main, 0),
-            mean_size: MeanSize::default(),
-            ahead: Ahead::default(),
-            position: 0,
-            run_window: 0,
-            in_vain: 0,
-            patience: Patience::default(),
-        };
-        Reclaimer {
-            state: Mutex::new(state),
-            wanted: Mutex::default(),
-            ready: AtomicU32::new(0),
-            awaited: room::Awaited::default(),
-            write_out_until: Mutex::default(),
-            wake: Condvar::new(),
-        }
-    }
-}
-
-impl Reclaimer {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("reclaiming does not panic")
-    }
-
-    /// Has the store's thread look for work now.
-    pub fn wake(&self) {
-        let mut wanted = self.wanted.lock().expect("no holder panics");
-        if !std::mem::replace(&mut *wanted, true) {
-            self.wake.notify_one();
-        }
-    }
-
-    fn ready(&self) -> u32 {
-        self.ready.load(Relaxed)
-    }
-
-    fn set_ready(&self, segments: u32) {
-        self.ready.store(segments, Relaxed);
-    }
-
-    /// Until when memory is being written out; none while it is not.
-    pub fn write_out_until(&self) -> Option<Instant> {
-        *self.write_out_until.lock().expect("no holder panics")
-    }
-
-    fn set_write_out_until(&self, until: Option<Instant>) {
-        *self.write_out_until.lock().expect("no holder panics") = until;
-    }
-
-    /// Waits until woken or until the time is up.
-    fn wait(&self, time: Duration) {
-        let wanted = self.wanted.lock().expect("no holder panics");
-        let (mut wanted, _) = self
-            .wake
-            .wait_timeout_while(wanted, time, |wanted| !*wanted)
-            .expect("no holder panics");
-        *wanted = false;
-    }
-}
 
 impl Core {
     /// Free segments that are kept ready for writers.

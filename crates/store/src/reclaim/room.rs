@@ -2,31 +2,12 @@
 
 use super::RECLAIMER_SEGMENTS;
 use crate::core::Core;
-use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use crate::reclaimer::Prospect;
+use crate::schedule::atomic::Ordering::SeqCst;
 use farcache_log::{Durability, Log};
 
 /// Runs of more than this part of all segments are made room for by the writers themselves.
 const AWAITED_PART: u32 = 4;
-
-/// What waiting requests and the reclaiming thread tell each other.
-#[derive(Default)]
-pub(super) struct Awaited {
-    /// Most free segments that one of them needs; 0 where none waits.
-    segments: AtomicU32,
-    /// Nothing could be freed the last time.
-    has_given_up: AtomicBool,
-}
-
-/// What a request that waits for room may expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prospect {
-    /// There is room; another thread may still be quicker to take it.
-    Room,
-    /// There will be room when the devices have caught up.
-    Later,
-    /// Waiting gains nothing.
-    None,
-}
 
 impl Core {
     /// Whether waiting may bring free segments that are missing now.

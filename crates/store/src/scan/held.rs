@@ -1,7 +1,7 @@
 //! Visiting what a server holds for another one, to which the keys move.
 
 use super::ScanCursor;
-use crate::found::Item;
+use crate::handle::Item;
 use crate::handle::StoreHandle;
 use crate::index::Location;
 use crate::suspended::Suspended;

@@ -5,23 +5,12 @@
 //! stands what the store does for it and with it. `docs/design/tier.md` says how it works and what
 //! it guarantees.
 
-mod bell;
-mod dirty;
-mod durable;
 mod intake;
 mod owner;
 mod persist;
-mod reads;
-mod room;
 mod spill;
-mod stats;
-mod tenure;
 #[cfg(test)]
 mod waits;
 
-pub(crate) use bell::Bell;
-pub(crate) use dirty::Dirty;
-pub use dirty::DurableMark;
-pub use reads::ReadId;
-pub(crate) use reads::Reads;
+pub(crate) use owner::Removed;
 pub(crate) use spill::{Copied, PROGRESS_WAIT, Spilled};

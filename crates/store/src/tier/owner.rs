@@ -9,7 +9,7 @@ use farcache_log::{Appended, Flusher, Incoming, Log, Moved, Owner, Source, Wish}
 
 /// What left the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Removed {
+pub(crate) enum Removed {
     /// The entry was not there.
     Nothing,
     /// A copy of an item in memory.
@@ -169,12 +169,7 @@ impl Core {
     /// Takes an entry that points to a device out of the index, if it is still there. `is_lost`
     /// where its segment stays and it could not be read: should the device be able to show it after
     /// a restart, when there may have been a newer one, it must not come back.
-    pub(super) fn remove_device_entry(
-        &self,
-        hash: u64,
-        location: Location,
-        is_lost: bool,
-    ) -> Removed {
+    pub fn remove_device_entry(&self, hash: u64, location: Location, is_lost: bool) -> Removed {
         let tier = self.log();
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(location) else {

@@ -1,6 +1,6 @@
-use super::super::patience::Patience;
 use super::*;
 use crate::options::{Access, SetOptions, StoreConfig};
+use crate::reclaimer::patience::Patience;
 use crate::store::Store;
 use farcache_log::{Device, Durability, EngineChoice, TierConfig};
 use std::io;

@@ -16,7 +16,7 @@ const CLEANING_LIVE_PART_MAX: u64 = 512;
 /// gained are cheaper than writing, cleaning and reading items that memory has room for.
 const CLEANING_LIVE_PART_MAX_ABOVE_DEVICE: u64 = 768;
 /// With eviction off: a segment with a larger live part is not worth cleaning.
-pub(super) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
+pub(crate) const COMPACTING_LIVE_PART_MAX: u64 = 1000;
 
 /// Segments emptied in vain, because everything in them was in use, before the demands on an item
 /// rise by one use.
@@ -36,7 +36,7 @@ const ROUNDS_ABOVE_DEVICE_MAX: u32 = 4;
 
 /// Whether a segment with this live part, in 1024ths, and so many live items is cleaned before
 /// anything is evicted, after `round` segments were emptied in vain.
-pub(super) fn is_worth_cleaning(
+pub(crate) fn is_worth_cleaning(
     live_part: u64,
     live_items: u32,
     evicts_to_device: bool,
@@ -52,7 +52,7 @@ pub(super) fn is_worth_cleaning(
 
 /// What becomes of the live items of a segment being emptied.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// All move to another segment.
     Keep,
     /// Items used often enough move to the main queue, all others are dropped.
@@ -70,7 +70,7 @@ pub(super) enum Fate {
 
 /// What becomes of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It moves to this queue with this frequency.
     Move { queue: Queue, frequency: u32 },
     /// It is dropped.
@@ -109,7 +109,7 @@ fn demand(round: u32, is_large: bool) -> u32 {
 
 /// Mean size of the live items of the segments emptied last.
 #[derive(Debug, Default)]
-pub(super) struct MeanSize {
+pub(crate) struct MeanSize {
     bytes: u64,
     items: u64,
 }
@@ -133,7 +133,7 @@ impl MeanSize {
 /// The queue that gives up its oldest segment next, and the one to ask if it has none to give.
 /// So many segments of each, probation first, are `taken`: they have been chosen already, or values
 /// are arriving in them and they cannot be emptied yet.
-pub(super) fn queues_in_turn(queues: &Queues, taken: [u32; 2]) -> (Queue, Queue) {
+pub(crate) fn queues_in_turn(queues: &Queues, taken: [u32; 2]) -> (Queue, Queue) {
     // Values arrive in new segments. Were those counted, the probation queue would seem long while
     // the only segment that it can give up is the newest, whose items nobody can have read yet.
     let of = |queue| queues.segments(queue).saturating_sub(taken[queue as usize]);

@@ -27,7 +27,7 @@ pub(crate) struct Dirty {
     lost: AtomicU64,
     /// How long the flusher had waited before changes were last given up as lost, in microseconds.
     #[cfg(test)]
-    pub(super) waited_before_loss_us: AtomicU64,
+    pub(crate) waited_before_loss_us: AtomicU64,
 }
 
 impl Dirty {

@@ -5,12 +5,12 @@ mod staging;
 
 pub use sets::ReadId;
 
-use super::owner::Removed;
+use super::StoreHandle;
 use super::room::RoomNeeds;
-use crate::handle::StoreHandle;
 use crate::index::Location;
-use crate::reclaim::Prospect;
+use crate::reclaimer::Prospect;
 use crate::suspended::Suspended;
+use crate::tier::Removed;
 use farcache_log::{Outcome, Reader, Ticket, Unread};
 use sets::{Set, Sets, Token};
 use staging::Staging;

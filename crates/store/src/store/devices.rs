@@ -1,6 +1,6 @@
 //! What the owner of a store is told of its devices.
 
-use crate::store::Store;
+use super::Store;
 use farcache_log::{Log, TierEvent, TierStats};
 
 impl Store {

@@ -2,14 +2,12 @@
 //!
 //! A client may take any time to read its replies, and each value pinned for it keeps a whole
 //! segment from being reused. So what waits for a client is handed over to the store meanwhile
-//! ([`StoreHandle::stall`]), and gives way when memory is short: the store copies it to memory of
+//! ([`crate::StoreHandle::stall`]), and gives way when memory is short: the store copies it to memory of
 //! its own, of which there is so much for all readers together, and the segment goes. Where that is
 //! used up, whoever has been waiting for the longest loses what waits for it: its connection has to
 //! be closed.
 
-use crate::core::Core;
-use crate::found::PinnedValue;
-use crate::handle::StoreHandle;
+use super::{Core, PinnedValue};
 use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::schedule::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -184,22 +182,15 @@ impl StalledReaders {
     }
 }
 
-impl StoreHandle {
-    /// Takes values that wait for one client, until [`StalledValues::resume`].
-    pub fn stall(&self, values: Vec<PinnedValue>) -> StalledValues {
+impl StalledValues {
+    /// Hands these values over to the store.
+    pub(crate) fn of(core: &Arc<Core>, values: Vec<PinnedValue>) -> StalledValues {
         StalledValues {
-            number: self.core.stalled.add(values),
-            core: Arc::clone(&self.core),
+            number: core.stalled.add(values),
+            core: Arc::clone(core),
         }
     }
 
-    /// How many readers of the store have lost what waited for them so far.
-    pub fn readers_given_up(&self) -> u64 {
-        self.core.stalled.given_up()
-    }
-}
-
-impl StalledValues {
     /// The values, to be sent; none where they had to give way.
     pub fn resume(self) -> Option<Vec<PinnedValue>> {
         self.take().map(|reader| reader.values)

@@ -1,9 +1,9 @@
 //! Requests that need room in memory which only the devices can make: they are suspended, as
 //! requests that need reads are, instead of holding up their thread.
 
-use super::PROGRESS_WAIT;
-use crate::handle::StoreHandle;
+use super::StoreHandle;
 use crate::suspended::Suspended;
+use crate::tier::PROGRESS_WAIT;
 use std::cell::Cell;
 
 /// What a handle knows of the room that its requests wait for.

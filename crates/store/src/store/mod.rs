@@ -1,8 +1,10 @@
 //! The store as its owner sees it.
 
-use crate::core::Core;
+mod devices;
+mod tenure;
+
+use crate::core::{Core, Evicted, PinnedValue};
 use crate::fences::KeyArcs;
-use crate::handle::StoreHandle;
 use crate::options::StoreConfig;
 use crate::reclaim::ReclaimThread;
 use crate::schedule::Instant;
@@ -13,7 +15,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A store, shared by all threads; each opens a [`StoreHandle`].
+/// A store, shared by all threads; each opens a [`crate::StoreHandle`].
 pub struct Store {
     pub(crate) core: Arc<Core>,
     /// Ends with the store.
@@ -83,24 +85,11 @@ impl Store {
 
     /// Waits until everything that has left memory so far is durable, and every deletion; false if
     /// that takes longer than `time`. True without a tier. The calling thread parks its handles
-    /// first ([`StoreHandle::park`]): what one of them may still be looking at cannot be written
+    /// first ([`crate::StoreHandle::park`]): what one of them may still be looking at cannot be written
     /// over, and on a full device nothing becomes durable then.
     pub fn sync_tier(&self, time: Duration) -> bool {
         let tier = self.core.tier.as_ref();
         tier.is_none_or(|tier| tier.drain(time))
-    }
-
-    /// Opens a handle for the calling thread.
-    ///
-    /// # Panics
-    /// With more than `handles_max` handles open.
-    pub fn handle(self: &Arc<Self>) -> StoreHandle {
-        let participant = self
-            .core
-            .epochs
-            .join()
-            .expect("at most handles_max handles are open");
-        StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), participant)
     }
 
     /// Up to which version a key that the store does not hold counts as deleted; none where nothing
@@ -152,5 +141,29 @@ impl Store {
         let was_set = u32::try_from(segments).is_ok_and(|count| self.core.arena.set_allowed(count));
         self.core.reclaimer.wake();
         was_set
+    }
+
+    /// Has a value ready for a network, which keeps it for as long as it likes: where it lies, or
+    /// where too much of the memory is lent already, in a copy.
+    #[must_use]
+    pub fn lend(&self, mut value: PinnedValue) -> PinnedValue {
+        if !value.lend() {
+            // Where the system has no memory for a copy, the value is better lent than lost.
+            let _ = value.move_out(|bytes| self.core.stalled.count(bytes));
+        }
+        value
+    }
+
+    /// Whether so much is lent, or copied for those who do not take it, that nobody should have
+    /// much of it, and whoever takes nothing should lose it.
+    pub fn is_lending_short(&self) -> bool {
+        self.core.lending.is_half_full() || self.core.stalled.is_half_full()
+    }
+
+    /// Has every eviction from memory told to `observer`, by the thread that evicts and while it
+    /// does: it should take little time, and must not use the store. Only the first observer is
+    /// told.
+    pub fn on_eviction(&self, observer: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
+        self.core.eviction_observer.set(Box::new(observer));
     }
 }

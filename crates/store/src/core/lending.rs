@@ -4,10 +4,8 @@
 //! that clients which take nothing leave segments to those who store, no more than a part of all
 //! segments is lent at a time. A value beyond that is copied first, and lent from there.
 
-use crate::core::Core;
-use crate::found::PinnedValue;
+use super::Core;
 use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
-use crate::store::Store;
 
 /// So many of all segments may be lent: one in so many.
 const LENT_PART: u64 = 4;
@@ -26,6 +24,11 @@ impl Lending {
             segments: AtomicU32::new(0),
             segments_max: segments as u32,
         }
+    }
+
+    /// Whether half of what may be lent is.
+    pub fn is_half_full(&self) -> bool {
+        2 * self.lent() >= self.segments_max
     }
 
     fn lent(&self) -> u32 {
@@ -55,25 +58,5 @@ impl Core {
         if meta.take_back() {
             self.lending.segments.fetch_sub(run, Relaxed);
         }
-    }
-}
-
-impl Store {
-    /// Has a value ready for a network, which keeps it for as long as it likes: where it lies, or
-    /// where too much of the memory is lent already, in a copy.
-    #[must_use]
-    pub fn lend(&self, mut value: PinnedValue) -> PinnedValue {
-        if !value.lend() {
-            // Where the system has no memory for a copy, the value is better lent than lost.
-            let _ = value.move_out(|bytes| self.core.stalled.count(bytes));
-        }
-        value
-    }
-
-    /// Whether so much is lent, or copied for those who do not take it, that nobody should have
-    /// much of it, and whoever takes nothing should lose it.
-    pub fn is_lending_short(&self) -> bool {
-        let lending = &self.core.lending;
-        2 * lending.lent() >= lending.segments_max || self.core.stalled.is_half_full()
     }
 }

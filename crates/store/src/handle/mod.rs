@@ -1,20 +1,27 @@
 //! One thread's access to the store.
 
+mod durable;
+mod found;
+mod reads;
+mod room;
+
+pub use found::Item;
+pub use reads::ReadId;
+
 use crate::BATCH_MAX;
-use crate::core::{Core, Entry};
+use crate::core::{Core, Entry, PinnedValue, StalledValues};
 use crate::events::Events;
-use crate::found::Item;
 use crate::index::{Hint, Location, LockedChain};
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
 use crate::prefetch::prefetch_line;
-use crate::reclaim::Room;
+use crate::reclaimer::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
-use crate::tier::Reads;
 use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
+use reads::Reads;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -53,9 +60,24 @@ pub struct StoreHandle {
     pub(crate) reads: Reads,
 }
 
+impl Store {
+    /// Opens a handle for the calling thread.
+    ///
+    /// # Panics
+    /// With more than `handles_max` handles open.
+    pub fn handle(self: &Arc<Self>) -> StoreHandle {
+        let participant = self
+            .core
+            .epochs
+            .join()
+            .expect("at most handles_max handles are open");
+        StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), participant)
+    }
+}
+
 impl StoreHandle {
     /// A handle for the participant place just joined.
-    pub(crate) fn new(store: Arc<Store>, core: Arc<Core>, participant: usize) -> StoreHandle {
+    fn new(store: Arc<Store>, core: Arc<Core>, participant: usize) -> StoreHandle {
         StoreHandle {
             store,
             core,
@@ -67,6 +89,16 @@ impl StoreHandle {
             entries: Cell::new(0),
             reads: Reads::default(),
         }
+    }
+
+    /// Takes values that wait for one client, until [`StalledValues::resume`].
+    pub fn stall(&self, values: Vec<PinnedValue>) -> StalledValues {
+        StalledValues::of(&self.core, values)
+    }
+
+    /// How many readers of the store have lost what waited for them so far.
+    pub fn readers_given_up(&self) -> u64 {
+        self.core.stalled.given_up()
     }
 
     /// The store behind it.

@@ -1,7 +1,7 @@
 //! What callers can learn of durability.
 
-use super::DurableMark;
-use crate::handle::StoreHandle;
+use super::StoreHandle;
+use crate::dirty::DurableMark;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -1,18 +1,11 @@
 //! Items as readers see them.
 
-use crate::core::Core;
-use crate::handle::StoreHandle;
+use super::StoreHandle;
+use crate::core::PinnedValue;
 use crate::index::Location;
 use crate::item::{Fields, RawItem, State};
-use crate::stalled::CopiedBytes;
 use farcache_base::time::Seconds;
 use farcache_base::version::Version;
-use farcache_log::Buffer;
-use stable_deref_trait::StableDeref;
-use std::fmt;
-use std::ops::Deref;
-use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// An item as it was found; borrowed until the handle's next quiescent point.
 pub struct Item<'h> {
@@ -179,39 +172,15 @@ impl<'h> Item<'h> {
         if self.location.is_on_device() {
             return self.pin_from_device();
         }
-        let core = Arc::clone(&self.handle.core);
-        let head = core.arena.head_of(self.location);
-        core.arena.meta(head).pin();
-        PinnedValue {
-            value: self.raw.value().into(),
-            keeper: Keeper::Segment {
-                pin: SegmentPin {
-                    core,
-                    head,
-                    is_lent: false,
-                },
-            },
-        }
+        PinnedValue::in_segment(&self.handle.core, self.location, self.raw)
     }
 
     #[cold]
     fn pin_from_device(&self) -> PinnedValue {
         match self.handle.reads.buffer_of(self.location, self.raw) {
-            Some(buffer) => PinnedValue {
-                value: self.raw.value().into(),
-                keeper: Keeper::Buffer { _buffer: buffer },
-            },
+            Some(buffer) => PinnedValue::in_buffer(self.raw, buffer),
             // Its segment is just being written.
-            None => {
-                let copy: Box<[u8]> = self.raw.value().into();
-                PinnedValue {
-                    value: NonNull::from(&*copy),
-                    keeper: Keeper::Copy {
-                        _copy: copy,
-                        counted: None,
-                    },
-                }
-            }
+            None => PinnedValue::copied(self.raw),
         }
     }
 }
@@ -226,130 +195,5 @@ impl Drop for Item<'_> {
     #[inline]
     fn drop(&mut self) {
         self.handle.borrowed.set(self.handle.borrowed.get() - 1);
-    }
-}
-
-/// A value kept in place beyond the quiescent point, until dropped.
-pub struct PinnedValue {
-    /// Stays readable: the pin was taken while the item was borrowed, and the keeper keeps it.
-    value: NonNull<[u8]>,
-    keeper: Keeper,
-}
-
-/// What keeps a pinned value in place.
-enum Keeper {
-    Segment {
-        pin: SegmentPin,
-    },
-    /// Into which it was read from a device.
-    Buffer {
-        _buffer: Arc<Buffer>,
-    },
-    Copy {
-        _copy: Box<[u8]>,
-        /// Where it was made to let go of the value's segment.
-        counted: Option<CopiedBytes>,
-    },
-}
-
-/// Keeps a segment from being reused.
-struct SegmentPin {
-    core: Arc<Core>,
-    head: u32,
-    /// To a network.
-    is_lent: bool,
-}
-
-impl Drop for SegmentPin {
-    fn drop(&mut self) {
-        if self.is_lent {
-            self.core.take_back(self.head);
-        }
-        self.core.arena.meta(self.head).unpin();
-    }
-}
-
-// SAFETY: the value is only read and stays in place as long as its keeper, each of which may be
-// dropped by any thread.
-unsafe impl Send for PinnedValue {}
-
-impl PinnedValue {
-    /// Whether it was read from a device: then it takes some of the memory that all reads have
-    /// together.
-    pub fn is_in_read_memory(&self) -> bool {
-        matches!(self.keeper, Keeper::Buffer { .. })
-    }
-
-    /// The head of the segment that it keeps from being reused, if it keeps one.
-    pub(crate) fn segment(&self) -> Option<u32> {
-        match &self.keeper {
-            Keeper::Segment { pin } => Some(pin.head),
-            Keeper::Buffer { .. } | Keeper::Copy { .. } => None,
-        }
-    }
-
-    /// Bytes of the copy, where it is one that was made to let go of a segment.
-    pub(crate) fn copied_bytes(&self) -> u64 {
-        match &self.keeper {
-            Keeper::Copy {
-                counted: Some(_), ..
-            } => self.len() as u64,
-            _ => 0,
-        }
-    }
-
-    /// Notes that a network keeps the value; false where it should have a copy.
-    pub(crate) fn lend(&mut self) -> bool {
-        if let Keeper::Segment { pin } = &mut self.keeper
-            && !pin.is_lent
-        {
-            pin.is_lent = pin.core.lend(pin.head);
-            return pin.is_lent;
-        }
-        true
-    }
-
-    /// Copies the value, and lets go of what has kept it so far; `count` counts the bytes. False
-    /// where the system has no memory.
-    pub(crate) fn move_out(&mut self, count: impl FnOnce(u64) -> CopiedBytes) -> bool {
-        let mut copy = Vec::new();
-        if copy.try_reserve_exact(self.len()).is_err() {
-            return false;
-        }
-        copy.extend_from_slice(self);
-        let copy = copy.into_boxed_slice();
-        let counted = Some(count(copy.len() as u64));
-        self.value = NonNull::from(&*copy);
-        self.keeper = Keeper::Copy {
-            _copy: copy,
-            counted,
-        };
-        true
-    }
-
-    /// The value.
-    pub fn value(&self) -> &[u8] {
-        // SAFETY: the keeper keeps the value in place and unchanged.
-        unsafe { self.value.as_ref() }
-    }
-}
-
-impl Deref for PinnedValue {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.value()
-    }
-}
-
-// SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the
-// pin exists, wherever the pin itself is moved: `move_out` is called only by the store, on values
-// that were handed over to it, by `StoreHandle::stall` or `Store::lend`, and of which nobody else
-// has a reference.
-unsafe impl StableDeref for PinnedValue {}
-
-impl fmt::Debug for PinnedValue {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "PinnedValue of {} bytes", self.len())
     }
 }

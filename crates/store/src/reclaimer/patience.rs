@@ -9,7 +9,7 @@ const STANDSTILL_MAX: Duration = Duration::from_secs(10);
 /// Patience with the devices, for all items together: were each of them to wait anew, emptying one
 /// segment of small items would take hours where a device hangs.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     standstill: Option<Standstill>,
 }
 

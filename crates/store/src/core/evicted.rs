@@ -1,8 +1,7 @@
 //! Telling the store's owner which items are evicted.
 
-use crate::core::Core;
+use super::Core;
 use crate::item::RawItem;
-use crate::store::Store;
 use farcache_base::time::{NEVER, Seconds};
 use std::sync::OnceLock;
 
@@ -21,18 +20,16 @@ pub struct Evicted<'i> {
     pub idle_s: Seconds,
 }
 
-type Tell = dyn Fn(&Evicted<'_>) + Send + Sync;
+pub(crate) type Tell = dyn Fn(&Evicted<'_>) + Send + Sync;
 
 /// Who is told, if anybody.
 #[derive(Default)]
 pub(crate) struct Observer(OnceLock<Box<Tell>>);
 
-impl Store {
-    /// Has every eviction from memory told to `observer`, by the thread that evicts and while it
-    /// does: it should take little time, and must not use the store. Only the first observer is
-    /// told.
-    pub fn on_eviction(&self, observer: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
-        _ = self.core.eviction_observer.0.set(Box::new(observer));
+impl Observer {
+    /// Has evictions told to `tell`, unless they are told to another one.
+    pub fn set(&self, tell: Box<Tell>) {
+        _ = self.0.set(tell);
     }
 }
 

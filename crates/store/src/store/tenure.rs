@@ -1,6 +1,6 @@
 //! What a store's owner writes down on the devices, for the time after a restart.
 
-use crate::store::Store;
+use super::Store;
 use farcache_log::TENURE_BYTES_MAX;
 use std::io;
 

@@ -1,24 +1,34 @@
 //! The shared body of a store, and the rules that all parts of it follow.
 
+mod evicted;
+mod lending;
+mod pinned;
+mod stalled;
+
+pub use evicted::Evicted;
+pub use pinned::PinnedValue;
+pub use stalled::StalledValues;
+
+use crate::bell::Bell;
+use crate::dirty::Dirty;
 use crate::epoch::Epochs;
 use crate::events::Events;
-use crate::evicted::Observer;
 use crate::fences::{Fences, KeyArcs};
 use crate::flush::Flush;
 use crate::ghosts::Ghosts;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
-use crate::lending::Lending;
 use crate::options::StoreConfig;
-use crate::reclaim::Reclaimer;
+use crate::reclaimer::Reclaimer;
 use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
-use crate::stalled::StalledReaders;
-use crate::tier::{Bell, Dirty};
 use crate::versions::Versions;
+use evicted::Observer;
 use farcache_base::time::{START, Seconds};
 use farcache_log::{Log, LogUse, TierPlan};
+use lending::Lending;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use stalled::StalledReaders;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
