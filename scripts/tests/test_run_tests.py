@@ -73,3 +73,15 @@ def test_skipped_tests_are_named():
 def test_what_a_rust_test_left_out_is_named():
     counts = run_tests.run("echo 'SKIPPED: no such library'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'", "cargo")
     assert counts.remarks == ["SKIPPED: no such library"]
+
+
+def test_two_steps_run_at_the_same_time(tmp_path):
+    # Each waits for the other.
+    waits = "touch {0} && until [ -e {1} ]; do sleep 0.01; done && echo '2 passed in 0.1s'"
+    one, other = tmp_path / "one", tmp_path / "other"
+    first, second = run_tests.TOGETHER
+    steps = [(first, waits.format(one, other), "pytest"), (second, waits.format(other, one), None), ("last", "false", None)]
+    groups = run_tests.in_groups(steps)
+    assert groups == [steps[:2], steps[2:]]
+    rows = [(name, counts.passed, counts.failed) for group in groups for name, counts, _ in run_tests.run_group(group)]
+    assert rows == [(first, 2, 0), (second, 1, 0), ("last", 0, 1)]
