@@ -566,11 +566,14 @@ impl StoreHandle {
     fn has_room(&self, size: usize, expiry: Seconds) -> bool {
         let arena = &self.core.arena;
         let mut writer = self.writer.borrow_mut();
-        if writer.fits(arena, size, expiry, self.now(), self.core.floor_for_new()) {
+        let (now, floor) = (self.now(), self.core.floor_for_new());
+        if writer.fits(arena, size, expiry, now, floor)
+            || writer.resume(arena, size, expiry, now, floor)
+        {
             return true;
         }
         self.core.arena.collect(&self.core.epochs);
-        let was_opened = writer.open_for(arena, size, expiry, self.now());
+        let was_opened = writer.open_for(arena, size, expiry, now);
         if self.core.has_to_reclaim() {
             self.core.reclaimer.wake();
         }

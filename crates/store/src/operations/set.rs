@@ -11,8 +11,9 @@ use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-/// Frequency of an item that was evicted a short while ago: enough to reach the main queue.
-const FREQUENCY_OF_GHOST: u32 = 1;
+/// Frequency of an item that was evicted a short while ago: enough to reach the main queue, however
+/// large it is.
+const FREQUENCY_OF_GHOST: u32 = 2;
 
 /// How putting a written item under its key ended.
 pub(super) enum Commit {

@@ -303,7 +303,8 @@ impl Core {
         let placed = writer
             .place(&self.arena, &layout, expiry, now, floor)
             .or_else(|| {
-                let opened = writer.open_for(&self.arena, size, expiry, now);
+                let opened = writer.resume(&self.arena, size, expiry, now, floor)
+                    || writer.open_for(&self.arena, size, expiry, now);
                 opened
                     .then(|| writer.place(&self.arena, &layout, expiry, now, floor))
                     .flatten()

@@ -30,7 +30,7 @@ const SENDING_WAIT_MAX: Duration = Duration::from_millis(100);
 const GRACE_POLL: Duration = Duration::from_micros(20);
 /// Part of all segments that is kept free for writers, and its bounds.
 const STOCK_PART: u32 = 128;
-const STOCK_MIN: u32 = 2;
+const STOCK_MIN: u32 = 1;
 const STOCK_MAX: u32 = 32;
 /// Part of all segments that is free or can be emptied at once, and its bound, with a tier: where
 /// what leaves memory is written first, emptying takes as long as the device does.
@@ -116,8 +116,9 @@ impl Core {
         let mut state = self.reclaimer.state();
         let wanted = run + RECLAIMER_SEGMENTS;
         let mut is_freed = self.free(&mut state, wanted);
-        if !is_freed && run > 1 {
-            // A large item that went round lies in an open run.
+        if !is_freed && (run > 1 || self.arena.seal_remnants(Queue::Probation)) {
+            // What has died in open segments comes back, and a large item that went round lies in an
+            // open run.
             state.seal_all(&self.arena);
             is_freed = self.free(&mut state, wanted);
         }

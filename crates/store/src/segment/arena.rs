@@ -1,8 +1,10 @@
 //! The arena: one contiguous range of memory in equal segments, and who may use which.
 
 use super::FreeMap;
-use super::meta::{SegmentMeta, SegmentState};
+use super::meta::{Queue, SegmentMeta, SegmentState};
 use super::queues::{Queued, Queues};
+use super::remnants::{Remnant, Remnants, is_worth_keeping};
+use super::writer::Open;
 use crate::epoch::Epochs;
 use crate::index::Location;
 use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
@@ -70,6 +72,8 @@ pub(crate) struct Arena {
     metas: Box<[SegmentMeta]>,
     pool: Mutex<Pool>,
     queues: Mutex<Queues>,
+    /// Of each queue.
+    remnants: [Mutex<Remnants>; 2],
     sequence: AtomicU64,
     /// Segments in which values arrive.
     arriving: AtomicU32,
@@ -132,6 +136,7 @@ impl Arena {
                 end: allowed,
             }),
             queues: Mutex::default(),
+            remnants: Default::default(),
             sequence: AtomicU64::new(0),
             arriving: AtomicU32::new(0),
             keeps_pages: AtomicBool::new(false),
@@ -286,7 +291,7 @@ impl Arena {
     }
 
     /// Takes `run` free segments in a row and opens them as one; `keep` free segments are left.
-    pub fn open(&self, run: u32, keep: u32, queue: super::Queue) -> Option<u32> {
+    pub fn open(&self, run: u32, keep: u32, queue: Queue) -> Option<u32> {
         let mut pool = self.pool();
         if pool.free.free() < run.checked_add(keep)? {
             return None;
@@ -302,7 +307,7 @@ impl Arena {
 
     /// Opens segments that have just been taken from the free ones. The pool must still be locked:
     /// a segment that looks free and is not in the pool belongs to the claimed stretch.
-    fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: super::Queue) {
+    fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
             self.meta(tail).set_state(SegmentState::Tail);
@@ -339,7 +344,7 @@ impl Arena {
     }
 
     /// Opens the claimed stretch as one run, if all of it is free by now; else gives back what is.
-    pub fn open_claimed(&self, queue: super::Queue) -> Option<u32> {
+    pub fn open_claimed(&self, queue: Queue) -> Option<u32> {
         let mut pool = self.pool();
         let stretch = std::mem::take(&mut pool.claimed);
         let is_free = |segment: &u32| self.meta(*segment).state() == SegmentState::Free;
@@ -368,6 +373,56 @@ impl Arena {
         if queues.entries(meta.queue()) > 2 * self.metas.len() {
             queues.retain(meta.queue(), |entry| self.is_current(entry));
         }
+    }
+
+    fn remnants(&self, queue: Queue) -> MutexGuard<'_, Remnants> {
+        self.remnants[queue as usize]
+            .lock()
+            .expect("no holder panics")
+    }
+
+    /// Whoever fills a segment of this queue leaves it for another one. Others may go on with it,
+    /// or it is sealed.
+    pub(super) fn leave(&self, queue: Queue, open: Open, lifetime: usize) {
+        if is_worth_keeping(open.room(), self.segment_bytes()) {
+            let run = self.meta(open.head()).run();
+            self.remnants(queue).keep(Remnant {
+                open,
+                lifetime,
+                run,
+            });
+        } else {
+            self.seal(open.head());
+        }
+        let allowed = self.pool().allowed;
+        while let Some(surplus) = self.surplus(queue, allowed) {
+            self.seal(surplus.open.head());
+        }
+    }
+
+    fn surplus(&self, queue: Queue, allowed: u32) -> Option<Remnant> {
+        let last = self.last_sequence();
+        self.remnants(queue).surplus(allowed, last)
+    }
+
+    /// A segment that was left with room for an item of this size and lifetime, and whose filling
+    /// is younger than `floor`. It belongs to the caller from now on.
+    pub(super) fn resume(
+        &self,
+        queue: Queue,
+        size: usize,
+        lifetime: usize,
+        floor: u64,
+    ) -> Option<Open> {
+        let remnant = self.remnants(queue).take(size, lifetime, floor);
+        remnant.map(|remnant| remnant.open)
+    }
+
+    /// Seals all segments of a queue that were left with some room; whether there were any.
+    pub fn seal_remnants(&self, queue: Queue) -> bool {
+        let next = || self.remnants(queue).pop();
+        let sealed = std::iter::from_fn(next).map(|remnant| self.seal(remnant.open.head()));
+        sealed.count() > 0
     }
 
     /// Whether a queue's entry still stands for the filling that it was made for.

@@ -4,6 +4,7 @@ mod arena;
 mod meta;
 mod pins;
 mod queues;
+mod remnants;
 mod writer;
 
 pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};

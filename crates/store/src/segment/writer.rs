@@ -13,8 +13,10 @@ const LIFETIME_ENDS: [Seconds; 6] = [60, 600, 3_600, 21_600, 86_400, 604_800];
 const LIFETIMES: usize = LIFETIME_ENDS.len() + 2;
 /// Items larger than this part of a segment have segments, or runs, of their own.
 const LARGE_PART: usize = 8;
-/// A run is made so long that items of the size in question waste at most one part in this many.
-const WASTE_PART: usize = 8;
+/// A run is made so long that items of the size in question waste at most one part in this many:
+/// of small ones less, since a run of two segments costs little.
+const WASTE_PART: usize = 32;
+const WASTE_PART_OF_LARGE: usize = 16;
 /// Longest run chosen for want of waste; a single item may need a longer one.
 const ROOMY_RUN_MAX: usize = 16;
 /// Stores with fewer segments keep only two lifetimes apart: mortal and immortal.
@@ -34,7 +36,7 @@ const ALIGNED_BYTES_MIN: usize = 64 << 10;
 
 /// A segment, or run, being filled.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+pub(super) struct Open {
     head: u32,
     sequence: u64,
     used: usize,
@@ -42,8 +44,31 @@ struct Open {
 }
 
 impl Open {
-    fn fits(&self, size: usize, floor: u64) -> bool {
-        self.capacity - self.used >= size && self.sequence > floor
+    pub fn fits(&self, size: usize, floor: u64) -> bool {
+        self.room() >= size && self.sequence > floor
+    }
+
+    /// Bytes behind the last item.
+    pub fn room(&self) -> usize {
+        self.capacity - self.used
+    }
+
+    pub fn head(&self) -> u32 {
+        self.head
+    }
+
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    #[cfg(test)]
+    pub fn with_room(head: u32, room: usize) -> Open {
+        Open {
+            head,
+            sequence: 7,
+            used: 1000,
+            capacity: 1000 + room,
+        }
     }
 
     fn end(&self, arena: &Arena) -> Place {
@@ -54,7 +79,7 @@ impl Open {
     /// such items would fit then.
     fn align(&mut self, arena: &Arena, layout: &Layout) {
         let bytes = filler_bytes(self.end(arena), layout.value_offset());
-        let (left, size) = (self.capacity - self.used, layout.size());
+        let (left, size) = (self.room(), layout.size());
         if bytes > 0 && left > bytes && (left - bytes) / size == left / size {
             arena.write_filler(self.end(arena), bytes);
             self.used += bytes;
@@ -143,6 +168,24 @@ impl Writer {
         self.open[class_of(arena, size, expiry, now)].is_some_and(|open| open.fits(size, floor))
     }
 
+    /// Goes on filling a segment that was left with room for an item of this size; false where
+    /// there is none.
+    pub fn resume(
+        &mut self,
+        arena: &Arena,
+        size: usize,
+        expiry: Seconds,
+        now: Seconds,
+        floor: u64,
+    ) -> bool {
+        let class = class_of(arena, size, expiry, now);
+        let resumed = arena.resume(self.queue, size, class % LIFETIMES, floor);
+        if let Some(open) = resumed {
+            self.replace(arena, open, class);
+        }
+        resumed.is_some()
+    }
+
     /// Opens a segment, or run, for an item of this size; false where none is free.
     pub fn open_for(&mut self, arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> bool {
         let run = run_for(arena, size);
@@ -177,8 +220,12 @@ impl Writer {
             used: 0,
             capacity,
         };
+        self.replace(arena, open, class);
+    }
+
+    fn replace(&mut self, arena: &Arena, open: Open, class: usize) {
         if let Some(full) = self.open[class].replace(open) {
-            arena.seal(full.head);
+            arena.leave(self.queue, full, class % LIFETIMES);
         }
     }
 
@@ -194,8 +241,9 @@ impl Writer {
         }
     }
 
-    /// Seals every open segment.
+    /// Seals every open segment, and all of this queue that were left with some room.
     pub fn seal_all(&mut self, arena: &Arena) {
+        arena.seal_remnants(self.queue);
         self.open
             .iter_mut()
             .filter_map(Option::take)
@@ -204,7 +252,6 @@ impl Writer {
 }
 
 fn class_of(arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> usize {
-    let is_large = size > arena.segment_bytes() / LARGE_PART;
     let lifetime = match expiry {
         NEVER => 0,
         _ if arena.segment_count() < SEGMENTS_FOR_LIFETIMES => 1,
@@ -216,7 +263,11 @@ fn class_of(arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> usize 
                 .count()
         }
     };
-    usize::from(is_large) * LIFETIMES + lifetime
+    usize::from(is_large(size, arena.segment_bytes())) * LIFETIMES + lifetime
+}
+
+fn is_large(size: usize, segment_bytes: usize) -> bool {
+    size > segment_bytes / LARGE_PART
 }
 
 /// Length of the filler before an item that would lie here, so that its value begins where it
@@ -242,7 +293,11 @@ fn run_for(arena: &Arena, size: usize) -> u32 {
     let segment = arena.segment_bytes();
     let least = size.div_ceil(segment);
     let affordable = (arena.counts().allowed as usize / 16).min(ROOMY_RUN_MAX);
-    let wastes_little = |run: &usize| (run * segment) % size * WASTE_PART <= run * segment;
+    let part = match is_large(size, segment) {
+        true => WASTE_PART_OF_LARGE,
+        false => WASTE_PART,
+    };
+    let wastes_little = |run: &usize| (run * segment) % size * part <= run * segment;
     (least..=affordable.max(least))
         .find(wastes_little)
         .unwrap_or(least) as u32

@@ -60,7 +60,7 @@ fn an_evicted_item_counts_as_used_when_it_comes_back_and_an_expired_one_does_not
         let location = core.index.find(hash, Some).unwrap();
         core.arena.item(location).state().frequency()
     };
-    assert_eq!(frequency_of_the_next(false), 1);
+    assert_eq!(frequency_of_the_next(false), 2);
     assert_eq!(frequency_of_the_next(true), 0);
 }
 
