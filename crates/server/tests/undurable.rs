@@ -50,12 +50,72 @@ impl Failing {
     /// From now on the SSD of this name can be written no longer; all of them where there is none.
     fn fail(&self, name: Option<&str>) {
         let path = name.map(|name| self.directory.path().join(name));
-        let text = path.map_or(String::new(), |path| path.display().to_string());
+        self.order(&path.map_or(String::new(), |path| path.display().to_string()));
+    }
+
+    /// From now on nothing becomes durable, until [`Failing::go_on`].
+    fn stall(&self) {
+        self.order("stall");
+    }
+
+    fn go_on(&self) {
+        std::fs::remove_file(self.directory.path().join("order")).expect("it was there");
+    }
+
+    fn order(&self, text: &str) {
         // At once, so that nobody finds it there and empty.
         let draft = self.directory.path().join("draft");
         std::fs::write(&draft, text).expect("written");
         std::fs::rename(draft, self.directory.path().join("order")).expect("renamed");
     }
+}
+
+/// Begins a request, and waits until this figure says that it has been carried out.
+fn begin(failing: &Failing, request: &str, figure: &str) -> Client<TcpStream> {
+    let (mut client, mut control) = (failing.server.connect(), failing.server.connect());
+    let before = control.stat(figure);
+    client.send(format!("{request}\r\n").as_bytes());
+    wait_for("the request", || {
+        (control.stat(figure) > before).then_some(())
+    });
+    client
+}
+
+fn is_silent(client: &mut Client<TcpStream>) -> bool {
+    let stream = client.stream.get_ref();
+    stream.set_nonblocking(true).expect("a socket");
+    let peeked = stream.peek(&mut [0]);
+    stream.set_nonblocking(false).expect("a socket");
+    peeked.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+#[test]
+fn nothing_is_shown_that_is_not_durable_yet() {
+    let failing = Failing::start(&["ssd"]);
+    let mut client = failing.server.connect();
+    store_some(&mut client);
+    failing.stall();
+    let mut set = begin(&failing, "set old 0 0 1\r\n2", "total_items");
+    let mut delete = begin(&failing, "delete gone", "delete_hits");
+    let requests = ["get old", "get gone", "mg gone v", "get kept old"];
+    let mut readers = requests.map(|request| begin(&failing, request, "cmd_get"));
+    // What has not been changed is shown, and whoever waits holds up nobody else.
+    assert_eq!(get(&mut client, "kept").as_deref(), Some("1"));
+    for (reader, request) in readers.iter_mut().zip(requests) {
+        assert!(is_silent(reader), "{request}");
+    }
+    assert!(is_silent(&mut set) && is_silent(&mut delete));
+    failing.go_on();
+    assert_eq!(set.line().as_deref(), Some("STORED"));
+    assert_eq!(delete.line().as_deref(), Some("DELETED"));
+    let told = readers.map(|mut reader| {
+        reader.send(b"mn\r\n");
+        let lines = std::iter::from_fn(|| reader.line().filter(|line| line != "MN"));
+        lines.collect::<Vec<String>>()
+    });
+    let both = ["VALUE kept 0 1", "1", "VALUE old 0 1", "2", "END"];
+    let expected = [&["VALUE old 0 1", "2", "END"][..], &["END"], &["EN"], &both];
+    assert_eq!(told, expected);
 }
 
 fn compile_shim(directory: &Path) -> PathBuf {

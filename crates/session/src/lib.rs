@@ -226,20 +226,18 @@ impl Session {
         }
     }
 
-    /// Answers `input` if all of it is one plain get, or, where `may_store`, one packet that stores
-    /// a value, and that can be done at once; otherwise nothing has happened.
+    /// Answers `input` if all of it is one plain get, or one packet that stores a value, and that can
+    /// be done at once; otherwise nothing has happened. For sessions whose replies never have to
+    /// wait until something is durable.
     #[inline]
     pub fn answer_solo(
         &self,
         input: &[u8],
-        may_store: bool,
         context: &Context<'_>,
         replies: &mut Replies,
     ) -> Option<Solo> {
         match &self.conversation {
-            Conversation::Binary(binary) => {
-                binary::answer_solo(binary, input, may_store, context, replies)
-            }
+            Conversation::Binary(binary) => binary::answer_solo(binary, input, context, replies),
             _ => None,
         }
     }

@@ -18,10 +18,14 @@ struct State {
     marked: u64,
 }
 
+/// Groups of keys of which it is known when one of them was changed last.
+const GROUPS: usize = 1024;
+
 /// Items stored and not yet durable.
 #[derive(Default)]
 pub(crate) struct Dirty {
     state: Mutex<State>,
+    changes: Changes,
     durable: AtomicU64,
     /// What is not durable up to this mark never will be.
     lost: AtomicU64,
@@ -30,12 +34,42 @@ pub(crate) struct Dirty {
     pub(crate) waited_before_loss_us: AtomicU64,
 }
 
+/// By groups of hashes, the mark of the last change.
+struct Changes(Box<[AtomicU64]>);
+
+impl Default for Changes {
+    fn default() -> Changes {
+        Changes((0..GROUPS).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl Changes {
+    fn of(&self, hash: u64) -> &AtomicU64 {
+        &self.0[(hash >> 20) as usize % GROUPS]
+    }
+}
+
 impl Dirty {
     /// Notes an item in memory, by hash and place.
     pub fn note(&self, hash: u64, location: Location) {
         let mut state = self.state();
         state.items.push((hash, location));
         state.marked += 1;
+        self.changes.of(hash).store(state.marked, Release);
+    }
+
+    /// What is there under this hash changes: whoever sees it from now on sees what may not be
+    /// durable. To be called before that can be seen, and again when all is noted that makes it
+    /// durable.
+    pub fn touch(&self, hash: u64) {
+        let mut state = self.state();
+        state.marked += 1;
+        self.changes.of(hash).store(state.marked, Release);
+    }
+
+    /// Whether what is there under this hash may not be durable yet. To be asked after it was seen.
+    pub fn is_touched(&self, hash: u64) -> bool {
+        self.changes.of(hash).load(Acquire) > self.durable().max(self.lost())
     }
 
     /// A mark behind everything noted so far.
@@ -106,6 +140,22 @@ impl Dirty {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_changed_is_known_until_it_is_durable() {
+        let dirty = Dirty::default();
+        let (one, other) = (1 << 20, 2 << 20);
+        assert!(!dirty.is_touched(one));
+        dirty.note(one, Location(1));
+        dirty.touch(other);
+        let (_, through) = dirty.take();
+        dirty.touch(other);
+        assert!(dirty.is_touched(one) && dirty.is_touched(other));
+        dirty.set_durable(through);
+        assert!(!dirty.is_touched(one) && dirty.is_touched(other));
+        dirty.set_lost(dirty.mark().0);
+        assert!(!dirty.is_touched(other), "it has been dropped");
+    }
 
     #[test]
     fn what_is_given_back_is_taken_again_before_what_came_later() {

@@ -336,10 +336,23 @@ impl Servers {
             Return::Empty if has_device => std::fs::remove_file(&device)?,
             Return::Older if older.exists() => copy(&older, &device)?,
             // What it returns with now is what it will have had before.
-            Return::Kept if has_device => copy(&device, &older)?,
+            Return::Kept if has_device => {
+                copy(&device, &older)?;
+                if self.forgets_when_killed() {
+                    std::fs::remove_file(&device)?;
+                }
+            }
             _ => {}
         }
         self.spawn(hosts, server)
+    }
+
+    /// Whether a killed server would return with older values than it has shown, as
+    /// docs/design/tier.md says of what was not durable. Where keys have one place, nothing tells
+    /// these from values that must not come back.
+    fn forgets_when_killed(&self) -> bool {
+        let keeps = self.keeps;
+        self.etcd.is_some() && matches!(keeps, Keeps::Device { durability } if durability != "sync")
     }
 
     /// Stops one without ending it.

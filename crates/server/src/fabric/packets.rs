@@ -189,7 +189,7 @@ impl Engine {
             Outcome::Again(_) => resources.counters.conn_yields.bump(),
             _ => conversation.give_credit(),
         }
-        if resources.holds_replies && has_changed {
+        if resources.has_undurable(has_changed) {
             self.hold_replies(resources);
         }
         let is_full = self.replies.len() >= GATHER_BYTES_MAX;

@@ -88,7 +88,12 @@ impl SoloPath<'_> {
     fn take(&mut self, message: Whole<'_>) -> bool {
         let Whole { frame, head, body } = message;
         let is_request = frame.kind == Kind::Packets && head.is_empty();
-        is_request && self.has_room_for(frame.session) && self.answer(frame, body).is_some()
+        // What may have to wait until something is durable is answered like others.
+        let may_be_held = self.resources.holds_replies;
+        is_request
+            && !may_be_held
+            && self.has_room_for(frame.session)
+            && self.answer(frame, body).is_some()
     }
 
     /// Whether the answer can be gathered with what there is.
@@ -107,9 +112,8 @@ impl SoloPath<'_> {
         }
         self.replies.copy_up_to(MESSAGE_COPY_BYTES_MAX);
         let context = context!(self.resources, None);
-        let may_store = !self.resources.holds_replies;
         let session = &conversation.session;
-        let done = session.answer_solo(message, may_store, &context, self.replies)?;
+        let done = session.answer_solo(message, &context, self.replies)?;
         self.done.stores += usize::from(done == Solo::Store);
         conversation.note_lane(self.resources.clock.now);
         *self.gathering = Some(frame.session);

@@ -144,8 +144,8 @@ impl Worker {
                 resources.replies.buffer().extend_from_slice(refusal);
             }
             Progress::Done => {
-                let has_changed = resources.holds_replies && datagram.session.take_changed();
-                if has_changed && self.hold_datagram(&datagram.sender) {
+                let has_changed = datagram.session.take_changed();
+                if resources.has_undurable(has_changed) && self.hold_datagram(&datagram.sender) {
                     return;
                 }
             }

@@ -75,7 +75,7 @@ pub(super) fn run(
         connection.watcher = Some(resources.shared.watch.subscribe(flags, mailbox));
     }
     let has_changed = connection.session.take_changed();
-    let is_held = resources.holds_replies && has_changed && device::hold(connection, resources);
+    let is_held = resources.has_undurable(has_changed) && device::hold(connection, resources);
     (consumed, is_held)
 }
 

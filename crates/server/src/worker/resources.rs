@@ -43,7 +43,7 @@ pub struct Resources {
     pub peers: Option<Box<Peers>>,
     /// Shut while others may own this server's keys; none where that cannot be.
     pub gate: Option<Gate>,
-    /// Replies to changes wait until these are durable.
+    /// Replies wait until the changes that they tell of are durable.
     pub holds_replies: bool,
     /// The time, read once per turn of the loop.
     pub clock: Clock,
@@ -87,6 +87,13 @@ impl Resources {
         self.latencies
             .as_ref()
             .map(|_| Latencies::counted(&self.counters))
+    }
+
+    /// Whether what has just been replied has to wait until something is durable: what was changed,
+    /// or what was read and others have changed.
+    #[inline]
+    pub fn has_undurable(&self, has_changed: bool) -> bool {
+        self.holds_replies && (self.store.take_seen_undurable() || has_changed)
     }
 
     /// A batch of requests has been answered.

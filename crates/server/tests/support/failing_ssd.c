@@ -1,6 +1,7 @@
 /*
  * Preloaded into a server: once the file named by FAILING_SSD exists, nothing can be written to an SSD any more, nor made
- * durable. Where it says "PATH" inside, that is so for the SSD of this path only.
+ * durable. Where it says "PATH" inside, that is so for the SSD of this path only. Where it says "stall", whoever writes waits
+ * until it does so no more.
  *
  * There is no io_uring, so that all writes go through the functions below.
  */
@@ -17,17 +18,30 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static int has_failed(int descriptor)
+/* What the file says; 0 where there is none. */
+static int read_order(char *path, int size)
 {
     const char *order = getenv("FAILING_SSD");
     FILE *file = order ? fopen(order, "r") : NULL;
     if (!file)
         return 0;
-    char path[PATH_MAX] = "";
-    if (!fgets(path, sizeof path, file))
+    if (!fgets(path, size, file))
         path[0] = '\0';
     fclose(file);
     path[strcspn(path, "\n")] = '\0';
+    return 1;
+}
+
+static int has_failed(int descriptor)
+{
+    char path[PATH_MAX] = "";
+    int has_order = read_order(path, sizeof path);
+    while (has_order && !strcmp(path, "stall")) {
+        usleep(1000);
+        has_order = read_order(path, sizeof path);
+    }
+    if (!has_order)
+        return 0;
     struct stat mine, its;
     if (path[0] == '\0')
         return 1;

@@ -130,20 +130,19 @@ impl Flow {
     }
 }
 
-/// Answers `input` if all of it is one get, or one packet that stores a value where `may_store`,
-/// that can be answered at once; otherwise nothing has happened.
+/// Answers `input` if all of it is one get, or one packet that stores a value, that can be answered
+/// at once; otherwise nothing has happened.
 #[inline]
 pub(super) fn answer_solo(
     state: &State,
     input: &[u8],
-    may_store: bool,
     context: &Context<'_>,
     replies: &mut Replies,
 ) -> Option<Solo> {
     if get_solo(state, input, context, replies) {
         return Some(Solo::Get);
     }
-    (may_store && store::run_solo(state, input, context, replies)).then_some(Solo::Store)
+    store::run_solo(state, input, context, replies).then_some(Solo::Store)
 }
 
 #[inline]

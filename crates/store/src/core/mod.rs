@@ -333,6 +333,14 @@ impl Core {
         }
     }
 
+    /// What is there under this hash changes now, or has just been changed.
+    #[inline]
+    pub fn touch_dirty(&self, hash: u64) {
+        if self.tier.as_ref().is_some_and(Log::is_sync) {
+            self.dirty.touch(hash);
+        }
+    }
+
     /// Accounts for what lies on a device of an item whose entry in its locked chain was removed or
     /// replaced. Returns how many entries the item had.
     pub fn bury(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {

@@ -21,6 +21,7 @@ use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
 use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
+use farcache_log::Log;
 use reads::Reads;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct StoreHandle {
     pub(crate) writer: RefCell<Writer>,
     entries: Cell<i64>,
     pub(crate) reads: Reads,
+    /// Something was looked up that may not be durable yet.
+    has_seen_undurable: Cell<bool>,
 }
 
 impl Store {
@@ -88,6 +91,7 @@ impl StoreHandle {
             writer: RefCell::new(Writer::new(Queue::Probation, RECLAIMER_SEGMENTS)),
             entries: Cell::new(0),
             reads: Reads::default(),
+            has_seen_undurable: Cell::new(false),
         }
     }
 
@@ -160,7 +164,27 @@ impl StoreHandle {
     #[inline]
     pub fn get(&self, key: &[u8], access: Access) -> Result<Option<Item<'_>>, Suspended> {
         self.enter();
-        self.get_hashed(self.core.hash(key), key, access)
+        let hash = self.core.hash(key);
+        let found = self.get_hashed(hash, key, access);
+        self.note_seen(hash);
+        found
+    }
+
+    /// Somebody has looked: what is there, or that nothing is, may not be durable yet.
+    #[inline]
+    fn note_seen(&self, hash: u64) {
+        let is_sync = self.core.tier.as_ref().is_some_and(Log::is_sync);
+        if is_sync && self.core.dirty.is_touched(hash) {
+            self.has_seen_undurable.set(true);
+        }
+    }
+
+    /// Whether something that was looked up since the last call may not be durable yet, with
+    /// [`crate::Durability::Sync`]: what it was is durable with the next
+    /// [`durable_mark`](Self::durable_mark).
+    #[inline]
+    pub fn take_seen_undurable(&self) -> bool {
+        self.has_seen_undurable.take()
     }
 
     #[inline]
@@ -433,6 +457,7 @@ impl StoreHandle {
             }
             .or_else(|| self.get_of_batch(hash, key, access, &mut suspended))
         }));
+        hinted.iter().for_each(|&(hash, _)| self.note_seen(hash));
         match suspended {
             None => Ok(()),
             Some(suspended) => {

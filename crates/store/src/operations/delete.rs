@@ -34,9 +34,12 @@ impl StoreHandle {
     /// Removes an item, whatever it is and wherever it lies: nothing has to be waited for.
     pub fn discard(&self, key: &[u8]) {
         self.enter();
-        let chain = self.core.index.lock(self.core.hash(key));
+        let hash = self.core.hash(key);
+        let chain = self.core.index.lock(hash);
         if let Some(entry) = self.entry(&chain, key) {
+            self.core.touch_dirty(hash);
             self.unlink(chain, &entry);
+            self.core.touch_dirty(hash);
         }
     }
 
@@ -55,7 +58,10 @@ impl StoreHandle {
         {
             return Ok(DeleteOutcome::Exists);
         }
-        Ok(self.unlink(chain, &entry))
+        self.core.touch_dirty(hash);
+        let outcome = self.unlink(chain, &entry);
+        self.core.touch_dirty(hash);
+        Ok(outcome)
     }
 
     /// Takes an entry out of its chain, and unlocks that.

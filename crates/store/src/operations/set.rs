@@ -311,6 +311,7 @@ impl StoreHandle {
         placed: &Placed,
         item: RawItem,
     ) -> bool {
+        self.core.touch_dirty(hash);
         // Before the entry, so that the count never falls behind what others take away.
         self.core
             .arena
