@@ -161,10 +161,11 @@ ensure_rust() {
 }
 
 [ $# -gt 0 ] || set -- build test bench
+purposes=$(echo "$needs" | awk 'NF { print $1 }' | sort -u | tr '\n' ' ')
 for purpose in "$@"; do
-    case $purpose in
-        build | test | bench | workloads) ;;
-        *) fail "unknown purpose '$purpose' (build, test, bench or workloads)" ;;
+    case " $purposes" in
+        *" $purpose "*) ;;
+        *) fail "unknown purpose '$purpose' (known: ${purposes% })" ;;
     esac
 done
 
