@@ -8,6 +8,9 @@
 use crate::frame::{HEAD_BYTES, Head, Kind};
 use std::collections::VecDeque;
 
+/// Most that is set aside for a reply before its bytes have come.
+const RESERVED_BYTES_MAX: usize = 1 << 20;
+
 /// How much may be outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -192,6 +195,8 @@ impl<T> Link<T> {
         if is_too_long || request.tag.is_none() {
             request.is_too_large = true;
             request.reply = Vec::new();
+        } else {
+            request.reply.reserve(body_bytes.min(RESERVED_BYTES_MAX));
         }
         self.arriving = Some((head, body_bytes));
         Ok(())

@@ -10,8 +10,6 @@ use farcache_redundancy::stored::Piece;
 use farcache_redundancy::{Ticks, Version, Writer};
 use std::time::Duration;
 
-const NOW: Duration = Duration::ZERO;
-
 fn version(seconds: u64) -> Version {
     let time = Duration::from_secs(1_800_000_000 + seconds);
     Version::new(Ticks::at_unix(time), Writer::FIRST)
@@ -30,8 +28,13 @@ fn held(version: Version, is_tombstone: bool) -> HeldPart {
 }
 
 /// What server 0 of three does, which catches up, with a version that so many of the others have
-/// above another one; and whether its pass has left nothing undone.
-fn done(newest: HeldPart, holders: u32, ended: Version) -> (Vec<Action>, Option<bool>) {
+/// above another one, and that its writer stores at all when so much time has gone by; whether its
+/// pass has left nothing undone; and when that is known.
+fn done_while_written(
+    newest: HeldPart,
+    holders: u32,
+    (ended, stored_after): (Version, Duration),
+) -> (Vec<Action>, Option<bool>, Duration) {
     let mut repair = Repair::new(Limits::default());
     let own = OwnState {
         is_catching_up: true,
@@ -39,12 +42,17 @@ fn done(newest: HeldPart, holders: u32, ended: Version) -> (Vec<Action>, Option<
         ..OwnState::default()
     };
     repair.begin([ServerId(1), ServerId(2)], own);
+    let mut now = Duration::ZERO;
     loop {
-        let actions = match repair.step(NOW) {
+        let actions = match repair.step(now) {
             Step::Do(actions) => actions,
-            Step::Done(is_clean) => return (Vec::new(), Some(is_clean)),
-            Step::Wait(_) => panic!("there is nothing to wait for"),
+            Step::Done(is_clean) => return (Vec::new(), Some(is_clean), now),
+            Step::Wait(until) => {
+                now = until;
+                continue;
+            }
         };
+        let is_stored = now >= stored_after;
         for action in actions {
             let event = match action {
                 Action::List {
@@ -59,16 +67,24 @@ fn done(newest: HeldPart, holders: u32, ended: Version) -> (Vec<Action>, Option<
                     is_caught_up: true,
                 },
                 Action::ListOwn => Event::Own(Vec::new(), true),
+                Action::LookUp(entry) => Event::LookedUp(entry),
                 Action::Look(id, from) => {
                     let older = held(version(1), false);
-                    let said = if from.0 <= holders { newest } else { older };
+                    let has_it = is_stored || from.0 <= holders;
+                    let said = if has_it { newest } else { older };
                     Event::Said(id, from, Some(said), None)
                 }
-                other => return (vec![other], None),
+                other => return (vec![other], None, now),
             };
-            repair.handle(event, NOW);
+            repair.handle(event, now);
         }
     }
+}
+
+/// The same of a version that nobody stores anywhere else.
+fn done(newest: HeldPart, holders: u32, ended: Version) -> (Vec<Action>, Option<bool>) {
+    let (done, is_clean, _) = done_while_written(newest, holders, (ended, Duration::MAX));
+    (done, is_clean)
 }
 
 fn entry(version: Version) -> Entry {
@@ -111,4 +127,22 @@ fn a_version_that_enough_servers_have_is_taken_at_once() {
     assert!(matches!(taken[..], [Action::Fetch(..)]), "{taken:?}");
     let (buried, _) = done(held(version(100), true), 2, version(99));
     assert!(matches!(buried[..], [Action::Bury(..)]), "{buried:?}");
+}
+
+#[test]
+fn a_version_whose_write_goes_on_is_taken_in_the_same_pass() {
+    let stored_after = Duration::from_millis(70);
+    let (taken, _, at) =
+        done_while_written(held(version(100), false), 1, (version(99), stored_after));
+    assert!(matches!(taken[..], [Action::Fetch(..)]), "{taken:?}");
+    assert!(at >= stored_after && at < 3 * stored_after, "{at:?}");
+}
+
+#[test]
+fn a_version_whose_writer_has_died_is_left_to_another_pass_in_the_end() {
+    let write = (version(99), Duration::MAX);
+    let (_, is_clean, at) = done_while_written(held(version(100), false), 1, write);
+    assert_eq!(is_clean, Some(false));
+    // By then whoever runs the pass would have said that its writer has ended.
+    assert!(at > Duration::from_secs(6), "{at:?}");
 }

@@ -185,3 +185,37 @@ fn a_value_whose_coder_goes_is_not_sent_to_another_one() {
     );
     assert_eq!(SENT.load(SeqCst), 1);
 }
+
+/// Servers that have old content on their devices show none of it before others have confirmed it:
+/// neither to clients, nor to servers that ask for clients.
+#[test]
+fn what_a_server_hides_that_catches_up_is_hidden_from_servers_that_code() {
+    let mut fleet = Fleet::start(3, Keeps::Device, &[]);
+    let readers = clients(&fleet, "replicate:3");
+    let mut keys = (0..).map(|key| format!("key-{key}"));
+    // Server 0 codes for it.
+    let key = keys.find(|key| readers[0].1.server_of_key(key.as_bytes()) == Some(0));
+    let key = key.expect("every server has keys");
+    readers[0].1.set(&key, value(1, 1000), 0).expect("stored");
+    (0..3).for_each(|server| fleet.kill(server));
+    // Nothing is confirmed as long as the third is away, and not soon with that rate.
+    fleet.set_options(&["--repair-rate", "1"]);
+    [0, 1]
+        .into_iter()
+        .for_each(|server| fleet.start_again(server));
+    for (name, client) in &clients(&fleet, "replicate:3") {
+        let catching_up = told(&fleet, [0, 1], "repair_catching_up");
+        let shown = client.get(&key).ok().flatten();
+        assert!(shown.is_none(), "{name}: unconfirmed content is shown");
+        assert_eq!(catching_up, 2, "{name}: too late");
+    }
+    (0..2).for_each(|server| fleet.kill(server));
+    fleet.set_options(&[]);
+    (0..3).for_each(|server| fleet.start_again(server));
+    (0..3).for_each(|server| fleet.await_repair(server));
+    for (name, client) in &clients(&fleet, "replicate:3") {
+        let item = client.get(&key).expect("an answer");
+        let is_back = item.is_some_and(|item| item.value == value(1, 1000));
+        assert!(is_back, "{name}: confirmed by all, and not there");
+    }
+}

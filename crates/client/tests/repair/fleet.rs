@@ -125,6 +125,11 @@ impl Fleet {
         assert!(sent.expect("kill runs").success(), "{signal} of a server");
     }
 
+    /// What is started from now on gets these further options.
+    pub fn set_options(&mut self, options: &[&str]) {
+        self.options = options.iter().map(|option| (*option).to_owned()).collect();
+    }
+
     /// A connection of a client to a server.
     pub fn connection(&self, number: usize) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.ports[number])).expect("it accepts");

@@ -264,6 +264,7 @@ impl World {
             .collect();
         let passed_over = self.writers.iter().any(|writer| !writer.knows(number));
         let has_all = others.len() + 1 == self.servers.len();
+        let ended = self.ended();
         let server = &mut self.servers[number];
         let Some(repair) = &mut server.repair else {
             let mut repair = Repair::new(Limits {
@@ -275,7 +276,7 @@ impl World {
                 is_catching_up: server.is_catching_up,
                 horizon: server.horizon,
                 has_evicted: false,
-                ended: None,
+                ended: Some(ended),
             };
             repair.begin(others, own);
             server.repair = Some(repair);
@@ -283,6 +284,7 @@ impl World {
             server.pass_counts = !passed_over;
             return;
         };
+        repair.note_ended(ended);
         match repair.step(now) {
             Step::Wait(_) => {}
             Step::Do(actions) => {
@@ -306,6 +308,14 @@ impl World {
         }
     }
 
+    /// Writers of versions above this one may be at work.
+    fn ended(&self) -> Version {
+        let oldest = self.writers.iter().map(Writer::version).min();
+        let before = |version: Version| Version::from_bits(version.bits() - 1);
+        let newest = Version::from_bits(i64::MAX as u64);
+        oldest.map_or(newest, before).expect("a version")
+    }
+
     fn carry_out(&mut self, repairer: usize, action: Action) {
         let what = match action {
             Action::List {
@@ -317,6 +327,16 @@ impl World {
             Action::ListOwn => {
                 let entries = self.own_entries(repairer);
                 What::Event(Event::Own(entries, true))
+            }
+            Action::LookUp(entry) => {
+                let key = entry.key[0].into();
+                let item = self.servers[repairer].items.get(&key);
+                let held = item.map(|item| item.version);
+                What::Event(Event::LookedUp(Entry {
+                    held,
+                    is_unconfirmed: entry.is_unconfirmed && held == entry.held,
+                    ..entry
+                }))
             }
             Action::Look(id, to) => {
                 let forgotten = self.servers[repairer].forgotten;

@@ -12,26 +12,27 @@ use std::io;
 pub struct Brought {
     header: Header,
     flags: u32,
-    /// With the header in front.
-    bytes: Vec<u8>,
+    /// The answer as it came, and where the part's own header begins in it.
+    packet: Vec<u8>,
+    begin: usize,
 }
 
 impl Brought {
     /// The part of this version in an answer; none where that is another one, or damaged.
-    pub fn new(reply: &Reply<'_>, version: Version) -> Option<Brought> {
-        if !reply.is_success() {
-            return None;
-        }
+    pub fn new(packet: Vec<u8>, version: Version) -> Option<Brought> {
+        let reply = Reply::read(&packet).ok().filter(Reply::is_success)?;
         let (header, _) = Header::split(reply.value).ok()?;
-        (header.version == version).then(|| Brought {
+        let (flags, begin) = (reply.flags, packet.len() - reply.value.len());
+        (header.version == version).then_some(Brought {
             header,
-            flags: reply.flags,
-            bytes: reply.value.to_vec(),
+            flags,
+            packet,
+            begin,
         })
     }
 
     fn part(&self) -> &[u8] {
-        &self.bytes[HEADER_BYTES..]
+        &self.packet[self.begin + HEADER_BYTES..]
     }
 }
 
@@ -55,10 +56,11 @@ impl Making {
             return None;
         }
         if header.piece == make.piece {
-            return brought
-                .into_iter()
-                .next()
-                .map(|one| (one.bytes, header, flags));
+            return brought.into_iter().next().map(|one| {
+                let mut bytes = one.packet;
+                bytes.drain(..one.begin);
+                (bytes, header, flags)
+            });
         }
         let Piece::Shard { scheme, shard } = make.piece else {
             return None;

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `run` | the thread: when a pass begins, and what it has to do |
 //! | `pass` | one pass: the plan's actions carried out |
-//! | `source` | a connection to another server, which waits |
+//! | `sources`, `source` | the connections to other servers; one of them |
 //! | `replies` | what other servers answer |
 //! | `owned` | which keys a server is an owner of |
 //! | `told` | the figures, for operators |
@@ -19,6 +19,7 @@ mod pass;
 pub mod replies;
 mod run;
 mod source;
+mod sources;
 mod told;
 
 pub use run::start;

@@ -1,10 +1,10 @@
-//! One pass: the plan's actions carried out, a round after the other. What a round asks of other
-//! servers is on its way to all of them while this one makes and stores parts.
+//! One pass: the plan's actions carried out. What other servers are asked is on its way to all of
+//! them while this one makes and stores parts, and what they answer is looked at when it comes.
 
 use super::making::{self, Brought, Making};
 use super::owned::Widest;
 use super::replies::{self, Reply};
-use super::source::Source;
+use super::sources::{Received, Sources};
 use crate::shared::Shared;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::link::Answer;
@@ -31,7 +31,8 @@ const WRITES_END: Duration = Duration::from_secs(6);
 const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 /// What another server was asked for.
-enum Asked {
+#[derive(Clone, Copy, Debug)]
+pub enum Asked {
     Page,
     Look(MendId),
     Fetch(MendId, Version),
@@ -46,7 +47,7 @@ pub struct Pass<'a> {
     pub map: Arc<ClusterMap>,
     pub me: ServerId,
     pub is_catching_up: bool,
-    sources: Vec<(ServerId, Source<Asked>)>,
+    sources: Sources<Asked>,
     widest: Widest,
     own: ScanCursor,
     mends: HashMap<MendId, UnderWay>,
@@ -57,21 +58,6 @@ pub struct Pass<'a> {
 struct UnderWay {
     forgotten: Forgotten,
     brought: Vec<Brought>,
-}
-
-/// Servers that a pass asks, with the connections to them.
-pub struct Sources(Vec<(ServerId, Source<Asked>)>);
-
-impl Sources {
-    /// The connections that can be used.
-    pub fn new(
-        sockets: Vec<(ServerId, std::os::fd::OwnedFd)>,
-        epoch: u64,
-        timeout: Duration,
-    ) -> Sources {
-        let open = |(server, socket)| Some((server, Source::new(socket, epoch, timeout).ok()?));
-        Sources(sockets.into_iter().filter_map(open).collect())
-    }
 }
 
 /// Versions up to this one are so old that their writers have ended.
@@ -88,7 +74,7 @@ impl<'a> Pass<'a> {
         plan: &'a mut Repair,
         handle: &'a mut StoreHandle,
         making: &'a mut Making,
-        (map, me, sources): (Arc<ClusterMap>, ServerId, Sources),
+        (map, me, sources): (Arc<ClusterMap>, ServerId, Sources<Asked>),
     ) -> Pass<'a> {
         let store = handle.store();
         Pass {
@@ -100,7 +86,7 @@ impl<'a> Pass<'a> {
             making,
             map,
             me,
-            sources: sources.0,
+            sources,
             widest: Widest::default(),
             own: ScanCursor::default(),
             mends: HashMap::new(),
@@ -114,62 +100,74 @@ impl<'a> Pass<'a> {
     /// This server's devices cannot be read at all.
     pub fn run(&mut self, mut report: impl FnMut(&Repair, u64)) -> io::Result<Option<bool>> {
         let started = Instant::now();
-        let sources: Vec<ServerId> = self.sources.iter().map(|source| source.0).collect();
         let own = OwnState {
             is_catching_up: self.is_catching_up,
             horizon: self.handle.store().horizon(),
             has_evicted: self.evictions > 0,
             ended: Some(ended()),
         };
-        self.plan.begin(sources, own);
+        self.plan.begin(self.sources.ids(), own);
         loop {
             if self.shared.is_stopping() {
                 return Ok(None);
             }
             self.handle.set_now(self.shared.clock().now);
             let now = started.elapsed();
+            self.plan.note_ended(ended());
             match self.plan.step(now) {
                 Step::Wait(until) => {
                     self.handle.park();
                     std::thread::sleep((until.saturating_sub(now)).min(SLEEP_MAX));
                 }
+                Step::Do(actions) if !actions.is_empty() => self.carry_out_all(actions, started)?,
                 // Nothing is on its way that could bring an event.
-                Step::Do(actions) if actions.is_empty() => return Ok(Some(false)),
-                Step::Do(actions) => self.round(actions, started)?,
+                Step::Do(_) if !self.sources.are_awaited() => return Ok(Some(false)),
+                Step::Do(_) => self.receive(started)?,
                 Step::Done(is_clean) => return Ok(Some(is_clean)),
             }
             report(self.plan, self.plan.progress(progress));
         }
     }
 
-    fn round(&mut self, actions: Vec<Action>, started: Instant) -> io::Result<()> {
+    fn carry_out_all(&mut self, actions: Vec<Action>, started: Instant) -> io::Result<()> {
         let mut events = Vec::new();
         let (asks, own): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(is_ask);
         for ask in asks {
             self.ask(&ask, &mut events);
         }
-        self.flush(&mut events);
+        events.extend(self.sources.flush().into_iter().map(Event::Away));
         for action in own {
             self.carry_out(action, &mut events)?;
             self.handle.quiescent();
         }
+        self.note(events, started);
+        Ok(())
+    }
+
+    fn receive(&mut self, started: Instant) -> io::Result<()> {
         // A thread that waits must not keep others from using memory again.
         self.handle.park();
-        let answers = self.receive(&mut events);
+        let Received { answers, lost } = self.sources.receive(SLEEP_MAX)?;
+        let mut events = Vec::with_capacity(answers.len());
         for (from, asked, answer) in answers {
-            let event = self.event(from, asked, &answer)?;
+            let event = self.event(from, asked, answer)?;
             events.push(event.unwrap_or(Event::Away(from)));
             self.handle.quiescent();
         }
+        events.extend(lost.into_iter().map(Event::Away));
+        self.note(events, started);
+        Ok(())
+    }
+
+    fn note(&mut self, events: Vec<Event>, started: Instant) {
         for event in events {
             if let Event::Away(server) = event {
-                self.sources.retain(|source| source.0 != server);
+                self.sources.leave(server);
             }
             self.plan.handle(event, started.elapsed());
         }
         let plan = &self.plan;
         self.mends.retain(|id, _| plan.key(*id).is_some());
-        Ok(())
     }
 
     fn ask(&mut self, action: &Action, events: &mut Vec<Event>) {
@@ -204,62 +202,32 @@ impl<'a> Pass<'a> {
             }
             _ => return,
         };
-        let source = self.sources.iter_mut().find(|source| source.0 == to);
-        let sent = source.map(|(_, source)| source.ask(asked, &request));
-        if !matches!(sent, Some(Ok(()))) {
+        if !self.sources.ask(to, asked, &request) {
             events.push(Event::Away(to));
         }
     }
 
-    fn flush(&mut self, events: &mut Vec<Event>) {
-        for (server, source) in &mut self.sources {
-            if source.flush().is_err() {
-                events.push(Event::Away(*server));
-            }
-        }
-    }
-
-    /// All that has been asked for; of a server that cannot be asked any more only the beginning.
-    fn receive(&mut self, events: &mut Vec<Event>) -> Vec<(ServerId, Asked, Answer)> {
-        let mut answers = Vec::new();
-        let mut away = Vec::new();
-        for (server, source) in &mut self.sources {
-            let received = source.receive(|asked, answer| answers.push((*server, asked, answer)));
-            if let Err(error) = received {
-                tracing::warn!(peer = server.0, %error, "a repair has lost another server");
-                away.push(Event::Away(*server));
-            }
-        }
-        events.extend(away);
-        answers
-    }
-
     /// What an answer means to the plan; none where it makes no sense.
-    fn event(
-        &mut self,
-        from: ServerId,
-        asked: Asked,
-        answer: &Answer,
-    ) -> io::Result<Option<Event>> {
+    fn event(&mut self, from: ServerId, asked: Asked, answer: Answer) -> io::Result<Option<Event>> {
         let Answer::Reply(bytes) = answer else {
             return Ok(None);
         };
-        let Ok(reply) = Reply::read(bytes) else {
+        if let Asked::Fetch(id, version) = asked {
+            let brought = Brought::new(bytes, version);
+            let is_whole = brought.is_some();
+            if let Some(under_way) = self.mends.get_mut(&id) {
+                under_way.brought.extend(brought);
+            }
+            return Ok(Some(Event::Brought(id, from, is_whole)));
+        }
+        let Ok(reply) = Reply::read(&bytes) else {
             return Ok(None);
         };
         Ok(match asked {
             Asked::Page => self.page(from, &reply)?,
-            Asked::Look(id) => {
+            Asked::Look(id) | Asked::Fetch(id, _) => {
                 let held = reply.held().ok();
                 held.map(|(held, dropped)| Event::Said(id, from, held, dropped))
-            }
-            Asked::Fetch(id, version) => {
-                let brought = Brought::new(&reply, version);
-                let is_whole = brought.is_some();
-                if let Some(under_way) = self.mends.get_mut(&id) {
-                    under_way.brought.extend(brought);
-                }
-                Some(Event::Brought(id, from, is_whole))
             }
         })
     }
@@ -330,6 +298,7 @@ impl<'a> Pass<'a> {
     fn carry_out(&mut self, action: Action, events: &mut Vec<Event>) -> io::Result<()> {
         match action {
             Action::ListOwn => events.push(self.list_own()?),
+            Action::LookUp(entry) => events.push(Event::LookedUp(self.looked_up(entry)?)),
             Action::Make(id, make) => {
                 let mended = self.make(id, &make)?;
                 events.push(Event::Mended(id, mended));
@@ -346,6 +315,18 @@ impl<'a> Pass<'a> {
             Action::List { .. } | Action::Look(..) | Action::Fetch(..) => {}
         }
         Ok(())
+    }
+
+    /// A key with what this server has of it now.
+    fn looked_up(&self, entry: Entry) -> io::Result<Entry> {
+        let held = self
+            .handle
+            .run_blocking(|handle| handle.held_version(&entry.key))?;
+        Ok(Entry {
+            held,
+            is_unconfirmed: entry.is_unconfirmed && held == entry.held,
+            ..entry
+        })
     }
 
     fn make(&mut self, id: MendId, make: &Make) -> io::Result<Mended> {

@@ -1,7 +1,8 @@
 //! The thread: when a pass begins, whom it asks, and what comes of it.
 
 use super::making::Making;
-use super::pass::{Pass, Sources};
+use super::pass::Pass;
+use super::sources::Sources;
 use super::{Repairs, Status};
 use crate::cluster::{Cluster, Figures, hello};
 use crate::logging::EVENTS;
@@ -52,6 +53,18 @@ pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
     let shared = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("repair".to_owned());
     Ok(Some(thread.spawn(move || Runner::new(&shared).run())?))
+}
+
+/// What the thread yields to the workers where processors are short: a third of their share.
+const NICE: i32 = 5;
+
+/// Has this thread give way to those that clients wait for.
+fn give_way() {
+    let thread = rustix::thread::gettid();
+    // Where the system forbids that, it goes on as it is.
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), NICE) {
+        tracing::debug!(%error, "the repair has the priority of the workers");
+    }
 }
 
 /// The other servers that own keys, and what would make a pass necessary if it changed.
@@ -129,6 +142,7 @@ impl<'a> Runner<'a> {
     }
 
     fn run(mut self) {
+        give_way();
         self.voids = voids(&self.cluster().figures());
         while !self.shared.is_stopping() {
             self.handle.park();

@@ -1,11 +1,11 @@
-//! A connection to another server whose answers are waited for.
+//! A connection to another server that is asked.
 
 use farcache_peers::frame::Kind;
 use farcache_peers::link::{Answer, Limits, Link};
 use socket2::Socket;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// Requests that may be on their way to one server.
 const REQUESTS_MAX: usize = 4096;
@@ -13,16 +13,15 @@ const REQUESTS_MAX: usize = 4096;
 /// Bytes of one reply: the largest value, with what stands around it.
 const REPLY_BYTES_MAX: usize = (1 << 30) + (1 << 16);
 
-/// Bytes read at a time.
-const READ_BYTES: usize = 256 << 10;
-
 /// What is asked of one server; `T` is what for.
 pub struct Source<T> {
     socket: Socket,
     link: Link<T>,
     unsent: Vec<u8>,
     epoch: u64,
-    buffer: Box<[u8]>,
+    timeout: Duration,
+    /// When it was asked while nothing was on its way, or has sent something.
+    heard: Instant,
 }
 
 impl<T> Source<T> {
@@ -45,7 +44,8 @@ impl<T> Source<T> {
             }),
             unsent: Vec::new(),
             epoch,
-            buffer: vec![0; READ_BYTES].into(),
+            timeout,
+            heard: Instant::now(),
         })
     }
 
@@ -54,6 +54,9 @@ impl<T> Source<T> {
     /// # Errors
     /// Too many are on their way.
     pub fn ask(&mut self, what_for: T, request: &[u8]) -> io::Result<()> {
+        if !self.is_awaited() {
+            self.heard = Instant::now();
+        }
         // The socket's own limits count here.
         let head = self
             .link
@@ -74,22 +77,40 @@ impl<T> Source<T> {
         Ok(())
     }
 
-    /// Waits until all has been answered that was asked for.
+    /// Whether answers are on their way.
+    pub fn is_awaited(&self) -> bool {
+        self.link.outstanding() > 0
+    }
+
+    /// Whether its answers take longer than they may.
+    pub fn is_late(&self) -> bool {
+        self.is_awaited() && self.heard.elapsed() >= self.timeout
+    }
+
+    /// Takes what has come, for which it waits if that is nothing; `buffer` is for its bytes.
     ///
     /// # Errors
     /// The connection's, after what has been answered until then.
-    pub fn receive(&mut self, mut answered: impl FnMut(T, Answer)) -> io::Result<()> {
-        while self.link.outstanding() > 0 {
-            let count = match self.socket.read(&mut self.buffer) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            self.link
-                .receive(&self.buffer[..count], &mut answered)
-                .map_err(|_| io::Error::other("another server sends nonsense"))?;
-        }
-        Ok(())
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        answered: impl FnMut(T, Answer),
+    ) -> io::Result<()> {
+        let count = match self.socket.read(buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.heard = Instant::now();
+        self.link
+            .receive(&buffer[..count], answered)
+            .map_err(|_| io::Error::other("another server sends nonsense"))
+    }
+}
+
+impl<T> AsFd for Source<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }

@@ -68,6 +68,8 @@ pub(super) enum Decision {
     TooFew,
     /// Those who may know better cannot be asked now.
     Unclear,
+    /// Too few have it yet to tell, and its writer may be at work.
+    Young,
 }
 
 /// A key on its way to be mended.
@@ -204,7 +206,7 @@ impl Mend {
                 let holders = self.held().filter(of_version).count();
                 return match holders >= self.stored_min(Piece::Copy) || own.has_ended(version) {
                     true => Decision::Bury(version),
-                    false => Decision::Unclear,
+                    false => Decision::Young,
                 };
             };
             let is_new = |other: &(usize, PartInfo)| {
@@ -237,7 +239,7 @@ impl Mend {
         // A writer that is refused goes above, as nobody will read what so few have accepted: one
         // more part now would have it take effect twice.
         if parts.len() < stored_min && !own.has_ended(version) {
-            return Decision::Unclear;
+            return Decision::Young;
         }
         let (needed, mine) = match first.piece {
             Piece::Copy => (1, Piece::Copy),

@@ -10,10 +10,12 @@
 //! |---|---|
 //! | `mend` | one key: what its owners have, and what this server makes of that |
 //! | `rate` | how fast it goes |
+//! | `later` | keys that are looked at again, as somebody writes them just now |
 //!
 //! Whoever runs it keeps the bytes and knows the map: it says of each entry of a page who owns the
 //! key and what this server has.
 
+mod later;
 mod mend;
 mod rate;
 
@@ -23,6 +25,7 @@ use crate::Version;
 use crate::stored::{HEADER_BYTES, Piece};
 use arrayvec::ArrayVec;
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use later::Later;
 use mend::{Decision, Mend, Stage};
 use rate::Rate;
 use std::collections::{BTreeMap, VecDeque};
@@ -134,6 +137,8 @@ pub enum Action {
     },
     /// The next page of what this server has from before it was away: [`Event::Own`].
     ListOwn,
+    /// What this server has of the key is to be looked up anew: [`Event::LookedUp`].
+    LookUp(Entry),
     /// An owner is to be asked what it has of the key: [`Event::Said`].
     Look(MendId, ServerId),
     /// An owner is to be asked for its part of this version, whole: [`Event::Brought`].
@@ -173,6 +178,8 @@ pub enum Event {
     },
     /// What this server has from before it was away, and whether that was the last page.
     Own(Vec<Entry>, bool),
+    /// A key with what this server has of it now.
+    LookedUp(Entry),
     /// What an owner has of a key.
     Said(MendId, ServerId, Option<HeldPart>, Option<Version>),
     /// An owner has brought its part of the version that was asked for; or (false) it has it no
@@ -277,6 +284,11 @@ pub struct Repair {
     own: Own,
     /// What lists have named and nobody has looked at yet.
     queue: VecDeque<Entry>,
+    later: Later,
+    /// Keys that are being looked up anew.
+    looked_up: usize,
+    /// Whose list was asked for last, and whether for what is used only.
+    listing: Option<(ServerId, bool)>,
     mends: BTreeMap<MendId, Mend>,
     next_id: u64,
     actions: Vec<Action>,
@@ -300,6 +312,9 @@ impl Repair {
             sources: Vec::new(),
             own: Own::Ended,
             queue: VecDeque::new(),
+            later: Later::default(),
+            looked_up: 0,
+            listing: None,
             mends: BTreeMap::new(),
             next_id: 0,
             actions: Vec::new(),
@@ -326,6 +341,8 @@ impl Repair {
         };
         self.queue.clear();
         self.mends.clear();
+        self.later = Later::default();
+        (self.looked_up, self.listing) = (0, None);
         (self.own_state, self.is_clean, self.is_full) = (own, true, false);
         // All of them first: what one has forgotten counts only if it has caught up.
         let greet = self.sources.iter().map(|source| Action::List {
@@ -335,6 +352,11 @@ impl Repair {
             entries_max: 0,
         });
         self.actions = greet.collect();
+    }
+
+    /// Writers of versions up to this one have ended by now; see [`OwnState::ended`].
+    pub fn note_ended(&mut self, ended: Version) {
+        self.own_state.ended = Some(ended);
     }
 
     /// This server has no room but what it evicts something for: until the pass ends nothing comes
@@ -376,20 +398,30 @@ impl Repair {
     /// What is to be done now.
     pub fn step(&mut self, now: Duration) -> Step {
         if self.actions.is_empty() {
+            for entry in self.later.take_due(now) {
+                self.looked_up += 1;
+                self.actions.push(Action::LookUp(entry));
+            }
             if let Some(until) = self.begin_mends(now) {
                 return Step::Wait(until);
             }
             self.ask_for_pages(now);
         }
-        let is_over = self.actions.is_empty()
-            && self.mends.is_empty()
-            && self.queue.is_empty()
-            && self.own == Own::Ended
-            && self.sources.iter().all(Source::has_ended);
-        match is_over {
-            true => Step::Done(self.is_clean),
-            false => Step::Do(std::mem::take(&mut self.actions)),
+        if !self.actions.is_empty() || !self.has_nothing_under_way() {
+            return Step::Do(std::mem::take(&mut self.actions));
         }
+        match self.later.next_due() {
+            Some(due) => Step::Wait(due),
+            None => Step::Done(self.is_clean),
+        }
+    }
+
+    fn has_nothing_under_way(&self) -> bool {
+        self.mends.is_empty()
+            && self.queue.is_empty()
+            && self.looked_up == 0
+            && self.own == Own::Ended
+            && self.sources.iter().all(Source::has_ended)
     }
 
     fn knows_sources(&self) -> bool {
@@ -406,7 +438,8 @@ impl Repair {
             }
             if let Some(until) = self.rate.wait_until(now) {
                 // What is under way goes on meanwhile.
-                return self.mends.is_empty().then_some(until);
+                let is_idle = self.mends.is_empty() && self.actions.is_empty();
+                return is_idle.then_some(until);
             }
             let entry = self.queue.pop_front()?;
             bytes += self.begin_mend(entry, now);
@@ -437,30 +470,28 @@ impl Repair {
 
     /// Asks for the next page of one list, unless there is enough to do.
     fn ask_for_pages(&mut self, now: Duration) {
-        // What a page names is looked for here when it comes, so what others have named is to be
-        // here by then.
-        let has_work = !self.queue.is_empty() || !self.mends.is_empty();
-        if has_work || !self.knows_sources() {
-            return;
-        }
-        // A page that is on its way is enough.
-        if self.own == Own::Asked
+        let is_one_on_its_way = self.own == Own::Asked
             || self
                 .sources
                 .iter()
-                .any(|one| one.state == SourceState::Asked)
-        {
+                .any(|one| one.state == SourceState::Asked);
+        if is_one_on_its_way || !self.queue.is_empty() || !self.knows_sources() {
             return;
         }
+        // What a page names is looked for here when it comes, so what other lists have named is to
+        // be here by then. A list names each key once.
+        let is_busy = !self.mends.is_empty();
+        let listing = self.listing;
         // What is read often first, of all sources.
-        let mut open: Vec<&mut Source> = self
-            .sources
-            .iter_mut()
-            .filter(|one| one.state == SourceState::Open)
-            .collect();
-        open.sort_by_key(|source| !source.used_only);
-        if let Some(source) = open.into_iter().next() {
+        let open = self.sources.iter_mut();
+        let open = open.filter(|one| one.state == SourceState::Open);
+        if let Some(source) = open.min_by_key(|source| !source.used_only) {
+            let next = Some((source.server, source.used_only));
+            if is_busy && next != listing {
+                return;
+            }
             source.state = SourceState::Asked;
+            self.listing = next;
             self.rate.take(ASKED_BYTES, now);
             self.actions.push(Action::List {
                 from: source.server,
@@ -468,7 +499,7 @@ impl Repair {
                 used_only: source.used_only,
                 entries_max: self.limits.entries_max,
             });
-        } else if self.own == Own::Open {
+        } else if self.own == Own::Open && !is_busy {
             self.own = Own::Asked;
             self.actions.push(Action::ListOwn);
         }
@@ -486,6 +517,11 @@ impl Repair {
             Event::Own(entries, is_last) => {
                 self.own = if is_last { Own::Ended } else { Own::Open };
                 self.queue_entries(entries);
+            }
+            Event::LookedUp(entry) => {
+                self.looked_up = self.looked_up.saturating_sub(1);
+                self.queue
+                    .extend(Some(entry).filter(|one| self.is_open(one)));
             }
             Event::Said(id, from, held, dropped) => {
                 let is_caught_up = self.is_caught_up(from);
@@ -540,12 +576,15 @@ impl Repair {
 
     fn queue_entries(&mut self, entries: Vec<Entry>) {
         self.figures.keys_examined += entries.len() as u64;
-        let is_full = self.is_full;
-        let is_open = |entry: &Entry| {
-            let is_behind = entry.is_unconfirmed || entry.held < Some(entry.version);
-            is_behind && (!is_full || entry.needs_no_room())
-        };
-        self.queue.extend(entries.into_iter().filter(is_open));
+        let mut entries = entries;
+        entries.retain(|entry| self.is_open(entry));
+        self.queue.extend(entries);
+    }
+
+    /// Whether there may be something to mend.
+    fn is_open(&self, entry: &Entry) -> bool {
+        let is_behind = entry.is_unconfirmed || entry.held < Some(entry.version);
+        is_behind && (!self.is_full || entry.needs_no_room())
     }
 
     fn note_said(&mut self, id: MendId, from: ServerId, said: Option<Said>, now: Duration) {
@@ -566,6 +605,7 @@ impl Repair {
         match mend.decide(&self.own_state) {
             Decision::Keep => _ = self.mends.remove(&id),
             Decision::Unclear => self.fail(id),
+            Decision::Young => self.look_later(id, now),
             Decision::TooFew => {
                 self.figures.keys_short += 1;
                 self.mends.remove(&id);
@@ -585,6 +625,17 @@ impl Repair {
                 let missing = make.from.len();
                 mend.stage = Stage::Making(make, missing);
             }
+        }
+    }
+
+    /// Somebody writes the key just now. It need not wait for another pass: if the write goes on,
+    /// all have it in a moment.
+    fn look_later(&mut self, id: MendId, now: Duration) {
+        let Some(mend) = self.mends.remove(&id) else {
+            return;
+        };
+        if !self.later.put_off(mend.entry, now) {
+            self.note_failure();
         }
     }
 
@@ -610,9 +661,13 @@ impl Repair {
     }
 
     fn fail(&mut self, id: MendId) {
+        self.note_failure();
+        self.mends.remove(&id);
+    }
+
+    fn note_failure(&mut self) {
         self.figures.errors += 1;
         self.is_clean = false;
-        self.mends.remove(&id);
     }
 
     fn note_mended(&mut self, id: MendId, mended: Mended) {
