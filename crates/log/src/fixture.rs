@@ -1,15 +1,15 @@
 //! An owner for tests: a log whose index is a map.
 
 use crate::device::{Device, FaultyDevice};
-use crate::flusher::{Flusher, FlusherThread};
+use crate::flusher::{Flushed, Flusher, FlusherThread};
 use crate::item::{Fields, RawItem, State};
 use crate::location::Location;
-use crate::log::{Log, LogUse};
+use crate::log::{Appended, Fillings, Incoming, Log, LogUse, Source};
 use crate::options::{Durability, TierConfig};
 use crate::owner::{Entered, Found, Intake, Moved, Owner, Wish};
+use crate::physical::Recovered;
 use crate::plan::TierPlan;
-use crate::recovery::{Recovered, recover};
-use crate::{Appended, Incoming, Source};
+use crate::recovery::recover;
 use farcache_base::time::{START, Seconds};
 use farcache_memory::epoch::Epochs;
 use std::collections::HashMap;
@@ -104,17 +104,9 @@ fn incoming(hash: u64, key: &[u8]) -> Incoming<'_> {
     }
 }
 
-impl Owner for Map {
-    fn log(&self) -> &Log {
-        &self.log
-    }
-
+impl Fillings for Map {
     fn epochs(&self) -> &Epochs {
         &self.epochs
-    }
-
-    fn now(&self) -> Seconds {
-        START
     }
 
     fn next_sequence(&self) -> u64 {
@@ -123,6 +115,16 @@ impl Owner for Map {
 
     fn floor_for_new(&self) -> u64 {
         0
+    }
+}
+
+impl Owner for Map {
+    fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn now(&self) -> Seconds {
+        START
     }
 
     fn flush_floor(&self) -> u64 {
@@ -173,7 +175,9 @@ impl Owner for Map {
             !is_lost
         });
     }
+}
 
+impl Flushed for Map {
     fn turn(_: &mut Flusher<Map>) {}
 }
 

@@ -1,8 +1,9 @@
 //! A log of segments on SSDs: what leaves a store's memory, and is found again after a restart.
 //!
-//! The log takes items, writes them in segments, makes them durable, gets slots back and recovers what
-//! it finds. It does not know the index: whoever has that is its [`Owner`], which is asked where an item
-//! may go and told when one is lost. `docs/design/tier.md` says how it works and what it guarantees.
+//! The log takes items, writes them in segments, makes them durable, gets slots back and recovers
+//! what it finds. It does not know the index: whoever has that is its [`Owner`], which is asked
+//! where an item may go and told when one is lost. `docs/design/tier.md` says how it works and what
+//! it guarantees.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -11,15 +12,14 @@
 //! | `plan` | what opening the devices is going to do, found out without writing |
 //! | `slots`, `table` | what each slot holds; its items, in memory |
 //! | `tombstones` | copies that died, of which no segment tells yet |
-//! | `assembler` | the segment that is written next |
-//! | `flusher` | the thread that writes segments and makes them durable |
-//! | `cleaner`, `mover`, `runs` | getting slots back, one or several in a row |
+//! | `log` | the body of a log, with the segment that is written next |
+//! | `read` | one record: where it lies, and whether what was read is it |
+//! | `owner` | what is asked of whoever has the index |
 //! | `recovery`, `scan` | what lies on the devices when the log is opened |
+//! | `flusher` | the thread that writes segments, makes them durable and gets slots back |
 //! | `check` | looks at devices without a log |
 
-mod assembler;
 mod check;
-mod cleaner;
 mod counters;
 mod device;
 mod fence;
@@ -28,15 +28,12 @@ mod fixture;
 mod flusher;
 mod format;
 mod log;
-mod members;
-mod mover;
-mod notes;
 mod options;
 mod owner;
+mod physical;
 mod plan;
 mod read;
 mod recovery;
-mod runs;
 mod scan;
 mod slots;
 mod stats;
@@ -46,16 +43,16 @@ mod tombstones;
 
 use farcache_memory::{epoch, item, location, region, schedule};
 
-pub use assembler::{Appended, Incoming, Source};
 pub use check::{CheckFinding, CheckKind, CheckReport, check_devices};
 pub use counters::{Counter, Counters};
 pub use device::{Buffer, Device, Fault, FaultyDevice, FileDevice, Outcome};
 pub use fence::{Fence, KeyArcs, join_oldest};
-pub use flusher::{Flusher, FlusherThread, Telling, ToTell};
+pub use flusher::{Flushed, Flusher, FlusherThread, Telling, ToTell};
 pub use format::TENURE_BYTES_MAX;
-pub use log::{Log, LogUse};
+pub use log::{Appended, Fillings, Incoming, Log, LogUse, Source};
 pub use options::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats};
 pub use owner::{Entered, Found, Intake, Moved, Owner, Wish};
+pub use physical::Recovered;
 pub use plan::{TierPlan, TierRefusal, Unusable};
 pub use read::{Arrived, Reader, Ticket, Unread};
-pub use recovery::{Recovered, recover};
+pub use recovery::recover;

@@ -1,31 +1,20 @@
 //! What a log asks of the store whose items it keeps.
 
 use crate::fence::Fence;
-use crate::flusher::Flusher;
 use crate::item::RawItem;
 use crate::location::Location;
-use crate::log::Log;
+use crate::log::{Fillings, Log};
 use farcache_base::time::Seconds;
-use farcache_memory::epoch::Epochs;
 use std::sync::Arc;
 
 /// The owner of a log: it numbers the fillings, knows what has been voided, and has the index of the
 /// items, of which the log knows nothing.
-pub trait Owner: Send + Sync + Sized + 'static {
+pub trait Owner: Fillings + Send + Sync + Sized + 'static {
     /// Its log.
     fn log(&self) -> &Log;
 
-    /// When readers hold nothing any longer that has left a slot.
-    fn epochs(&self) -> &Epochs;
-
     /// The time.
     fn now(&self) -> Seconds;
-
-    /// The sequence number of a filling that begins now.
-    fn next_sequence(&self) -> u64;
-
-    /// Only fillings with a higher sequence number take anything new.
-    fn floor_for_new(&self) -> u64;
 
     /// Fillings up to this sequence number were flushed.
     fn flush_floor(&self) -> u64;
@@ -42,9 +31,6 @@ pub trait Owner: Send + Sync + Sized + 'static {
 
     /// Takes all these locations out of the index: what lies there cannot be read.
     fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool);
-
-    /// Called once in every turn of the flusher, when what has been written is accounted for.
-    fn turn(flusher: &mut Flusher<Self>);
 }
 
 /// What is to become of a live item whose segment is about to go.

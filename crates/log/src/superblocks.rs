@@ -6,8 +6,8 @@
 //! device that still has the table before it has missed nothing.
 
 use super::format::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
-use super::members::DeviceId;
 use crate::device::{Buffer, Device, Devices};
+use crate::format::DeviceId;
 use crate::schedule::{Mutex, MutexGuard};
 use std::io;
 

@@ -9,10 +9,12 @@
 //! | `index` | from a key's hash to the place of its item, without locks for readers |
 //! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
 //! | `ghosts` | what was evicted a short while ago |
+//! | `reclaimer` | what reclaiming keeps between passes |
+//! | `core` | the shared body of all these, with values that stay in place for slow readers |
+//! | `tier` | what joins the index with the log on the devices (`farcache-log`) |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
-//! | `stalled` | values that wait for clients which do not read, and give way when memory is short |
-//! | `operations` | set, delete, arithmetic, touch; the same by versions |
-//! | `tier` | what leaves memory goes to the log on the devices (`farcache-log`) and comes back |
+//! | `store`, `handle` | the store as its owner and as each thread sees it |
+//! | `operations`, `scan` | set, delete, arithmetic, touch, also by versions; walking through all |
 
 mod bell;
 mod core;

@@ -6,8 +6,8 @@
 //! be written again. With `Durability::Sync` clients know of nothing that it lacks, so that it
 //! keeps what it holds.
 
+use super::Flushed;
 use super::Flusher;
-use crate::owner::Owner;
 use crate::schedule::Instant;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct Disowned {
     tried: Option<Instant>,
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Says on every device that none belongs to the store any more, where none is in service.
     pub(super) fn disown_devices(&mut self) {
         let log = self.owner.log();

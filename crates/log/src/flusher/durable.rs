@@ -1,8 +1,8 @@
 //! When what was written is made durable, and who is told.
 
-use super::door::Job;
+use super::Flushed;
 use super::{Flusher, TICK};
-use crate::owner::Owner;
+use crate::log::Job;
 use crate::tombstones::TombstoneCounts;
 use std::sync::atomic::Ordering::Release;
 
@@ -11,7 +11,7 @@ const SEGMENTS_PER_SYNC: u64 = 64;
 /// The same as a part of all slots: what is not durable is neither cleaned nor evicted.
 const SYNC_PART: u64 = 16;
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     pub(super) fn sync_if_due(&mut self) {
         let unsynced = self.written_through - self.synced_through;
         if unsynced == 0 {

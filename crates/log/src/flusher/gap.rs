@@ -7,11 +7,11 @@
 //! crash leaves what was there before the gap, whole. The watermark goes into the superblocks then:
 //! the next segment's header would do as well, but there may be no slot for one.
 
+use super::Flushed;
 use super::Flusher;
 use super::retiring::Waiting;
-use crate::assembler::Source;
 use crate::format::Tombstone;
-use crate::owner::Owner;
+use crate::log::Source;
 use crate::superblocks::Failure;
 use crate::tombstones::TombstoneCounts;
 use std::io;
@@ -33,7 +33,7 @@ impl Gap {
     }
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Notes that the segments with these write numbers are missing.
     fn note_gap(&mut self, first: u64, last: u64) -> &mut Gap {
         let tombstones = self.log().tombstones.noted();

@@ -1,29 +1,27 @@
 //! The thread that writes finished segments, makes them durable, and cleans.
 
+mod cleaner;
 mod disown;
-mod door;
 mod durable;
 mod gap;
+mod mover;
 mod retiring;
+mod runs;
 mod telling;
 mod writing;
 
-use crate::assembler::Source;
 use crate::device::Engine;
-use crate::format::{Tombstone, WHOLE_SEGMENT};
-use crate::log::Log;
+use crate::log::{Job, Log, Queue, Source};
 use crate::owner::Owner;
-use crate::recovery::Recovered;
+use crate::physical::{Physical, Recovered};
 use crate::schedule::Instant;
 use crate::schedule::thread;
 use crate::schedule::thread::JoinHandle;
 use crate::tombstones::TombstoneCounts;
 use disown::Disowned;
-use door::Queue;
-pub(crate) use door::{FlusherDoor, Job};
 use gap::Gap;
 use retiring::Waiting;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,35 +36,15 @@ const GRACE_TICK: Duration = Duration::from_millis(1);
 /// Tombstones that wait before they are written without waiting for items.
 const TOMBSTONES_MAX: usize = 16 << 10;
 
-/// What lies on the devices, as far as writing goes.
-pub(crate) struct Physical {
-    /// Write numbers of the segments that a scan would find, dead or not.
-    pub numbers: HashSet<u64>,
-    /// The dead ones: their end as a whole has been told, or will be before any of their slots is
-    /// used again.
-    pub dead: HashSet<u64>,
-    /// The write number of the segment in each slot; 0 for none.
-    pub of_slot: Vec<u64>,
-}
-
-impl Physical {
-    /// Whether a tombstone must go on being told, because what died is still there.
-    pub fn needs(&self, tombstone: &Tombstone) -> bool {
-        let number = &tombstone.write_number;
-        let is_told = tombstone.item != WHOLE_SEGMENT && self.dead.contains(number);
-        self.numbers.contains(number) && !is_told
-    }
-
-    /// A segment has been overwritten.
-    fn forget(&mut self, number: u64) {
-        self.numbers.remove(&number);
-        self.dead.remove(&number);
-    }
+/// An owner with a flusher.
+pub trait Flushed: Owner {
+    /// Called once in every turn of the flusher, when what has been written is accounted for.
+    fn turn(flusher: &mut Flusher<Self>);
 }
 
 /// The flusher's own state.
 pub struct Flusher<O> {
-    pub(super) owner: Arc<O>,
+    owner: Arc<O>,
     engine: Engine,
     in_flight: HashMap<u64, Job>,
     /// Written and not yet durable, by write number.
@@ -111,12 +89,12 @@ pub struct Flusher<O> {
 }
 
 /// The thread; stops and is joined when dropped.
-pub struct FlusherThread<O: Owner> {
+pub struct FlusherThread<O: Flushed> {
     owner: Arc<O>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<O: Owner> FlusherThread<O> {
+impl<O: Flushed> FlusherThread<O> {
     /// Starts it, with what opening the log has found.
     ///
     /// # Errors
@@ -163,7 +141,7 @@ impl<O: Owner> FlusherThread<O> {
     }
 }
 
-impl<O: Owner> Drop for FlusherThread<O> {
+impl<O: Flushed> Drop for FlusherThread<O> {
     fn drop(&mut self) {
         self.owner.log().flusher.stop();
         if let Some(thread) = self.thread.take() {
@@ -173,7 +151,7 @@ impl<O: Owner> Drop for FlusherThread<O> {
     }
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     pub(super) fn log(&self) -> &Log {
         self.owner.log()
     }

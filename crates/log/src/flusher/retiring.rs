@@ -1,9 +1,9 @@
 //! From a dead segment to a slot that can be written again.
 
+use super::Flushed;
 use super::Flusher;
-use crate::assembler::TOMBSTONE_SLOTS;
 use crate::format::Tombstone;
-use crate::owner::Owner;
+use crate::log::TOMBSTONE_SLOTS;
 use crate::table::Table;
 use crate::tombstones::TombstoneCounts;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Waiting {
     epoch: u64,
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Empties a slot whose segment nobody can find any more, and carries its tombstones on.
     pub(crate) fn retire_slot(&mut self, slot: u32) {
         let log = self.log();

@@ -1,7 +1,7 @@
 //! What an owner that answers only when changes are durable asks of the flusher, in its turn.
 
+use super::Flushed;
 use super::Flusher;
-use crate::owner::Owner;
 use crate::tombstones::TombstoneCounts;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub enum Telling {
     CopiesLost,
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Whose flusher this is.
     pub fn owner(&self) -> &Arc<O> {
         &self.owner

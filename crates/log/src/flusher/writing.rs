@@ -1,12 +1,11 @@
 //! Finished segments go to the devices; what cannot be written goes elsewhere.
 
-use super::door::Job;
+use super::Flushed;
+use super::mover::{Fate, Leaving};
 use super::{DEPTH, Flusher, GRACE_TICK};
-use crate::assembler::{Source, put_header};
 use crate::device::{Direction, Memory, Outcome, Transfer};
-use crate::mover::{Fate, Leaving};
+use crate::log::{Job, Source, put_header};
 use crate::options::TierEventKind;
-use crate::owner::Owner;
 use crate::schedule::Instant;
 use crate::schedule::thread;
 use crate::slots::SlotState;
@@ -19,7 +18,7 @@ const FAILURES_MAX: u32 = 3;
 /// one more segment, and its tombstones take another.
 const ROOM_TO_MOVE: u32 = 2;
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     pub(super) fn take_jobs(&mut self) {
         while self.in_flight.len() < DEPTH as usize {
             let job = self.log().flusher.queue().jobs.pop_front();

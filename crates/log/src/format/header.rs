@@ -28,7 +28,7 @@
 use super::{
     BLOCK_BYTES, ENTRY_BYTES, Reader, TOMBSTONE_BYTES, TOMBSTONE_COPIES, TailChecksums, Writer,
 };
-use crate::members::DeviceId;
+use crate::format::DeviceId;
 
 const MAGIC: [u8; 8] = *b"FARCSEG\0";
 /// Where its copies begin, in bytes from the segment's start.

@@ -5,6 +5,7 @@
 //! [`Superblock`]s and two [`Note`]s.
 
 mod header;
+mod members;
 mod note;
 mod record;
 mod superblock;
@@ -12,6 +13,7 @@ mod table;
 mod tail;
 
 pub(crate) use header::{HEADER_BYTES, SegmentHeader};
+pub(crate) use members::{DeviceId, Member, Members, random_id};
 pub use note::TENURE_BYTES_MAX;
 pub(crate) use note::{NOTE_BYTES, NOTE_COPIES, Note};
 pub(crate) use record::{RECORD_HEADER_BYTES, record_checksum, record_item};

@@ -23,7 +23,7 @@
 
 use super::{BLOCK_BYTES, Reader, Writer, block_version};
 use crate::device::{DEVICE_MAGIC as MAGIC, DEVICE_MAGIC_PLACES};
-use crate::members::{DeviceId, Member, Members};
+use crate::format::{DeviceId, Member, Members};
 
 /// Size of a copy.
 pub(crate) const SUPERBLOCK_BYTES: usize = 4096;

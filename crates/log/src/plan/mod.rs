@@ -6,10 +6,10 @@ mod refusal;
 
 pub use refusal::{TierRefusal, Unusable};
 
-use super::format::{MEMBERS_MAX, Superblock};
-use super::members::{DeviceId, Members, random_id};
 use super::options::{TierConfig, TierEvent, TierEventKind};
 use super::superblocks::{Own, Superblocks};
+use crate::format::{DeviceId, Members, random_id};
+use crate::format::{MEMBERS_MAX, Superblock};
 use content::Content;
 use members::{Given, Membership, Role, membership};
 use std::collections::HashSet;

@@ -2,8 +2,8 @@
 
 use super::claim::erase;
 use super::{Recovery, check_readable};
-use crate::assembler::CLEANER_SLOTS;
 use crate::format::parse_tombstones;
+use crate::log::CLEANER_SLOTS;
 use crate::options::TierEventKind;
 use crate::owner::Intake;
 use crate::scan::{Segment, verify_whole};

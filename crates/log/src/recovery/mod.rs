@@ -7,13 +7,11 @@ mod items;
 #[cfg(test)]
 mod tests;
 
-use crate::assembler::{Assembler, CLEANER_SLOTS};
 use crate::fence::Fence;
-use crate::flusher::Physical;
 use crate::format::{Note, SegmentHeader};
-use crate::log::Log;
-use crate::notes::Notes;
+use crate::log::{Assembler, CLEANER_SLOTS, Log, Notes};
 use crate::owner::{Found, Intake};
+use crate::physical::{Physical, Recovered};
 use crate::plan::TierPlan;
 use crate::scan::Scan;
 use crate::schedule::Instant;
@@ -28,14 +26,6 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How far sequence numbers jump at a restart: fillings of memory that never reached a device had
 /// numbers, too, and tokens made from them.
 const SEQUENCE_JUMP: u64 = 1 << 20;
-
-/// What opening a log has found, for its flusher to go on from.
-pub struct Recovered {
-    /// What lies on the devices.
-    pub(crate) physical: Physical,
-    /// The last write number.
-    pub(crate) last: u64,
-}
 
 /// Has the owner, whom nobody uses yet, take in what its log's devices hold, and makes the devices
 /// this process's.

@@ -1,8 +1,8 @@
 //! The log alone, with an owner that is a map.
 
-use crate::assembler::{Appended, Source};
 use crate::device::FaultyDevice;
 use crate::fixture::Map;
+use crate::log::{Appended, Source};
 use crate::options::Durability;
 use std::sync::Arc;
 use std::time::Duration;

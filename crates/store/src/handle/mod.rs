@@ -1,25 +1,24 @@
 //! One thread's access to the store.
 
+mod batch;
 mod durable;
 mod found;
+mod on_device;
 mod reads;
 mod room;
 
 pub use found::Item;
 pub use reads::ReadId;
 
-use crate::BATCH_MAX;
 use crate::core::{Core, Entry, PinnedValue, StalledValues};
 use crate::events::Events;
-use crate::index::{Hint, Location, LockedChain};
+use crate::index::{Location, LockedChain};
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
-use crate::prefetch::prefetch_line;
 use crate::reclaimer::Room;
 use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
-use arrayvec::ArrayVec;
 use farcache_base::time::{START, Seconds};
 use farcache_log::Log;
 use reads::Reads;
@@ -30,9 +29,6 @@ use std::sync::Arc;
 const ENTRIES_PER_REPORT: i64 = 16;
 /// Tries to find room for one item before the store counts as full.
 const ROOM_TRIES: u32 = 8;
-/// Looks for an item on devices that has been moved each time before it was found.
-const LOOKS_MAX: u32 = 64;
-
 /// What an item is looked up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -233,127 +229,6 @@ impl StoreHandle {
         Some(self.found(location, item, access))
     }
 
-    /// Looks a key up of which memory has nothing but a device may.
-    #[cold]
-    fn get_on_device(
-        &self,
-        hash: u64,
-        key: &[u8],
-        access: Access,
-        purpose: Purpose,
-    ) -> Result<Option<Item<'_>>, Suspended> {
-        let Some(tier) = self.core.tier.as_ref() else {
-            return Ok(None);
-        };
-        for _ in 0..LOOKS_MAX {
-            let mut suspect = None;
-            let found = self.look_on_device(hash, key, access, purpose, &mut suspect)?;
-            // Of a segment that was emptied meanwhile: the index has had another entry by then for
-            // each item that was alive there.
-            let has_left = suspect.is_some_and(|location| !tier.has_segment_of(location));
-            if !has_left || found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Looks once. `suspect` is where the first entry pointed that may be the key's.
-    fn look_on_device(
-        &self,
-        hash: u64,
-        key: &[u8],
-        access: Access,
-        purpose: Purpose,
-        suspect: &mut Option<Location>,
-    ) -> Result<Option<Item<'_>>, Suspended> {
-        enum Met<'h> {
-            InMemory(Item<'h>),
-            OnDevice(Location),
-        }
-        let Some(tier) = self.core.tier.as_ref() else {
-            return Ok(None);
-        };
-        let fingerprint = tier.fingerprint(key);
-        let met = self.core.index.find(hash, |location| {
-            if !location.is_on_device() {
-                return self.accept(location, key, access).map(Met::InMemory);
-            }
-            let there = tier.fingerprint_at(location);
-            if there.is_none_or(|there| there == fingerprint) {
-                suspect.get_or_insert(location);
-            }
-            there
-                .is_some_and(|there| there == fingerprint)
-                .then_some(Met::OnDevice(location))
-        });
-        let location = match met {
-            None => return Ok(None),
-            Some(Met::InMemory(item)) => return Ok(Some(item)),
-            Some(Met::OnDevice(location)) => location,
-        };
-        if !self.core.is_visible_on_device(location, key, self.now()) {
-            self.note_invisible_if(tier.is_expired(location, self.now()));
-            return Ok(None);
-        }
-        if !tier.is_readable(location) {
-            self.lose(hash, location);
-            return Ok(None);
-        }
-        let Some(item) = self.at_hand(location) else {
-            self.want(hash, location)?;
-            return Ok(None);
-        };
-        if !item.has_key(key) {
-            return Ok(None);
-        }
-        let is_read_again = access == Access::Use && tier.note_read(location);
-        let is_wanted = is_read_again || access == Access::Use && self.core.has_spare_room();
-        if is_wanted && purpose == Purpose::Read {
-            let promoted = self.promote(hash, location, item);
-            if promoted.is_some() {
-                return Ok(promoted);
-            }
-        }
-        Ok(Some(Item::new(self, location, item, item.state())))
-    }
-
-    /// Copies an item on a device that is at hand to memory, if there is room at once.
-    fn promote(&self, hash: u64, location: Location, item: RawItem) -> Option<Item<'_>> {
-        if self.core.is_low() {
-            return None;
-        }
-        let tier = self.core.tier.as_ref()?;
-        let mut fields = item.fields();
-        fields.win_sent |= tier.is_win_sent(location);
-        let layout = fields.layout(item.key().len(), item.value().len());
-        if !self.has_room(layout.size(), fields.expiry) {
-            return None;
-        }
-        let placed = self.place(&layout, fields.expiry)?;
-        let copy = self.write_copy(&placed, layout, &fields, item);
-        copy.inherit_state(item.state(), 0);
-        _ = copy.note_use(self.now());
-        let chain = self.core.index.lock(hash);
-        let is_wanted = chain.place_of(location).is_some()
-            && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(location))
-            && self
-                .core
-                .is_visible_on_device(location, item.key(), self.now())
-            && self.in_memory(&chain, item.key()).is_none();
-        if !is_wanted || !chain.insert(placed.location()) {
-            drop(chain);
-            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
-            return None;
-        }
-        let meta = self.core.arena.meta(placed.head);
-        meta.add_live(layout.size());
-        drop(chain);
-        self.note_entries(1);
-        tier.counters().promoted.add(1);
-        Some(Item::new(self, placed.location(), copy, item.state()))
-    }
-
     /// Where a key's item lies in memory.
     fn in_memory(&self, chain: &LockedChain<'_>, key: &[u8]) -> Option<Location> {
         let is_it = |location: Location| {
@@ -386,24 +261,6 @@ impl StoreHandle {
     }
 
     #[cold]
-    fn entry_on_device<'c>(&self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
-        let tier = self.core.tier.as_ref()?;
-        let fingerprint = tier.fingerprint(key);
-        let (slot, location) = chain.find(|location| {
-            location.is_on_device() && tier.has_fingerprint(location, fingerprint)
-        })?;
-        let is_visible =
-            tier.is_readable(location) && self.core.is_visible_on_device(location, key, self.now());
-        Some(Entry {
-            slot,
-            location,
-            item: self.at_hand(location),
-            shadow: None,
-            is_visible,
-        })
-    }
-
-    #[cold]
     fn note_invisible(&self, item: RawItem) {
         if !item.is_tombstone() {
             self.note_invisible_if(item.is_expired(self.now()));
@@ -427,128 +284,6 @@ impl StoreHandle {
             Access::Peek => item.state(),
         };
         Item::new(self, location, item, state)
-    }
-
-    /// Looks up to [`BATCH_MAX`] keys up together, which overlaps their cache misses; `found`
-    /// receives one entry a key, in order.
-    ///
-    /// # Errors
-    /// [`Suspended`], where any of them must be read from a device first: `found` is empty then,
-    /// and the reads of all that must be read can start together.
-    ///
-    /// # Panics
-    /// With more than [`BATCH_MAX`] keys.
-    pub fn get_batch<'h>(
-        &'h self,
-        keys: &[&[u8]],
-        access: Access,
-        found: &mut Vec<Option<Item<'h>>>,
-    ) -> Result<(), Suspended> {
-        assert!(keys.len() <= BATCH_MAX, "at most {BATCH_MAX} keys at once");
-        self.enter();
-        found.clear();
-        let hinted = self.prefetch_hinted(keys);
-        let mut suspended = None;
-        found.extend(hinted.iter().zip(keys).map(|(&(hash, hint), key)| {
-            // The hint is right but for keys whose tags are alike, and for what others change.
-            match hint {
-                Hint::At(location) => self.accept(location, key, access),
-                _ => None,
-            }
-            .or_else(|| self.get_of_batch(hash, key, access, &mut suspended))
-        }));
-        hinted.iter().for_each(|&(hash, _)| self.note_seen(hash));
-        match suspended {
-            None => Ok(()),
-            Some(suspended) => {
-                found.clear();
-                Err(suspended)
-            }
-        }
-    }
-
-    /// A key of a batch that is not where its hint says. One that must be read does not end the
-    /// batch: the reads of the keys behind it start as well. Not inlined, so that it costs the
-    /// others nothing.
-    #[inline(never)]
-    fn get_of_batch(
-        &self,
-        hash: u64,
-        key: &[u8],
-        access: Access,
-        suspended: &mut Option<Suspended>,
-    ) -> Option<Item<'_>> {
-        match self.get_hashed(hash, key, access) {
-            Ok(item) => item,
-            Err(what) => {
-                *suspended = Some(what);
-                None
-            }
-        }
-    }
-
-    /// Starts fetching what operations on up to [`BATCH_MAX`] keys will touch; keys beyond that are
-    /// left alone, and so is a single one, whose misses cannot overlap with anything. Worth it
-    /// before several operations that follow each other closely.
-    pub fn prefetch(&self, keys: &[&[u8]]) {
-        if keys.len() < 2 {
-            return;
-        }
-        self.enter();
-        self.prefetch_hinted(&keys[..keys.len().min(BATCH_MAX)]);
-    }
-
-    /// Fetches, each stage for all keys before the next: first buckets, then items or overflow
-    /// buckets, then the items that those lead to.
-    #[inline]
-    fn prefetch_hinted(&self, keys: &[&[u8]]) -> ArrayVec<(u64, Hint), BATCH_MAX> {
-        let index = &self.core.index;
-        let mut hinted: ArrayVec<(u64, Hint), BATCH_MAX> = ArrayVec::new();
-        for key in keys {
-            let hash = self.core.hash(key);
-            index.prefetch(hash);
-            hinted.push((hash, Hint::Nowhere));
-        }
-        let mut goes_further = false;
-        for (hash, hint) in &mut hinted {
-            *hint = index.hint(*hash);
-            match *hint {
-                Hint::At(location) => self.prefetch_item(location),
-                Hint::Further(overflow) => {
-                    index.prefetch_further(overflow);
-                    goes_further = true;
-                }
-                Hint::Nowhere => {}
-            }
-        }
-        if goes_further {
-            self.prefetch_behind_overflow(&mut hinted);
-        }
-        hinted
-    }
-
-    fn prefetch_behind_overflow(&self, hinted: &mut [(u64, Hint)]) {
-        for (hash, hint) in hinted {
-            let Hint::Further(overflow) = *hint else {
-                continue;
-            };
-            *hint = self.core.index.hint_further(overflow, *hash);
-            if let Hint::At(location) = *hint {
-                self.prefetch_item(location);
-            }
-        }
-    }
-
-    /// Starts fetching an item: header and key lie on its first line, the rest of a small item on
-    /// the next.
-    #[inline]
-    fn prefetch_item(&self, location: Location) {
-        if location.is_on_device() {
-            return;
-        }
-        let address = self.core.arena.address_of(location).cast_const();
-        prefetch_line(address);
-        prefetch_line(address.wrapping_add(64));
     }
 
     /// Drops everything stored so far, now or at a later instant.

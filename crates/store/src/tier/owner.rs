@@ -5,7 +5,9 @@ use crate::epoch::Epochs;
 use crate::index::Location;
 use crate::item::RawItem;
 use farcache_base::time::{Seconds, is_expired};
-use farcache_log::{Appended, Flusher, Incoming, Log, Moved, Owner, Source, Wish};
+use farcache_log::{
+    Appended, Fillings, Flushed, Flusher, Incoming, Log, Moved, Owner, Source, Wish,
+};
 
 /// What left the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,19 +20,10 @@ pub(crate) enum Removed {
     Item,
 }
 
-impl Owner for Core {
-    #[inline]
-    fn log(&self) -> &Log {
-        self.tier.as_ref().expect("a store with a tier")
-    }
-
+impl Fillings for Core {
     #[inline]
     fn epochs(&self) -> &Epochs {
         &self.epochs
-    }
-
-    fn now(&self) -> Seconds {
-        Core::now(self)
     }
 
     fn next_sequence(&self) -> u64 {
@@ -40,6 +33,17 @@ impl Owner for Core {
     #[inline]
     fn floor_for_new(&self) -> u64 {
         Core::floor_for_new(self)
+    }
+}
+
+impl Owner for Core {
+    #[inline]
+    fn log(&self) -> &Log {
+        self.tier.as_ref().expect("a store with a tier")
+    }
+
+    fn now(&self) -> Seconds {
+        Core::now(self)
     }
 
     fn flush_floor(&self) -> u64 {
@@ -113,7 +117,9 @@ impl Owner for Core {
             self.suspend_flusher();
         }
     }
+}
 
+impl Flushed for Core {
     fn turn(flusher: &mut Flusher<Core>) {
         super::persist::persist_dirty(flusher);
     }

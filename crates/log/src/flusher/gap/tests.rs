@@ -1,6 +1,6 @@
-use crate::assembler::Source;
 use crate::device::FaultyDevice;
 use crate::fixture::Map;
+use crate::log::Source;
 use crate::options::Durability;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

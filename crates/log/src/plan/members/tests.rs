@@ -1,6 +1,6 @@
 use super::super::content::Ours;
 use super::*;
-use crate::members::{Member, Members};
+use crate::format::{Member, Members};
 
 const A: [u8; 16] = [1; 16];
 const B: [u8; 16] = [2; 16];

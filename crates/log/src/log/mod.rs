@@ -1,24 +1,34 @@
 //! The log of one store: its devices, what lies on them, and what is being assembled for them.
 
-use crate::assembler::{Appended, Assembler};
+mod assembler;
+mod door;
+mod fillings;
+mod notes;
+mod runs;
+
+pub use assembler::{Appended, Incoming, Source};
+pub(crate) use assembler::{Assembler, CLEANER_SLOTS, TOMBSTONE_SLOTS, put_header};
+pub(crate) use door::{Job, Queue};
+pub use fillings::Fillings;
+pub(crate) use notes::Notes;
+
 use crate::counters::{Counters, EventList};
 use crate::device::{Buffer, BufferPool, Devices, Uring};
-use crate::flusher::FlusherDoor;
 use crate::format::Tombstone;
 use crate::item::RawItem;
 use crate::location::Location;
-use crate::notes::Notes;
 use crate::options::{Durability, EngineChoice, TierConfig};
 use crate::plan::TierPlan;
-use crate::runs::RunsWanted;
 use crate::schedule::Instant;
 use crate::schedule::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use crate::schedule::{Mutex, MutexGuard};
 use crate::slots::Slots;
 use crate::superblocks::Superblocks;
 use crate::tombstones::Tombstones;
+use door::FlusherDoor;
 use farcache_base::time::{Seconds, is_expired};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use runs::RunsWanted;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,12 +1,10 @@
 //! The segment that is written next: items and tombstones are gathered in its buffer.
 
+use super::{Fillings, Job, Log};
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
-use crate::flusher::Job;
 use crate::format::*;
 use crate::item::{Fields, Layout, RawItem, State};
 use crate::location::{ITEMS_MAX, Location};
-use crate::log::Log;
-use crate::owner::Owner;
 use crate::schedule::atomic::Ordering::*;
 use crate::slots::Reach;
 use crate::table::Table;
@@ -179,7 +177,7 @@ impl Log {
     /// the item is still wanted; if so it has made the index point there.
     pub fn append(
         &self,
-        owner: &impl Owner,
+        owner: &impl Fillings,
         incoming: &Incoming<'_>,
         source: Source,
         publish: impl FnOnce(Location) -> bool,
@@ -234,7 +232,7 @@ impl Log {
     }
 
     /// Makes room in the table of a segment for one more item.
-    fn widen_table(&self, owner: &impl Owner, open: &mut Open) {
+    fn widen_table(&self, owner: &impl Fillings, open: &mut Open) {
         if open.items.len() < open.item_room {
             return;
         }
@@ -261,7 +259,7 @@ impl Log {
         all_bytes.add(bytes);
     }
 
-    fn has_room(&self, assembler: &Assembler, owner: &impl Owner, bytes: usize) -> bool {
+    fn has_room(&self, assembler: &Assembler, owner: &impl Fillings, bytes: usize) -> bool {
         let is_young = |open: &&Open| open.sequence > owner.floor_for_new();
         let open = assembler.open.as_ref().filter(is_young);
         open.is_some_and(|open| open.fits(bytes, self.tombstones_to_tell(assembler)))
@@ -271,7 +269,7 @@ impl Log {
     fn open(
         &self,
         assembler: &mut Assembler,
-        owner: &impl Owner,
+        owner: &impl Fillings,
         bytes: usize,
         source: Source,
     ) -> Result<(), Appended> {
@@ -342,14 +340,14 @@ impl Log {
     }
 
     /// Opens a segment for tombstones alone, unless one is open. False where there is no room.
-    pub fn open_for_tombstones(&self, owner: &impl Owner, source: Source) -> bool {
+    pub fn open_for_tombstones(&self, owner: &impl Fillings, source: Source) -> bool {
         let mut assembler = self.assembler();
         let is_open = assembler.open.is_some();
         is_open || self.open(&mut assembler, owner, 0, source).is_ok()
     }
 
     /// Opens a segment, unless one is open, if the last one told of tombstones.
-    pub fn open_for_echoes(&self, owner: &impl Owner) {
+    pub fn open_for_echoes(&self, owner: &impl Fillings) {
         let mut assembler = self.assembler();
         if assembler.open.is_none() && !assembler.told_last.is_empty() {
             // Without room for it the tombstones stand in one place only.

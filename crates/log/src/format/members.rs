@@ -1,6 +1,6 @@
 //! Which devices belong to a store, and which did.
 
-use super::format::MEMBERS_MAX;
+use super::MEMBERS_MAX;
 use std::hash::{BuildHasher, RandomState};
 
 /// Names a device for as long as it belongs to a store; formatted again it gets another one. All

@@ -1,11 +1,11 @@
 //! Getting slots back: from segments in which nothing is alive, by cleaning, by eviction.
 
-use super::assembler::{CLEANER_SLOTS, Source, TOMBSTONE_SLOTS};
-use super::flusher::Flusher;
-use super::format::{ENTRY_BYTES, HEADER_BYTES, TOMBSTONE_BYTES, TOMBSTONE_COPIES};
+use super::Flushed;
+use super::Flusher;
 use super::mover::Fate;
-use super::slots::SlotState;
-use crate::owner::Owner;
+use crate::format::{ENTRY_BYTES, HEADER_BYTES, TOMBSTONE_BYTES, TOMBSTONE_COPIES};
+use crate::log::{CLEANER_SLOTS, Log, Source, TOMBSTONE_SLOTS};
+use crate::slots::SlotState;
 
 /// Part of all slots that is kept free, and its bounds.
 const STOCK_PART: u32 = 32;
@@ -35,7 +35,7 @@ const LAST_SLOT_CANDIDATES: usize = 64;
 /// tells of them takes one.
 const UNTOLD_MIN: u32 = 2;
 
-impl super::Log {
+impl Log {
     /// Free slots that are kept ready.
     fn slots_wanted(&self) -> u32 {
         let stock = (self.slots.count() / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX);
@@ -48,7 +48,7 @@ impl super::Log {
     }
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Retires the segments in which nothing is alive any longer and that tell of no tombstone that
     /// matters.
     pub(super) fn retire_dead_slots(&mut self) {

@@ -2,18 +2,13 @@
 //! sparsest segments lay, so where no row of them is long enough, what lies in the way moves
 //! elsewhere.
 
-use super::assembler::Appended;
-use super::flusher::Flusher;
+use super::Flushed;
+use super::Flusher;
 use super::mover::Fate;
-use super::slots::SlotState;
-use crate::log::Log;
-use crate::owner::Owner;
-use crate::schedule::Instant;
-use crate::schedule::Mutex;
-use crate::schedule::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use crate::schedule::atomic::Ordering::*;
+use crate::slots::SlotState;
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::time::Duration;
 
 /// Segments moved out of the way before a pass ends: the writes come first.
 const MOVED_PER_TURN: usize = 4;
@@ -21,68 +16,7 @@ const MOVED_PER_TURN: usize = 4;
 /// may take slots in the way of it.
 const PASSES_MIN: u32 = 16;
 
-/// How long nothing is moved for a run after that was in vain.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// What those who want slots in a row and the flusher tell each other.
-#[derive(Default)]
-pub(super) struct RunsWanted {
-    /// Slots in a row that somebody found no place for; 0 where nobody did.
-    slots: AtomicU32,
-    /// Making room for such a run was in vain.
-    is_in_vain: AtomicBool,
-    /// Passes for it so far.
-    passes: AtomicU32,
-    /// When that ended in vain last.
-    ended_in_vain: Mutex<Option<Instant>>,
-}
-
-impl RunsWanted {
-    /// The longest run that is wanted; 0 for none.
-    pub fn slots(&self) -> u32 {
-        self.slots.load(Acquire)
-    }
-
-    /// One was found.
-    pub fn note_found(&self) {
-        self.end(false);
-    }
-
-    fn end(&self, is_in_vain: bool) {
-        if is_in_vain {
-            *self.ended_in_vain.lock().expect("no holder panics") = Some(Instant::now());
-        }
-        self.is_in_vain.store(is_in_vain, Release);
-        self.passes.store(0, Relaxed);
-        self.slots.store(0, Release);
-    }
-}
-
-impl RunsWanted {
-    /// Whether making room was in vain just now: moving the same items again would only wear the
-    /// device.
-    fn was_in_vain_of_late(&self) -> bool {
-        let ended = self.ended_in_vain.lock().expect("no holder panics");
-        ended.is_some_and(|ended| ended.elapsed() < PAUSE)
-    }
-}
-
-impl Log {
-    /// There are not `run` slots in a row to open: will there be?
-    pub(super) fn no_run(&self, run: u32) -> Appended {
-        if run < 2 {
-            return self.no_slot();
-        }
-        let was_in_vain = self.runs.is_in_vain.swap(false, AcqRel);
-        self.runs.slots.fetch_max(run, AcqRel);
-        match self.no_slot() {
-            Appended::Busy if was_in_vain => Appended::Full,
-            appended => appended,
-        }
-    }
-}
-
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Makes slots in a row free for somebody who found none, if that is possible.
     pub(super) fn keep_run_free(&mut self) {
         let log = self.log();

@@ -1,10 +1,10 @@
 //! The note that a store keeps on its devices: what its owner wants to know after a restart, and
 //! the fences, both in one piece.
 
+use super::Log;
 use crate::device::{Buffer, Device};
 use crate::fence::Fence;
 use crate::format::{NOTE_BYTES, NOTE_COPIES, Note};
-use crate::log::Log;
 use crate::options::TierEventKind;
 use crate::plan::{Seat, TierPlan};
 use crate::schedule::Mutex;

@@ -29,7 +29,7 @@ pub(crate) struct Job {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pub jobs: VecDeque<Job>,
     pub is_wanted: bool,
     pub stop: bool,
@@ -42,9 +42,9 @@ pub(super) struct Queue {
 
 /// What other threads tell the flusher, and it them.
 #[derive(Default)]
-pub struct FlusherDoor {
+pub(crate) struct FlusherDoor {
     queue: Mutex<Queue>,
-    pub(super) wake: Condvar,
+    pub(crate) wake: Condvar,
     progress: Condvar,
     /// How long it has waited for anything but devices, in microseconds of the times that it asked
     /// for: so tests can hold it to a bound whatever else their machine does.
@@ -52,7 +52,7 @@ pub struct FlusherDoor {
 }
 
 impl FlusherDoor {
-    pub(super) fn queue(&self) -> MutexGuard<'_, Queue> {
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().expect("no holder panics")
     }
 

@@ -1,12 +1,13 @@
 //! What is alive in a segment moves to another one, or is dropped.
 
+use super::Flushed;
+use super::Flusher;
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
-use crate::flusher::Flusher;
 use crate::format::{Tombstone, record_item};
 use crate::item::RawItem;
 use crate::location::Location;
 use crate::options::TierEventKind;
-use crate::owner::{Moved, Owner, Wish};
+use crate::owner::{Moved, Wish};
 use crate::schedule::Instant;
 use crate::schedule::thread;
 use std::io;
@@ -68,7 +69,7 @@ impl Leaving {
     }
 }
 
-impl<O: Owner> Flusher<O> {
+impl<O: Flushed> Flusher<O> {
     /// Moves or drops what is alive in a segment, and retires it. False if the items have nowhere
     /// to go.
     pub(super) fn clean(&mut self, slot: u32, fate: Fate) -> bool {
