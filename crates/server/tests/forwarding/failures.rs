@@ -173,9 +173,9 @@ fn pass_on_and_take_over(fleet: &Fleet, key: &str, epoch: u64) -> Client<UnixStr
         (other.stat("forwarded") > before).then_some(())
     });
     fleet.publish_to(1, epoch, &[1]);
-    wait_for("the new map", || {
-        (ask(&mut other, &format!("mg {key}")) == "EN").then_some(())
-    });
+    // Before that, a request for the key would wait for the other server, too.
+    fleet.wait_for_epoch_of(&[1], epoch);
+    assert_eq!(ask(&mut other, &format!("mg {key}")), "EN");
     client
 }
 
