@@ -10,6 +10,7 @@
 
 use crate::course::Trouble;
 use crate::stream::has;
+use farcache_cluster::map::arcs::{common, join, without};
 use farcache_cluster::map::{HashArc, MemberState};
 use farcache_cluster::{ClusterMap, ServerId};
 use std::collections::BTreeMap;
@@ -178,53 +179,6 @@ impl Past {
         self.maps.push((next.clone(), None));
         kept
     }
-}
-
-/// Hashes that are on both; both ascend.
-fn common(arcs: &[HashArc], others: &[HashArc]) -> Vec<HashArc> {
-    let mut both = Vec::new();
-    for arc in arcs {
-        let begin = others.partition_point(|other| other.last < arc.first);
-        for other in others[begin..].iter().take_while(|it| it.first <= arc.last) {
-            both.push(HashArc {
-                first: arc.first.max(other.first),
-                last: arc.last.min(other.last),
-            });
-        }
-    }
-    both
-}
-
-/// Hashes of `arcs` that are on none of `others`; both ascend.
-fn without(arcs: &[HashArc], others: &[HashArc]) -> Vec<HashArc> {
-    let mut left = Vec::new();
-    for arc in arcs {
-        let mut first = Some(arc.first);
-        for other in common(&[*arc], others) {
-            if let Some(from) = first.filter(|from| *from < other.first) {
-                let last = other.first - 1;
-                left.push(HashArc { first: from, last });
-            }
-            first = other.last.checked_add(1).filter(|next| *next <= arc.last);
-        }
-        left.extend(first.map(|first| HashArc {
-            first,
-            last: arc.last,
-        }));
-    }
-    left
-}
-
-/// Makes arcs that may overlap ascend, none of them next to another.
-fn join(arcs: &mut Vec<HashArc>) {
-    arcs.sort_unstable();
-    arcs.dedup_by(|next, before| {
-        let touches = next.first <= before.last.saturating_add(1);
-        if touches {
-            before.last = before.last.max(next.last);
-        }
-        touches
-    });
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Stores that may evict what expires and nothing else (`--evict-expiring`).
 
+mod common;
+
+use common::*;
 use farcache_base::time::NEVER;
 use farcache_store::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-const SEGMENT: u32 = 64 << 10;
 const IN_A_DAY: u32 = 86_400;
 
 fn store(memory_bytes: u64) -> Arc<Store> {
@@ -17,18 +19,6 @@ fn store(memory_bytes: u64) -> Arc<Store> {
         ..StoreConfig::default()
     })
     .unwrap()
-}
-
-fn key(number: u32) -> Vec<u8> {
-    format!("key-{number:08}").into_bytes()
-}
-
-fn set(handle: &StoreHandle, number: u32, value: &[u8]) -> Result<SetOutcome, Interrupt> {
-    handle.set(&key(number), value, &SetOptions::default())
-}
-
-fn holds(handle: &StoreHandle, number: u32) -> bool {
-    handle.get(&key(number), Access::Peek).unwrap().is_some()
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What the store does when memory runs out, when items expire, and with items larger than a
 //! segment.
 
+mod common;
+
+use common::*;
 use farcache_store::*;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-const SEGMENT: u32 = 64 << 10;
 
 fn store(memory_bytes: u64, evict: bool) -> Arc<Store> {
     let item_bytes_max = 1 << 30;
@@ -17,18 +18,6 @@ fn store(memory_bytes: u64, evict: bool) -> Arc<Store> {
         ..StoreConfig::default()
     };
     Store::new(config).unwrap()
-}
-
-fn key(number: u32) -> Vec<u8> {
-    format!("key-{number:08}").into_bytes()
-}
-
-fn set(handle: &StoreHandle, number: u32, value: &[u8]) -> Result<SetOutcome, Interrupt> {
-    handle.set(&key(number), value, &SetOptions::default())
-}
-
-fn holds(handle: &StoreHandle, number: u32) -> bool {
-    handle.get(&key(number), Access::Peek).unwrap().is_some()
 }
 
 /// Waits for the store's own thread.

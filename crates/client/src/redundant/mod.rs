@@ -306,7 +306,6 @@ impl Redundant {
     }
 }
 
-/// The owners of a key, each with whether it is live.
 fn now() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

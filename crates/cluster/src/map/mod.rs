@@ -14,6 +14,7 @@
 //!
 //! `docs/design/cluster.md` has the reasons and the text's grammar.
 
+pub mod arcs;
 mod check;
 mod content;
 mod difference;

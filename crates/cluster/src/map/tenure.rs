@@ -5,6 +5,7 @@
 //! A tenure is kept with the items, so that it also tells after a restart.
 
 use super::ClusterMap;
+use super::arcs::without;
 use super::content::HashArc;
 use crate::ServerId;
 use crate::hash::HashAlgorithm;
@@ -160,27 +161,6 @@ impl Gained {
             false => Gained::Arcs(hash, arcs),
         }
     }
-}
-
-/// The hashes of `arcs` that are on none of `others`; both ascend.
-fn without(arcs: &[HashArc], others: &[HashArc]) -> Vec<HashArc> {
-    let mut left = Vec::new();
-    for arc in arcs {
-        let begin = others.partition_point(|other| other.last < arc.first);
-        let mut first = Some(arc.first);
-        for other in others[begin..].iter().take_while(|it| it.first <= arc.last) {
-            if let Some(from) = first.filter(|from| *from < other.first) {
-                let last = other.first - 1;
-                left.push(HashArc { first: from, last });
-            }
-            first = other.last.checked_add(1).filter(|next| *next <= arc.last);
-        }
-        if let Some(first) = first {
-            let last = arc.last;
-            left.push(HashArc { first, last });
-        }
-    }
-    left
 }
 
 #[cfg(test)]

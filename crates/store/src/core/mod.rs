@@ -333,10 +333,16 @@ impl Core {
         }
     }
 
+    /// Whether nothing is told before it is durable.
+    #[inline]
+    pub fn is_sync(&self) -> bool {
+        self.tier.as_ref().is_some_and(Log::is_sync)
+    }
+
     /// What is there under this hash changes now, or has just been changed.
     #[inline]
     pub fn touch_dirty(&self, hash: u64) {
-        if self.tier.as_ref().is_some_and(Log::is_sync) {
+        if self.is_sync() {
             self.dirty.touch(hash);
         }
     }

@@ -37,7 +37,9 @@ impl StoreHandle {
             }
             .or_else(|| self.get_of_batch(hash, key, access, &mut suspended))
         }));
-        hinted.iter().for_each(|&(hash, _)| self.note_seen(hash));
+        if self.core.is_sync() {
+            hinted.iter().for_each(|&(hash, _)| self.note_seen(hash));
+        }
         match suspended {
             None => Ok(()),
             Some(suspended) => {

@@ -20,7 +20,6 @@ use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{START, Seconds};
-use farcache_log::Log;
 use reads::Reads;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -169,8 +168,7 @@ impl StoreHandle {
     /// Somebody has looked: what is there, or that nothing is, may not be durable yet.
     #[inline]
     fn note_seen(&self, hash: u64) {
-        let is_sync = self.core.tier.as_ref().is_some_and(Log::is_sync);
-        if is_sync && self.core.dirty.is_touched(hash) {
+        if self.core.is_sync() && self.core.dirty.is_touched(hash) {
             self.has_seen_undurable.set(true);
         }
     }
