@@ -3,6 +3,8 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import subprocess
+import sys
 
 PATH = str(pathlib.Path(__file__).parent.parent / "run-tests")
 LOADER = importlib.machinery.SourceFileLoader("run_tests", PATH)
@@ -57,7 +59,7 @@ def test_a_plain_step_counts_as_one():
 def test_a_step_that_this_machine_cannot_run_is_skipped():
     counts = run_tests.run("echo 'SKIPPED: no QEMU'; exit 77", "cargo")
     assert (counts.passed, counts.failed, counts.skipped) == (0, 0, 1)
-    assert counts.remarks == ["SKIPPED: no QEMU"]
+    assert counts.skips == ["SKIPPED: no QEMU"]
 
 
 def test_a_step_that_hangs_is_killed_and_has_failed():
@@ -67,12 +69,46 @@ def test_a_step_that_hangs_is_killed_and_has_failed():
 
 def test_skipped_tests_are_named():
     counts = run_tests.run("echo 'SKIPPED [1] a.py:3: no tool'; echo '1 passed, 1 skipped in 0.1s'", "pytest")
-    assert counts.remarks == ["SKIPPED [1] a.py:3: no tool"]
+    assert counts.skips == ["SKIPPED [1] a.py:3: no tool"]
 
 
 def test_what_a_rust_test_left_out_is_named():
     counts = run_tests.run("echo 'SKIPPED: no such library'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'", "cargo")
-    assert counts.remarks == ["SKIPPED: no such library"]
+    assert counts.skips == ["SKIPPED: no such library"]
+
+
+def test_a_failed_rust_test_is_told_with_its_file_and_its_panic():
+    counts = run_tests.Counts()
+    for line in (
+        "     Running tests/calm.rs (target/debug/deps/calm-0)",
+        "     Running tests/storm.rs (target/debug/deps/storm-1)",
+        "test holds ... ok",
+        "test breaks ... FAILED",
+        "failures:",
+        "---- breaks stdout ----",
+        "thread 'breaks' panicked at tests/storm.rs:7:5:",
+        "left: 1, right: 2",
+        "failures:",
+        "    breaks",
+    ):
+        counts.read("cargo", line)
+    assert counts.failures == [
+        "test breaks ... FAILED in tests/storm.rs (target/debug/deps/storm-1)",
+        "---- breaks stdout ----",
+        "thread 'breaks' panicked at tests/storm.rs:7:5:",
+        "left: 1, right: 2",
+    ]
+
+
+def test_what_failed_stands_above_the_last_line(tmp_path):
+    script = tmp_path / "scripts" / "run-tests"
+    script.parent.mkdir()
+    text = pathlib.Path(PATH).read_text()
+    steps = 'STEPS = [("one", "echo FAILED a.py::b - why; echo 1 failed in 0.1s; false", "pytest"), ("two", "true", None)]\n'
+    script.write_text(text.replace("# Steps of which", steps + "# Steps of which"))
+    told = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert told.returncode == 1
+    assert told.stdout.splitlines()[-3:] == ["=== failed: one", "  FAILED a.py::b - why", "1 passed, 1 failed, 0 skipped"]
 
 
 def test_two_steps_run_at_the_same_time(tmp_path):
