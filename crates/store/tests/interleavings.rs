@@ -19,8 +19,10 @@ use std::time::Duration;
 const SEGMENT_BYTES: u32 = 64 << 10;
 /// Sixteen segments.
 const MEMORY_BYTES: u64 = 1 << 20;
-const DEVICE_BYTES: u64 = 32 * SEGMENT_BYTES as u64;
-/// Some four of them fill a segment.
+/// With a segment for its superblocks, and room for every key of two threads beside what cleaning
+/// needs: a stop leaves nothing in memory, whatever was deleted.
+const DEVICE_BYTES: u64 = 38 * SEGMENT_BYTES as u64;
+/// Four of them fill a segment.
 const VALUE_BYTES: usize = 15_000;
 const KEYS_PER_THREAD: u32 = 60;
 /// Of the clock that only waits move.
