@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::hosts::{Host, Hosts};
 use crate::scenario::Scenario;
+use crate::ways::Network;
 use crate::workload::{LAST_READ_MS_MAX, THREADS_MAX, Task};
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,6 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The client processes of a run. Each place has one after the other.
 pub struct Clients {
     program: PathBuf,
+    network: Network,
     task: Task,
     places: Vec<Place>,
     /// What those told that have ended.
@@ -55,10 +57,11 @@ impl Clients {
         });
         let mut clients = Clients {
             program: std::env::current_exe()?,
+            network: scenario.network,
             task: Task {
                 servers: servers.to_owned(),
                 redundancy: scenario.clients_policy.clone(),
-                transport: settings.transport.clone(),
+                transport: scenario.network.transport().to_owned(),
                 number: 0,
                 seed: scenario.seed,
                 threads: settings.threads,
@@ -95,6 +98,7 @@ impl Clients {
         }
         let mut command = hosts.command(host, &self.program);
         command.args(task.arguments());
+        command.envs(self.network.environment().iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         kill_on_signals(Pid::from_child(&child));

@@ -29,6 +29,7 @@ pub mod run;
 pub mod scenario;
 pub mod servers;
 pub mod summary;
+pub mod ways;
 pub mod workload;
 
 /// What may go wrong with a run itself.

@@ -8,6 +8,7 @@ use farcache_histories::hosts::can_be_cut;
 use farcache_histories::run::{Report, run};
 use farcache_histories::scenario::{Kind, Scenario, Settings};
 use farcache_histories::summary::Summary;
+use farcache_histories::ways::{Network, Placement};
 use farcache_histories::workload::{CLIENT_ARGUMENT, Task, be_client};
 use farcache_linearizability::{Verdict, check, parse, print, shrink};
 use std::path::{Path, PathBuf};
@@ -63,9 +64,14 @@ struct Options {
     /// The longest pause of a client's thread between two operations, in milliseconds.
     #[arg(long, default_value_t = 12)]
     pause: u64,
-    /// What carries the requests: tcp, fabric or auto. Hosts that can be cut have tcp only.
-    #[arg(long, default_value = "tcp")]
-    transport: String,
+    /// What carries requests, to choose from: tcp, fabric (shared memory, without cuts), fabric-tcp
+    /// (UCX over TCP, by which UCX 1.13 ends servers now and then).
+    #[arg(long, value_delimiter = ',', default_value = "tcp,fabric")]
+    networks: Vec<Network>,
+    /// Who makes parts of values and who puts them together, the client or a server, to choose from:
+    /// ce-cd, se-cd, ce-sd, se-sd.
+    #[arg(long, value_delimiter = ',', default_value = "ce-cd,se-cd,ce-sd,se-sd")]
+    placements: Vec<Placement>,
     /// Servers make their map themselves and keep it in etcd, of which three nodes are started; for
     /// --redundancy none.
     #[arg(long)]
@@ -107,7 +113,8 @@ impl Options {
             keys: self.keys.clone(),
             pause: Duration::from_millis(self.pause),
             time: Duration::from_secs_f64(self.seconds),
-            transport: self.transport.clone(),
+            networks: self.networks.clone(),
+            placements: self.placements.clone(),
             server_options: self.server_options.clone(),
             on_etcd: self.on_etcd,
             planted_policy: self.planted_policy.clone(),

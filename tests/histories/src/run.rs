@@ -73,6 +73,7 @@ pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
     servers.await_repair(&hosts)?;
     clients.end()?;
     clients.read_all(&hosts)?;
+    let ended = servers.ended();
     // What was shown when all were there is shown by those that may be left.
     let mut kills = std::mem::take(&mut faults.kills);
     let disturbances = std::mem::take(&mut faults.disturbances);
@@ -87,6 +88,7 @@ pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
         title: title(scenario),
         log: faults.log().to_vec(),
         faults: faults.counts,
+        violations: ended,
         server_logs: (0..servers.count()).map(|at| servers.logged(at)).collect(),
         ..Report::default()
     };
@@ -106,12 +108,21 @@ fn title(scenario: &Scenario) -> String {
         policy,
         servers,
         keeps,
+        network,
+        placement,
         settings,
         ..
     } = scenario;
     let (clients, threads) = (settings.clients, settings.threads);
     let keeps = format!("{keeps:?}").to_lowercase();
-    format!("{policy}, {servers} servers that keep {keeps}, {clients} clients of {threads} threads")
+    let placement = match policy.as_str() {
+        "none" => String::new(),
+        _ => format!(" {placement}"),
+    };
+    format!(
+        "{policy}{placement} over {network}, {servers} servers that keep {keeps}, \
+         {clients} clients of {threads} threads"
+    )
 }
 
 /// Servers that are killed for good in the end: as many as the promise allows.

@@ -1,6 +1,7 @@
 //! What a seed stands for. The same seed means the same policy, servers, clients and faults; when
 //! exactly a fault meets an operation, it does not decide.
 
+use crate::ways::{Network, Placement};
 use farcache_client::parse_redundancy;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -88,8 +89,10 @@ pub struct Settings {
     pub pause: Duration,
     /// How long faults go on.
     pub time: Duration,
-    /// How clients reach servers.
-    pub transport: String,
+    /// How clients may reach servers.
+    pub networks: Vec<Network>,
+    /// Who may make parts of values and put them together.
+    pub placements: Vec<Placement>,
     /// Further options of servers.
     pub server_options: Vec<String>,
     /// Whether servers make their map themselves and keep it in etcd.
@@ -107,6 +110,10 @@ pub struct Scenario {
     pub policy: String,
     /// The policy that clients go by.
     pub clients_policy: String,
+    /// How clients reach servers.
+    pub network: Network,
+    /// Who makes parts of values, and puts them together.
+    pub placement: Placement,
     /// Servers.
     pub servers: usize,
     /// Servers of a key that may be away or catch up at a time.
@@ -171,20 +178,30 @@ impl Scenario {
         if settings.on_etcd && random.random_bool(0.5) {
             server_options.push("--cluster-moves".into());
         }
-        if settings.transport == "tcp" {
-            server_options.extend(["--fabric".into(), "off".into()]);
-        }
+        // A chance of its own: what a seed stood for before there were several, it still does.
+        let mut random = random_of(seed, 3);
+        let network = settings.networks.choose(&mut random).copied();
+        let network = network.unwrap_or(Network::Tcp);
+        let placement = settings.placements.choose(&mut random).copied();
+        let placement = placement.unwrap_or(Placement::CeCd);
+        server_options.extend(network.server_options().iter().map(|&one| one.to_owned()));
         server_options.extend(settings.server_options.iter().cloned());
-        let clients_policy = settings.planted_policy.clone();
+        let mut settings = settings.clone();
+        if !network.can_be_cut() {
+            settings.faults.retain(|kind| *kind != Kind::Cuts);
+        }
+        let planted = settings.planted_policy.as_deref();
         Ok(Scenario {
             seed,
-            clients_policy: with_threshold(&clients_policy.unwrap_or_else(|| policy.clone())),
+            clients_policy: clients_policy(planted.unwrap_or(&policy), placement),
             policy,
+            network,
+            placement,
             servers: owners + more,
             away_max: owners - stored_min,
             lost_max: if policy_is_none { 0 } else { owners - needed },
             keeps,
-            settings: settings.clone(),
+            settings,
             server_options,
         })
     }
@@ -199,14 +216,21 @@ impl Scenario {
     /// A source of chance for this run, one for each use.
     #[must_use]
     pub fn random(&self, purpose: u64) -> SmallRng {
-        SmallRng::seed_from_u64(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ purpose)
+        random_of(self.seed, purpose)
     }
 }
 
-fn with_threshold(policy: &str) -> String {
+fn random_of(seed: u64, purpose: u64) -> SmallRng {
+    SmallRng::seed_from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ purpose)
+}
+
+fn clients_policy(policy: &str, placement: Placement) -> String {
     match policy {
         "none" => policy.into(),
-        _ => format!("{policy};threshold={THRESHOLD_BYTES}"),
+        _ => format!(
+            "{policy};threshold={THRESHOLD_BYTES}{}",
+            placement.settings()
+        ),
     }
 }
 
@@ -217,4 +241,56 @@ fn quorums(policy: &str) -> Result<(usize, usize, usize), farcache_client::Error
         .redundancies()
         .map(|one| (one.owners(), one.stored_min(), one.needed()));
     Ok(quorums.max().unwrap_or((1, 1, 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn settings() -> Settings {
+        let policies = ["replicate:3", "ec:3,2", "ec:2,1"];
+        Settings {
+            policies: policies.map(str::to_owned).into(),
+            faults: Kind::ALL.into(),
+            clients: 3,
+            threads: 2,
+            keys: vec!["r0".into()],
+            pause: Duration::ZERO,
+            time: Duration::ZERO,
+            networks: vec![Network::Tcp, Network::Fabric],
+            placements: vec![
+                Placement::CeCd,
+                Placement::SeCd,
+                Placement::CeSd,
+                Placement::SeSd,
+            ],
+            server_options: Vec::new(),
+            on_etcd: false,
+            planted_policy: None,
+        }
+    }
+
+    #[test]
+    fn the_seeds_of_the_short_form_meet_all_placements_and_networks() {
+        let of = |seed| Scenario::of(seed, &settings()).expect("a scenario");
+        let all: Vec<Scenario> = (94..98).map(of).collect();
+        let count = |name: &dyn Fn(&Scenario) -> String| {
+            all.iter().map(name).collect::<BTreeSet<String>>().len()
+        };
+        assert_eq!(count(&|one| one.placement.to_string()), 4);
+        assert_eq!(count(&|one| one.network.to_string()), 2);
+        assert_eq!(count(&|one| one.policy.clone()), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_not_cut() {
+        let mut settings = settings();
+        settings.networks = vec![Network::Fabric];
+        let scenario = Scenario::of(1, &settings).expect("a scenario");
+        assert!(!scenario.settings.faults.contains(&Kind::Cuts));
+        settings.networks = vec![Network::FabricTcp];
+        let scenario = Scenario::of(1, &settings).expect("a scenario");
+        assert!(scenario.settings.faults.contains(&Kind::Cuts));
+    }
 }

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::hosts::Hosts;
 use crate::scenario::{Keeps, Scenario};
+use crate::ways::Network;
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -17,6 +18,9 @@ use tempfile::TempDir;
 
 /// How long a server may take to listen, or to be repaired.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Lines of its log that are told of a server that has ended by itself.
+const LAST_LINES: usize = 30;
 
 /// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -41,6 +45,7 @@ pub struct Servers {
     catching_up: Vec<bool>,
     stopped: Vec<bool>,
     keeps: Keeps,
+    network: Network,
     options: Vec<String>,
     /// Where etcd is, if the map is there.
     etcd: Option<String>,
@@ -66,6 +71,7 @@ impl Servers {
             catching_up: vec![true; count],
             stopped: vec![false; count],
             keeps: scenario.keeps,
+            network: scenario.network,
             options: scenario.server_options.clone(),
             etcd,
             directory: tempfile::tempdir()?,
@@ -150,7 +156,8 @@ impl Servers {
             .args(["-U", "0", "-t", "1", "-m", "64", "-u", "root", "-v"])
             .arg("--cluster-secret-file")
             .arg(self.path("secret"))
-            .args(&self.options);
+            .args(&self.options)
+            .envs(self.network.environment().iter().copied());
         match &self.etcd {
             Some(endpoints) => command.args(["--cluster-etcd", endpoints]),
             None => command
@@ -300,6 +307,27 @@ impl Servers {
             }
         }
         Ok(stats)
+    }
+
+    /// Those that have ended though nobody has killed them, with the end of what they have logged.
+    pub fn ended(&mut self) -> Vec<String> {
+        let has_ended = |process: &mut Option<Child>| {
+            let status = process.as_mut()?.try_wait().ok()??;
+            Some(status.to_string())
+        };
+        let statuses: Vec<_> = self.processes.iter_mut().map(has_ended).collect();
+        let ended = statuses.into_iter().enumerate();
+        let ended = ended.filter_map(|(server, status)| Some((server, status?)));
+        let tell = |(server, status)| {
+            let log = self.logged(server);
+            let last: Vec<&str> = log.lines().rev().take(LAST_LINES).collect();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            format!(
+                "server {server} has ended by itself: {status}\n{}",
+                last.join("\n")
+            )
+        };
+        ended.map(tell).collect()
     }
 
     /// Ends one as nothing else can.
