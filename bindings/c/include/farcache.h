@@ -492,6 +492,15 @@ enum farcache_status farcache_blob_open(const struct farcache_blobs *blobs,
 // Length of a blob in bytes.
 uint64_t farcache_blob_length(const struct farcache_blob_reader *reader);
 
+// Tells how many of so many bytes from this place on each server of the client has: a copy, or a
+// shard, of the chunks in which they lie. bytes_on_servers has room for so many servers, counted
+// from 0; where that is fewer than the client has, the others are left out. No server is asked.
+enum farcache_status farcache_blob_servers(const struct farcache_blob_reader *reader,
+                                           uint64_t offset,
+                                           uint64_t bytes,
+                                           uint64_t *bytes_on_servers,
+                                           size_t servers);
+
 // Reads from this place on, as many bytes as the room takes or the blob has; read is told how
 // many. Reads that follow one another are read ahead. A chunk that is gone, or is not what was
 // written, is an error, and what the room holds then is unspecified.

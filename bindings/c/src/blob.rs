@@ -235,6 +235,34 @@ pub unsafe extern "C" fn farcache_blob_length(reader: *const BlobReader) -> u64 
     reader.map_or(0, |reader| reader.reader.length())
 }
 
+/// Tells how many of so many bytes from this place on each server of the client has: a copy, or a
+/// shard, of the chunks in which they lie. bytes_on_servers has room for so many servers, counted
+/// from 0; where that is fewer than the client has, the others are left out. No server is asked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_blob_servers(
+    reader: *const BlobReader,
+    offset: u64,
+    bytes: u64,
+    bytes_on_servers: *mut u64,
+    servers: usize,
+) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let reader = unsafe { reference(reader) };
+    status_of(reader.and_then(|reader| {
+        if bytes_on_servers.is_null() {
+            return Err(Failure::arguments("a null pointer with a length"));
+        }
+        // SAFETY: C's contract: so many numbers are there, and nobody else uses them meanwhile.
+        let room = unsafe { std::slice::from_raw_parts_mut(bytes_on_servers, servers) };
+        room.fill(0);
+        let told = reader.reader.bytes_on_servers(offset, bytes);
+        room.iter_mut()
+            .zip(told)
+            .for_each(|(place, bytes)| *place = bytes);
+        Ok(Status::Ok)
+    }))
+}
+
 /// Reads from this place on, as many bytes as the room takes or the blob has; read is told how
 /// many. Reads that follow one another are read ahead. A chunk that is gone, or is not what was
 /// written, is an error, and what the room holds then is unspecified.

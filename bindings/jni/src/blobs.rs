@@ -7,7 +7,7 @@ use farcache_capi::{
     BlobPart, BlobReader, BlobSettings, BlobWriter, BlobsHandle, Status, farcache_blob_close,
     farcache_blob_create, farcache_blob_expire, farcache_blob_flush, farcache_blob_length,
     farcache_blob_open, farcache_blob_publish, farcache_blob_read, farcache_blob_read_parts,
-    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_write,
+    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_servers, farcache_blob_write,
     farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
 };
 use jni::JNIEnv;
@@ -222,6 +222,30 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_length<'local>(
         // SAFETY: as in `read`.
         let bytes = unsafe { farcache_blob_length(reader as *const BlobReader) };
         Ok(jlong::try_from(bytes).unwrap_or(jlong::MAX))
+    })
+}
+
+/// `NativeBlobs.servers`: how many bytes of a stretch each server has.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_servers<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+    offset: jlong,
+    bytes: jlong,
+    room: JLongArray<'local>,
+) -> jlong {
+    guarded(&mut env, 0, |env| {
+        let mut told = vec![0u64; unsigned(env.get_array_length(&room)?)];
+        let (offset, bytes) = (offset.cast_unsigned(), bytes.cast_unsigned());
+        // SAFETY: as in `read`; the numbers are this call's.
+        let status = unsafe {
+            let reader = reader as *const BlobReader;
+            farcache_blob_servers(reader, offset, bytes, told.as_mut_ptr(), told.len())
+        };
+        let told: Vec<jlong> = told.into_iter().map(u64::cast_signed).collect();
+        env.set_long_array_region(&room, 0, &told)?;
+        Ok(self::told(status, 0))
     })
 }
 

@@ -6,7 +6,7 @@ use farcache_capi::{
     Buffer, ClientHandle, Request, Status, farcache_buffer_free, farcache_buffer_register,
     farcache_client_free, farcache_client_new, farcache_lanes, farcache_message,
     farcache_options_free, farcache_options_new, farcache_options_set, farcache_request_free,
-    farcache_server_of_key, farcache_servers,
+    farcache_server_name, farcache_server_of_key, farcache_servers,
 };
 use jni::objects::GlobalRef;
 use std::collections::HashMap;
@@ -165,6 +165,16 @@ impl Client {
             Status::Ok => Ok(server),
             status => Err(Failure::last(status)),
         }
+    }
+
+    /// A server's name.
+    pub fn server_name(&self, server: usize) -> String {
+        let mut room = [0u8; 512];
+        // SAFETY: it is open, and the room is as long as said.
+        let length =
+            unsafe { farcache_server_name(self.raw, server, room.as_mut_ptr().cast(), room.len()) };
+        let length = length.min(room.len() - 1);
+        String::from_utf8_lossy(&room[..length]).into_owned()
     }
 
     /// By which networks of the fabric a server is reached.

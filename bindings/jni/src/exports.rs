@@ -285,6 +285,21 @@ pub extern "system" fn Java_io_farcache_client_Native_serverOfKey<'local>(
     })
 }
 
+/// `Native.serverName`: how a server was given, or nothing.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_Native_serverName<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    server: jint,
+) -> jstring {
+    guarded(&mut env, null_mut(), |env| {
+        // SAFETY: Java uses it only while it is open.
+        let name = unsafe { client(handle) }.server_name(unsigned(server));
+        Ok(env.new_string(name)?.into_raw())
+    })
+}
+
 /// `Native.lanes`: the fabric's networks towards a server, or nothing.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_farcache_client_Native_lanes<'local>(

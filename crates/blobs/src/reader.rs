@@ -119,6 +119,25 @@ impl Reader {
         self.bytes_held
     }
 
+    /// How many of so many bytes from this place on each server of the client has, in the client's
+    /// order: a copy or, of erasure coding, a shard of their chunks. That is where the manifest and
+    /// the client's placement say they are; no server is asked.
+    #[must_use]
+    pub fn bytes_on_servers(&self, offset: u64, bytes: u64) -> Vec<u64> {
+        let mut told = vec![0; self.blobs.client.servers().len()];
+        let end = offset.saturating_add(bytes).min(self.length);
+        let chunk_bytes = u64::from(self.manifest.chunk_bytes());
+        for index in self.chunks_between(offset, end) {
+            let begin = offset.max(index * chunk_bytes);
+            let place = self.manifest.place_of(index);
+            let key = chunk_key(self.manifest.write(), index, place);
+            for server in self.blobs.client.servers_of_key(key.as_bytes()) {
+                told[server] += end.min((index + 1) * chunk_bytes) - begin;
+            }
+        }
+        told
+    }
+
     /// Reads from this place on; returns how many bytes: as many as the buffer takes or the blob
     /// has, 0 from its end on.
     ///
@@ -166,11 +185,15 @@ impl Reader {
     /// The numbers of the chunks that a part lies in.
     fn chunks_of(&self, part: &Part) -> Range<u64> {
         let end = part.offset.saturating_add(part.room.len() as u64);
-        let end = end.min(self.length);
+        self.chunks_between(part.offset, end.min(self.length))
+    }
+
+    fn chunks_between(&self, begin: u64, end: u64) -> Range<u64> {
         let chunk_bytes = u64::from(self.manifest.chunk_bytes());
-        match part.offset < end {
-            true => part.offset / chunk_bytes..end.div_ceil(chunk_bytes),
-            false => 0..0,
+        if begin < end {
+            begin / chunk_bytes..end.div_ceil(chunk_bytes)
+        } else {
+            0..0
         }
     }
 

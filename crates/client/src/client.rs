@@ -110,6 +110,16 @@ impl Client {
         guard.engine.placement().server_of_key(key)
     }
 
+    /// The indexes of the servers on which a key lies, in the order of placement: several where a
+    /// policy has its value copied or cut into shards. Whether they are up, or have it, is not asked.
+    #[must_use]
+    pub fn servers_of_key(&self, key: &[u8]) -> Vec<usize> {
+        let redundant = self.redundant_of(key);
+        let owners = redundant.map_or(1, |redundant| redundant.owners(key));
+        let owners = self.owners_of_key(key, owners);
+        owners.iter().map(|owner| owner.0 as usize).collect()
+    }
+
     /// The servers on which a key with so many owners lies, in the ring's order.
     pub(crate) fn owners_of_key(&self, key: &[u8], owners: usize) -> Owners {
         let guard = self.shared.lock();

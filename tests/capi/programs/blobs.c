@@ -45,6 +45,19 @@ static void writing_and_reading(void) {
   farcache_blob_reader_free(reader);
 }
 
+static void where_they_are(void) {
+  uint64_t told[2] = {7, 7};
+  farcache_blob_reader *reader = open_blob("b");
+  WANT(farcache_blob_servers(reader, 0, UINT64_MAX, told, 2) == FARCACHE_STATUS_OK);
+  WANT(told[0] == BYTES && told[1] == 0);
+  WANT(farcache_blob_servers(reader, 99999, 2, told, 1) == FARCACHE_STATUS_OK && told[0] == 2);
+  WANT(farcache_blob_servers(reader, BYTES - 1, 9, told, 1) == FARCACHE_STATUS_OK && told[0] == 1);
+  WANT(farcache_blob_servers(reader, BYTES, 9, told, 1) == FARCACHE_STATUS_OK && told[0] == 0);
+  WANT(farcache_blob_servers(reader, 0, 1, NULL, 1) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  WANT(farcache_blob_servers(NULL, 0, 1, told, 1) == FARCACHE_STATUS_INVALID_ARGUMENTS);
+  farcache_blob_reader_free(reader);
+}
+
 static void what_is_not_there(void) {
   farcache_blob_reader *reader;
   farcache_blob_writer *writer;
@@ -155,6 +168,7 @@ int main(int count, char **arguments) {
     content[place] = (unsigned char)(place * 31 + (place >> 8) * 17);
   }
   writing_and_reading();
+  where_they_are();
   what_is_not_there();
   given_up();
   published();

@@ -77,6 +77,31 @@ fn a_blob_is_read_whole_while_any_one_server_is_away() {
     }
 }
 
+/// The manifest knows which chunks went elsewhere, and so whoever opens the blob.
+#[test]
+fn a_reader_tells_which_servers_have_what() {
+    let mut fleet = Fleet::start(3);
+    fleet.kill(0);
+    let length = BYTES as u64;
+    for (redundancy, expected) in [
+        ("replicate:2", [0, length, length]),
+        // A shard more than it takes is left out where its server is away.
+        ("ec:2,1", [length, length, length]),
+    ] {
+        let blobs = fleet.blobs(redundancy, Transport::Tcp);
+        let manifest = write(&blobs, redundancy, &content(1, BYTES));
+        let moved = (0..manifest.chunks()).any(|it| manifest.place_of(it) > 0);
+        assert_eq!(moved, redundancy == "replicate:2");
+        let reader = blobs.open(redundancy).expect("a reader");
+        assert_eq!(reader.bytes_on_servers(0, u64::MAX), expected);
+        // The end of a chunk, the next one, and a byte of the one after.
+        let chunk = u64::from(CHUNK_BYTES);
+        let told = reader.bytes_on_servers(2 * chunk - 1, chunk + 2);
+        assert_eq!(told[1..], [chunk + 2; 2]);
+        assert_eq!(reader.bytes_on_servers(length, 1), [0; 3]);
+    }
+}
+
 /// The server goes while chunks are under way: before some, in the middle of others.
 #[test]
 fn a_writer_goes_on_when_a_server_is_killed() {

@@ -18,7 +18,7 @@ impl Client {
             return vec![self.submit(Operation::Delete { key, cas: 0 })];
         };
         let version = redundant.clock().next(now()).bits();
-        let owners = self.owners_of_key(key, redundant.policy.of_key(key).owners());
+        let owners = self.owners_of_key(key, redundant.owners(key));
         let discard = |server: usize| {
             let (keep_s, timeout) = (TOMBSTONE_S, None);
             let route = Route::Server(server);

@@ -121,6 +121,11 @@ impl Redundant {
         self.policy.of_key(key) != Redundancy::None
     }
 
+    /// On how many servers a key lies.
+    pub fn owners(&self, key: &[u8]) -> usize {
+        self.policy.of_key(key).owners()
+    }
+
     /// Whether servers read values for the client.
     pub fn has_server_decode(&self) -> bool {
         self.policy.decode() == Side::Server

@@ -300,6 +300,10 @@ final class Cache {
         return client.async().store(StoreMode.SET, key, value, options);
     }
 
+    int serverOf(String key) {
+        return client.serverOfKey(key);
+    }
+
     CompletableFuture<Item> get(String key) {
         return client.async().getItem(key);
     }

@@ -153,6 +153,16 @@ final class CachedSource implements Source {
         Source.super.read(parts);
     }
 
+    /** What stands before {@link Reference#start} is below. */
+    @Override
+    public void addBytesOnServers(long position, long bytes, long[] bytesOnServers) {
+        long begin = Math.max(position, reference.start);
+        if (reader != null && position + bytes > begin) {
+            Part.addBytesOnServers(reader, begin - reference.start, position + bytes - begin,
+                    bytesOnServers);
+        }
+    }
+
     /** The blob has been removed: that is fine if the file has been persisted. */
     private void leaveBlob(FarcacheException failure) throws IOException {
         boolean gone = failure.status() == Status.MISSING_CHUNK
@@ -160,13 +170,16 @@ final class CachedSource implements Source {
         if (!gone || isAsBefore(channel, reference)) {
             throw new IOException(failure.getMessage(), failure);
         }
-        persisted = headOf(channel, heads);
+        persisted = headOf();
     }
 
     /** What a reference covers of the file now, wherever it is. */
-    private static byte[] headOf(FileChannel channel, Heads heads) throws IOException {
+    private byte[] headOf() throws IOException {
         while (true) {
             byte[] head = Reference.ordinaryHeadOf(channel);
+            if (head != null && head.length == 0) {
+                head = headOfEmpty();
+            }
             if (head != null) {
                 return head;
             }
@@ -177,6 +190,13 @@ final class CachedSource implements Source {
                 return known.bytes;
             }
         }
+    }
+
+    /** Of a file that may just be getting its content, as {@link Sealing} tells. */
+    private byte[] headOfEmpty() throws IOException {
+        Heads.Head known = heads.read(reference.id);
+        // Without one the file has its content by now.
+        return known == null ? Reference.ordinaryHeadOf(channel) : known.bytes;
     }
 
     @Override

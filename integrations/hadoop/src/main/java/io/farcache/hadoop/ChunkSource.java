@@ -72,6 +72,22 @@ final class ChunkSource implements Source {
         return there;
     }
 
+    /** All of what there is a copy of, of which the servers may have lost something. */
+    @Override
+    public void addBytesOnServers(long position, long bytes, long[] bytesOnServers) {
+        if (copy == null) {
+            return;
+        }
+        long end = Math.min(position + bytes, identity.size);
+        long next = position;
+        while (next < end) {
+            long index = next / copy.chunkBytes;
+            long behind = Math.min(end, (index + 1) * copy.chunkBytes);
+            bytesOnServers[cache.serverOf(copy.key(index))] += behind - next;
+            next = behind;
+        }
+    }
+
     /** Whether the servers have, or may have, something of it. */
     private boolean begin() {
         if (!cache.isAwake()) {

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.HadoopIllegalArgumentException;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.CommonPathCapabilities;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -42,6 +43,8 @@ import org.apache.hadoop.fs.impl.PathCapabilitiesSupport;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
 import org.apache.hadoop.util.functional.RemoteIterators;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A file system that writes into Farcache's servers, and behind the writers' backs into ordinary
@@ -53,6 +56,7 @@ import org.apache.hadoop.util.functional.RemoteIterators;
  * ordinary file.
  */
 public final class FarcacheFileSystem extends FileSystem {
+    private static final Logger LOG = LoggerFactory.getLogger(FarcacheFileSystem.class);
     /** The scheme of its URIs. */
     public static final String SCHEME = "farcache";
     /** Property: the directory of names. It must be there. */
@@ -93,6 +97,8 @@ public final class FarcacheFileSystem extends FileSystem {
     private static final String NO_REDUNDANCY = "none";
     /** Goes before what a client is told, if it is set. */
     private static final String REDUNDANCY_VARIABLE = "FARCACHE_REDUNDANCY";
+    /** How often somebody may have changed a file while it was looked at. */
+    private static final int CHANGES_MAX = 100;
     /** More would be a time since 1970. */
     private static final int CACHE_TIME_SECONDS_MAX = 30 * 86_400;
 
@@ -104,6 +110,7 @@ public final class FarcacheFileSystem extends FileSystem {
     private Names names;
     private FarcacheClient client;
     private FarcacheBlobs blobs;
+    private ServerNames serverNames;
     private FsPermission mask;
     private long blockBytes;
     private Close mode;
@@ -112,6 +119,7 @@ public final class FarcacheFileSystem extends FileSystem {
     private final BitSet checked = new BitSet();
     private boolean closed;
     private Heads heads;
+    private Sealing sealing;
     private Cache cache;
     private Pending pending;
     private Persistence persistence;
@@ -146,6 +154,7 @@ public final class FarcacheFileSystem extends FileSystem {
             throw new IOException(e.getMessage(), e);
         }
         Below.Watch watched = change -> watch.before(change);
+        sealing = new Sealing(names.hidden("pending"));
         heads = new Heads(names.hidden("heads"), watched);
         cache = new Cache(client, blobs, cacheSettings(configuration),
                 new FileClock(names.hidden("clock")), names.id(), names.device());
@@ -225,6 +234,7 @@ public final class FarcacheFileSystem extends FileSystem {
             builder.option("blob-redundancy", redundancy);
         }
         client = builder.build();
+        serverNames = new ServerNames(client);
         blobs = client.blobs((int) configuration.getLongBytes(CHUNK_BYTES, 0),
                 configuration.getLongBytes(WINDOW_BYTES, 0),
                 configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0),
@@ -316,8 +326,8 @@ public final class FarcacheFileSystem extends FileSystem {
         Source source = null;
         try {
             // Once more where the file is persisted just now.
-            while (source == null) {
-                source = source(channel, place, before);
+            for (int look = 0; source == null; look++) {
+                source = source(channel, place, before, look);
             }
             return source;
         } catch (IOException | FarcacheException e) {
@@ -329,9 +339,12 @@ public final class FarcacheFileSystem extends FileSystem {
         }
     }
 
-    private Source source(FileChannel channel, java.nio.file.Path place, Identity before)
-            throws IOException {
+    private Source source(FileChannel channel, java.nio.file.Path place, Identity before,
+            int look) throws IOException {
         byte[] head = Reference.ordinaryHeadOf(channel);
+        if (head != null && head.length == 0 && sealing.isAwaited(place, look)) {
+            return null;
+        }
         if (head != null) {
             return cache.source(new OrdinaryFile(channel, place, head), before);
         }
@@ -618,16 +631,32 @@ public final class FarcacheFileSystem extends FileSystem {
     }
 
     private FileStatus status(java.nio.file.Path place, Path path) throws IOException {
+        FileStatus status = null;
+        for (int look = 0; status == null; look++) {
+            status = status(place, path, look);
+        }
+        return status;
+    }
+
+    /** Null where the file became an ordinary one meanwhile, or is becoming one. */
+    private FileStatus status(java.nio.file.Path place, Path path, int look) throws IOException {
+        Identity before = Identity.of(place);
         PosixFileAttributes attributes = Files.readAttributes(place, PosixFileAttributes.class);
         boolean isDirectory = attributes.isDirectory();
         long length = isDirectory ? 0 : attributes.size();
         Reference reference = isDirectory ? null : Reference.of(place);
+        Identity identity = null;
         if (reference != null) {
+            // The times of a file that is being persisted change, so it is not told by them.
             length = persistence.lengthOf(reference);
+        } else if (before != null) {
+            identity = Identity.of(place);
+            boolean isChanging = !before.isSame(identity) && look < CHANGES_MAX;
+            if (isChanging || length == 0 && sealing.isAwaited(place, look)) {
+                return null;
+            }
         }
         String letters = PosixFilePermissions.toString(attributes.permissions());
-        // The times of a file that is being persisted change.
-        Identity identity = isDirectory || reference != null ? null : Identity.of(place);
         FileStatus status = new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
                 attributes.lastModifiedTime().toMillis(), attributes.lastAccessTime().toMillis(),
                 FsPermission.valueOf("-" + letters), attributes.owner().getName(),
@@ -643,6 +672,26 @@ public final class FarcacheFileSystem extends FileSystem {
                         status -> filter.accept(status.getPath())),
                 status -> EtagStatus.Located.of(status, status.isFile()
                         ? getFileBlockLocations(status, 0, status.getLen()) : null));
+    }
+
+    /**
+     * Which servers have most of each block; {@code localhost} of what is not in the servers, or
+     * cannot be found there now.
+     */
+    @Override
+    public BlockLocation[] getFileBlockLocations(FileStatus file, long start, long bytes)
+            throws IOException {
+        if (file == null || file.isDirectory() || start < 0 || bytes < 0
+                || start >= file.getLen()) {
+            return super.getFileBlockLocations(file, start, bytes);
+        }
+        try (Source source = source(file.getPath(), place(file.getPath()))) {
+            return new Blocks(source, serverNames, file.getLen(), blockBytes)
+                    .between(start, bytes);
+        } catch (IOException | FarcacheException e) {
+            LOG.debug("where {} lies: {}", file.getPath(), e.toString());
+            return super.getFileBlockLocations(file, start, bytes);
+        }
     }
 
     /** Space of the file system below, of which the servers take a part only until it is there. */

@@ -15,11 +15,13 @@ import java.util.concurrent.TimeUnit;
  */
 final class Identity {
     private static final String ATTRIBUTES =
-            "unix:dev,ino,size,lastModifiedTime,ctime,isRegularFile";
+            "unix:dev,ino,nlink,size,lastModifiedTime,ctime,isRegularFile";
     /** A link for each file that this process has open, which leads to it whatever its name. */
     private static final Path OPEN_FILES = Paths.get("/proc/self/fd");
     private final long device;
     final long inode;
+    /** How many the file has. */
+    final int names;
     /** In bytes. */
     final long size;
     /** Time of the last change of the content, in nanoseconds since 1970. */
@@ -27,9 +29,10 @@ final class Identity {
     /** Time of the last change of anything: content, names, permissions, times. */
     final long changed;
 
-    Identity(long device, long inode, long size, long modified, long changed) {
+    Identity(long device, long inode, int names, long size, long modified, long changed) {
         this.device = device;
         this.inode = inode;
+        this.names = names;
         this.size = size;
         this.modified = modified;
         this.changed = changed;
@@ -43,8 +46,8 @@ final class Identity {
                 return null;
             }
             return new Identity((Long) told.get("dev"), (Long) told.get("ino"),
-                    (Long) told.get("size"), nanoseconds(told.get("lastModifiedTime")),
-                    nanoseconds(told.get("ctime")));
+                    (Integer) told.get("nlink"), (Long) told.get("size"),
+                    nanoseconds(told.get("lastModifiedTime")), nanoseconds(told.get("ctime")));
         } catch (IOException e) {
             return null;
         }
@@ -59,7 +62,7 @@ final class Identity {
         try (DirectoryStream<Path> links = Files.newDirectoryStream(OPEN_FILES)) {
             for (Path link : links) {
                 Identity found = of(link);
-                if (found != null && found.device == device && found.inode == inode) {
+                if (isSameFile(found)) {
                     return found;
                 }
             }
@@ -67,6 +70,11 @@ final class Identity {
             return null;
         }
         return null;
+    }
+
+    /** Whether both are names of one file. */
+    boolean isSameFile(Identity other) {
+        return other != null && other.device == device && other.inode == inode;
     }
 
     boolean isOnSameDevice(long other) {
@@ -80,7 +88,6 @@ final class Identity {
 
     /** Whether nothing but names, permissions and the like has changed. */
     boolean hasSameContent(Identity other) {
-        return other != null && other.device == device && other.inode == inode
-                && other.size == size && other.modified == modified;
+        return isSameFile(other) && other.size == size && other.modified == modified;
     }
 }

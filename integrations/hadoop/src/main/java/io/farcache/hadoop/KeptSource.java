@@ -57,6 +57,11 @@ final class KeptSource implements Source {
         below().read(parts);
     }
 
+    @Override
+    public void addBytesOnServers(long position, long bytes, long[] bytesOnServers) {
+        Part.addBytesOnServers(reader, position, bytes, bytesOnServers);
+    }
+
     private void giveUp(FarcacheException failure) {
         cache.note(failure);
         below = cache.sourceBelow(file, identity);

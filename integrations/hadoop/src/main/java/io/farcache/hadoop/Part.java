@@ -2,6 +2,7 @@ package io.farcache.hadoop;
 
 import io.farcache.client.BlobReader;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 
 /** A part of a file that is to be read, and room for it. */
@@ -13,6 +14,13 @@ final class Part {
     Part(long position, ByteBuffer room) {
         this.position = position;
         this.room = room;
+    }
+
+    /** Adds what each server has of a stretch of a blob. */
+    static void addBytesOnServers(BlobReader reader, long position, long bytes,
+            long[] bytesOnServers) {
+        long[] found = reader.bytesOnServers(position, bytes, bytesOnServers.length);
+        Arrays.setAll(bytesOnServers, server -> bytesOnServers[server] + found[server]);
     }
 
     /** Reads all of them out of a blob that begins at this place of the file. */

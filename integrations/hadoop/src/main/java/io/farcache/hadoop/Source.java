@@ -13,6 +13,15 @@ interface Source extends Closeable {
     /** Reads as many bytes as are wanted, or as there are; how many. */
     int read(long position, byte[] array, int offset, int bytes) throws IOException;
 
+    /**
+     * Adds, for each server, how many bytes of a stretch it has. Servers are not asked whether they
+     * still have them.
+     */
+    default void addBytesOnServers(long position, long bytes, long[] bytesOnServers)
+            throws IOException {
+        // All of it is below.
+    }
+
     /** Fills the rooms of all parts, which lie within the file. Positions do not change. */
     default void read(List<Part> parts) throws IOException {
         for (Part part : parts) {

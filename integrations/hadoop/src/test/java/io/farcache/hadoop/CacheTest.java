@@ -406,7 +406,7 @@ class CacheTest {
 
     @Test
     void aLineThatIsDamagedIsNone() {
-        Identity identity = new Identity(1, 2, 3_000_000, -4, 5);
+        Identity identity = new Identity(1, 2, 1, 3_000_000, -4, 5);
         String id = "0123456789abcdef0123456789abcdef";
         assertTold(CachedCopy.of(identity, id, 1000).bytes());
         byte[] line = CachedCopy.ofBlob(identity, id + "-0").bytes();
@@ -415,7 +415,7 @@ class CacheTest {
     }
 
     private static void assertTold(byte[] line) {
-        assertTrue(CachedCopy.parse(line).isOf(new Identity(9, 9, 3_000_000, -4, 5)));
+        assertTrue(CachedCopy.parse(line).isOf(new Identity(9, 9, 1, 3_000_000, -4, 5)));
         for (int offset = 0; offset < line.length; offset++) {
             byte[] damaged = line.clone();
             damaged[offset] ^= 1;

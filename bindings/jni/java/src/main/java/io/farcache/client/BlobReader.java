@@ -59,6 +59,25 @@ public final class BlobReader implements AutoCloseable {
     }
 
     /**
+     * How many bytes of a stretch each server has: a copy or, of erasure coding, a shard of the
+     * chunks in which they lie. No server is asked whether it is up and still has them.
+     *
+     * @param position where the stretch begins
+     * @param bytes how long it is; what lies behind the blob's end does not count
+     * @param servers how many the client has
+     * @return bytes, by the server's number
+     */
+    public long[] bytesOnServers(long position, long bytes, int servers) {
+        if (position < 0 || bytes < 0) {
+            throw new IndexOutOfBoundsException();
+        }
+        long[] told = new long[servers];
+        handle.useAlone(reader -> NativeClient.checked(
+                NativeBlobs.servers(reader, position, bytes, told)));
+        return told;
+    }
+
+    /**
      * Fills several buffers, each between its position and its limit, neither of which changes. What
      * has to come from servers is asked for together, and only once where parts lie side by side.
      *

@@ -531,6 +531,22 @@ public final class FarcacheClient implements AutoCloseable {
     }
 
     /**
+     * The name of a server as it was given.
+     *
+     * @param server its number
+     * @return {@code host:port}, with the port also where it was left out, or the path of a unix
+     *     socket; empty for a number that none has
+     */
+    public String serverName(int server) {
+        long client = handles.waiting.enter();
+        try {
+            return Native.serverName(client, server);
+        } finally {
+            handles.waiting.leave();
+        }
+    }
+
+    /**
      * By which networks of the fabric a server is reached now.
      *
      * @param server its number

@@ -46,6 +46,8 @@ final class Native {
 
     static native long serverOfKey(long client, byte[] key);
 
+    static native String serverName(long client, int server);
+
     static native String lanes(long client, int server);
 
     static native long register(long client, ByteBuffer direct, int bytes);

@@ -46,6 +46,8 @@ final class NativeBlobs {
     static native long readAll(long reader, long[] positions, ByteBuffer[] directs,
             byte[][] arrays, int[] startsAndLengths);
 
+    static native long servers(long reader, long position, long bytes, long[] bytesOnServers);
+
     static native void freeReader(long reader);
 
     static native long remove(long blobs, String name);

@@ -62,6 +62,26 @@ class BlobsTest {
     }
 
     @Test
+    void aReaderTellsWhichServersHaveWhat() throws Exception {
+        try (TestServer one = new TestServer(); TestServer other = new TestServer();
+                FarcacheClient client = patient(one.address() + "," + other.address())
+                        .option("blob-redundancy", "replicate:2").build();
+                FarcacheBlobs blobs = client.blobs(100_000, 0, 0)) {
+            write(blobs, "b");
+            assertEquals(one.address(), client.serverName(0));
+            assertEquals(other.address(), client.serverName(1));
+            assertEquals("", client.serverName(2));
+            try (BlobReader reader = blobs.open("b")) {
+                assertArrayEquals(new long[] {BYTES, BYTES, 0},
+                        reader.bytesOnServers(0, Long.MAX_VALUE, 3));
+                assertArrayEquals(new long[] {1}, reader.bytesOnServers(BYTES - 1, 9, 1));
+                assertThrows(IndexOutOfBoundsException.class,
+                        () -> reader.bytesOnServers(0, -1, 2));
+            }
+        }
+    }
+
+    @Test
     void aBlobIsThereOnceItIsClosedAndNotWhenItIsGivenUp() throws Exception {
         try (TestServer server = new TestServer();
                 FarcacheClient client = patient(server.address()).build();
