@@ -53,6 +53,7 @@ test-long: deps-test ## Thousands of schedules and seeds, a large model, 500 his
 	scripts/power-loss --cuts 250
 	cargo build -p farcache-server --bins && scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
 	scripts/hadoop-jobs target/hadoop-jobs --megabytes 64 --kill 50
+	scripts/hadoop-jobs /dev/shm --random 1000000
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release --locked -p farcache-bench
