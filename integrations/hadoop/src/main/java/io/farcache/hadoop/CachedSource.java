@@ -170,16 +170,13 @@ final class CachedSource implements Source {
         if (!gone || isAsBefore(channel, reference)) {
             throw new IOException(failure.getMessage(), failure);
         }
-        persisted = headOf();
+        persisted = headOf(channel, heads);
     }
 
     /** What a reference covers of the file now, wherever it is. */
-    private byte[] headOf() throws IOException {
+    private static byte[] headOf(FileChannel channel, Heads heads) throws IOException {
         while (true) {
             byte[] head = Reference.ordinaryHeadOf(channel);
-            if (head != null && head.length == 0) {
-                head = headOfEmpty();
-            }
             if (head != null) {
                 return head;
             }
@@ -190,13 +187,6 @@ final class CachedSource implements Source {
                 return known.bytes;
             }
         }
-    }
-
-    /** Of a file that may just be getting its content, as {@link Sealing} tells. */
-    private byte[] headOfEmpty() throws IOException {
-        Heads.Head known = heads.read(reference.id);
-        // Without one the file has its content by now.
-        return known == null ? Reference.ordinaryHeadOf(channel) : known.bytes;
     }
 
     @Override

@@ -7,9 +7,9 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 
 /**
- * The moment in which a file of fewer bytes than a {@link Reference} has becomes an ordinary one: it
- * is emptied, and then gets its content. Who finds a file empty looks again while there is a record
- * of it.
+ * The moment in which a file of fewer bytes than a {@link Reference} becomes an ordinary one: it is
+ * emptied, and then gets its content. Who finds a file empty looks again while there is a record of
+ * it.
  */
 final class Sealing {
     /** Looks at a file that stays empty, and the time between two of them. */

@@ -34,12 +34,14 @@ public final class Jobs {
     private static final int ROW_BYTES = 100;
     /** As TestDFSIO tells the rate of a map. */
     private static final String RATE = "Throughput mb/sec";
+    private static final String ALLUXIO_WRITE_TYPE = "alluxio.user.file.writetype.default";
+    private static final String UNPERSISTED = "MUST_CACHE";
     private final Configuration configuration;
     private final String base;
     private final Path scratch;
     private final int megabytes;
     private final List<String> told = new ArrayList<>();
-    /** Where files are found in the end that closing the file system does not wait for. */
+    /** Where files are found in the end that closing the file system does not wait for; or null. */
     private Path below;
 
     private Jobs(Configuration configuration, String base, Path scratch, int megabytes) {
@@ -86,7 +88,8 @@ public final class Jobs {
     }
 
     /**
-     * On Alluxio, which persists into a directory behind the writers' backs, too.
+     * On Alluxio, which persists into a directory behind the writers' backs, too, or not at all
+     * where its client's system property says so.
      *
      * @param master its address
      * @param below the directory
@@ -96,7 +99,8 @@ public final class Jobs {
         configuration.set("fs.defaultFS", "alluxio://" + master);
         configuration.set("fs.alluxio.impl", "alluxio.hadoop.FileSystem");
         Jobs jobs = new Jobs(configuration, "/jobs", scratch, megabytes);
-        jobs.below = below.resolve("jobs");
+        boolean isPersisted = !UNPERSISTED.equals(System.getProperty(ALLUXIO_WRITE_TYPE));
+        jobs.below = isPersisted ? below.resolve("jobs") : null;
         return jobs;
     }
 
