@@ -6,7 +6,7 @@ use crate::faults::{Faults, World};
 use crate::hosts::Hosts;
 use crate::recording::Recording;
 use crate::scenario::{ETCD_NODES, Kind, Scenario};
-use crate::servers::Servers;
+use crate::servers::{Plan, Servers};
 use crate::{Outcome, now_ns};
 use farcache_linearizability::{Answer, Deed, Operation, Verdict, check, print, shrink};
 use rand::Rng;
@@ -61,7 +61,8 @@ pub fn run(farcached: &Path, scenario: &Scenario) -> Outcome<Report> {
         false => None,
     };
     let endpoints = etcd.as_ref().map(Etcd::endpoints);
-    let mut servers = Servers::start(farcached, &hosts, scenario, endpoints)?;
+    let plan = Plan::of(scenario, endpoints);
+    let mut servers = Servers::start(farcached, &hosts, plan)?;
     let mut clients = Clients::start(&hosts, scenario, &servers.list())?;
     let mut faults = Faults::new(scenario);
     faults.run(&mut World {

@@ -235,7 +235,10 @@ fn clients_policy(policy: &str, placement: Placement) -> String {
 }
 
 /// Owners, least stores of a write, and answers that a value is made of.
-fn quorums(policy: &str) -> Result<(usize, usize, usize), farcache_client::Error> {
+///
+/// # Errors
+/// The policy cannot be read.
+pub fn quorums(policy: &str) -> Result<(usize, usize, usize), farcache_client::Error> {
     let parsed = parse_redundancy(policy)?;
     let quorums = parsed
         .redundancies()

@@ -1,15 +1,18 @@
 //! The servers of a run: in one map, which names them 1 and up, at addresses that they keep.
 
+mod plan;
+mod stats;
+
+pub use plan::{Plan, Return};
+
 use crate::Outcome;
 use crate::hosts::Hosts;
-use crate::scenario::{Keeps, Scenario};
-use crate::ways::Network;
+use crate::scenario::Keeps;
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,24 +20,13 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a server may take to listen, or to be repaired.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Lines of its log that are told of a server that has ended by itself.
 const LAST_LINES: usize = 30;
 
 /// Time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// What a server finds when it starts again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Return {
-    /// Nothing.
-    Empty,
-    /// What its SSD held when it was killed.
-    Kept,
-    /// What its SSD held when it was killed some other time before.
-    Older,
-}
 
 /// All servers of a run.
 pub struct Servers {
@@ -44,11 +36,7 @@ pub struct Servers {
     /// Those that were started, and have not yet told that they have caught up.
     catching_up: Vec<bool>,
     stopped: Vec<bool>,
-    keeps: Keeps,
-    network: Network,
-    options: Vec<String>,
-    /// Where etcd is, if the map is there.
-    etcd: Option<String>,
+    plan: Plan,
     directory: TempDir,
 }
 
@@ -57,23 +45,15 @@ impl Servers {
     ///
     /// # Errors
     /// One does not start.
-    pub fn start(
-        program: &Path,
-        hosts: &Hosts,
-        scenario: &Scenario,
-        etcd: Option<String>,
-    ) -> Outcome<Servers> {
-        let count = scenario.servers;
+    pub fn start(program: &Path, hosts: &Hosts, plan: Plan) -> Outcome<Servers> {
+        let count = plan.count;
         let mut servers = Servers {
             program: program.to_owned(),
             addresses: (0..count).map(|host| hosts.address(host)).collect(),
             processes: (0..count).map(|_| None).collect(),
             catching_up: vec![true; count],
             stopped: vec![false; count],
-            keeps: scenario.keeps,
-            network: scenario.network,
-            options: scenario.server_options.clone(),
-            etcd,
+            plan,
             directory: tempfile::tempdir()?,
         };
         std::fs::write(servers.path("secret"), "a secret of these runs")?;
@@ -153,20 +133,22 @@ impl Servers {
         command
             .args(["-l", &address.ip().to_string()])
             .args(["-p", &address.port().to_string()])
-            .args(["-U", "0", "-t", "1", "-m", "64", "-u", "root", "-v"])
+            .args(["-U", "0", "-t", "1", "-u", "root", "-v"])
+            .args(["-m", &self.plan.memory_mebibytes.to_string()])
             .arg("--cluster-secret-file")
             .arg(self.path("secret"))
-            .args(&self.options)
-            .envs(self.network.environment().iter().copied());
-        match &self.etcd {
+            .args(&self.plan.options)
+            .envs(self.plan.network.environment().iter().copied());
+        match &self.plan.etcd {
             Some(endpoints) => command.args(["--cluster-etcd", endpoints]),
             None => command
                 .args(["--cluster-self", &(server + 1).to_string()])
                 .arg("--cluster-file")
                 .arg(self.path("map")),
         };
-        if let Keeps::Device { durability } = self.keeps {
-            let device = format!("{}:64m", self.device(server).display());
+        if let Keeps::Device { durability } = self.plan.keeps {
+            let mebibytes = self.plan.device_mebibytes;
+            let device = format!("{}:{mebibytes}m", self.device(server).display());
             command.args(["--ssd", &device, "--durability", durability]);
         }
         command
@@ -205,7 +187,7 @@ impl Servers {
     /// # Errors
     /// One ends or takes too long.
     pub fn await_repair(&mut self, hosts: &Hosts) -> Outcome<()> {
-        if self.etcd.is_some() {
+        if self.plan.etcd.is_some() {
             return self.await_that(0, "know the others", |servers, _| {
                 let told = |server| servers.ask(hosts, server, "stats cluster");
                 let told: Vec<_> = (0..servers.count())
@@ -266,7 +248,7 @@ impl Servers {
     }
 
     fn look(&mut self, hosts: &Hosts, server: usize) {
-        if self.etcd.is_some() {
+        if self.plan.etcd.is_some() {
             self.catching_up[server] = false;
         }
         // Who does not answer yet has not caught up.
@@ -294,19 +276,7 @@ impl Servers {
         server: usize,
         command: &str,
     ) -> Outcome<BTreeMap<String, String>> {
-        let mut stream = hosts.connect(server, self.addresses[server])?;
-        stream.write_all(format!("{command}\r\n").as_bytes())?;
-        let mut stats = BTreeMap::new();
-        for line in BufReader::new(stream).lines() {
-            let line = line?;
-            let Some(stat) = line.strip_prefix("STAT ") else {
-                break;
-            };
-            if let Some((name, value)) = stat.split_once(' ') {
-                stats.insert(name.to_owned(), value.to_owned());
-            }
-        }
-        Ok(stats)
+        stats::ask(hosts.connect(server, self.addresses[server])?, command)
     }
 
     /// Those that have ended though nobody has killed them, with the end of what they have logged.
@@ -379,8 +349,9 @@ impl Servers {
     /// docs/design/tier.md says of what was not durable. Where keys have one place, nothing tells
     /// these from values that must not come back.
     fn forgets_when_killed(&self) -> bool {
-        let keeps = self.keeps;
-        self.etcd.is_some() && matches!(keeps, Keeps::Device { durability } if durability != "sync")
+        let keeps = self.plan.keeps;
+        self.plan.etcd.is_some()
+            && matches!(keeps, Keeps::Device { durability } if durability != "sync")
     }
 
     /// Stops one without ending it.
