@@ -10,17 +10,19 @@
 //! Source: RFC 1321.
 
 use pulp::{Arch, Simd, WithSimd};
-use std::array::from_fn;
 
-/// Keys that are hashed side by side: what one register of AVX-512 holds. Processors with narrower
-/// registers take several turns.
-pub(super) const LANES: usize = 16;
+/// Keys that are hashed side by side at most: what two registers of AVX-512 hold. Processors with
+/// narrower registers take several turns.
+pub(super) const LANES: usize = 32;
+
+/// The same where there are fewer keys: what one such register holds.
+pub(super) const FEW_LANES: usize = LANES / 2;
 
 /// Longest key that takes one block with the bit and the length that end a message, in bytes.
 pub(super) const ONE_BLOCK_BYTES: usize = 55;
 
 /// The same words of the messages of all lanes.
-type Words = [u32; LANES];
+type Words<const N: usize> = [u32; N];
 
 /// The words with which MD5 begins (RFC 1321, 3.3).
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
@@ -50,13 +52,13 @@ const SINES: [u32; 64] = [
 ///
 /// # Panics
 /// Where one is longer than [`ONE_BLOCK_BYTES`].
-pub(super) fn first_words(keys: &[&[u8]; LANES]) -> Words {
+pub(super) fn first_words<const N: usize>(keys: &[&[u8]; N]) -> Words<N> {
     Arch::new().dispatch(Block(&messages(keys)))
 }
 
 /// The keys as MD5's messages, word by word, with the bit and the length that end each.
-fn messages(keys: &[&[u8]; LANES]) -> [Words; 16] {
-    let mut messages = [[0; LANES]; 16];
+fn messages<const N: usize>(keys: &[&[u8]; N]) -> [Words<N>; 16] {
+    let mut messages = [[0; N]; 16];
     for (lane, key) in keys.iter().enumerate() {
         assert!(key.len() <= ONE_BLOCK_BYTES, "the key takes one block");
         let (words, rest) = key.as_chunks::<4>();
@@ -72,58 +74,115 @@ fn messages(keys: &[&[u8]; LANES]) -> [Words; 16] {
 }
 
 /// The first word of each lane after its only block (RFC 1321, 3.4).
-struct Block<'m>(&'m [Words; 16]);
+struct Block<'m, const N: usize>(&'m [Words<N>; 16]);
 
-impl WithSimd for Block<'_> {
-    type Output = Words;
+impl<const N: usize> WithSimd for Block<'_, N> {
+    type Output = Words<N>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> Words {
-        let mut firsts = [0; LANES];
-        for (turn, firsts) in firsts.chunks_mut(S::U32_LANES).enumerate() {
-            let lanes = turn * S::U32_LANES..turn * S::U32_LANES + firsts.len();
-            let words = from_fn(|word| simd.partial_load_u32s(&self.0[word][lanes.clone()]));
-            simd.partial_store_u32s(firsts, one_register(simd, words));
+    fn with_simd<S: Simd>(self, simd: S) -> Words<N> {
+        // The steps of one register wait for each other: those of a second one fit in between.
+        if 2 * S::U32_LANES <= N {
+            self.by_registers::<S, 2>(simd)
+        } else {
+            self.by_registers::<S, 1>(simd)
+        }
+    }
+}
+
+impl<const N: usize> Block<'_, N> {
+    /// So many registers at the same time.
+    #[inline(always)]
+    fn by_registers<S: Simd, const R: usize>(self, simd: S) -> Words<N> {
+        let mut firsts = [0; N];
+        let mut first = 0;
+        while first < N {
+            let mut words = [[simd.splat_u32s(0); R]; 16];
+            for (word, registers) in words.iter_mut().enumerate() {
+                let lanes = self.0[word][first..].chunks(S::U32_LANES);
+                for (register, lanes) in registers.iter_mut().zip(lanes) {
+                    *register = simd.partial_load_u32s(lanes);
+                }
+            }
+            let results = one_block(simd, &words);
+            let lanes = firsts[first..].chunks_mut(S::U32_LANES);
+            for (lanes, result) in lanes.zip(results) {
+                simd.partial_store_u32s(lanes, result);
+            }
+            first += R * S::U32_LANES;
         }
         firsts
     }
 }
 
-/// The same of the lanes of one register.
+/// The same of the lanes of some registers.
 #[inline(always)]
-fn one_register<S: Simd>(simd: S, message: [S::u32s; 16]) -> S::u32s {
-    let mut state = START.map(|word| simd.splat_u32s(word));
+fn one_block<S: Simd, const R: usize>(simd: S, message: &[[S::u32s; R]; 16]) -> [S::u32s; R] {
+    let mut state = [[simd.splat_u32s(0); R]; 4];
+    for (word, start) in state.iter_mut().zip(START) {
+        *word = [simd.splat_u32s(start); R];
+    }
     // What each round mixes, and which word its steps add.
     let first = |b, c, d| simd.xor_u32s(d, simd.and_u32s(b, simd.xor_u32s(c, d)));
-    round(simd, &mut state, &message, 0, first, |index| index);
+    round(simd, &mut state, message, 0, first, |index| index);
     let second = |b, c, d| simd.xor_u32s(c, simd.and_u32s(d, simd.xor_u32s(b, c)));
-    round(simd, &mut state, &message, 1, second, |index| 5 * index + 1);
+    round(simd, &mut state, message, 1, second, |index| 5 * index + 1);
     let third = |b, c, d| simd.xor_u32s(b, simd.xor_u32s(c, d));
-    round(simd, &mut state, &message, 2, third, |index| 3 * index + 5);
+    round(simd, &mut state, message, 2, third, |index| 3 * index + 5);
     let fourth = |b, c, d| simd.xor_u32s(c, simd.or_u32s(b, simd.not_u32s(d)));
-    round(simd, &mut state, &message, 3, fourth, |index| 7 * index);
-    simd.add_u32s(state[0], simd.splat_u32s(START[0]))
+    round(simd, &mut state, message, 3, fourth, |index| 7 * index);
+    let mut firsts = state[0];
+    for register in &mut firsts {
+        *register = simd.add_u32s(*register, simd.splat_u32s(START[0]));
+    }
+    firsts
 }
 
-/// The sixteen steps of a round in all lanes of a register.
+/// The sixteen steps of a round in all lanes of some registers.
 #[inline(always)]
-fn round<S: Simd>(
+fn round<S: Simd, const R: usize>(
     simd: S,
-    state: &mut [S::u32s; 4],
-    message: &[S::u32s; 16],
+    state: &mut [[S::u32s; R]; 4],
+    message: &[[S::u32s; R]; 16],
     round: usize,
     mix: impl Fn(S::u32s, S::u32s, S::u32s) -> S::u32s,
     word: impl Fn(usize) -> usize,
 ) {
-    for index in 0..16 {
-        let (sine, turn) = (SINES[round * 16 + index], TURNS[round][index % 4]);
-        let [a, b, c, d] = *state;
-        let added = simd.add_u32s(message[word(index) % 16], simd.splat_u32s(sine));
-        let sum = simd.add_u32s(simd.add_u32s(a, added), mix(b, c, d));
+    let [mut a, mut b, mut c, mut d] = *state;
+    // Four at a time, so that it is known to the compiler by how many bits each turns.
+    for first in [0, 4, 8, 12] {
+        let added = |step| {
+            (
+                &message[word(first + step) % 16],
+                SINES[round * 16 + first + step],
+            )
+        };
+        let [one, two, three, four] = TURNS[round];
+        step(simd, &mut a, [&b, &c, &d], added(0), one, &mix);
+        step(simd, &mut d, [&a, &b, &c], added(1), two, &mix);
+        step(simd, &mut c, [&d, &a, &b], added(2), three, &mix);
+        step(simd, &mut b, [&c, &d, &a], added(3), four, &mix);
+    }
+    *state = [a, b, c, d];
+}
+
+/// One step in all lanes of some registers: `a` becomes what it makes of `b`, `c` and `d`.
+#[inline(always)]
+fn step<S: Simd, const R: usize>(
+    simd: S,
+    a: &mut [S::u32s; R],
+    [b, c, d]: [&[S::u32s; R]; 3],
+    (message, sine): (&[S::u32s; R], u32),
+    turn: u32,
+    mix: &impl Fn(S::u32s, S::u32s, S::u32s) -> S::u32s,
+) {
+    for register in 0..R {
+        let added = simd.add_u32s(message[register], simd.splat_u32s(sine));
+        let mixed = mix(b[register], c[register], d[register]);
+        let sum = simd.add_u32s(simd.add_u32s(a[register], added), mixed);
         let high = simd.wrapping_dyn_shl_u32s(sum, simd.splat_u32s(turn));
         let low = simd.wrapping_dyn_shr_u32s(sum, simd.splat_u32s(32 - turn));
-        let next = simd.add_u32s(simd.or_u32s(high, low), b);
-        *state = [d, next, b, c];
+        a[register] = simd.add_u32s(simd.or_u32s(high, low), b[register]);
     }
 }
 
@@ -132,14 +191,14 @@ mod tests {
     use super::super::md5_words;
     use super::*;
     use pulp::Scalar;
+    use std::array::from_fn;
 
     /// What lanes that hold no key of the test hold.
     const EMPTY: &[u8] = b"";
     const EMPTY_FIRST: u32 = 0xd98c_1dd4;
 
     /// RFC 1321, A.5: the test suite, as far as one block goes.
-    #[test]
-    fn lanes_agree_with_the_published_values() {
+    fn agree_with_the_published_values<const N: usize>() {
         let published: [(&[u8], u32); 5] = [
             (b"", EMPTY_FIRST),
             (b"a", 0xb975_c10c),
@@ -147,20 +206,19 @@ mod tests {
             (b"message digest", 0x7d69_6bf9),
             (b"abcdefghijklmnopqrstuvwxyz", 0xd7d3_fcc3),
         ];
-        for first in 0..LANES {
-            let (mut keys, mut firsts) = ([EMPTY; LANES], [EMPTY_FIRST; LANES]);
+        for first in 0..N {
+            let (mut keys, mut firsts) = ([EMPTY; N], [EMPTY_FIRST; N]);
             for (index, (key, word)) in published.into_iter().enumerate() {
-                let lane = (first + index) % LANES;
+                let lane = (first + index) % N;
                 (keys[lane], firsts[lane]) = (key, word);
             }
             assert_eq!(first_words(&keys), firsts);
         }
     }
 
-    #[test]
-    fn lanes_agree_with_keys_hashed_one_by_one_at_every_length() {
+    fn agree_with_keys_hashed_one_by_one<const N: usize>() {
         for length in 0..=ONE_BLOCK_BYTES {
-            let keys: [Vec<u8>; LANES] = from_fn(|lane| {
+            let keys: [Vec<u8>; N] = from_fn(|lane| {
                 let byte = |index: usize| (index * 37 + lane * 101 + length) as u8;
                 (0..(length + lane) % (ONE_BLOCK_BYTES + 1))
                     .map(byte)
@@ -171,5 +229,17 @@ mod tests {
             assert_eq!(first_words(&keys), expected);
             assert_eq!(Block(&messages(&keys)).with_simd(Scalar), expected);
         }
+    }
+
+    #[test]
+    fn lanes_agree_with_the_published_values() {
+        agree_with_the_published_values::<FEW_LANES>();
+        agree_with_the_published_values::<LANES>();
+    }
+
+    #[test]
+    fn lanes_agree_with_keys_hashed_one_by_one_at_every_length() {
+        agree_with_keys_hashed_one_by_one::<FEW_LANES>();
+        agree_with_keys_hashed_one_by_one::<LANES>();
     }
 }
