@@ -63,7 +63,7 @@ class Cluster:
         folder.mkdir()
         # Nobody is given up by mistake, however slow the machine.
         options = [
-            "--cluster-etcd", self.etcd.endpoint(), "--cluster-name", "tested", "--cluster-secret-file", str(self.secret), "--cluster-moves",
+            "--cluster-etcd", self.etcd.endpoint(), "--cluster-name", "tested", "--cluster-secret-file", str(self.secret),
             "--cluster-ttl", "60", "--cluster-grace", "600", "--fabric", "off", "--forward-timeout-ms", "60000"]
         self.running.append(servers.Server(folder, options=options))
         return self.running[-1]

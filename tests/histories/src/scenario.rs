@@ -175,8 +175,8 @@ impl Scenario {
             true => ETCD_OPTIONS.map(str::to_owned).into(),
             false => vec!["--repair-rate".to_owned(), "1g".to_owned()],
         };
-        if settings.on_etcd && random.random_bool(0.5) {
-            server_options.push("--cluster-moves".into());
+        if settings.on_etcd && !random.random_bool(0.5) {
+            server_options.push("--cluster-moves=off".into());
         }
         // A chance of its own: what a seed stood for before there were several, it still does.
         let mut random = random_of(seed, 3);

@@ -80,7 +80,10 @@ impl Options {
         self.check_devices(&settings)?;
         let places = self.places()?;
         settings.cluster_address.clone_from(&self.cluster.address);
-        settings.cluster_etcd = self.cluster.etcd_settings(self.serves_tcp(), &places)?;
+        let secret_file = settings.cluster_secret_file.as_deref();
+        settings.cluster_etcd =
+            self.cluster
+                .etcd_settings(self.serves_tcp(), &places, secret_file)?;
         let forwards = settings.cluster_self.is_some() || settings.cluster_etcd.is_some();
         if settings.cluster_secret_file.is_some() && !forwards {
             let message = "--cluster-secret-file needs --cluster-self or --cluster-etcd";
@@ -425,6 +428,27 @@ mod tests {
             let tcp_port = plan.tcp.then_some(plan.settings.tcp_port);
             let udp_port = plan.udp.then_some(plan.settings.udp_port);
             assert_eq!((tcp_port, udp_port), (tcp, udp), "{arguments:?}");
+        }
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn items_move_where_servers_know_each_other_unless_that_is_turned_off() {
+        let member = ["--cluster-etcd", "e:1", "--cluster-address", "a"];
+        let moves = |more: &[&str]| {
+            let plan = plan(&[&member[..], more].concat())?;
+            Ok(plan.settings.cluster_etcd.expect("etcd").moves_items)
+        };
+        let secret = "--cluster-secret-file=/f";
+        assert_eq!(moves(&[]), Ok(false));
+        assert_eq!(moves(&["--cluster-moves=off"]), Ok(false));
+        assert_eq!(moves(&[secret]), Ok(true));
+        assert_eq!(moves(&[secret, "--cluster-moves"]), Ok(true));
+        assert_eq!(moves(&[secret, "--cluster-moves=on"]), Ok(true));
+        assert_eq!(moves(&[secret, "--cluster-moves=off"]), Ok(false));
+        for asked in ["--cluster-moves", "--cluster-moves=on"] {
+            let refused: Refusal = moves(&[asked]).expect_err("nobody gives to strangers");
+            assert!(refused.message.contains("--cluster-secret-file"));
         }
     }
 

@@ -2,12 +2,21 @@
 
 use super::checks::Refusal;
 use crate::net::listen::Place;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use farcache_cluster::Address;
 use farcache_cluster::map::Name;
 use farcache_membership::etcd::{Endpoint, EtcdSettings, TTL_SECONDS};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Whether items move where their keys get other owners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MovesMode {
+    /// They do.
+    On,
+    /// New owners begin empty.
+    Off,
+}
 
 /// How a server takes part in a cluster that meets in etcd.
 #[derive(Clone, Debug, Args)]
@@ -72,16 +81,20 @@ pub struct ClusterOptions {
     )]
     pub grace_seconds: Option<u64>,
 
-    /// With --cluster-etcd: items move to the new owners of their keys when servers join or drain
+    /// With --cluster-etcd: whether items move to the new owners of their keys when servers join or
+    /// drain [default: on with --cluster-secret-file, which they need]
     ///
-    /// Whichever server makes the map decides, so give it to all. Needs --cluster-secret-file.
-    /// Without it, new owners begin empty.
+    /// Whichever server makes the map decides, so say the same to all. Where it is off, new owners
+    /// begin empty.
     #[arg(
         long = "cluster-moves",
-        requires = "etcd",
-        requires = "cluster_secret_file"
+        value_name = "mode",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "on",
+        requires = "etcd"
     )]
-    pub moves: bool,
+    pub moves: Option<MovesMode>,
 
     /// With --cluster-etcd: file that keeps the last map, for a start without etcd
     #[arg(long = "cluster-state", value_name = "file", requires = "etcd")]
@@ -92,11 +105,12 @@ impl ClusterOptions {
     /// What membership needs; none without `--cluster-etcd`.
     ///
     /// # Errors
-    /// Others would not know where to reach the server.
+    /// Others would not know where to reach the server, or would not give it items.
     pub(super) fn etcd_settings(
         &self,
         serves_tcp: bool,
         places: &[Place],
+        secret_file: Option<&Path>,
     ) -> Result<Option<EtcdSettings>, Refusal> {
         if self.etcd.is_empty() {
             return Ok(None);
@@ -125,9 +139,20 @@ impl ClusterOptions {
             zone: self.zone.clone(),
             ttl_seconds: self.ttl_seconds,
             grace: Duration::from_secs(grace),
-            moves_items: self.moves,
+            moves_items: self.moves_items(secret_file)?,
             saved: self.state.clone(),
         }))
+    }
+
+    /// Items go from server to server, and only servers that know each other give any.
+    fn moves_items(&self, secret_file: Option<&Path>) -> Result<bool, Refusal> {
+        match (self.moves, secret_file) {
+            (Some(MovesMode::On), None) => Err(Refusal::bad_value(
+                "--cluster-moves needs --cluster-secret-file, by which servers know each other",
+            )),
+            (Some(mode), _) => Ok(mode == MovesMode::On),
+            (None, secret_file) => Ok(secret_file.is_some()),
+        }
     }
 }
 

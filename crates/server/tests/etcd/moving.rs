@@ -1,4 +1,4 @@
-//! Servers that join on etcd are given the items of their keys, where that is asked for.
+//! Servers that join on etcd are given the items of their keys, where servers know each other.
 
 use crate::fleet::{LONG, Member, wait_for_agreement};
 use crate::node::Etcd;
@@ -27,7 +27,7 @@ fn a_server_that_joins_is_given_what_the_others_hold_of_its_keys() {
     let secret = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(secret.path(), "sixteen bytes or more").expect("written");
     let path = secret.path().to_str().expect("a plain path");
-    let more = ["--cluster-secret-file", path, "--cluster-moves"];
+    let more = ["--cluster-secret-file", path];
     let more = [&more[..], &["--forward-timeout-ms", "60000"]].concat();
     let first = Member::start(&etcd, LONG, &more);
     first.wait_for_servers(&[&first]);
