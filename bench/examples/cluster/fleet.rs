@@ -21,6 +21,25 @@ pub struct Programs {
     pub server_cpus: Vec<usize>,
 }
 
+impl Programs {
+    /// Starts a server at this port, on the core whose turn it is.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(&self, index: usize, port: u16, options: &[&str]) -> io::Result<ServerProcess> {
+        let cpus = &self.server_cpus;
+        let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+        let launcher = Launcher {
+            farcached: self.farcached.clone(),
+            memcached: PathBuf::new(),
+            cpu: None,
+            user: "root".into(),
+        };
+        let start = || launcher.start_on(port, Product::Farcached, options, &[]);
+        pinned(cpu, start)?
+    }
+}
+
 /// The servers, which end with this.
 pub struct Fleet<'p> {
     programs: &'p Programs,
@@ -74,20 +93,12 @@ impl Fleet<'_> {
     }
 
     fn start_one(&mut self, index: usize, options: &[&str]) -> io::Result<()> {
-        let cpus = &self.programs.server_cpus;
-        let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-        let launcher = Launcher {
-            farcached: self.programs.farcached.clone(),
-            memcached: PathBuf::new(),
-            cpu: None,
-            user: "root".into(),
-        };
         let (name, map) = ((index + 1).to_string(), self.map_path());
-        let own = ["-t", "1", "--cluster-self", &name, "--cluster-file", &map];
+        let own = ["--cluster-self", &name, "--cluster-file", &map];
         let options: Vec<&str> = own.into_iter().chain(options.iter().copied()).collect();
         let port = self.places[index].port();
-        let start = || launcher.start_on(port, Product::Farcached, &options, &[]);
-        self.processes.push(pinned(cpu, start)??);
+        self.processes
+            .push(self.programs.start(index, port, &options)?);
         Ok(())
     }
 
@@ -102,9 +113,10 @@ impl Fleet<'_> {
             self.epoch + 1
         );
         for (index, place) in self.places.iter().enumerate() {
-            let state = match index < owners {
-                true => "serving",
-                false => "draining",
+            let state = if index < owners {
+                "serving"
+            } else {
+                "draining"
             };
             let rest = "incarnation=1 weight=1 zone=-";
             let id = index + 1;

@@ -1,11 +1,16 @@
 //! One hop: GETs of a key that the asked server owns and of one that another owns, in turns.
 
 use crate::fleet::{Fleet, Programs, keys_of, wait_for};
-use farcache_bench::statistics::{Ratio, median};
+use crate::row::{Row, print};
+use farcache_bench::statistics::{Ratio, median, turn_ratios};
+use farcache_bench::verdict::{Verdict, median_interval};
 use farcache_client::{Client, ClientConfig, Transport, parse_servers};
 use hdrhistogram::Histogram;
 use std::io;
 use std::time::{Duration, Instant};
+
+/// The most that a forwarded GET may take, in direct ones.
+const RATIO_MAX: f64 = 2.2;
 
 /// How much is measured.
 #[derive(Debug, clap::Args)]
@@ -57,14 +62,18 @@ pub fn measure(programs: &Programs, options: &Options) -> io::Result<()> {
         "| client | between servers | direct p50, p99 us | forwarded p50, p99 us | p50 ratio |"
     );
     println!("|---|---|--:|--:|--:|");
+    let mut rows = Vec::new();
     for case in &CASES {
-        println!("{}", case.row(programs, options)?);
+        rows.extend(case.measure(programs, options)?);
     }
+    println!();
+    print(&rows);
     Ok(())
 }
 
 impl Case {
-    fn row(&self, programs: &Programs, options: &Options) -> io::Result<String> {
+    /// Prints a line, and returns the row of what is wanted, where that is this case.
+    fn measure(&self, programs: &Programs, options: &Options) -> io::Result<Option<Row>> {
         let fleet = Fleet::start(programs, 2, 2, &["--fabric", self.fabric])?;
         let config = ClientConfig {
             servers: parse_servers(&fleet.places[0].to_string()).map_err(io::Error::other)?,
@@ -93,16 +102,24 @@ impl Case {
             }
         }
         let ratio = Ratio::of(&p50s[1], &p50s[0]).expect("pairs of turns");
+        let interval = median_interval(turn_ratios(&p50s[1], &p50s[0])).expect("turns");
         let p50 = p50s.map(|p50s| median(p50s).expect("turns") / 1e3);
         let p99 = all.map(|all| all.value_at_quantile(0.99) as f64 / 1e3);
         let between = match self.fabric {
             "off" => "TCP",
             _ => "fabric",
         };
-        Ok(format!(
+        println!(
             "| {:?} | {between} | {:.2}, {:.2} | {:.2}, {:.2} | {ratio} |",
             self.client, p50[0], p99[0], p50[1], p99[1]
-        ))
+        );
+        let is_wanted = self.client == Transport::Fabric;
+        Ok(is_wanted.then(|| Row {
+            what: format!("forwarding over the fabric, {} B", options.value_bytes),
+            wanted: format!("at most {RATIO_MAX} of a direct GET"),
+            measured: format!("{ratio}, {} turns", options.turns),
+            verdict: Verdict::of(interval, |figure| figure <= RATIO_MAX),
+        }))
     }
 
     /// Asks until requests go between the servers as they will.

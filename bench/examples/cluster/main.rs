@@ -6,9 +6,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod deaths;
+mod etcd;
 mod fleet;
 mod forwarding;
+mod growth;
+mod misses;
 mod moving;
+mod row;
+mod watchers;
 
 use clap::{Parser, Subcommand};
 use farcache_harness::server_process::stop_servers_on_signals;
@@ -36,8 +42,14 @@ struct Options {
 enum What {
     /// A GET of 64 bytes that another server owns, beside one of the asked server's own.
     Forwarding(forwarding::Options),
-    /// GETs while a fourth server joins three, with what they hold of its keys.
+    /// GETs while a fourth server joins three, with what they hold of its keys, and leaves again.
     Moving(moving::Options),
+    /// Extra misses while three servers become four, with moves and without.
+    Misses(misses::Options),
+    /// How soon the others list a server as gone that was killed; needs etcd.
+    Deaths(deaths::Options),
+    /// How soon all who follow the map on etcd have the next one.
+    Watchers(watchers::Options),
 }
 
 fn main() -> io::Result<()> {
@@ -53,5 +65,8 @@ fn main() -> io::Result<()> {
     match options.what {
         What::Forwarding(options) => forwarding::measure(&programs, &options),
         What::Moving(options) => moving::measure(&programs, &options),
+        What::Misses(options) => misses::measure(&programs, &options),
+        What::Deaths(options) => deaths::measure(&programs, &options),
+        What::Watchers(options) => watchers::measure(&options),
     }
 }

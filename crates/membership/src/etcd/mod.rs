@@ -29,5 +29,5 @@ pub use directory::{EtcdDirectory, JoinedDirectory};
 #[cfg(feature = "etcd")]
 pub use member::{EtcdNews, Hooks, Status};
 #[cfg(feature = "etcd")]
-pub use operator::{Found, MapInEtcd, OperatorError};
+pub use operator::{FollowedMap, Found, MapInEtcd, OperatorError};
 pub use settings::{Endpoint, EtcdSettings, InvalidEndpoint, TTL_SECONDS};

@@ -9,8 +9,9 @@ use farcache_cluster::map::Name;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+use tokio::time::timeout_at;
 
 /// The key of a cluster's map.
 pub struct MapInEtcd {
@@ -68,14 +69,8 @@ impl MapInEtcd {
     /// No endpoint answers, or what stands there is no map of this cluster.
     pub fn read(&mut self) -> Result<Found, OperatorError> {
         let (_, view) = self.open()?;
-        let map = view.map.as_ref().map(|entry| entry.value.clone());
-        let map = map.transpose().map_err(|reason| {
-            OperatorError(format!(
-                "what etcd has as the cluster's map is none: {reason}"
-            ))
-        })?;
         Ok(Found {
-            map,
+            map: map_of(&view)?,
             revision: view.map_revision(),
             running: view.offers.keys().cloned().collect(),
         })
@@ -110,8 +105,61 @@ impl MapInEtcd {
         Err(failed.unwrap_or_else(|| OperatorError("etcd has no address".to_owned())))
     }
 
+    /// Waits for changes from now on, at the first endpoint that serves.
+    ///
+    /// # Errors
+    /// As [`MapInEtcd::read`].
+    pub fn follow(mut self) -> Result<FollowedMap, OperatorError> {
+        let (session, view) = self.open()?;
+        Ok(FollowedMap {
+            revision: view.map_revision(),
+            place: self,
+            session,
+            view,
+        })
+    }
+
     fn told(&self, failure: &Failure) -> OperatorError {
         let endpoint = self.rotation.current();
         OperatorError(format!("etcd at {endpoint} does not serve: {failure}"))
     }
+}
+
+/// The key of a cluster's map, with the feed of its changes.
+pub struct FollowedMap {
+    place: MapInEtcd,
+    session: Session,
+    view: View,
+    /// Of the map that was told last.
+    revision: i64,
+}
+
+impl FollowedMap {
+    /// The next map; none where none has come until the deadline.
+    ///
+    /// # Errors
+    /// The endpoint has ended the feed, or what stands there is no map of this cluster.
+    pub fn next(&mut self, deadline: Instant) -> Result<Option<Arc<ClusterMap>>, OperatorError> {
+        while self.view.map_revision() == self.revision {
+            let (runtime, changes) = (&self.place.runtime, self.session.changes());
+            let changes = runtime.block_on(async { timeout_at(deadline.into(), changes).await });
+            let Ok(changes) = changes else {
+                return Ok(None);
+            };
+            let changes = changes.map_err(|failure| self.place.told(&failure))?;
+            self.session.note(&changes, &mut self.view);
+        }
+        self.revision = self.view.map_revision();
+        map_of(&self.view)
+    }
+}
+
+/// The map that stands there; none where there is none.
+fn map_of(view: &View) -> Result<Option<Arc<ClusterMap>>, OperatorError> {
+    let map = view.map.as_ref().map(|entry| entry.value.clone());
+    map.transpose().map_err(|reason| {
+        OperatorError(format!(
+            "what etcd has as the cluster's map is none: {reason}"
+        ))
+    })
 }

@@ -6,6 +6,7 @@ mod support;
 mod cut_off;
 mod deaths;
 mod fleet;
+mod following;
 mod forwarding;
 mod joining;
 mod losses;

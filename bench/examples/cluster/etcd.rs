@@ -1,0 +1,141 @@
+//! etcd on this machine: one node, or several.
+
+use crate::fleet::wait_for;
+use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
+use rustix::process::Pid;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Nodes, which end with this.
+pub struct Etcd {
+    nodes: Vec<Node>,
+    directory: PathBuf,
+}
+
+struct Node {
+    name: String,
+    clients: SocketAddr,
+    peers: SocketAddr,
+    process: Option<Child>,
+}
+
+impl Etcd {
+    /// Starts so many nodes, and waits until all serve.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub fn start(count: usize) -> io::Result<Etcd> {
+        let directory = std::env::temp_dir().join(format!("farcache-etcd-{}", std::process::id()));
+        std::fs::create_dir_all(&directory)?;
+        let listeners = (0..2 * count).map(|_| TcpListener::bind("127.0.0.1:0"));
+        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+        let places = listeners.iter().map(TcpListener::local_addr);
+        let places = places.collect::<io::Result<Vec<_>>>()?;
+        drop(listeners);
+        let nodes = places.chunks(2).enumerate().map(|(index, pair)| Node {
+            name: format!("node-{index}"),
+            clients: pair[0],
+            peers: pair[1],
+            process: None,
+        });
+        let mut etcd = Etcd {
+            nodes: nodes.collect(),
+            directory,
+        };
+        etcd.start_again()?;
+        Ok(etcd)
+    }
+
+    /// What `--cluster-etcd` takes.
+    pub fn endpoints(&self) -> String {
+        let clients = self.nodes.iter().map(|node| node.clients.to_string());
+        clients.collect::<Vec<_>>().join(",")
+    }
+
+    /// Starts the nodes that are down, with what they have on disk.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub fn start_again(&mut self) -> io::Result<()> {
+        let of_node = |node: &Node| format!("{}=http://{}", node.name, node.peers);
+        let all = self.nodes.iter().map(of_node).collect::<Vec<_>>().join(",");
+        for at in 0..self.nodes.len() {
+            if self.nodes[at].process.is_none() {
+                let child = self.spawn(at, &all)?;
+                kill_on_signals(Pid::from_child(&child));
+                self.nodes[at].process = Some(child);
+            }
+        }
+        wait_for("etcd to serve", || {
+            let serves = |node: &Node| node.page("health").contains("\"true\"");
+            Ok(self.nodes.iter().all(serves))
+        })
+    }
+
+    fn spawn(&self, at: usize, all: &str) -> io::Result<Child> {
+        let node = &self.nodes[at];
+        let [clients, peers] = [node.clients, node.peers].map(|place| format!("http://{place}"));
+        let data = self.directory.join(&node.name);
+        let log = File::create(data.with_extension("log"))?;
+        Command::new("etcd")
+            .args(["--name", &node.name, "--initial-cluster", all])
+            .arg("--data-dir")
+            .arg(data)
+            .args(["--listen-client-urls", &clients])
+            .args(["--advertise-client-urls", &clients])
+            .args(["--listen-peer-urls", &peers])
+            .args(["--initial-advertise-peer-urls", &peers])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+    }
+
+    /// Kills the node that leads, as a crash would.
+    ///
+    /// # Errors
+    /// None leads.
+    pub fn kill_leader(&mut self) -> io::Result<()> {
+        let leads = |node: &Node| node.page("metrics").contains("\netcd_server_is_leader 1\n");
+        let leader = self.nodes.iter_mut().find(|node| leads(node));
+        leader
+            .ok_or_else(|| io::Error::other("no node of etcd leads"))?
+            .kill()
+    }
+}
+
+impl Node {
+    fn kill(&mut self) -> io::Result<()> {
+        if let Some(mut child) = self.process.take() {
+            spare_on_signals(Pid::from_child(&child));
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// A page that it serves over HTTP; empty where it does not.
+    fn page(&self, name: &str) -> String {
+        let mut answer = String::new();
+        if let Ok(mut stream) = TcpStream::connect(self.clients) {
+            let asked = write!(stream, "GET /{name} HTTP/1.0\r\n\r\n");
+            // What has come until it fails is what there is.
+            _ = asked.and_then(|()| stream.read_to_string(&mut answer).map(drop));
+        }
+        answer
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            // It may have ended already.
+            _ = node.kill();
+        }
+        // What is left there is small.
+        _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
