@@ -5,7 +5,8 @@
 use clap::{Parser, ValueEnum};
 use farcache_bench::curves::report::{Curves, Point};
 use farcache_bench::curves::{
-    Figures, footprint_bytes, memory_sizes, next_uses, replay_on_server, replay_on_store, simulate,
+    Figures, Ssd, footprint_bytes, memory_sizes, next_uses, replay_on_server, replay_on_store,
+    simulate,
 };
 use farcache_bench::load::keys::KeyId;
 use farcache_bench::load::values::ValueSizes;
@@ -88,6 +89,12 @@ struct Options {
     /// What else to replay the trace on. With servers, sizes of memory are whole megabytes.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "store")]
     real: Vec<Real>,
+    /// With `--real store`: give the store an SSD, a file in this folder.
+    #[arg(long)]
+    ssd: Option<PathBuf>,
+    /// Size of the SSD, in multiples of the memory.
+    #[arg(long, default_value_t = 4.0, requires = "ssd")]
+    ssd_times: f64,
     /// The server under test.
     #[arg(long, default_value = "target/release/farcached")]
     farcached: PathBuf,
@@ -158,6 +165,14 @@ impl Options {
         sizes
     }
 
+    fn ssd(&self) -> Option<Ssd> {
+        let folder = self.ssd.clone()?;
+        Some(Ssd {
+            folder,
+            times: self.ssd_times,
+        })
+    }
+
     fn launcher(&self) -> Launcher {
         Launcher {
             farcached: self.farcached.clone(),
@@ -191,7 +206,13 @@ impl Options {
 
     fn replay(&self, trace: &Trace, real: Real, memory_bytes: u64) -> io::Result<Point> {
         let (name, (figures, resident_bytes)) = match real {
-            Real::Store => ("store", (replay_on_store(trace, memory_bytes)?, None)),
+            Real::Store => (
+                "store",
+                (
+                    replay_on_store(trace, memory_bytes, self.ssd().as_ref())?,
+                    None,
+                ),
+            ),
             Real::Farcached => (
                 "farcached",
                 self.replay_on(Product::Farcached, trace, memory_bytes)?,

@@ -10,11 +10,45 @@ pub use servers::replay_on_server;
 
 use crate::policies::{Access, NEVER, PolicyName, SegmentRules};
 use crate::traces::{Request, Trace};
+use farcache_store::FileDevice;
+use std::io;
+use std::path::PathBuf;
 
 /// Size of the keys, in bytes.
 pub const KEY_BYTES: usize = 16;
 /// Least memory: eight of the store's smallest segments.
 pub const MEMORY_BYTES_MIN: u64 = 512 << 10;
+
+/// An SSD for the store.
+#[derive(Clone, Debug)]
+pub struct Ssd {
+    /// Where its file is made, which is gone with the store.
+    pub folder: PathBuf,
+    /// Its size, in multiples of the memory.
+    pub times: f64,
+}
+
+impl Ssd {
+    /// Least size: room for what a small store needs to clean.
+    const BYTES_MIN: u64 = 4 << 20;
+
+    fn make(&self, memory_bytes: u64) -> io::Result<FileDevice> {
+        let bytes = ((memory_bytes as f64 * self.times) as u64).max(Ssd::BYTES_MIN);
+        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        FileDevice::open(file.path(), Some(bytes))
+    }
+}
+
+/// What a replay did to an SSD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SsdFigures {
+    /// Its size.
+    pub bytes: u64,
+    /// Bytes written to it.
+    pub bytes_written: u64,
+    /// Values read from it.
+    pub reads: u64,
+}
 
 /// What a replay counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -29,6 +63,8 @@ pub struct Figures {
     pub hit_bytes: u64,
     /// Values that were refused when they were to be stored.
     pub refused: u64,
+    /// Of the SSD, where the replay had one.
+    pub ssd: Option<SsdFigures>,
 }
 
 impl Figures {
@@ -49,6 +85,12 @@ impl Figures {
     /// The same by bytes.
     pub fn byte_hit_ratio(&self) -> f64 {
         self.hit_bytes as f64 / self.bytes.max(1) as f64
+    }
+
+    /// Bytes written to the SSD for each hit, in memory or on the SSD.
+    pub fn bytes_written_per_hit(&self) -> Option<f64> {
+        let ssd = self.ssd.as_ref()?;
+        Some(ssd.bytes_written as f64 / self.hits.max(1) as f64)
     }
 }
 

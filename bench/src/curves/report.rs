@@ -106,6 +106,19 @@ impl Curves {
                     point.name
                 )?;
             }
+            if let (Some(ssd), Some(per_hit)) =
+                (&point.figures.ssd, point.figures.bytes_written_per_hit())
+            {
+                writeln!(
+                    out,
+                    "{}, {megabytes:.2} MB: {} MB of SSD, {} MB written, {per_hit:.0} bytes \
+                     written per hit, {} values read",
+                    point.name,
+                    ssd.bytes >> 20,
+                    ssd.bytes_written >> 20,
+                    ssd.reads
+                )?;
+            }
             if let Some(resident) = point.resident_bytes {
                 writeln!(
                     out,

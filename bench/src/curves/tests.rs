@@ -51,6 +51,7 @@ fn a_simulation_counts_hits_and_their_bytes() {
         bytes: 6 * 84,
         hit_bytes: 2 * 84,
         refused: 0,
+        ssd: None,
     };
     assert_eq!(figures, wanted);
 }
@@ -58,7 +59,7 @@ fn a_simulation_counts_hits_and_their_bytes() {
 #[test]
 fn a_store_that_holds_everything_misses_each_object_once() {
     let objects: Vec<u32> = (0..5000).map(|number| number * 7 % 500).collect();
-    let figures = replay_on_store(&trace(&objects), 4 << 20).unwrap();
+    let figures = replay_on_store(&trace(&objects), 4 << 20, None).unwrap();
     assert_eq!(
         (figures.requests, figures.hits, figures.refused),
         (5000, 4500, 0)
@@ -77,6 +78,7 @@ fn curves() -> Curves {
             bytes: 1000,
             hit_bytes: hits * 5,
             refused: 0,
+            ssd: None,
         },
     };
     Curves {

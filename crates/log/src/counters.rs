@@ -47,6 +47,8 @@ pub struct Counters {
     pub evictions: Counter,
     /// Live items dropped because the devices could not keep up.
     pub evictions_device_slow: Counter,
+    /// Live items that left memory unread and were not written, since the devices are full.
+    pub evictions_unread: Counter,
     /// Items lost to faults of a device.
     pub items_lost: Counter,
     pub(crate) reads: Counter,

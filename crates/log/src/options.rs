@@ -145,6 +145,8 @@ pub struct TierStats {
     pub evictions: u64,
     /// Live items dropped because the device could not keep up ([`Durability::Cache`]).
     pub evictions_device_slow: u64,
+    /// Live items that left memory unread and were not written, since the devices are full.
+    pub evictions_unread: u64,
     /// Items lost to faults of a device.
     pub items_lost: u64,
     /// Reads done.

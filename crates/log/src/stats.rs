@@ -35,6 +35,7 @@ impl Log {
             segments_evicted: counters.segments_evicted.get(),
             evictions: counters.evictions.get(),
             evictions_device_slow: counters.evictions_device_slow.get(),
+            evictions_unread: counters.evictions_unread.get(),
             items_lost: counters.items_lost.get(),
             reads: counters.reads.get(),
             bytes_read: counters.bytes_read.get(),

@@ -9,6 +9,7 @@
 //! | `index` | from a key's hash to the place of its item, without locks for readers |
 //! | `segment` | the arena's parts: which are free, open, sealed; appending to them |
 //! | `ghosts` | what was evicted a short while ago |
+//! | `admission` | what is not worth a write to a full device |
 //! | `reclaimer` | what reclaiming keeps between passes |
 //! | `core` | the shared body of all these, with values that stay in place for slow readers |
 //! | `tier` | what joins the index with the log on the devices (`farcache-log`) |
@@ -16,6 +17,7 @@
 //! | `store`, `handle` | the store as its owner and as each thread sees it |
 //! | `operations`, `scan` | set, delete, arithmetic, touch, also by versions; walking through all |
 
+mod admission;
 mod bell;
 mod core;
 mod dirty;

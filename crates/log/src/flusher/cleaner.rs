@@ -87,6 +87,7 @@ impl<O: Flushed> Flusher<O> {
             self.retire_dead_slots();
         }
         self.note_tombstone_slots();
+        self.log().note_crowding();
         // Only then have even dense segments been put together.
         let is_thorough = self.log().evicts || self.log().is_room_wanted();
         let mut cleaned = 0;
@@ -190,7 +191,9 @@ impl<O: Flushed> Flusher<O> {
         let Some(slot) = self.oldest() else {
             return false;
         };
-        self.log().counters.segments_evicted.add(1);
+        let log = self.log();
+        log.counters.segments_evicted.add(1);
+        log.note_eviction();
         let was_evicted = self.clean(slot, fate);
         self.tell_before_drains_end();
         was_evicted

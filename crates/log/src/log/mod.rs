@@ -1,6 +1,7 @@
 //! The log of one store: its devices, what lies on them, and what is being assembled for them.
 
 mod assembler;
+mod crowding;
 mod door;
 mod fillings;
 mod notes;
@@ -25,6 +26,7 @@ use crate::schedule::{Mutex, MutexGuard};
 use crate::slots::Slots;
 use crate::superblocks::Superblocks;
 use crate::tombstones::Tombstones;
+use crowding::Crowding;
 use door::FlusherDoor;
 use farcache_base::time::{Seconds, is_expired};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
@@ -61,6 +63,7 @@ pub struct Log {
     /// The last segment that took one of the slots that devices keep.
     pub(crate) lent_to: AtomicU64,
     pub(crate) is_full: AtomicBool,
+    crowding: Crowding,
     /// Tombstones wait to be told, and no slot can be spared for them.
     pub(crate) is_short_of_tombstone_slots: AtomicBool,
     /// Somebody found no slot to write to.
@@ -142,6 +145,7 @@ impl Log {
             durable_through: AtomicU64::new(0),
             lent_to: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            crowding: Crowding::default(),
             is_short_of_tombstone_slots: AtomicBool::new(false),
             is_room_wanted: AtomicBool::new(false),
             runs: RunsWanted::default(),

@@ -54,6 +54,7 @@ shown! {
     items_recovered => items_recovered Gauge "Items found on the SSDs at the start";
     evictions => evictions Counter "Live items dropped because the SSDs were full";
     evictions_device_slow => evictions_device_slow Counter "Live items dropped because the SSDs could not keep up with the stores";
+    evictions_unread => evictions_unread Counter "Live items that nobody had read, dropped instead of written because the SSDs are full";
     promoted => promoted Counter "Items brought back to memory because they were read again";
     buffer_hits => buffer_hits Counter "Items served from a segment that was still being written";
     bytes_live => live_bytes Gauge "Bytes of live items on the SSDs";

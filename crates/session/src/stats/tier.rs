@@ -80,7 +80,7 @@ pub fn write_amplification(stats: &TierStats) -> f64 {
 }
 
 /// Every figure with its name; what counts events is counted since the start.
-pub fn named(stats: &TierStats) -> [(&'static str, u64); 35] {
+pub fn named(stats: &TierStats) -> [(&'static str, u64); 36] {
     [
         ("device_bytes", stats.device_bytes),
         ("devices_failed", stats.devices_failed),
@@ -100,6 +100,7 @@ pub fn named(stats: &TierStats) -> [(&'static str, u64); 35] {
         ("items_recovered", stats.items_recovered),
         ("evictions", stats.evictions),
         ("evictions_device_slow", stats.evictions_device_slow),
+        ("evictions_unread", stats.evictions_unread),
         ("promoted", stats.promoted),
         ("buffer_hits", stats.buffer_hits),
         ("bytes_live", stats.bytes_live),

@@ -9,6 +9,7 @@ pub use evicted::Evicted;
 pub use pinned::PinnedValue;
 pub use stalled::StalledValues;
 
+use crate::admission::Admission;
 use crate::bell::Bell;
 use crate::dirty::Dirty;
 use crate::epoch::Epochs;
@@ -60,6 +61,8 @@ pub(crate) struct Core {
     pub eviction_observer: Observer,
     /// Where items go that leave memory.
     pub tier: Option<Log>,
+    /// What is not worth a write to a full device.
+    pub admission: Admission,
     /// What is to be made durable, and who waits for it.
     pub dirty: Dirty,
     /// Told when something has become durable, or there is room.
@@ -150,6 +153,7 @@ impl Core {
             entries: AtomicI64::new(0),
             clock: AtomicU32::new(START),
             tier,
+            admission: Admission::default(),
             dirty: Dirty::default(),
             bell: Bell::default(),
             arena,

@@ -213,7 +213,8 @@ fn lines_in(memory_bytes: u64) -> u64 {
     memory_bytes / MEMORY_PART / size_of::<Line>() as u64
 }
 
-fn is_of_sample(hash: u64) -> bool {
+/// Whether what has this hash stands for all.
+pub(crate) fn is_of_sample(hash: u64) -> bool {
     hash & SAMPLE_BITS == 0
 }
 

@@ -85,6 +85,9 @@ impl StoreHandle {
         if !item.has_key(key) {
             return Ok(None);
         }
+        if access == Access::Use {
+            self.core.admission.note_read(hash, item.state());
+        }
         let is_read_again = access == Access::Use && tier.note_read(location);
         let is_wanted = is_read_again || access == Access::Use && self.core.has_spare_room();
         if is_wanted && purpose == Purpose::Read {

@@ -152,6 +152,7 @@ impl Core {
             if is_there && self.is_alive(location, item, self.now()) {
                 match fate.of(item.state(), size, ready.queue) {
                     Verdict::Move { .. } => ready.kept_bytes += size as u64,
+                    Verdict::Drop if !self.is_worth_writing(hash, item, ready.queue) => {}
                     Verdict::Drop => match self.copy_to_device(hash, location) {
                         Copied::Done | Copied::Gone => {}
                         Copied::Changed => continue,

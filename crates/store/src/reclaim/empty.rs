@@ -119,6 +119,13 @@ impl Core {
         if self.leave_to_shadow(candidate, item) {
             return true;
         }
+        let home = self.arena.meta_of(candidate.location).queue();
+        if self.config.evict && !self.is_worth_writing(candidate.hash, item, home) {
+            if let Some(tier) = &self.tier {
+                tier.counters().evictions_unread.add(1);
+            }
+            return self.drop_item(candidate, item, false);
+        }
         loop {
             match self.spill(candidate.hash, candidate.location, item) {
                 Spilled::Done => {

@@ -262,10 +262,13 @@ impl Core {
     /// Before a segment is emptied by use: the bytes above which an item is large. What leaves
     /// memory for a device is not lost, so there everything is alike, and nothing has a ghost.
     fn prepare_by_use(&self, state: &mut State, head: u32) -> u64 {
-        if self.tier.is_some() {
+        let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
+        if let Some(tier) = &self.tier {
+            if tier.is_crowded() {
+                self.ghosts.fit(self.entries(), memory);
+            }
             return u64::MAX;
         }
-        let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
         self.ghosts.fit(self.entries(), memory);
         let meta = self.arena.meta(head);
         state

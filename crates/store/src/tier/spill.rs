@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::index::Location;
 use crate::item::RawItem;
+use crate::segment::Queue;
 use farcache_log::{Appended, Durability, Incoming, Log, Source};
 use std::time::Duration;
 
@@ -75,6 +76,7 @@ impl Core {
         match tier.append(self, &incoming, Source::Memory, publish) {
             Appended::Done => {
                 let head = self.arena.head_of(location);
+                self.admission.note_written(hash, item.state());
                 _ = self.arena.meta(head).remove_live(item.layout().size());
                 Spilled::Done
             }
@@ -86,6 +88,14 @@ impl Core {
             }
             Appended::Busy => Spilled::Busy,
         }
+    }
+
+    /// Whether an item that leaves memory, from this queue, is worth a place on the devices.
+    pub fn is_worth_writing(&self, hash: u64, item: RawItem, home: Queue) -> bool {
+        home == Queue::Main
+            || !self.tier.as_ref().is_some_and(Log::is_crowded)
+            || self.admission.admits(hash, item.state())
+            || self.reclaimer.write_out_until().is_some()
     }
 
     /// Whether items are dropped where the device is slow: in a pure cache, but not when it is
@@ -137,7 +147,10 @@ impl Core {
             false
         };
         match tier.append(self, &incoming, Source::Memory, publish) {
-            Appended::Done => Copied::Done,
+            Appended::Done => {
+                self.admission.note_written(hash, incoming.state);
+                Copied::Done
+            }
             Appended::Gone => unwanted,
             Appended::Busy | Appended::Full => Copied::NoRoom,
         }

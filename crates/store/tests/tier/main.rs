@@ -2,6 +2,7 @@
 //! wrong.
 
 mod absent;
+mod admission;
 mod ahead;
 mod check;
 mod common;
