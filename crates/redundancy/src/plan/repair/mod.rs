@@ -8,6 +8,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `exchange` | what it is told, and what it asks for |
+//! | `sources` | the other owners, and how far their lists have been gone through |
 //! | `mend` | one key: what its owners have, and what this server makes of that |
 //! | `rate` | how fast it goes |
 //! | `later` | keys that are looked at again, as somebody writes them just now |
@@ -15,19 +17,21 @@
 //! Whoever runs it keeps the bytes and knows the map: it says of each entry of a page who owns the
 //! key and what this server has.
 
+mod exchange;
 mod later;
 mod mend;
 mod rate;
+mod sources;
 
+pub use exchange::{Action, Cursor, Entry, Event, Make, MendId, Mended, Step};
 pub use mend::{HeldPart, PartInfo, Said};
 
 use crate::Version;
-use crate::stored::{HEADER_BYTES, Piece};
-use arrayvec::ArrayVec;
-use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_cluster::ServerId;
 use later::Later;
 use mend::{Decision, Mend, Stage};
 use rate::Rate;
+use sources::{Source, SourceState};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -56,150 +60,6 @@ impl Default for Limits {
             bytes_max: 4 << 20,
         }
     }
-}
-
-/// Where a source's list goes on; it means something to the source only.
-pub type Cursor = [u8; 16];
-
-/// A key of which a list tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The key.
-    pub key: Box<[u8]>,
-    /// The version that the list names.
-    pub version: Version,
-    /// Length of the value, 0 of a tombstone.
-    pub value_bytes: u32,
-    /// Its owners by the map, in the ring's order.
-    pub owners: ArrayVec<ServerId, OWNERS_MAX>,
-    /// Which of them this server is.
-    pub me: usize,
-    /// The version that this server has, a tombstone's included.
-    pub held: Option<Version>,
-    /// Which part that is, where it is known.
-    pub piece: Option<Piece>,
-    /// This server has it from before it was away: it may have been overwritten or deleted since.
-    pub is_unconfirmed: bool,
-}
-
-impl Entry {
-    /// Whether this server has an older version, or gets a tombstone only.
-    fn needs_no_room(&self) -> bool {
-        self.held.is_some() || self.value_bytes == 0
-    }
-}
-
-/// A plan's name for a key that is being mended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MendId(pub u64);
-
-/// A part to be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Make {
-    /// Of this version.
-    pub version: Version,
-    /// Which part.
-    pub piece: Piece,
-    /// Length of the whole value.
-    pub value_bytes: u32,
-    /// Whose parts it is made of.
-    pub from: ArrayVec<ServerId, OWNERS_MAX>,
-}
-
-impl Make {
-    fn part_bytes(&self) -> usize {
-        let value_bytes = self.value_bytes as usize;
-        HEADER_BYTES
-            + match self.piece {
-                Piece::Copy => value_bytes,
-                Piece::Shard { scheme, .. } => scheme.shard_bytes(value_bytes),
-            }
-    }
-
-    fn bytes_fetched(&self) -> usize {
-        self.part_bytes() * self.from.len()
-    }
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// A source is to be asked for a page: [`Event::Page`] or [`Event::Away`].
-    List {
-        /// Whom to ask.
-        from: ServerId,
-        /// Where its list goes on; zeros are the beginning.
-        cursor: Cursor,
-        /// Only what was read since it was stored.
-        used_only: bool,
-        /// About how many entries; with 0 only the source's state is of interest.
-        entries_max: u16,
-    },
-    /// The next page of what this server has from before it was away: [`Event::Own`].
-    ListOwn,
-    /// What this server has of the key is to be looked up anew: [`Event::LookedUp`].
-    LookUp(Entry),
-    /// An owner is to be asked what it has of the key: [`Event::Said`].
-    Look(MendId, ServerId),
-    /// An owner is to be asked for its part of this version, whole: [`Event::Brought`].
-    Fetch(MendId, ServerId, Version),
-    /// The part is to be made of what was brought, and stored if it is newer: [`Event::Mended`].
-    Make(MendId, Make),
-    /// A tombstone of this version is to be stored if it is newer: [`Event::Mended`].
-    Bury(MendId, Version),
-    /// What this server has is to be removed if it is of this version: [`Event::Mended`].
-    Drop(MendId, Version),
-}
-
-/// How mending a key ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mended {
-    /// The part is there, or something newer is.
-    Stored,
-    /// It cannot be stored now: there is no room, or something was forgotten meanwhile.
-    Refused,
-    /// What was brought is damaged, or does not fit together.
-    Damaged,
-}
-
-/// What has happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A page has come, of which the entries count whose key this server owns.
-    Page {
-        /// Who has sent it.
-        from: ServerId,
-        /// What it lists.
-        entries: Vec<Entry>,
-        /// Where the next page begins; none where that was the last.
-        next: Option<Cursor>,
-        /// Whether the source has caught up.
-        is_caught_up: bool,
-    },
-    /// What this server has from before it was away, and whether that was the last page.
-    Own(Vec<Entry>, bool),
-    /// A key with what this server has of it now.
-    LookedUp(Entry),
-    /// What an owner has of a key.
-    Said(MendId, ServerId, Option<HeldPart>, Option<Version>),
-    /// An owner has brought its part of the version that was asked for; or (false) it has it no
-    /// longer, or damaged.
-    Brought(MendId, ServerId, bool),
-    /// A key has been dealt with.
-    Mended(MendId, Mended),
-    /// A server cannot be asked any more: what it was asked gets no answer.
-    Away(ServerId),
-}
-
-/// What is to be done next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// This; there may be nothing to be done before the next event.
-    Do(Vec<Action>),
-    /// Nothing before this time.
-    Wait(Duration),
-    /// The pass has ended. Whether nothing was left undone that another pass could do now.
-    Done(bool),
 }
 
 /// What a repair has done so far.
@@ -247,25 +107,6 @@ impl OwnState {
         let is_below = !self.is_catching_up && self.horizon >= Some(version);
         is_below && (self.has_evicted || holders_are_few)
     }
-}
-
-struct Source {
-    server: ServerId,
-    cursor: Cursor,
-    used_only: bool,
-    is_caught_up: bool,
-    state: SourceState,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SourceState {
-    /// It has not answered yet in this pass.
-    Greeted,
-    Open,
-    /// A page is on its way.
-    Asked,
-    Ended,
-    Away,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,14 +167,7 @@ impl Repair {
 
     /// Begins a pass over what these servers have; an earlier one is given up.
     pub fn begin(&mut self, sources: impl IntoIterator<Item = ServerId>, own: OwnState) {
-        let sources = sources.into_iter().map(|server| Source {
-            server,
-            cursor: Cursor::default(),
-            used_only: true,
-            is_caught_up: false,
-            state: SourceState::Greeted,
-        });
-        self.sources = sources.collect();
+        self.sources = sources.into_iter().map(Source::new).collect();
         self.own = if own.is_catching_up {
             Own::Open
         } else {
@@ -383,12 +217,8 @@ impl Repair {
 
     /// How much of the pass is done, in 1024ths; `progress` tells it of a source's list.
     pub fn progress(&self, progress: impl Fn(&Cursor) -> u64) -> u64 {
-        let of_one = |source: &Source| match source.state {
-            SourceState::Ended | SourceState::Away => 1024,
-            _ if source.used_only => progress(&source.cursor) / 8,
-            _ => 128 + progress(&source.cursor) * 7 / 8,
-        };
-        let sum: u64 = self.sources.iter().map(of_one).sum();
+        let of_each = self.sources.iter().map(|one| one.progress(&progress));
+        let sum: u64 = of_each.sum();
         match self.sources.len() as u64 {
             0 => 1024,
             count => sum / count,
@@ -557,21 +387,9 @@ impl Repair {
             return;
         };
         source.is_caught_up = is_caught_up;
-        match (source.state, next) {
-            // It was asked for its state only.
-            (SourceState::Greeted, _) => return source.state = SourceState::Open,
-            (SourceState::Asked, _) => {}
-            _ => return,
+        if source.note_page(next) {
+            self.queue_entries(entries);
         }
-        source.state = SourceState::Open;
-        match next {
-            Some(next) => source.cursor = next,
-            None if source.used_only => {
-                (source.used_only, source.cursor) = (false, Cursor::default());
-            }
-            None => source.state = SourceState::Ended,
-        }
-        self.queue_entries(entries);
     }
 
     fn queue_entries(&mut self, entries: Vec<Entry>) {
@@ -700,15 +518,5 @@ impl Repair {
                 _ => {}
             }
         }
-    }
-}
-
-impl Source {
-    fn is_away(&self) -> bool {
-        self.state == SourceState::Away
-    }
-
-    fn has_ended(&self) -> bool {
-        matches!(self.state, SourceState::Ended | SourceState::Away)
     }
 }
