@@ -161,6 +161,15 @@ def test_a_module_that_uses_a_later_one_fails(ordered, text):
     assert_fault(ordered, "high: the module ring must not use server")
 
 
+@pytest.mark.parametrize(
+    "given_on", ["pub use server::Server;\n", "pub use server::{Server, Late};\n", "use {pool::Pool, server::Server};\n"]
+)
+def test_a_module_that_uses_a_later_one_by_the_root_fails(ordered, given_on):
+    write(ordered, "high/src/lib.rs", "mod pool;\nmod ring;\nmod server;\n" + given_on)
+    write(ordered, "high/src/ring.rs", "use crate::Server;\n")
+    assert_fault(ordered, "high: the module ring must not use server")
+
+
 def test_a_part_of_a_module_that_uses_a_later_one_fails(ordered):
     write(ordered, "docs/layers.md", LAYERS + MODULES.replace("pool ring server", "pool server ring"))
     assert_fault(ordered, "read.rs:1")

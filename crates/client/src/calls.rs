@@ -4,30 +4,10 @@ use crate::driver::SoloEnd;
 use crate::engine::ticket::BATCH_KEYS_MAX;
 use crate::redundant::Redundant;
 use crate::{
-    Client, Completion, Delivery, Direction, Error, Initial, Operation, ReceiveBytes, Reply, Route,
-    Store, StoreMode, Value, Values,
+    Client, Completion, Delivery, Direction, Error, Initial, Item, ItemInfo, Operation,
+    ReceiveBytes, Reply, Route, Store, StoreMode, Value, Values,
 };
 use std::sync::Arc;
-
-/// An item that was got.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Its value.
-    pub value: Vec<u8>,
-    /// The application's number, as stored.
-    pub flags: u32,
-    /// Its CAS token.
-    pub cas: u64,
-}
-
-/// What is known of an item beside its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ItemInfo {
-    /// The application's number, as stored.
-    pub flags: u32,
-    /// Its CAS token.
-    pub cas: u64,
-}
 
 /// What ends no operation that was asked for.
 const OTHER_REPLY: Error = Error::Protocol("the answer to another question");

@@ -65,7 +65,6 @@ mod request;
 pub mod text;
 mod values;
 
-pub use calls::{Item, ItemInfo};
 pub use client::Client;
 pub use config::{
     ClientConfig, Credentials, PROGRESS_VARIABLE, REDUNDANCY_VARIABLE, TRANSPORT_VARIABLE,
@@ -77,8 +76,8 @@ pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
-    Completion, Delivery, Direction, Initial, Notice, Operation, Reply, Route, Store, StoreMode,
-    Value,
+    Completion, Delivery, Direction, Initial, Item, ItemInfo, Notice, Operation, Reply, Route,
+    Store, StoreMode, Value,
 };
 pub use request::{GetManyRequest, Request};
 pub use values::{ItemRef, Values};

@@ -371,3 +371,23 @@ pub struct Delivery<'a> {
     /// How long it may take, instead of [`ClientConfig::timeout`](crate::ClientConfig::timeout).
     pub timeout: Option<Duration>,
 }
+
+/// An item that was got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its value.
+    pub value: Vec<u8>,
+    /// The application's number, as stored.
+    pub flags: u32,
+    /// Its CAS token.
+    pub cas: u64,
+}
+
+/// What is known of an item beside its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ItemInfo {
+    /// The application's number, as stored.
+    pub flags: u32,
+    /// Its CAS token.
+    pub cas: u64,
+}

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::frame::{Frame, Kind};
-use crate::port::Peer;
+use crate::peer::Peer;
 use crate::whole::{Handler, Whole};
 use std::ops::Range;
 

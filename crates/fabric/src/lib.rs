@@ -29,6 +29,7 @@ mod huge_pages;
 pub mod inbox;
 pub mod limits;
 pub mod memory;
+mod peer;
 pub mod port;
 pub mod short;
 pub mod tcp;

@@ -5,17 +5,13 @@ use crate::error::Error;
 use crate::frame::Kind;
 use crate::inbox::{Inbox, Offer};
 use crate::limits::Limits;
+pub use crate::peer::Peer;
 use crate::short::Get;
 use crate::whole::Handler;
 use stable_deref_trait::StableDeref;
 use std::ops::{Deref, DerefMut, Range};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-
-/// The other end of one connection, as its port numbers it. A number is not used again before the
-/// loss or the close of the peer has been carried through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Peer(pub u32);
 
 /// Whether a port's thread may sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use crate::counters::Totals;
 use crate::discovery::Configuration;
-use crate::forward::Peer;
-use crate::stats::Report;
+use crate::others::Peer;
+use crate::report::Report;
 use crate::watch::EventKind;
 use farcache_base::time::Clock;
 use farcache_peers::greeting::{Nonce, Secret};

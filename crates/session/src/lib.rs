@@ -29,9 +29,11 @@ mod discovery;
 mod forward;
 mod host;
 mod moving;
+mod others;
 mod peer;
 mod queue;
 mod replies;
+mod report;
 mod service;
 pub mod stats;
 mod text;
@@ -42,18 +44,19 @@ pub use arriving::ArrivingLimit;
 pub use auth::Auth;
 pub use binary::{Expected, Offered};
 pub use discovery::Configuration;
-pub use forward::{Failure, Forward, Peer, Refusing};
+pub use forward::{Forward, Refusing};
 pub use host::{
     Host, HostTopic, Networks, Overview, Peering, ProcessorTime, Reload, UpgradeRefusal,
     UpgradeRequest,
 };
 pub use moving::{Moves, Source, moved_options};
+pub use others::{FORWARDED_BYTES_MAX, Failure, Peer};
 pub use queue::Turn;
 pub use replies::{
     BATCHED_COPY_BYTES_MAX, COPY_BYTES_MAX, HIGH_WATER_BYTES, MESSAGE_COPY_BYTES_MAX, Replies,
     SLICES_MAX,
 };
-pub use service::{FORWARDED_BYTES_MAX, Options, Service};
+pub use service::{Options, Service};
 pub use unsent::Unsent;
 
 use counters::Counters;

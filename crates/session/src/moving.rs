@@ -5,7 +5,7 @@
 //! changes the key *settles* it first: then nothing older comes in any more.
 
 use crate::Context;
-use crate::forward::{Failure, Peer};
+use crate::others::{FORWARDED_BYTES_MAX, Failure, Peer};
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::{NEVER, Seconds};
 use farcache_peers::moves::{Fetch, Fetched, Instance, MovedItem, Place, Pull, PulledHead};
@@ -225,7 +225,7 @@ pub(crate) fn give(
     let sent = item
         .as_ref()
         .and_then(|item| moved(item, context.clock.now));
-    let is_short = |item: &MovedItem<'_>| item.bytes() as u64 <= crate::FORWARDED_BYTES_MAX / 2;
+    let is_short = |item: &MovedItem<'_>| item.bytes() as u64 <= FORWARDED_BYTES_MAX / 2;
     match sent.filter(is_short) {
         Some(item) => {
             moves.note_given(to, true, item.bytes());

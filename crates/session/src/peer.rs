@@ -2,8 +2,9 @@
 //! frame has one request, which is carried out as if its client had asked here, but is passed on to
 //! nobody: a server that does not own the key says so.
 
-use crate::forward::{Peer, Refusing};
+use crate::forward::Refusing;
 use crate::host::{Networks, Peering, UpgradeRequest};
+use crate::others::Peer;
 use crate::replies::{ChangeError, Mark};
 use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary, moving};
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};

@@ -2,15 +2,12 @@
 
 use crate::arriving::ArrivingLimit;
 use crate::auth::Auth;
+use crate::others::FORWARDED_BYTES_MAX;
 use crate::stats::{Detail, StoreStatsBase};
 use crate::watch::Watched;
 use farcache_store::StoreConfig;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// Bytes that large values which arrive for other servers may take at a time, beside the memory for
-/// items.
-pub const FORWARDED_BYTES_MAX: u64 = 64 << 20;
 
 /// What the operator lets sessions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! to the network and from the network to the caller in one go.
 
 use super::{Driver, Shared, clock};
-use crate::calls::ItemInfo;
+use crate::ItemInfo;
 use crate::engine::{Solo, SoloGet, SoloStage};
 use crate::operation::{Completion, Store};
 use farcache_fabric::{Kind, Payload};

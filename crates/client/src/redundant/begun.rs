@@ -7,7 +7,7 @@ use super::change::{Change, Told};
 use super::changing::{Changed, Changing};
 use super::running::{ReadEnd, Reading, Writing};
 use super::{Redundant, deleted};
-use crate::calls::ItemInfo;
+use crate::ItemInfo;
 use crate::engine::Elsewhere;
 use crate::{
     Client, Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Request, Route,

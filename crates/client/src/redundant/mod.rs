@@ -22,7 +22,7 @@ mod following;
 mod running;
 mod settling;
 
-use crate::calls::ItemInfo;
+use crate::ItemInfo;
 use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store};
 pub(crate) use begun::Begun;
 use call::{Look, Patience};

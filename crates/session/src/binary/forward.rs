@@ -4,8 +4,9 @@ use super::dispatch::Request;
 use super::{Context, Flow, State, get, reply};
 use crate::Replies;
 use crate::arriving::WAIT_IN_INPUT_BYTES_MAX;
-use crate::forward::{Failure, ForeignValue, Peer};
+use crate::forward::ForeignValue;
 use crate::moving::Need;
+use crate::others::{Failure, Peer};
 use farcache_proto::binary::{Header, Opcode, Status};
 use farcache_store::{BATCH_MAX, Suspended};
 

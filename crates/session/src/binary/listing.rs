@@ -3,7 +3,7 @@
 
 use super::dispatch::Request;
 use super::{Flow, State, reply};
-use crate::forward::Peer;
+use crate::others::Peer;
 use farcache_peers::listing::{Inquiry, PageHead};
 use farcache_store::{ScanCursor, Suspended};
 

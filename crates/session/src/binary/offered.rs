@@ -5,7 +5,7 @@ use super::dispatch::Request;
 use super::{Context, State, authenticate, store};
 use crate::Replies;
 use crate::arriving::Promise;
-use crate::forward::Failure;
+use crate::others::Failure;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode};
 use farcache_store::{Reservation, Suspended, Uncommitted};

@@ -4,7 +4,7 @@ use super::dispatch::{PROMISED, Request};
 use super::{Context, Flow, Pending, State, reply};
 use crate::Replies;
 use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
-use crate::forward::Failure;
+use crate::others::Failure;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};

@@ -1,11 +1,11 @@
 //! `stats` without an argument.
 
 use super::Context;
-use super::report::Report;
 use super::since_reset::store_stats;
 use super::tier;
 use crate::counters::Totals;
 use crate::host::Overview;
+use crate::report::Report;
 use farcache_base::time::START;
 use farcache_store::StoreStats;
 use std::time::Duration;

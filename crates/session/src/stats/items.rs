@@ -3,8 +3,8 @@
 //! size share one.
 
 use super::Context;
-use super::report::Report;
 use super::since_reset::store_stats;
+use crate::report::Report;
 use farcache_store::StoreStats;
 
 /// `stats items`; nothing while the store is empty.

@@ -5,18 +5,17 @@ mod cachedump;
 mod detail;
 mod general;
 mod items;
-mod report;
 mod since_reset;
 mod sizes;
 pub mod tier;
 
+pub use crate::report::Report;
 pub use detail::Detail;
-pub use report::Report;
 pub(crate) use since_reset::StoreStatsBase;
 
 use super::Context;
 use crate::host::HostTopic;
-use report::Form;
+use crate::report::Form;
 
 /// What is asked for.
 #[derive(Clone, Copy)]

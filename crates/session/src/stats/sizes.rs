@@ -2,7 +2,7 @@
 //! for, as in memcached, because it visits every item.
 
 use super::Context;
-use super::report::Report;
+use crate::report::Report;
 use farcache_store::ScanCursor;
 use std::collections::BTreeMap;
 

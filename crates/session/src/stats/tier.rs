@@ -2,8 +2,8 @@
 //! and all of them as `stats tier`. Nothing where there is no tier.
 
 use super::Context;
-use super::report::Report;
 use crate::counters::Totals;
+use crate::report::Report;
 use farcache_store::TierStats;
 
 /// What memcached counts for its commands; follows `get_flushed`.

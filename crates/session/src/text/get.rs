@@ -3,8 +3,8 @@
 use super::batch::push_value;
 use super::run::{Flow, Run};
 use super::{Retrieval, State, Status};
-use crate::forward::Failure;
 use crate::moving::Need;
+use crate::others::Failure;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::Seconds;
 use farcache_proto::text::{Reject, Tokens, split_line};

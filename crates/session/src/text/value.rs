@@ -4,7 +4,7 @@ use super::dispatch::tells_of_change;
 use super::run::{Flow, Run};
 use super::{State, Status};
 use crate::arriving::{Arriving, WAIT_IN_INPUT_BYTES_MAX};
-use crate::forward::Failure;
+use crate::others::Failure;
 use crate::replies::ChangeError;
 use farcache_proto::text::{Request, parse};
 use farcache_store::{SetMode, SetOptions, SetOutcome, StoreError, Suspended, settled};

@@ -6,7 +6,7 @@ use std::io::Write;
 
 /// How statistics are sent.
 #[derive(Clone, Copy)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// `STAT name value` lines.
     Text,
     /// One packet each, with the request's opaque.
@@ -21,7 +21,7 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Nothing so far.
-    pub(super) fn new(out: &'a mut Vec<u8>, form: Form) -> Self {
+    pub(crate) fn new(out: &'a mut Vec<u8>, form: Form) -> Self {
         Report { out, form }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Report<'a> {
     }
 
     /// Says that there are no more.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         match self.form {
             Form::Text => self.out.extend_from_slice(b"END\r\n"),
             Form::Packets { opaque } => encode_head(header(opaque), &[], &[], 0, self.out),
