@@ -56,6 +56,20 @@ pub enum Error {
     NoRandomBytes(Box<str>),
 }
 
+impl Error {
+    /// Whether the request that failed may have been carried out.
+    pub(crate) fn may_have_happened(&self) -> bool {
+        use farcache_client::Error::{ConnectionLost, Protocol, Timeout};
+        matches!(
+            self,
+            Error::Request {
+                error: Timeout | ConnectionLost(_) | Protocol(_),
+                ..
+            }
+        )
+    }
+}
+
 /// What is wrong with a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {

@@ -2,7 +2,6 @@
 
 use crate::blobs::{Placed, of_manifest};
 use crate::patience::Patience;
-use crate::writer::may_have_happened;
 use crate::{Blobs, Error, Manifest};
 use farcache_client::Error::{Exists, NotFound, NotStored};
 
@@ -84,7 +83,7 @@ impl Publication {
             Some(placed) => client.cas(key, bytes, 0, placed.cas),
         };
         match stored.map_err(|error| of_manifest(&self.name, error)) {
-            Err(error) if may_have_happened(&error) && self.is_there(manifest) => Ok(()),
+            Err(error) if error.may_have_happened() && self.is_there(manifest) => Ok(()),
             stored => stored.map(drop),
         }
     }

@@ -142,7 +142,7 @@ impl Writer {
         // Chunks of a manifest that may be there stay.
         self.is_ended = !placed
             .as_ref()
-            .is_err_and(|error| !may_have_happened(error));
+            .is_err_and(|error| !error.may_have_happened());
         placed.inspect(|_| self.stores.remove_left())
     }
 
@@ -210,18 +210,6 @@ impl Writer {
         self.publication.place(&manifest)?;
         Ok(manifest)
     }
-}
-
-/// Whether the request of this error may have been carried out.
-pub(crate) fn may_have_happened(error: &Error) -> bool {
-    use farcache_client::Error::{ConnectionLost, Protocol, Timeout};
-    matches!(
-        error,
-        Error::Request {
-            error: Timeout | ConnectionLost(_) | Protocol(_),
-            ..
-        }
-    )
 }
 
 impl Drop for Writer {

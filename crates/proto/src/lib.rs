@@ -8,5 +8,6 @@ pub mod number;
 mod peek;
 pub mod percent;
 pub mod text;
+mod tokens;
 
 pub use peek::peek_key;

@@ -11,9 +11,6 @@ use crate::settings::{FabricMode, IoUringMode, Settings};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
-/// Default of `-c`.
-pub const CONNECTIONS_DEFAULT: usize = 1024;
-
 /// The accepting thread's: epoll, what wakes it, and the signals' two ends, of which one has a name
 /// for each signal.
 const ACCEPTING: usize = 7;

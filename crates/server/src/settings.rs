@@ -7,6 +7,8 @@ use farcache_store::Durability;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Default of `-c`.
+pub const CONNECTIONS_DEFAULT: usize = 1024;
 /// Bytes a second of keys that move to a server, unless told otherwise (`--move-rate`).
 pub const MOVE_RATE_DEFAULT: u64 = 64 << 20;
 

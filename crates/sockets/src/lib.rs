@@ -9,6 +9,8 @@
 //! Where io_uring is not permitted, [`Batch::new`] fails and the caller makes the calls one by one.
 
 mod batch;
+mod calls;
 mod ring;
 
-pub use batch::{Batch, Receiving, Sending};
+pub use batch::Batch;
+pub use calls::{Receiving, Sending};

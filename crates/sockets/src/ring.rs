@@ -1,6 +1,6 @@
 //! Calls handed to the kernel together, and waited for.
 
-use crate::batch::{Receiving, Sending};
+use crate::calls::{Receiving, Sending};
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types::Fd};
 use std::io;

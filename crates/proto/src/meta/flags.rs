@@ -1,7 +1,7 @@
 //! The flags of a meta command.
 
 use crate::number::{parse_i64, parse_u32, parse_u64};
-use crate::text::Tokens;
+use crate::tokens::Tokens;
 
 /// Most tokens of a meta command: its name, its key and 18 more.
 /// Source: memcached `proto_parser.h`, `MFLAG_MAX_OPT_LENGTH`.

@@ -1,7 +1,7 @@
 //! The `mg` requests that change nothing but the item's use: the fast case.
 
 use super::flags::{Letter, OPAQUE_BYTES_MAX};
-use crate::text::Tokens;
+use crate::tokens::Tokens;
 
 /// An `mg` whose flags only choose what is returned, so that several may be looked up together.
 #[derive(Clone, Copy, Debug)]

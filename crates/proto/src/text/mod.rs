@@ -6,14 +6,13 @@ mod peek;
 mod reject;
 mod request;
 mod store;
-mod tokens;
 
+pub use crate::tokens::Tokens;
 pub use admin::{Admin, TimeChange, WatchFlags};
 pub use peek::peek_store;
 pub use reject::Reject;
 pub use request::{Request, parse};
 pub use store::{Store, StoreVerb};
-pub use tokens::Tokens;
 
 /// Longest command line that is waited for, in bytes; only `get`s may be longer.
 /// Source: memcached `proto_text.c`, `try_read_command_ascii`.

@@ -3,9 +3,8 @@
 use super::Options;
 use super::extended::Extended;
 use super::sizes::Port;
-use crate::descriptors::CONNECTIONS_DEFAULT;
 use crate::net::listen::Place;
-use crate::settings::{DeviceSettings, FabricMode, Settings, TlsSettings};
+use crate::settings::{CONNECTIONS_DEFAULT, DeviceSettings, FabricMode, Settings, TlsSettings};
 use farcache_session::Protocol;
 use std::path::PathBuf;
 use std::time::Duration;
