@@ -9,6 +9,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ const ROOM_PIECE_BYTES: u64 = 16 << 20;
 /// A file, or a raw block device, that this process has for itself. The page cache is passed by
 /// where the file system allows it.
 pub struct FileDevice {
-    file: File,
+    file: Locked,
     path: PathBuf,
     bytes: u64,
     block_bytes: usize,
@@ -58,7 +59,7 @@ impl FileDevice {
         let file = open_exclusively(&path, bytes.is_some())?;
         let is_block = file.metadata()?.file_type().is_block_device();
         // Before anything is changed.
-        let foreign = foreign_content(&file, (&file).seek(SeekFrom::End(0))?)?;
+        let foreign = foreign_content(&file, (&*file).seek(SeekFrom::End(0))?)?;
         if let Some(what) = &foreign
             && !may_be_foreign
         {
@@ -87,13 +88,13 @@ impl FileDevice {
     /// The system's; `ResourceBusy` where a process uses it for a store.
     pub fn open_read_only(path: impl AsRef<Path>) -> io::Result<FileDevice> {
         let path = path.as_ref().to_path_buf();
-        let mut file = File::open(&path)?;
+        let file = File::open(&path)?;
         let kind = file.metadata()?.file_type();
         if !kind.is_file() && !kind.is_block_device() {
             let message = "it is neither a file nor a block device";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        flock(&file, FlockOperation::NonBlockingLockShared).map_err(|_| busy(&path))?;
+        let mut file = Locked::new(file, FlockOperation::NonBlockingLockShared, &path)?;
         let bytes = file.seek(SeekFrom::End(0))?;
         let block_bytes = bypass_page_cache(&file)?;
         Ok(FileDevice {
@@ -108,7 +109,7 @@ impl FileDevice {
 
 /// Opens what nobody else uses: a block device also keeps the system from using it, and is refused
 /// if that does already.
-fn open_exclusively(path: &Path, is_made: bool) -> io::Result<File> {
+fn open_exclusively(path: &Path, is_made: bool) -> io::Result<Locked> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).truncate(false);
     let kind = std::fs::metadata(path).map(|there| there.file_type());
@@ -126,8 +127,39 @@ fn open_exclusively(path: &Path, is_made: bool) -> io::Result<File> {
         let message = "it is neither a file nor a block device";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy(path))?;
-    Ok(file)
+    Locked::new(file, FlockOperation::NonBlockingLockExclusive, path)
+}
+
+/// A file with a lock, which goes with it. Closing alone might not release it: a process that
+/// another thread has just forked has the open file, too, until it becomes another program.
+struct Locked(File);
+
+impl Locked {
+    fn new(file: File, lock: FlockOperation, path: &Path) -> io::Result<Locked> {
+        flock(&file, lock).map_err(|_| busy(path))?;
+        Ok(Locked(file))
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Should it fail, the system releases the lock when the last who has the file closes it.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 fn busy(path: &Path) -> io::Error {
@@ -268,6 +300,17 @@ mod tests {
         let block = device.block_bytes();
         device.read_at(&mut buffer[..block], 8192).unwrap();
         assert!(buffer[..block].iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn a_file_is_free_once_its_device_is_dropped_whoever_still_has_it_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tier");
+        let device = FileDevice::open(&path, Some(1 << 20)).unwrap();
+        let as_forked = device.file.try_clone().unwrap();
+        drop(device);
+        FileDevice::open(&path, None).expect("nobody uses it");
+        drop(as_forked);
     }
 
     #[test]
