@@ -143,7 +143,10 @@ def test_what_went_wrong_is_told_by_the_exit_status(cluster, tmp_path):
 
 
 def test_watch_shows_the_status_again_and_again_until_it_is_interrupted(cluster):
-    watching = subprocess.Popen(cluster.command("watch", "--interval", "1"), stdout=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background may have them ignore interrupts, and so all that they start.
+    watching = subprocess.Popen(
+        cluster.command("watch", "--interval", "1"), stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     seen = 0
     for line in watching.stdout:
         seen += line.startswith("cluster tested, epoch 1")
