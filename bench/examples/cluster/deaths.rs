@@ -115,6 +115,12 @@ impl Cluster<'_> {
         Ok(())
     }
 
+    /// Whether each of the first so many servers lists all of them as serving.
+    fn agree(&self, serving: usize) -> io::Result<bool> {
+        let each = (0..serving).map(|index| self.lists(index, serving));
+        each.reduce(|all, one| Ok(all? && one?)).unwrap_or(Ok(true))
+    }
+
     /// Whether this server lists so many as serving.
     fn lists(&self, index: usize, serving: usize) -> io::Result<bool> {
         let mut control = Control::connect(&self.running[index].target())?;
@@ -124,10 +130,7 @@ impl Cluster<'_> {
     }
 
     fn wait_for_all(&self) -> io::Result<()> {
-        wait_for("all servers to serve", || {
-            let each = (0..SERVERS).map(|index| self.lists(index, SERVERS));
-            each.reduce(|all, one| Ok(all? && one?)).unwrap_or(Ok(true))
-        })
+        wait_for("all servers to serve", || self.agree(SERVERS))
     }
 
     /// From the last server's death until all others list it no more.
@@ -138,12 +141,7 @@ impl Cluster<'_> {
         if options.etcd_nodes > 1 {
             etcd.kill_leader()?;
         }
-        wait_for("the others to notice", || {
-            let others = (0..SERVERS - 1).map(|index| self.lists(index, SERVERS - 1));
-            others
-                .reduce(|all, one| Ok(all? && one?))
-                .unwrap_or(Ok(true))
-        })?;
+        wait_for("the others to notice", || self.agree(SERVERS - 1))?;
         Ok(began.elapsed())
     }
 }

@@ -1,13 +1,13 @@
 //! etcd on this machine: one node, or several.
 
 use crate::fleet::wait_for;
+use farcache_harness::etcd::{Member, is_leader, page};
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::Pid;
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 /// Nodes, which end with this.
 pub struct Etcd {
@@ -16,9 +16,7 @@ pub struct Etcd {
 }
 
 struct Node {
-    name: String,
-    clients: SocketAddr,
-    peers: SocketAddr,
+    member: Member,
     process: Option<Child>,
 }
 
@@ -36,9 +34,11 @@ impl Etcd {
         let places = places.collect::<io::Result<Vec<_>>>()?;
         drop(listeners);
         let nodes = places.chunks(2).enumerate().map(|(index, pair)| Node {
-            name: format!("node-{index}"),
-            clients: pair[0],
-            peers: pair[1],
+            member: Member {
+                name: format!("node-{index}"),
+                clients: pair[0],
+                peers: pair[1],
+            },
             process: None,
         });
         let mut etcd = Etcd {
@@ -51,7 +51,10 @@ impl Etcd {
 
     /// What `--cluster-etcd` takes.
     pub fn endpoints(&self) -> String {
-        let clients = self.nodes.iter().map(|node| node.clients.to_string());
+        let clients = self
+            .nodes
+            .iter()
+            .map(|node| node.member.clients.to_string());
         clients.collect::<Vec<_>>().join(",")
     }
 
@@ -60,11 +63,9 @@ impl Etcd {
     /// # Errors
     /// One does not start.
     pub fn start_again(&mut self) -> io::Result<()> {
-        let of_node = |node: &Node| format!("{}=http://{}", node.name, node.peers);
-        let all = self.nodes.iter().map(of_node).collect::<Vec<_>>().join(",");
         for at in 0..self.nodes.len() {
             if self.nodes[at].process.is_none() {
-                let child = self.spawn(at, &all)?;
+                let child = self.spawn(at)?;
                 kill_on_signals(Pid::from_child(&child));
                 self.nodes[at].process = Some(child);
             }
@@ -75,23 +76,12 @@ impl Etcd {
         })
     }
 
-    fn spawn(&self, at: usize, all: &str) -> io::Result<Child> {
-        let node = &self.nodes[at];
-        let [clients, peers] = [node.clients, node.peers].map(|place| format!("http://{place}"));
-        let data = self.directory.join(&node.name);
-        let log = File::create(data.with_extension("log"))?;
-        Command::new("etcd")
-            .args(["--name", &node.name, "--initial-cluster", all])
-            .arg("--data-dir")
-            .arg(data)
-            .args(["--listen-client-urls", &clients])
-            .args(["--advertise-client-urls", &clients])
-            .args(["--listen-peer-urls", &peers])
-            .args(["--initial-advertise-peer-urls", &peers])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
+    fn spawn(&self, at: usize) -> io::Result<Child> {
+        let member = &self.nodes[at].member;
+        let mut command = Command::new("etcd");
+        let members = self.nodes.iter().map(|node| &node.member);
+        member.complete(&mut command, &self.directory.join(&member.name), members)?;
+        command.spawn()
     }
 
     /// Kills the node that leads, as a crash would.
@@ -99,7 +89,7 @@ impl Etcd {
     /// # Errors
     /// None leads.
     pub fn kill_leader(&mut self) -> io::Result<()> {
-        let leads = |node: &Node| node.page("metrics").contains("\netcd_server_is_leader 1\n");
+        let leads = |node: &Node| is_leader(&node.page("metrics"));
         let leader = self.nodes.iter_mut().find(|node| leads(node));
         leader
             .ok_or_else(|| io::Error::other("no node of etcd leads"))?
@@ -117,15 +107,8 @@ impl Node {
         Ok(())
     }
 
-    /// A page that it serves over HTTP; empty where it does not.
     fn page(&self, name: &str) -> String {
-        let mut answer = String::new();
-        if let Ok(mut stream) = TcpStream::connect(self.clients) {
-            let asked = write!(stream, "GET /{name} HTTP/1.0\r\n\r\n");
-            // What has come until it fails is what there is.
-            _ = asked.and_then(|()| stream.read_to_string(&mut answer).map(drop));
-        }
-        answer
+        page(TcpStream::connect(self.member.clients).ok(), name)
     }
 }
 

@@ -1,5 +1,5 @@
-//! What clients feel while a fourth server joins three and is given its share of what they hold, and
-//! while it leaves again.
+//! What clients feel while a fourth server joins three and is given its share of what they hold,
+//! and while it leaves again.
 
 use crate::fleet::{Fleet, Programs};
 use crate::row::{Row, print};

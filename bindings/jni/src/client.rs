@@ -169,22 +169,18 @@ impl Client {
 
     /// A server's name.
     pub fn server_name(&self, server: usize) -> String {
-        let mut room = [0u8; 512];
         // SAFETY: it is open, and the room is as long as said.
-        let length =
-            unsafe { farcache_server_name(self.raw, server, room.as_mut_ptr().cast(), room.len()) };
-        let length = length.min(room.len() - 1);
-        String::from_utf8_lossy(&room[..length]).into_owned()
+        text_into(|room| unsafe {
+            farcache_server_name(self.raw, server, room.as_mut_ptr().cast(), room.len())
+        })
     }
 
     /// By which networks of the fabric a server is reached.
     pub fn lanes(&self, server: usize) -> String {
-        let mut room = [0u8; 512];
         // SAFETY: it is open, and the room is as long as said.
-        let length =
-            unsafe { farcache_lanes(self.raw, server, room.as_mut_ptr().cast(), room.len()) };
-        let length = length.min(room.len() - 1);
-        String::from_utf8_lossy(&room[..length]).into_owned()
+        text_into(|room| unsafe {
+            farcache_lanes(self.raw, server, room.as_mut_ptr().cast(), room.len())
+        })
     }
 
     /// Registers memory.
@@ -217,3 +213,11 @@ pub unsafe fn unregister(buffer: *mut Buffer) -> Status {
 
 // Java has it as a long.
 const _: () = assert!(size_of::<*mut Client>() <= size_of::<i64>());
+
+/// What a function writes into the room that it is given, ended by a zero; it returns the length
+/// without that, also where the room is too short for all of it.
+fn text_into(write: impl FnOnce(&mut [u8]) -> usize) -> String {
+    let mut room = [0u8; 512];
+    let length = write(&mut room).min(room.len() - 1);
+    String::from_utf8_lossy(&room[..length]).into_owned()
+}

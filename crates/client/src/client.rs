@@ -111,7 +111,8 @@ impl Client {
     }
 
     /// The indexes of the servers on which a key lies, in the order of placement: several where a
-    /// policy has its value copied or cut into shards. Whether they are up, or have it, is not asked.
+    /// policy has its value copied or cut into shards. Whether they are up, or have it, is not
+    /// asked.
     #[must_use]
     pub fn servers_of_key(&self, key: &[u8]) -> Vec<usize> {
         let redundant = self.redundant_of(key);

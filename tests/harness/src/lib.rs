@@ -4,6 +4,7 @@
 
 pub mod closed_pipe;
 pub mod control;
+pub mod etcd;
 pub mod pinning;
 pub mod server_process;
 pub mod target;

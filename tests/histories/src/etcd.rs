@@ -2,13 +2,11 @@
 
 use crate::Outcome;
 use crate::hosts::{Host, Hosts};
+use farcache_harness::etcd::{Member, is_leader, page};
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -25,10 +23,8 @@ pub struct Etcd {
 }
 
 struct Node {
-    name: String,
+    member: Member,
     host: Host,
-    clients: SocketAddr,
-    peers: SocketAddr,
     process: Option<Child>,
 }
 
@@ -39,10 +35,12 @@ impl Etcd {
     /// One does not start.
     pub fn start(hosts: &Hosts, on: impl Iterator<Item = Host>) -> Outcome<Etcd> {
         let nodes = on.map(|host| Node {
-            name: format!("n{host}"),
+            member: Member {
+                name: format!("n{host}"),
+                clients: hosts.address(host),
+                peers: hosts.second_address(host),
+            },
             host,
-            clients: hosts.address(host),
-            peers: hosts.second_address(host),
             process: None,
         });
         let mut etcd = Etcd {
@@ -59,7 +57,7 @@ impl Etcd {
         let endpoints: Vec<String> = self
             .nodes
             .iter()
-            .map(|one| one.clients.to_string())
+            .map(|one| one.member.clients.to_string())
             .collect();
         endpoints.join(",")
     }
@@ -77,13 +75,13 @@ impl Etcd {
     }
 
     fn data(&self, node: usize) -> PathBuf {
-        self.directory.path().join(&self.nodes[node].name)
+        self.directory.path().join(&self.nodes[node].member.name)
     }
 
     fn older(&self, node: usize) -> PathBuf {
         self.directory
             .path()
-            .join(format!("older-{}", self.nodes[node].name))
+            .join(format!("older-{}", self.nodes[node].member.name))
     }
 
     /// Starts those that are down, with what they have on disk, and waits until all serve.
@@ -91,14 +89,9 @@ impl Etcd {
     /// # Errors
     /// One does not start.
     pub fn start_again(&mut self, hosts: &Hosts) -> Outcome<()> {
-        let peers = self
-            .nodes
-            .iter()
-            .map(|one| format!("{}=http://{}", one.name, one.peers));
-        let all = peers.collect::<Vec<_>>().join(",");
         for at in 0..self.nodes.len() {
             if self.nodes[at].process.is_none() {
-                let child = self.spawn(hosts, at, &all)?;
+                let child = self.spawn(hosts, at)?;
                 kill_on_signals(Pid::from_child(&child));
                 self.nodes[at].process = Some(child);
             }
@@ -107,7 +100,7 @@ impl Etcd {
         for node in &self.nodes {
             while !node.page(hosts, "health").contains("true") {
                 if Instant::now() > deadline {
-                    return Err(format!("etcd's {} does not serve", node.name).into());
+                    return Err(format!("etcd's {} does not serve", node.member.name).into());
                 }
                 std::thread::sleep(LOOK_EVERY);
             }
@@ -115,44 +108,21 @@ impl Etcd {
         Ok(())
     }
 
-    fn spawn(&self, hosts: &Hosts, at: usize, all: &str) -> Outcome<Child> {
+    fn spawn(&self, hosts: &Hosts, at: usize) -> Outcome<Child> {
         let node = &self.nodes[at];
-        let (clients, peers) = (
-            format!("http://{}", node.clients),
-            format!("http://{}", node.peers),
-        );
-        let log = File::create(self.data(at).with_extension("log"))?;
         let mut command = hosts.command(node.host, Path::new("etcd"));
-        command.args(["--name", &node.name, "--initial-cluster", all]);
-        command.arg("--data-dir").arg(self.data(at));
-        command.args([
-            "--listen-client-urls",
-            &clients,
-            "--advertise-client-urls",
-            &clients,
-        ]);
-        command.args([
-            "--listen-peer-urls",
-            &peers,
-            "--initial-advertise-peer-urls",
-            &peers,
-        ]);
+        let members = self.nodes.iter().map(|node| &node.member);
+        node.member
+            .complete(&mut command, &self.data(at), members)?;
         // Runs are about what it says, not about disks.
         command.arg("--unsafe-no-fsync");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
         Ok(command.spawn()?)
     }
 
     /// The node that leads, if any says so.
     #[must_use]
     pub fn leader(&self, hosts: &Hosts) -> Option<usize> {
-        let leads = |node: &Node| {
-            let metrics = node.page(hosts, "metrics");
-            metrics.contains("\netcd_server_is_leader 1\n")
-        };
+        let leads = |node: &Node| is_leader(&node.page(hosts, "metrics"));
         self.nodes
             .iter()
             .position(|node| node.process.is_some() && leads(node))
@@ -211,15 +181,8 @@ impl Node {
         Ok(())
     }
 
-    /// A page that it serves over HTTP; empty where it does not.
     fn page(&self, hosts: &Hosts, name: &str) -> String {
-        let mut answer = String::new();
-        if let Ok(mut stream) = hosts.connect(self.host, self.clients) {
-            let asked = write!(stream, "GET /{name} HTTP/1.0\r\n\r\n");
-            // What has come until it fails is what there is.
-            _ = asked.and_then(|()| stream.read_to_string(&mut answer));
-        }
-        answer
+        page(hosts.connect(self.host, self.member.clients).ok(), name)
     }
 }
 

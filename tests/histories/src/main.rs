@@ -68,8 +68,8 @@ struct Options {
     /// (UCX over TCP, by which UCX 1.13 ends servers now and then).
     #[arg(long, value_delimiter = ',', default_value = "tcp,fabric")]
     networks: Vec<Network>,
-    /// Who makes parts of values and who puts them together, the client or a server, to choose from:
-    /// ce-cd, se-cd, ce-sd, se-sd.
+    /// Who makes parts of values and who puts them together, the client or a server, to choose
+    /// from: ce-cd, se-cd, ce-sd, se-sd.
     #[arg(long, value_delimiter = ',', default_value = "ce-cd,se-cd,ce-sd,se-sd")]
     placements: Vec<Placement>,
     /// Servers make their map themselves and keep it in etcd, of which three nodes are started; for

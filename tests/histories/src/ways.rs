@@ -8,8 +8,8 @@ use std::str::FromStr;
 pub enum Network {
     /// Sockets.
     Tcp,
-    /// The fabric by shared memory, for which all must be on one host: UCX wakes sleepers by sockets
-    /// that do not reach from one network namespace into another one.
+    /// The fabric by shared memory, for which all must be on one host: UCX wakes sleepers by
+    /// sockets that do not reach from one network namespace into another one.
     Fabric,
     /// The fabric by UCX's TCP, which cuts reach.
     FabricTcp,

@@ -15,7 +15,7 @@ use pulp::{Arch, Simd, WithSimd};
 /// narrower registers take several turns.
 pub(super) const LANES: usize = 32;
 
-/// The same where there are fewer keys: what one such register holds.
+/// Keys that are hashed side by side where there are few: what one such register holds.
 pub(super) const FEW_LANES: usize = LANES / 2;
 
 /// Longest key that takes one block with the bit and the length that end a message, in bytes.
@@ -81,7 +81,7 @@ impl<const N: usize> WithSimd for Block<'_, N> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Words<N> {
-        // The steps of one register wait for each other: those of a second one fit in between.
+        // Each step needs the result of the one before, so a second register's steps run meanwhile.
         if 2 * S::U32_LANES <= N {
             self.by_registers::<S, 2>(simd)
         } else {
@@ -115,7 +115,7 @@ impl<const N: usize> Block<'_, N> {
     }
 }
 
-/// The same of the lanes of some registers.
+/// The first words of the hashes in all lanes of `R` registers, which are computed side by side.
 #[inline(always)]
 fn one_block<S: Simd, const R: usize>(simd: S, message: &[[S::u32s; R]; 16]) -> [S::u32s; R] {
     let mut state = [[simd.splat_u32s(0); R]; 4];

@@ -128,7 +128,7 @@ fn md5_each(keys: &[&[u8]], take: impl Fn(u32) -> bool) -> bool {
     })
 }
 
-/// The same for at most `N` short keys.
+/// Hashes at most `N` keys of one block each side by side; stops as soon as `take` says false.
 fn in_lanes<const N: usize>(keys: &[&[u8]], take: impl Fn(u32) -> bool) -> bool {
     let mut lanes: [&[u8]; N] = [&[]; N];
     lanes[..keys.len()].copy_from_slice(keys);

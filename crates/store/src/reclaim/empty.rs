@@ -113,17 +113,15 @@ impl Core {
             // The horizon takes its place, also on the devices.
             return self.drop_item(candidate, item, false);
         }
-        if self.tier.is_none() {
+        let Some(tier) = &self.tier else {
             return self.drop_item(candidate, item, false);
-        }
+        };
         if self.leave_to_shadow(candidate, item) {
             return true;
         }
         let home = self.arena.meta_of(candidate.location).queue();
         if self.config.evict && !self.is_worth_writing(candidate.hash, item, home) {
-            if let Some(tier) = &self.tier {
-                tier.counters().evictions_unread.add(1);
-            }
+            tier.counters().evictions_unread.add(1);
             return self.drop_item(candidate, item, false);
         }
         loop {
@@ -132,10 +130,7 @@ impl Core {
                     state.patience.renew();
                     return true;
                 }
-                Spilled::Changed => {
-                    let home = self.arena.meta_of(candidate.location).queue();
-                    return self.move_or_drop(state, candidate, Fate::Drop, home);
-                }
+                Spilled::Changed => return self.move_or_drop(state, candidate, Fate::Drop, home),
                 Spilled::Busy if self.may_wait_for_device(state) => self.wait_for_device(),
                 Spilled::Busy | Spilled::Refused => break,
             }

@@ -260,16 +260,16 @@ impl Core {
     }
 
     /// Before a segment is emptied by use: the bytes above which an item is large. What leaves
-    /// memory for a device is not lost, so there everything is alike, and nothing has a ghost.
+    /// memory for a device is not lost, so there everything is alike, and nothing has a ghost as
+    /// long as the device has room.
     fn prepare_by_use(&self, state: &mut State, head: u32) -> u64 {
-        let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
-        if let Some(tier) = &self.tier {
-            if tier.is_crowded() {
-                self.ghosts.fit(self.entries(), memory);
-            }
+        if self.tier.as_ref().is_none_or(Log::is_crowded) {
+            let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
+            self.ghosts.fit(self.entries(), memory);
+        }
+        if self.tier.is_some() {
             return u64::MAX;
         }
-        self.ghosts.fit(self.entries(), memory);
         let meta = self.arena.meta(head);
         state
             .mean_size
