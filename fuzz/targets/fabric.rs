@@ -7,13 +7,12 @@ use farcache_fabric::grant::{Grant, Network};
 use farcache_fabric::{Arming, Error, Event, Frame, Inbox, Kind, Offer, Payload, Peer, Port};
 use farcache_server::connections::{Address, ConnectionInfo, State};
 use farcache_server::fabric::engine::Engine;
-use farcache_server::fabric::life_line::{Caller, LifeLine};
-use farcache_server::fabric::registry::{Place, Registry};
-use farcache_server::fabric::upgrade;
+use farcache_server::mailbox::Mailbox;
+use farcache_server::mailbox::life_line::{Caller, LifeLine};
+use farcache_server::resources::Resources;
 use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
-use farcache_server::worker::mailbox::Mailbox;
-use farcache_server::worker::resources::Resources;
+use farcache_server::upgrade::registry::{Place, Registry};
 use farcache_store::{PinnedValue, Reservation, Store, StoreConfig};
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
@@ -177,7 +176,8 @@ impl World {
             is_encrypted: false,
         };
         let networks = [Network::Memory].into_iter();
-        let grant = upgrade::ask(1, networks, &self.shared, Some(caller), None).expect("granted");
+        let grant = self.shared.grant_session(1, networks, Some(caller), None);
+        let grant = grant.expect("granted");
         self.clients.push(Client {
             grant,
             peer: Peer(self.clients.len() as u32 + 1),

@@ -2,10 +2,10 @@
 
 use crate::admission::Admission;
 use crate::connections::{Address, ConnectionInfo, State};
+use crate::mailbox::{Arrival, Mailbox};
 use crate::net::listen::Listener;
 use crate::shared::Shared;
 use crate::signals::Signals;
-use crate::worker::mailbox::{Arrival, Mailbox};
 use farcache_session::counters::Counters;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};

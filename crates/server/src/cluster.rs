@@ -12,16 +12,16 @@ mod witness;
 
 pub use lease::Gate;
 pub use source::{Opened, open, start};
-pub use tenant::{Follower, hash_of_key, hash_of_map};
+pub use tenant::{Follower, hash_of_key};
 
 use crate::logging::EVENTS;
+use crate::mailbox::Mailbox;
 use crate::moves::ServerMoves;
 use crate::moves::report::MoveFigures;
-use crate::worker::mailbox::Mailbox;
 use farcache_cluster::map::{Member, MemberState};
 use farcache_cluster::{Address, ClusterMap, ServerId};
 use farcache_membership::Directory;
-use farcache_peers::greeting::{Hello, Nonce, Secret};
+use farcache_peers::greeting::Secret;
 use farcache_peers::moves::Acknowledged;
 use farcache_session::Configuration;
 use lease::Lease;
@@ -290,27 +290,6 @@ fn endpoint(server: &Member) -> Option<(&str, u16)> {
     let by_tcp = |address: &&Address| address.port != 0;
     let address = server.addresses.iter().find(by_tcp)?;
     Some((&address.host, address.port))
-}
-
-/// What the server `from` of this map says to the peer `to` first.
-pub fn hello(from: ServerId, to: ServerId, map: &ClusterMap) -> Hello {
-    Hello {
-        from: from.0,
-        to: to.0,
-        epoch: map.epoch().0,
-        nonce: nonce(),
-        cluster: map.content().cluster.to_string(),
-    }
-}
-
-/// A new random number.
-///
-/// # Panics
-/// Where the system has none.
-pub fn nonce() -> Nonce {
-    let mut nonce = Nonce::default();
-    getrandom::fill(&mut nonce).expect("the system has random numbers");
-    nonce
 }
 
 fn tell_of(map: &ClusterMap, what: &str) {

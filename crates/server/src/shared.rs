@@ -3,22 +3,28 @@
 use crate::cluster::Cluster;
 use crate::coding::figures::Figures;
 use crate::connections::Connections;
-use crate::fabric::registry::Registry;
+use crate::latency::Latencies;
 use crate::logging;
-use crate::metrics::latency::Latencies;
+use crate::mailbox::life_line::Caller;
+use crate::moves::{Home, ServerMoves};
 use crate::net::tls::Tls;
 use crate::panics;
 use crate::refusals::Refusals;
-use crate::repair::Repairs;
+use crate::repairer::Repairs;
 use crate::settings::Settings;
 use crate::test_clock::TestClock;
+use crate::upgrade::registry::Registry;
+use crate::upgrade::{self, Encryption};
 use crate::users::Users;
 use crate::watch::Hub;
 use farcache_base::time::{Clock, START};
+use farcache_cluster::{ClusterMap, ServerId};
+use farcache_fabric::grant::{Grant, Network};
+use farcache_peers::greeting::Secret;
 use farcache_session::counters::{Counters, Totals};
 use farcache_session::stats::Detail;
-use farcache_session::{Options, Service};
-use farcache_store::Store;
+use farcache_session::{Options, Peer, Service, UpgradeRefusal};
+use farcache_store::{Store, StoreHandle};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -206,6 +212,25 @@ impl Shared {
         Some(read)
     }
 
+    /// Grants a session on the fabric to a client of these networks, or to the server `asker`.
+    ///
+    /// # Errors
+    /// [`UpgradeRefusal`].
+    pub fn grant_session(
+        &self,
+        version: u32,
+        networks: impl Iterator<Item = Network>,
+        caller: Option<Caller<'_>>,
+        asker: Option<Peer>,
+    ) -> Result<Grant, UpgradeRefusal> {
+        let fabric = self.fabric.get().ok_or(UpgradeRefusal::Off)?;
+        let encryption = match &self.tls {
+            Some(_) => Encryption::Required,
+            None => Encryption::Optional,
+        };
+        upgrade::ask(version, networks, fabric, encryption, caller, asker)
+    }
+
     /// Seconds from the start to now.
     pub fn seconds_now(&self) -> u64 {
         self.real_seconds(Instant::now())
@@ -227,9 +252,49 @@ impl Shared {
         logging::set_verbosity(level);
     }
 
+    fn forwarding(&self) -> &Cluster {
+        let cluster = self.cluster.as_ref();
+        cluster.expect("only a cluster's server moves keys")
+    }
+
     /// Whether the server is to end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
+    }
+}
+
+impl Home for Shared {
+    fn is_stopping(&self) -> bool {
+        Shared::is_stopping(self)
+    }
+
+    fn store(&self) -> StoreHandle {
+        self.store.handle()
+    }
+
+    fn clock(&self) -> Clock {
+        Shared::clock(self)
+    }
+
+    fn move_rate(&self) -> u64 {
+        self.settings.move_rate
+    }
+
+    fn moves(&self) -> &Arc<ServerMoves> {
+        let moves = self.forwarding().moves();
+        moves.expect("only a server that forwards moves keys")
+    }
+
+    fn map(&self) -> Arc<ClusterMap> {
+        self.forwarding().map()
+    }
+
+    fn name_in(&self, map: &ClusterMap) -> Option<ServerId> {
+        self.forwarding().member()?.place.id(map)
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        self.forwarding().secret()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::descriptors;
 use crate::fabric;
 use crate::logging;
 use crate::metrics::Endpoint;
-use crate::moves::{mover, standoff};
+use crate::moves::{Home, mover, standoff};
 use crate::net::listen::{self, Listener};
 use crate::net::tls::Tls;
 use crate::options::{Options, Plan, Refusal};
@@ -26,6 +26,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
 
 /// Handles of the store beside the workers': metrics, statistics, repair, moves and the like.
 const EXTRA_HANDLES: usize = 6;
@@ -139,7 +140,7 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         Err(reason) => reason.clone(),
     };
     let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric.ok())?;
-    let movers = [mover::start(&shared)?, standoff::start(&shared)?];
+    let movers = start_movers(&shared)?;
     let metrics = sockets
         .metrics
         .as_ref()
@@ -159,7 +160,7 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         endpoint.stop();
     }
     // Nothing is stored any more once what is in memory is written out.
-    for mover in movers.into_iter().flatten() {
+    for mover in movers {
         if mover.join().is_err() {
             return Err(io::Error::other("the mover has failed"));
         }
@@ -170,6 +171,16 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     tier::write_out(&store);
     tracing::info!(target: logging::EVENTS, seconds = started.elapsed().as_secs(), "stopped");
     served
+}
+
+/// Starts what moves keys; nothing where the server takes no part in forwarding.
+fn start_movers(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
+    let cluster = shared.cluster.as_ref();
+    if cluster.is_none_or(|cluster| cluster.member().is_none()) {
+        return Ok(Vec::new());
+    }
+    let home = || Arc::clone(shared) as Arc<dyn Home>;
+    Ok(vec![mover::start(home())?, standoff::start(home())?])
 }
 
 /// The one line that tells an operator what has been started.

@@ -2,7 +2,7 @@
 //!
 //! While nobody watches, an event costs one look at [`Watched::wants`].
 
-use crate::worker::mailbox::Mailbox;
+use crate::mailbox::Mailbox;
 use farcache_proto::text::WatchFlags;
 use farcache_session::watch::{EventKind, ShownKey, Watched};
 use farcache_store::Evicted;

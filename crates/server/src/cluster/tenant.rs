@@ -6,8 +6,8 @@
 
 use super::Place;
 use crate::logging::EVENTS;
+use crate::mailbox::Mailbox;
 use crate::moves::ServerMoves;
-use crate::worker::mailbox::Mailbox;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::{Gained, Tenure};
@@ -27,11 +27,6 @@ const WORKERS_INTERVAL: Duration = Duration::from_millis(1);
 pub fn hash_of_key(hash: u8, key: &[u8]) -> u32 {
     let algorithm = HashAlgorithm::ALL.get(usize::from(hash));
     algorithm.copied().unwrap_or_default().digest(key)
-}
-
-/// A key's hash by this map; any where it places no keys.
-pub fn hash_of_map(map: &ClusterMap, key: &[u8]) -> u32 {
-    map.hash_of_key(key).unwrap_or(0)
 }
 
 /// A worker that goes by the cluster's map.

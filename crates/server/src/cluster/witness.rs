@@ -6,10 +6,10 @@
 //! says that it does not reach etcd and has the same map, the server answers on for another grace
 //! from when it asked. A server whose process has ended cannot give anybody up either.
 
+use super::Place;
 use super::lease::Lease;
-use super::{Place, hello};
+use crate::dial::{self, hello};
 use crate::logging::EVENTS;
-use crate::peers::dial;
 use farcache_cluster::map::{Member, MemberState};
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_membership::etcd::{EtcdDirectory, JoinedDirectory};

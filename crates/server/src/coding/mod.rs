@@ -16,7 +16,7 @@ pub mod own;
 mod packets;
 pub mod run;
 
-use crate::peers::Asker;
+use crate::waiting::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;

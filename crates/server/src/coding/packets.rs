@@ -1,6 +1,6 @@
 //! What an owner is asked about its part, and what it has answered: packets of the binary protocol.
 
-use crate::repair::replies::Reply;
+use crate::parts::replies::Reply;
 use farcache_proto::binary::{
     Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head, encode_u32,
 };

@@ -4,7 +4,7 @@
 use super::order::{self, Order};
 use super::packets::{self, Answered};
 use super::{PartTag, Sent, Told, Tools, Way, unix_time};
-use crate::peers::Asker;
+use crate::waiting::Asker;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_proto::binary::{Header, Status};
 use farcache_redundancy::coding::{Parts, Pieces};

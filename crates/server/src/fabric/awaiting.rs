@@ -4,8 +4,8 @@
 use super::device::Work;
 use super::engine::Engine;
 use crate::peers::{Asked, Waiter};
-use crate::worker::forward;
-use crate::worker::resources::Resources;
+use crate::resources::Resources;
+use crate::resources::forward;
 use farcache_session::Status;
 
 /// Work that cannot go on, whose it is, and what it waits for.

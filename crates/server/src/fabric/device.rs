@@ -4,9 +4,9 @@
 use super::engine::{Arriving, Engine};
 use super::kept::Kept;
 use crate::peers::{Asked, Waiter};
-use crate::worker::device::Place;
-use crate::worker::forward;
-use crate::worker::resources::Resources;
+use crate::resources::Resources;
+use crate::resources::forward;
+use crate::resources::reads::Place;
 use farcache_fabric::{Frame, Offer};
 use farcache_session::{Replies, Status};
 use farcache_store::{DurableMark, ReadId, Reservation, Suspended, Uncommitted};

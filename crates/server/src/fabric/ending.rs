@@ -3,7 +3,7 @@
 use super::conversation::Conversation;
 use super::engine::Engine;
 use super::life_line::Bond;
-use crate::worker::resources::Resources;
+use crate::resources::Resources;
 use farcache_base::time::Seconds;
 use farcache_fabric::{Error, Frame, Kind, Peer};
 use std::sync::Arc;

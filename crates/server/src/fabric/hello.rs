@@ -2,7 +2,7 @@
 
 use super::conversation::Stage;
 use super::engine::Engine;
-use crate::worker::resources::Resources;
+use crate::resources::Resources;
 use farcache_fabric::{Frame, Kind, Payload, Peer};
 use std::sync::Arc;
 

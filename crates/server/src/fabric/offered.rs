@@ -2,7 +2,7 @@
 
 use super::engine::{Arriving, Engine};
 use crate::peers::Asked;
-use crate::worker::resources::{Resources, context};
+use crate::resources::{Resources, context};
 use farcache_fabric::{Error, Frame, Kind, Offer};
 use farcache_session::{self as session, Offered};
 use farcache_store::Reservation;

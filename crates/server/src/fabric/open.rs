@@ -2,7 +2,7 @@
 
 use super::ServerPort;
 use super::registry::OpenCallPort;
-use crate::peers::calls::CallPort;
+use crate::dial::CallPort;
 use crate::settings::{FabricMode, Settings};
 use crate::shared::Shared;
 use farcache_fabric::Error;

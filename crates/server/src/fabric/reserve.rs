@@ -3,7 +3,7 @@
 use super::conversation::{Conversation, Stage};
 use super::engine::Engine;
 use super::life_line::{Mail, Reserved};
-use crate::worker::mailbox::Mailbox;
+use crate::mailbox::Mailbox;
 use farcache_base::time::Seconds;
 
 /// How long a token can be used, in seconds.

@@ -16,7 +16,7 @@
 use super::conversation::Conversation;
 use super::engine::Engine;
 use super::packets::GATHER_BYTES_MAX;
-use crate::worker::resources::{Resources, context};
+use crate::resources::{Resources, context};
 use farcache_fabric::{Frame, Kind, Whole};
 use farcache_session::{MESSAGE_COPY_BYTES_MAX, Replies, Solo};
 

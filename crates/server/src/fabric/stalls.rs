@@ -6,7 +6,7 @@
 //! a while loses its session.
 
 use super::engine::Engine;
-use crate::worker::resources::Resources;
+use crate::resources::Resources;
 use farcache_fabric::Error;
 use farcache_store::PinnedValue;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! `stats fabric`: sessions over the fabric and what they have under way; Farcache's own.
 
-use crate::fabric::figures::Figures;
 use crate::shared::Shared;
+use crate::upgrade::figures::Figures;
 use farcache_session::stats::Report;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -7,10 +7,11 @@ mod redundancy;
 mod settings;
 
 use crate::connections::{Address, State};
-use crate::fabric::life_line::Caller;
-use crate::fabric::upgrade;
+use crate::dial::nonce;
+use crate::mailbox::life_line::Caller;
 use crate::shared::Shared;
 use crate::test_clock;
+use crate::upgrade;
 use crate::users::Users;
 use farcache_base::time::Clock;
 use farcache_fabric::grant::Network;
@@ -81,11 +82,11 @@ impl Host for ServerHost<'_> {
         let grant = match request.networks {
             Networks::Bytes(bytes) => {
                 let networks = bytes.iter().filter_map(|byte| Network::from_byte(*byte));
-                upgrade::ask(version, networks, shared, caller, asker)
+                shared.grant_session(version, networks, caller, asker)
             }
             Networks::Names(names) => {
                 let networks = names.filter_map(upgrade::network_named);
-                upgrade::ask(version, networks, shared, caller, asker)
+                shared.grant_session(version, networks, caller, asker)
             }
         };
         grant.map(|grant| grant.encode())
@@ -106,7 +107,7 @@ impl Host for ServerHost<'_> {
             epoch: map.epoch().0,
             secret: member.secret.as_ref(),
             is_near: is_near(&caller.info.peer),
-            nonce: crate::cluster::nonce(),
+            nonce: nonce(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! What Prometheus sees: counters under memcached's names, and the store's own figures.
 
-use super::latency::{Command, Latencies};
 use super::tier::{Kind, SHOWN};
 use crate::cluster;
-use crate::fabric::figures::{Figures, Nature};
-use crate::fabric::registry::Registry;
+use crate::latency::{Command, Latencies};
 use crate::moves::report::MoveFigures;
 use crate::shared::Shared;
+use crate::upgrade::figures::{Figures, Nature};
+use crate::upgrade::registry::Registry;
 use farcache_session::stats::tier;
 use farcache_store::{StoreStats, TierStats};
 use histogram::Histogram;

@@ -7,7 +7,6 @@
 mod answer;
 mod classic;
 mod collector;
-pub mod latency;
 mod serve;
 mod tier;
 

@@ -1,6 +1,6 @@
 //! The mover's connection to one old owner: one question at a time, whose answer it waits for.
 
-use crate::peers::dial::{self, Connection};
+use crate::dial::{self, Connection};
 use farcache_cluster::Address;
 use farcache_moving::course::Trouble;
 use farcache_peers::frame::Kind;

@@ -14,12 +14,42 @@ pub mod mover;
 pub mod report;
 pub mod standoff;
 
+use farcache_base::time::Clock;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_moving::course::ACKNOWLEDGE_MS;
 use farcache_moving::{Giving, Taking};
+use farcache_peers::greeting::Secret;
 use farcache_peers::moves::Instance;
-use std::sync::{Condvar, Mutex};
+use farcache_store::StoreHandle;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+/// What the threads of moves ask of their server, which forwards requests.
+pub trait Home: Send + Sync {
+    /// Whether the server ends.
+    fn is_stopping(&self) -> bool;
+
+    /// Access to the data.
+    fn store(&self) -> StoreHandle;
+
+    /// The server's time.
+    fn clock(&self) -> Clock;
+
+    /// Bytes that may come by moves each second.
+    fn move_rate(&self) -> u64;
+
+    /// What moves.
+    fn moves(&self) -> &Arc<ServerMoves>;
+
+    /// The cluster's map in force.
+    fn map(&self) -> Arc<ClusterMap>;
+
+    /// The server's name in a map; none before the map gives it one.
+    fn name_in(&self, map: &ClusterMap) -> Option<ServerId>;
+
+    /// What the cluster's servers share.
+    fn secret(&self) -> Option<&Secret>;
+}
 
 /// All that moves to or from this server.
 pub struct ServerMoves {

@@ -1,12 +1,11 @@
 //! The thread that brings what old owners hold: it asks for the next items and stores the ones that
 //! have not been decided on here.
 
-use super::ServerMoves;
 use super::line::Line;
-use crate::cluster::{Cluster, hash_of_map, hello};
+use super::{Home, ServerMoves};
+use crate::dial::hello;
 use crate::logging::EVENTS;
-use crate::shared::Shared;
-use farcache_cluster::ServerId;
+use farcache_cluster::{ClusterMap, ServerId};
 use farcache_moving::course::Trouble;
 use farcache_moving::figures::Cause;
 use farcache_moving::{Course, KeyPlace, Pace, Stage, Step, Stream};
@@ -18,42 +17,39 @@ use farcache_store::{Interrupt, SetOutcome, StoreHandle, Suspended};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the thread looks whether the server ends.
 const IDLE_WAIT: Duration = Duration::from_millis(200);
 
-/// Starts it; none where the server takes no part in forwarding.
+/// Starts it.
 ///
 /// # Errors
 /// When threads are exhausted.
-pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
-    let cluster = shared.cluster.as_ref();
-    if cluster.is_none_or(|cluster| cluster.member().is_none()) {
-        return Ok(None);
-    }
-    let shared = Arc::clone(shared);
+pub fn start(home: Arc<dyn Home>) -> io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("mover".to_owned());
-    let started = thread.spawn(move || {
-        let store = shared.store.handle();
+    thread.spawn(move || {
+        let store = home.store();
         store.let_requests_await_room();
-        let bytes_per_second = shared.settings.move_rate;
         let mover = Mover {
-            pace: Pace::new(bytes_per_second),
+            pace: Pace::new(home.move_rate()),
             courses: Vec::new(),
             lines: HashMap::new(),
             store,
-            shared,
+            home,
         };
         mover.run();
-    })?;
-    Ok(Some(started))
+    })
+}
+
+/// A key's hash by this map; any where it places no keys.
+fn hash_of_map(map: &ClusterMap, key: &[u8]) -> u32 {
+    map.hash_of_key(key).unwrap_or(0)
 }
 
 struct Mover {
-    shared: Arc<Shared>,
+    home: Arc<dyn Home>,
     store: StoreHandle,
     courses: Vec<Course>,
     lines: HashMap<ServerId, Line>,
@@ -66,7 +62,7 @@ type Asked = Result<Vec<u8>, Trouble>;
 impl Mover {
     fn run(mut self) {
         let mut seen = 0;
-        while !self.shared.stopping.load(Relaxed) {
+        while !self.home.is_stopping() {
             self.follow();
             let wait = self.turn();
             self.store.park();
@@ -76,14 +72,8 @@ impl Mover {
         }
     }
 
-    fn cluster(&self) -> &Cluster {
-        let cluster = self.shared.cluster.as_ref();
-        cluster.expect("the mover belongs to a cluster's server")
-    }
-
     fn moves(&self) -> Arc<ServerMoves> {
-        let moves = self.cluster().moves();
-        Arc::clone(moves.expect("the mover belongs to a server that forwards"))
+        Arc::clone(self.home.moves())
     }
 
     /// Takes up streams that have begun, and drops those that have ended.
@@ -223,14 +213,14 @@ impl Mover {
     }
 
     fn place(&self, key: &[u8]) -> KeyPlace {
-        KeyPlace::new(hash_of_map(&self.cluster().map(), key), key)
+        KeyPlace::new(hash_of_map(&self.home.map(), key), key)
     }
 
     /// Stores an item that has come, unless its key has been decided on.
     fn keep(&mut self, index: usize, item: &MovedItem<'_>) {
         let (place, now_ms) = (self.place(item.key), self.moves().now_ms());
         let stream = Arc::clone(&self.courses[index].stream);
-        let clock = self.shared.clock_at(Instant::now());
+        let clock = self.home.clock();
         self.store.set_now(clock.now);
         let options = moved_options(item, clock.now);
         let value = item.value.unwrap_or_default();
@@ -255,7 +245,7 @@ impl Mover {
     /// Asks the old owner of a stream.
     fn ask(&mut self, index: usize, kind: Kind, body: &[u8]) -> Asked {
         let from = self.courses[index].stream.from;
-        let (map, line) = (self.cluster().map(), self.lines.remove(&from));
+        let (map, line) = (self.home.map(), self.lines.remove(&from));
         let mut line = match line {
             Some(line) => line,
             None => self.connect(from)?,
@@ -277,13 +267,12 @@ impl Mover {
     }
 
     fn connect(&self, from: ServerId) -> Result<Line, Trouble> {
-        let (cluster, map) = (self.cluster(), self.cluster().map());
-        let me = cluster.member().and_then(|member| member.place.id(&map));
-        let (Some(me), Some(server)) = (me, map.server(from)) else {
+        let map = self.home.map();
+        let (Some(me), Some(server)) = (self.home.name_in(&map), map.server(from)) else {
             return Err(Trouble::Silent);
         };
         let hello = hello(me, from, &map);
-        let connected = Line::connect(&server.addresses, &hello, cluster.secret());
+        let connected = Line::connect(&server.addresses, &hello, self.home.secret());
         connected.map_err(|(trouble, reason)| {
             tracing::info!(
                 target: EVENTS, from = from.0, reason,

@@ -2,11 +2,10 @@
 //! which map they go by. Nobody decides until they have said so, so it waits for none of them
 //! while others answer.
 
-use super::ServerMoves;
 use super::line::Line;
-use crate::cluster::{Cluster, hello};
+use super::{Home, ServerMoves};
+use crate::dial::hello;
 use crate::logging::EVENTS;
-use crate::shared::Shared;
 use farcache_cluster::ServerId;
 use farcache_moving::Predecessor;
 use farcache_moving::course::Trouble;
@@ -15,7 +14,6 @@ use farcache_peers::link::Answer;
 use farcache_peers::moves::Acknowledged;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -26,25 +24,21 @@ const IDLE_WAIT: Duration = Duration::from_millis(200);
 /// How many servers are asked at one time.
 const ASKED_AT_ONCE: usize = 32;
 
-/// Starts it; none where the server takes no part in forwarding.
+/// Starts it.
 ///
 /// # Errors
 /// When threads are exhausted.
-pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
-    let cluster = shared.cluster.as_ref();
-    if cluster.is_none_or(|cluster| cluster.member().is_none()) {
-        return Ok(None);
-    }
+pub fn start(home: Arc<dyn Home>) -> io::Result<JoinHandle<()>> {
     let standoff = Standoff {
-        shared: Arc::clone(shared),
+        home,
         lines: Mutex::default(),
     };
     let thread = thread::Builder::new().name("standoff".to_owned());
-    thread.spawn(move || standoff.run()).map(Some)
+    thread.spawn(move || standoff.run())
 }
 
 struct Standoff {
-    shared: Arc<Shared>,
+    home: Arc<dyn Home>,
     lines: Mutex<BTreeMap<ServerId, Line>>,
 }
 
@@ -55,7 +49,7 @@ impl Standoff {
     fn run(self) {
         let mut seen = 0;
         let mut were_awaited = false;
-        while !self.shared.stopping.load(Relaxed) {
+        while !self.home.is_stopping() {
             let (due, wait) = self.due();
             if !due.is_empty() {
                 self.ask_all(due);
@@ -69,14 +63,8 @@ impl Standoff {
         }
     }
 
-    fn cluster(&self) -> &Cluster {
-        let cluster = self.shared.cluster.as_ref();
-        cluster.expect("the thread belongs to a cluster's server")
-    }
-
     fn moves(&self) -> &ServerMoves {
-        let moves = self.cluster().moves();
-        moves.expect("the thread belongs to a server that forwards")
+        self.home.moves()
     }
 
     fn lines(&self) -> std::sync::MutexGuard<'_, BTreeMap<ServerId, Line>> {
@@ -131,7 +119,7 @@ impl Standoff {
     }
 
     fn acknowledged(&self, server: ServerId) -> Result<Acknowledged, Trouble> {
-        let epoch = self.cluster().map().epoch().0;
+        let epoch = self.home.map().epoch().0;
         let line = self.lines().remove(&server);
         let mut line = match line {
             Some(line) => line,
@@ -148,14 +136,13 @@ impl Standoff {
     }
 
     fn connect(&self, server: ServerId) -> Result<Line, Trouble> {
-        let (cluster, map) = (self.cluster(), self.cluster().map());
-        let me = cluster.member().and_then(|member| member.place.id(&map));
-        let (Some(me), Some(other)) = (me, map.server(server)) else {
+        let map = self.home.map();
+        let (Some(me), Some(other)) = (self.home.name_in(&map), map.server(server)) else {
             // The new map is about to come into force.
             return Err(Trouble::Refused);
         };
         let hello = hello(me, server, &map);
-        let connected = Line::connect(&other.addresses, &hello, cluster.secret());
+        let connected = Line::connect(&other.addresses, &hello, self.home.secret());
         connected.map_err(|(trouble, reason)| {
             tracing::debug!(server = server.0, reason, "cannot ask a server for its map");
             trouble

@@ -1,12 +1,10 @@
 //! One worker's sessions on the fabric with other servers, where it is the one that asks. They have
 //! a port of their own: the worker's other port is greeted, and this one greets.
 
+use crate::dial::CallPort;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
-use farcache_fabric::{Arming, Error, Event, Frame, Grant, Inbox, Kind, Payload, Peer, Port};
+use farcache_fabric::{Arming, Error, Event, Frame, Grant, Inbox, Kind, Payload, Peer};
 use std::os::fd::BorrowedFd;
-
-/// A server's end of the network towards other servers.
-pub type CallPort = dyn Port<SendBytes, ReceiveBytes>;
 
 /// One session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use crate::cluster::{Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
-use crate::repair::owned::{self, Widest};
+use crate::parts::owned::{self, Widest};
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};

@@ -5,25 +5,27 @@
 //! |---|---|
 //! | [`desk`] | who owns a key; what sessions ask for, and what has been answered |
 //! | [`wire`] | one worker's connection to one peer |
-//! | [`dial`] | how such a connection is made, on a thread of its own |
+//! | `attempt` | how such a connection is made, on a thread of its own |
 //! | [`upgrade`] | asking for a session on the fabric beside it |
 //! | [`calls`], `beside` | those sessions: a worker's all together, and that of one wire |
 //! | `worker/forward.rs` | joins them with the worker's connections |
 
+mod attempt;
 mod beside;
 pub mod calls;
 pub mod desk;
-pub mod dial;
 pub mod upgrade;
 pub mod wire;
 
-use crate::cluster::{Cluster, Follower, Gate, hello};
+use crate::cluster::{Cluster, Follower, Gate};
 use crate::coding::PartTag;
+use crate::dial::{CallPort, Dialled, Unconnected, hello};
+use crate::mailbox::Mailbox;
 use crate::shared::Shared;
-use crate::worker::mailbox::Mailbox;
-use calls::{CallPort, Calls};
+pub use crate::waiting::{Asker, Waiter};
+use attempt::{Attempt, HasCalls};
+use calls::Calls;
 use desk::{Answer, Desk, Question, To};
-use dial::{Dialled, HasCalls, Unconnected};
 use farcache_cluster::ServerId;
 use farcache_fabric::Grant;
 use farcache_moving::patience::Patience;
@@ -42,26 +44,6 @@ pub enum Tag {
     Session(Asker),
     /// That of a plan which this worker runs for a session.
     Plan(PartTag),
-}
-
-/// A session that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker {
-    /// Whose it is.
-    pub waiter: Waiter,
-    /// Which of its waits.
-    wait: u64,
-    /// Which of the requests of that.
-    index: usize,
-}
-
-/// Who waits for other servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiter {
-    /// The connection in this slot.
-    Connection(usize),
-    /// A message on the fabric, by its place among those that wait.
-    Message(usize),
 }
 
 /// The questions of a connection, or a message, to other servers, all of which it waits for.
@@ -357,9 +339,8 @@ impl Peers {
         let map = self.desk.map();
         let addresses = map.server(peer).map(|server| server.addresses.clone());
         let attempt = self.wires[index].begin_dialling();
-        let started = dial::start(
-            dial::Attempt {
-                peer,
+        let started = attempt::start(
+            Attempt {
                 index,
                 attempt,
                 addresses: addresses.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Asking a peer for a session on the fabric, over a connection on which it has let this server in.
 
-use crate::fabric::registry::Registry;
+use crate::upgrade::registry::Registry;
 use farcache_fabric::Grant;
 use farcache_fabric::frame::VERSION;
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};

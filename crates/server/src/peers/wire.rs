@@ -4,7 +4,7 @@ use super::Tag;
 use super::beside::Beside;
 use super::calls::{Calls, News};
 use super::desk::Answer;
-use super::dial::Unconnected;
+use crate::dial::Unconnected;
 use crate::logging::EVENTS;
 use farcache_cluster::ServerId;
 use farcache_peers::frame::Kind;

@@ -1,6 +1,6 @@
 //! Parts made of others' parts, and stored where nothing newer has come.
 
-use super::replies::Reply;
+use crate::parts::replies::Reply;
 use farcache_base::time::Clock;
 use farcache_redundancy::plan::repair::{Make, Mended};
 use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum};

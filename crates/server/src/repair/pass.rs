@@ -2,9 +2,9 @@
 //! them while this one makes and stores parts, and what they answer is looked at when it comes.
 
 use super::making::{self, Brought, Making};
-use super::owned::Widest;
-use super::replies::{self, Reply};
 use super::sources::{Received, Sources};
+use crate::parts::owned::Widest;
+use crate::parts::replies::{self, Reply};
 use crate::shared::Shared;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::link::Answer;

@@ -3,10 +3,10 @@
 use super::making::Making;
 use super::pass::Pass;
 use super::sources::Sources;
-use super::{Repairs, Status};
-use crate::cluster::{Cluster, Figures, hello};
+use crate::cluster::{Cluster, Figures};
+use crate::dial::{self, hello};
 use crate::logging::EVENTS;
-use crate::peers::dial;
+use crate::repairer::{Repairs, Status};
 use crate::shared::Shared;
 use farcache_cluster::map::MemberState;
 use farcache_cluster::{Address, ClusterMap, ServerId};

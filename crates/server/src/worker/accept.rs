@@ -2,8 +2,8 @@
 
 use super::Worker;
 use super::connection::Connection;
-use super::mailbox::Arrival;
 use crate::connections::{Address, ConnectionInfo, State};
+use crate::mailbox::Arrival;
 use crate::net::tls::Tls;
 use crate::net::transport::Transport;
 use farcache_session::Session;

@@ -1,8 +1,8 @@
 //! Plans for values on several servers: joins them with the worker's peers and sessions.
 
 use super::Worker;
-use super::resources::Resources;
 use crate::coding::{PartTag, Sent, Way, own};
+use crate::resources::{Resources, context};
 use farcache_cluster::ServerId;
 use farcache_session::Failure;
 use std::time::Instant;
@@ -10,12 +10,24 @@ use std::time::Instant;
 /// A worker's way to the owners of a key.
 struct WorkersWay<'a>(&'a mut Resources);
 
+impl WorkersWay<'_> {
+    /// What this server answers of its own part; none where that has to wait for something.
+    fn own_answer(&self, pieces: &[&[u8]]) -> Option<Vec<u8>> {
+        let resources = &*self.0;
+        if resources.holds_replies {
+            return None;
+        }
+        let context = context!(resources, None);
+        own::answer(&context, pieces)
+    }
+}
+
 impl Way for WorkersWay<'_> {
     fn ask(&mut self, to: ServerId, tag: PartTag, pieces: &[&[u8]]) -> Result<Sent, Failure> {
         let now = self.0.turn_began;
         let me = self.0.peers.as_ref().and_then(|peers| peers.desk.me());
         if me == Some(to)
-            && let Some(answer) = own::answer(self.0, pieces)
+            && let Some(answer) = self.own_answer(pieces)
         {
             return Ok(Sent::Answered(answer));
         }

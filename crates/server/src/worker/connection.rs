@@ -4,7 +4,7 @@ use super::arrivals::Wait;
 use super::deferred::Record;
 use super::device::Reads;
 use crate::connections::{ConnectionInfo, State};
-use crate::fabric::life_line::LifeLine;
+use crate::mailbox::life_line::LifeLine;
 use crate::net::transport::Transport;
 use crate::peers::Asked;
 use crate::watch::Watcher;

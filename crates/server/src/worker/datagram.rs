@@ -5,8 +5,8 @@
 //! Source: memcached `doc/protocol.txt`, "UDP protocol".
 
 use super::Worker;
-use super::device::Place;
-use super::resources::{Resources, context};
+use crate::resources::reads::Place;
+use crate::resources::{Resources, context};
 use farcache_session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status, Unsent};
 use farcache_store::{DurableMark, ReadId, Suspended};
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};

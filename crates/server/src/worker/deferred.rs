@@ -10,36 +10,13 @@
 
 use super::Worker;
 use super::connection::Connection;
-use super::resources::Resources;
-use farcache_store::ReadId;
+use crate::resources::Resources;
+use crate::resources::deferred::Piece;
 use rustix::event::epoll::EventFlags;
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
 
 /// Requests in a row that needed no device, after which a connection is taken for one that asks
 /// only for what is in memory. At a hit ratio of nine tenths in memory, one of 850 gets that far.
 const MEMORY_STREAK_MIN: u8 = 64;
-
-/// For how long others let go first after such a connection's request.
-const DEFER_TIME: Duration = Duration::from_millis(1);
-
-/// Work that lets others go first.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Piece {
-    /// These reads have ended: their request goes on.
-    Ended(ReadId),
-    /// This connection has input, and its last request needed a device.
-    Input(usize),
-}
-
-/// What waits, and whether it has to.
-#[derive(Default)]
-pub(super) struct DeferredQueue {
-    /// The oldest first.
-    pub pieces: VecDeque<Piece>,
-    /// When a request that goes first was last served.
-    served_at: Option<Instant>,
-}
 
 /// How a connection's last requests were answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,18 +41,10 @@ impl Record {
     }
 }
 
-impl DeferredQueue {
-    /// Whether there are connections that go first.
-    fn is_claimed(&self, now: Instant) -> bool {
-        self.served_at
-            .is_some_and(|at| now.duration_since(at) < DEFER_TIME)
-    }
-}
-
 /// A request was answered from memory.
 pub(super) fn note_memory(connection: &mut Connection, resources: &mut Resources) {
     if connection.record.note_memory() {
-        resources.waits.deferred.served_at = Some(resources.turn_began);
+        resources.waits.deferred.note_served(resources.turn_began);
     }
 }
 
@@ -148,15 +117,5 @@ mod tests {
         record.note_device();
         assert!(record.needed_device);
         assert!(!record.note_memory() && !record.needed_device);
-    }
-
-    #[test]
-    fn others_let_it_go_first_for_a_while() {
-        let start = Instant::now();
-        let mut deferred = DeferredQueue::default();
-        assert!(!deferred.is_claimed(start));
-        deferred.served_at = Some(start);
-        assert!(deferred.is_claimed(start + DEFER_TIME / 2));
-        assert!(!deferred.is_claimed(start + DEFER_TIME));
     }
 }

@@ -5,15 +5,14 @@
 //! the others go on.
 
 use super::Worker;
-use super::arrivals::Arrivals;
 use super::connection::Connection;
-use super::deferred::{DeferredQueue, Piece};
 use super::read;
 use super::reply;
-use super::resources::Resources;
-use farcache_store::{Durability, DurableMark, ReadId, StoreHandle, Suspended};
+use crate::resources::Resources;
+use crate::resources::deferred::Piece;
+use crate::resources::reads::Place;
+use farcache_store::{ReadId, StoreHandle, Suspended};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -37,17 +36,6 @@ const ENDED_PER_TURN: usize = 4;
 /// How long to sleep at most while reads wait for memory.
 const MEMORY_WAIT: Duration = Duration::from_millis(2);
 
-/// Whose request waits for reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// That of the connection in this slot.
-    Connection(usize),
-    /// A datagram's.
-    Datagram,
-    /// A message's, on the fabric.
-    Message,
-}
-
 /// When devices are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
@@ -55,20 +43,6 @@ pub(super) enum After {
     Sockets,
     /// They have not: the turn before has ended.
     Turn,
-}
-
-/// Everyone who waits at one worker.
-#[derive(Default)]
-pub struct Waits {
-    places: HashMap<ReadId, Place>,
-    /// What is to be done for them, and who goes first.
-    pub(super) deferred: DeferredQueue,
-    /// Where the store tells of them; kept for its memory.
-    done: Vec<ReadId>,
-    /// Connections whose replies are held back, in the order of their marks.
-    held: VecDeque<(DurableMark, usize)>,
-    /// Connections whose large values wait for others'.
-    pub(super) arrivals: Arrivals,
 }
 
 /// What a connection waits for.
@@ -102,51 +76,6 @@ pub(super) fn register(store: &StoreHandle, epoll: &impl AsFd) -> io::Result<()>
 fn watch(epoll: &impl AsFd, name: u64, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let data = EventData::new_u64(name);
     Ok(epoll::add(epoll, descriptor, data, EventFlags::IN)?)
-}
-
-/// Whether replies to changes wait until these are durable.
-pub(super) fn holds_replies(durability: Durability, has_tier: bool) -> bool {
-    has_tier && durability == Durability::Sync
-}
-
-impl Resources {
-    /// Begins the wait for what has suspended the last request; none if that cannot be waited for,
-    /// which is logged.
-    pub fn suspend(&mut self, suspended: Suspended, place: Place) -> Option<ReadId> {
-        match suspended {
-            Suspended::OnDevice => self.start_reads(place),
-            // Those who are given a way to wait for one, or a turn, do not come here.
-            Suspended::OnPeer => unreachable!("nothing is forwarded over this transport"),
-            Suspended::OnArrivals => unreachable!("values are refused over this transport"),
-        }
-    }
-
-    fn start_reads(&mut self, place: Place) -> Option<ReadId> {
-        self.counters.device_waits.bump();
-        match self.store.start_reads() {
-            Ok(id) => {
-                self.waits.places.insert(id, place);
-                Some(id)
-            }
-            Err(error) => {
-                tracing::error!(%error, "cannot read from the SSD tier");
-                self.store.forget_reads();
-                None
-            }
-        }
-    }
-
-    /// Gives up reads whose request has gone.
-    pub fn give_up_reads(&mut self, id: ReadId) {
-        self.counters.get_aborted_extstore.bump();
-        self.take_back_reads(id);
-    }
-
-    /// Lets go of reads that will be made again.
-    pub fn take_back_reads(&mut self, id: ReadId) {
-        self.waits.places.remove(&id);
-        self.store.cancel_reads(id);
-    }
 }
 
 /// Lets the next request of a connection find what was read for it; false if nothing was.

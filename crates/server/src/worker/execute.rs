@@ -6,8 +6,8 @@ use super::deferred;
 use super::device;
 use super::forward;
 use super::reply;
-use super::resources::{Resources, context};
-use crate::fabric::life_line::Caller;
+use crate::mailbox::life_line::Caller;
+use crate::resources::{Resources, context};
 use farcache_session::Status;
 
 /// Handles requests at the start of `input`, and sends the replies; returns how many bytes are done

@@ -5,11 +5,11 @@
 
 use super::connection::Connection;
 use super::messages::Messages;
-use super::resources::Resources;
 use super::{CALLS, PEERS, Worker};
 use crate::peers::desk::Answer;
 use crate::peers::wire::Interest;
 use crate::peers::{Asked, Asker, Tag, Waiter};
+use crate::resources::Resources;
 use farcache_session::{Failure, Status};
 use farcache_store::Suspended;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -52,43 +52,6 @@ pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mu
         _ => {
             peers.desk.take_noted();
             peers.desk.take_staged();
-        }
-    }
-}
-
-/// Lets a message's session find the replies that it has waited for, once its reads have ended.
-pub fn stage_message(asked: Asked, resources: &mut Resources) {
-    if let Some(peers) = &mut resources.peers {
-        peers.stage(asked);
-    }
-}
-
-/// A message that has answers is not carried out any more.
-pub fn forget_message(asked: &Asked, resources: &mut Resources) {
-    if let Some(peers) = &mut resources.peers {
-        peers.forget(asked);
-    }
-}
-
-/// A message has been handled as far as that goes now: what it waits for, and what it may still
-/// need.
-#[inline]
-pub fn settle_message(waiter: Waiter, status: Status, resources: &mut Resources) -> Asked {
-    let Some(peers) = &mut resources.peers else {
-        return Asked::default();
-    };
-    match status {
-        Status::Suspended(Suspended::OnPeer) => {
-            peers.take_asked(waiter, resources.turn_began, &resources.counters)
-        }
-        Status::Suspended(_) => {
-            peers.desk.take_noted();
-            peers.take_staged()
-        }
-        _ => {
-            peers.desk.take_noted();
-            peers.desk.take_staged();
-            Asked::default()
         }
     }
 }

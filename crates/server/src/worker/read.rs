@@ -3,8 +3,8 @@
 use super::connection::{Connection, Outcome};
 use super::execute::{execute, finish, run};
 use super::reply;
-use super::resources::{BUFFER_BYTES, Resources};
 use crate::net::tls;
+use crate::resources::{BUFFER_BYTES, Resources};
 use std::io;
 
 /// Bytes of one large value that are read in one turn before others get theirs.

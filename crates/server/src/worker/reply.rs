@@ -1,8 +1,8 @@
 //! Replying: sends what sessions answered; what a socket does not take waits on its connection.
 
 use super::connection::{Connection, Outcome};
-use super::resources::Resources;
 use crate::net::transport::Transport;
+use crate::resources::Resources;
 use farcache_session::counters::Counters;
 use farcache_session::{Replies, SLICES_MAX, Unsent};
 use std::io::{self, IoSlice};

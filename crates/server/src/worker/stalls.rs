@@ -13,8 +13,8 @@
 use super::Worker;
 use super::connection::Connection;
 use super::device::Reads;
-use super::resources::Resources;
 use crate::connections::ConnectionInfo;
+use crate::resources::Resources;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

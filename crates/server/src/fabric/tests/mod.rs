@@ -15,12 +15,11 @@ use super::engine::Engine;
 use super::figures::Figures;
 use super::life_line::{Caller, LifeLine};
 use super::registry::{Place, Registry};
-use super::upgrade;
 use crate::connections::{Address, ConnectionInfo, State};
+use crate::mailbox::Mailbox;
+use crate::resources::Resources;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::worker::mailbox::Mailbox;
-use crate::worker::resources::Resources;
 use client::Client;
 use farcache_fabric::Port;
 use farcache_fabric::grant::{Grant, Network as NetworkKind};
@@ -111,7 +110,7 @@ impl Server {
             life_line: &connection.life_line,
         };
         let networks = [NetworkKind::Memory].into_iter();
-        upgrade::ask(1, networks, &self.shared, Some(caller), None)
+        self.shared.grant_session(1, networks, Some(caller), None)
     }
 
     /// Moves the server until nothing happens any more.

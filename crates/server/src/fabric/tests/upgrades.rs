@@ -1,12 +1,11 @@
 //! Asking for a session, in both protocols.
 
 use super::{Connection, Server};
-use crate::fabric::life_line::Caller;
-use crate::fabric::upgrade;
 use crate::host::ServerHost;
+use crate::mailbox::Mailbox;
+use crate::mailbox::life_line::Caller;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::worker::mailbox::Mailbox;
 use farcache_fabric::Grant;
 use farcache_fabric::grant::Network;
 use farcache_proto::binary::{Header, MAGIC_REQUEST, Opcode, Packet, Status};
@@ -153,12 +152,12 @@ fn without_a_fabric_or_a_connection_there_is_none() {
     };
     let memory = || [Network::Memory].into_iter();
     assert_eq!(
-        upgrade::ask(1, memory(), &shared, Some(caller), None),
+        shared.grant_session(1, memory(), Some(caller), None),
         Err(UpgradeRefusal::Off)
     );
     let server = Server::new();
     assert_eq!(
-        upgrade::ask(1, memory(), &server.shared, None, None),
+        server.shared.grant_session(1, memory(), None, None),
         Err(UpgradeRefusal::Off)
     );
 }

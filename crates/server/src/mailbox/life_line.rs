@@ -1,7 +1,7 @@
 //! The client's TCP connection and its session on the fabric: when one ends, so does the other.
 
+use super::Mailbox;
 use crate::connections::ConnectionInfo;
-use crate::worker::mailbox::Mailbox;
 use farcache_session::Peer;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub struct Bond {
 
 impl Bond {
     /// The session is over. Its connection stays, and may ask anew.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.has_ended.store(true, Relaxed);
         self.info.set_fabric(None);
     }
 
     /// The session is over: its connection is to be closed, unless it was to stay.
-    pub(super) fn end(self: &Arc<Self>) {
+    pub(crate) fn end(self: &Arc<Self>) {
         if !self.has_ended.load(Relaxed) {
             self.release();
             self.mailbox.end_life_line(Arc::clone(self));
@@ -79,7 +79,7 @@ pub struct Caller<'a> {
 
 impl Caller<'_> {
     /// Whether the connection has a session that has not ended.
-    pub(super) fn is_bound(&self) -> bool {
+    pub(crate) fn is_bound(&self) -> bool {
         let life_line = self.life_line.borrow();
         life_line
             .as_ref()
@@ -87,7 +87,7 @@ impl Caller<'_> {
     }
 
     /// Makes the connection the life line of a session of the worker behind `owner`.
-    pub(super) fn bind(&self, owner: &Arc<Mailbox>, session: u32, key: u64) -> Arc<Bond> {
+    pub(crate) fn bind(&self, owner: &Arc<Mailbox>, session: u32, key: u64) -> Arc<Bond> {
         let bond = Arc::new(Bond {
             slot: self.slot,
             info: Arc::clone(self.info),

@@ -1,9 +1,9 @@
 //! What all threads know of the fabric.
 
 use super::figures::Figures;
-use super::upgrade::name_of;
-use crate::peers::calls::CallPort;
-use crate::worker::mailbox::Mailbox;
+use super::name_of;
+use crate::dial::CallPort;
+use crate::mailbox::Mailbox;
 use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
 use slab::Slab;
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// The port says where it is; that changes when a client's death has made it start anew.
-    pub(super) fn note_address(&self, address: &[u8]) {
+    pub fn note_address(&self, address: &[u8]) {
         let mut known = self.address.lock().expect("no panic while held");
         if *known != address {
             tracing::warn!(
@@ -54,13 +54,13 @@ impl Place {
     }
 
     /// Takes a number for a session that is being granted.
-    pub(super) fn take_number(&self) -> u32 {
+    pub fn take_number(&self) -> u32 {
         self.sessions.fetch_add(1, Relaxed);
         self.numbers().insert(()) as u32
     }
 
     /// Gives the number of a session that has ended back.
-    pub(super) fn give_number(&self, number: u32) {
+    pub fn give_number(&self, number: u32) {
         self.numbers().remove(number as usize);
         self.sessions.fetch_sub(1, Relaxed);
     }
@@ -115,13 +115,13 @@ impl Registry {
     }
 
     /// Whether there may be no further session.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         let sessions = self.places.iter().map(|place| place.sessions.load(Relaxed));
         sessions.sum::<usize>() >= self.sessions_max.load(Relaxed)
     }
 
     /// The worker with the fewest sessions.
-    pub(super) fn least_loaded(&self) -> &Place {
+    pub fn least_loaded(&self) -> &Place {
         self.places
             .iter()
             .min_by_key(|place| place.sessions.load(Relaxed))
@@ -129,12 +129,12 @@ impl Registry {
     }
 
     /// A session uses these networks.
-    pub(super) fn use_lanes(&self, lanes: &str) {
+    pub fn use_lanes(&self, lanes: &str) {
         *self.lanes_map().entry(lanes.to_owned()).or_default() += 1;
     }
 
     /// A session has used them.
-    pub(super) fn leave_lanes(&self, lanes: &str) {
+    pub fn leave_lanes(&self, lanes: &str) {
         let mut map = self.lanes_map();
         if let Some(sessions) = map.get_mut(lanes) {
             *sessions -= 1;

@@ -1,9 +1,12 @@
-//! How the accepting thread hands connections to a worker.
+//! What other threads hand to a worker: connections, news of its part of the fabric, and what came
+//! of connecting to peers.
+
+pub mod life_line;
 
 use crate::connections::Address;
-use crate::fabric::life_line::{Bond, Mail};
+use crate::dial::Dialled;
 use crate::net::waker::Waker;
-use crate::peers::dial::Dialled;
+use life_line::{Bond, Mail};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

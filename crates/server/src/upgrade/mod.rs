@@ -1,14 +1,40 @@
-//! A client on a socket asks to be let in. Both protocols come here, after authentication.
+//! The way from a socket to the fabric: what all threads know of the fabric, and how a client on a
+//! socket is granted a session. Both protocols come here, after authentication.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`ask`] | a client on a socket asks to be let in, and is granted a session |
+//! | [`registry`] | what all threads know: ports, sessions, grants |
+//! | [`figures`] | what a worker counts of its sessions |
+//!
+//! The sessions themselves are [`crate::fabric`]'s.
 
-use super::life_line::{Caller, Mail, Reserved};
-use super::registry::Registry;
-use super::{CREDITS, MESSAGE_BYTES_MAX};
-use crate::shared::Shared;
+pub mod figures;
+pub mod registry;
+
+use crate::mailbox::life_line::{Caller, Mail, Reserved};
 use farcache_fabric::frame::VERSION;
 use farcache_fabric::grant::{Grant, Network};
 use farcache_session::{Peer, UpgradeRefusal};
+use registry::Registry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Messages that a client may have unanswered. With it a client can keep a network of 100 us busy
+/// at a million messages a second.
+pub const CREDITS: u16 = 128;
+
+/// Most bytes of packets in a message from a client.
+pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Whether clients without TLS may have a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// They may.
+    Optional,
+    /// They may not: the server serves some of its clients over TLS.
+    Required,
+}
 
 /// The name of a network in the text protocol and in statistics.
 pub fn name_of(network: Network) -> &'static str {
@@ -33,17 +59,19 @@ pub fn network_named(name: &[u8]) -> Option<Network> {
 pub fn ask(
     version: u32,
     mut networks: impl Iterator<Item = Network>,
-    shared: &Shared,
+    fabric: &Registry,
+    encryption: Encryption,
     caller: Option<Caller<'_>>,
     asker: Option<Peer>,
 ) -> Result<Grant, UpgradeRefusal> {
-    let fabric = shared.fabric.get().ok_or(UpgradeRefusal::Off)?;
     let has_common = version == u32::from(VERSION) && networks.any(|one| one == fabric.network);
     let granted = match caller.filter(|_| has_common) {
         None => Err(UpgradeRefusal::Off),
         Some(caller) if caller.is_bound() => Err(UpgradeRefusal::Bound),
         // Where there is TLS, nobody gets around it; and whoever has no room stays on sockets.
-        Some(caller) if shared.tls.is_some() && !caller.is_encrypted => Err(UpgradeRefusal::Off),
+        Some(caller) if encryption == Encryption::Required && !caller.is_encrypted => {
+            Err(UpgradeRefusal::Off)
+        }
         Some(_) if fabric.is_full() => Err(UpgradeRefusal::Off),
         Some(caller) => grant(fabric, &caller, asker),
     };

@@ -1,55 +1,23 @@
-//! Connecting to a peer and greeting it. Names are looked up and both ends wait for one another, so
-//! this has a thread of its own, and hands the worker a connection that is ready.
+//! Connecting to another server of the cluster and greeting it. Names are looked up and both ends
+//! wait for one another, so whoever calls this is a thread of its own, and no worker.
 
-use super::calls::CallPort;
-use super::upgrade;
-use crate::cluster::Cluster;
-use crate::fabric::registry::Registry;
-use crate::shared::Shared;
-use crate::worker::mailbox::Mailbox;
-use farcache_cluster::{Address, ServerId};
-use farcache_fabric::Grant;
+use farcache_cluster::{Address, ClusterMap, ServerId};
+use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_fabric::{Grant, Port};
 use farcache_peers::greeting::{
-    CHALLENGE_BYTES, Challenge, Hello, Secret, VERDICT_BYTES, Verdict, decode_verdict,
+    CHALLENGE_BYTES, Challenge, Hello, Nonce, Secret, VERDICT_BYTES, Verdict, decode_verdict,
 };
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be connected to.
-pub struct Attempt {
-    /// The peer.
-    pub peer: ServerId,
-    /// The worker's wire to it.
-    pub index: usize,
-    /// Which attempt of that wire.
-    pub attempt: u64,
-    /// Where it is reached, the best place first.
-    pub addresses: Vec<Address>,
-    /// How long each step may take.
-    pub timeout: Duration,
-    /// The server that asks.
-    pub shared: Arc<Shared>,
-    /// What it says.
-    pub hello: Hello,
-    /// Whether a port is to be opened, if the peer grants a session on the fabric.
-    pub calls: HasCalls,
-}
+/// A server's end of the network towards other servers.
+pub type CallPort = dyn Port<SendBytes, ReceiveBytes>;
 
-/// Whether the worker that asks has a port for calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HasCalls {
-    /// It has one.
-    Yes,
-    /// It has none yet.
-    No,
-}
-
-/// What came of it.
+/// What came of a worker's wish for a connection.
 pub struct Dialled {
     /// The worker's wire.
     pub index: usize,
@@ -76,65 +44,6 @@ impl fmt::Debug for Dialled {
     }
 }
 
-/// Connects on a thread of its own, and tells the worker.
-///
-/// # Errors
-/// When threads are exhausted.
-pub fn start(attempt: Attempt, mailbox: Arc<Mailbox>) -> io::Result<()> {
-    let thread = std::thread::Builder::new().name("dial".to_owned());
-    thread.spawn(move || {
-        let result = attempt.run();
-        mailbox.dialled(Dialled {
-            index: attempt.index,
-            attempt: attempt.attempt,
-            result,
-        });
-    })?;
-    Ok(())
-}
-
-impl Attempt {
-    fn run(&self) -> Result<Made, Unconnected> {
-        let secret = self.shared.cluster.as_ref().and_then(Cluster::secret);
-        let open = || open(&self.addresses, self.timeout, &self.hello, secret);
-        let mut connection = open()?;
-        let mut session = None;
-        // Its own parts a server asks itself for, where they have to wait.
-        let is_other = self.hello.to != self.hello.from;
-        if let Some(fabric) = self.shared.fabric.get().filter(|_| is_other) {
-            session = match upgrade::ask(&mut connection, fabric, self.hello.epoch) {
-                Ok(granted) => granted.and_then(|grant| self.with_port(grant, fabric)),
-                // An older server ends the connection on which it is asked for what it does not
-                // know.
-                Err(_) => {
-                    connection = open()?;
-                    None
-                }
-            };
-        }
-        let (grant, port) = session.unzip();
-        Ok(Made {
-            socket: unblocked(connection)?,
-            grant,
-            port: port.flatten(),
-        })
-    }
-
-    /// The grant, with a port if one is needed; none where there is no port for it.
-    fn with_port(&self, grant: Grant, fabric: &Registry) -> Option<(Grant, Option<Box<CallPort>>)> {
-        if self.calls == HasCalls::Yes {
-            return Some((grant, None));
-        }
-        match fabric.call_port()? {
-            Ok(port) => Some((grant, Some(port))),
-            Err(error) => {
-                tracing::warn!(%error, "no port for other servers: they are asked over sockets");
-                None
-            }
-        }
-    }
-}
-
 /// Connects to the first of these addresses that answers as the server which is meant. Each step
 /// may take `timeout`. The connection does not block.
 ///
@@ -150,7 +59,11 @@ pub fn connect(
     opened.map_err(|unconnected| unconnected.reason)
 }
 
-fn unblocked(connection: Connection) -> Result<OwnedFd, Unconnected> {
+/// Has the connection block no more.
+///
+/// # Errors
+/// As the system's.
+pub fn unblocked(connection: Connection) -> Result<OwnedFd, Unconnected> {
     let made = match connection {
         Connection::Tcp(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
         Connection::Unix(stream) => stream.set_nonblocking(true).map(|()| stream.into()),
@@ -268,6 +181,27 @@ pub fn connect_tcp(address: &Address, timeout: Duration) -> io::Result<TcpStream
         }
     }
     Err(failure)
+}
+
+/// What the server `from` of this map says to the peer `to` first.
+pub fn hello(from: ServerId, to: ServerId, map: &ClusterMap) -> Hello {
+    Hello {
+        from: from.0,
+        to: to.0,
+        epoch: map.epoch().0,
+        nonce: nonce(),
+        cluster: map.content().cluster.to_string(),
+    }
+}
+
+/// A new random number.
+///
+/// # Panics
+/// Where the system has none.
+pub fn nonce() -> Nonce {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce).expect("the system has random numbers");
+    nonce
 }
 
 /// Says who this server is, and finds out who the other one is.

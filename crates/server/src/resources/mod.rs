@@ -1,9 +1,13 @@
 //! What all connections of one worker share.
 
-use super::device::{self, Waits};
-use super::mailbox::Mailbox;
+pub mod arrivals;
+pub mod deferred;
+pub mod forward;
+pub mod reads;
+
 use crate::cluster::Gate;
-use crate::metrics::latency::{Counted, Latencies};
+use crate::latency::{Counted, Latencies};
+use crate::mailbox::Mailbox;
 use crate::peers::Peers;
 use crate::peers::desk::ForMessages;
 use crate::shared::Shared;
@@ -11,13 +15,14 @@ use farcache_base::time::Clock;
 use farcache_session::counters::Counters;
 use farcache_session::{Forward, Replies};
 use farcache_store::StoreHandle;
+use reads::Waits;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Size of the buffer into which a worker reads, in bytes. Large enough for any request without
 /// its value and for a deep pipeline, small enough to stay in the core's cache and to leave most of
 /// a large value to be read straight to its place.
-pub(super) const BUFFER_BYTES: usize = 64 << 10;
+pub const BUFFER_BYTES: usize = 64 << 10;
 
 /// One worker's means: buffers, the store, the time.
 pub struct Resources {
@@ -63,7 +68,7 @@ impl Resources {
             waits: Waits::default(),
             peers: Peers::new(&shared, &mailbox),
             gate: Gate::of(shared.cluster.as_ref()),
-            holds_replies: device::holds_replies(
+            holds_replies: reads::holds_replies(
                 shared.settings.durability,
                 !shared.settings.devices.is_empty(),
             ),
@@ -127,13 +132,13 @@ impl Resources {
 /// the desk; without them nothing is passed on, and no value waits for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
-        $crate::worker::resources::context!(@ $resources, $caller, None, through_owners)
+        $crate::resources::context!(@ $resources, $caller, None, through_owners)
     };
     ($resources:expr, $caller:expr, desk) => {
-        $crate::worker::resources::context!(@ $resources, $caller, None, through_desk)
+        $crate::resources::context!(@ $resources, $caller, None, through_desk)
     };
     ($resources:expr, $caller:expr, desk, $turn:expr) => {
-        $crate::worker::resources::context!(@ $resources, $caller, Some($turn), through_desk)
+        $crate::resources::context!(@ $resources, $caller, Some($turn), through_desk)
     };
     (@ $resources:expr, $caller:expr, $turn:expr, $through:ident) => {
         farcache_session::Context {
@@ -143,7 +148,7 @@ macro_rules! context {
                 shared: &$resources.shared,
                 caller: $caller,
             },
-            forward: $crate::worker::resources::$through(&$resources.gate, &$resources.peers),
+            forward: $crate::resources::$through(&$resources.gate, &$resources.peers),
             turn: $turn,
             counters: &$resources.counters,
             clock: $resources.clock,
