@@ -94,11 +94,8 @@ impl Endpoint {
             failure => failure,
         };
         if let Some(status) = refusal {
-            return done(Err(Error::new(
-                self.worker.library(),
-                send::OPERATION,
-                status,
-            )));
+            let library = self.worker.library();
+            return done(Err(library.error(send::OPERATION, status)));
         }
         let send = send::Sending::new(self.worker.library(), header, body, done);
         // SAFETY: the endpoint is open, and this is its worker's thread.

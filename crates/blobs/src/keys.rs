@@ -1,39 +1,9 @@
 //! Under which keys the parts of a blob stand.
 
-use crate::Error;
-use std::fmt;
+use crate::{Error, WriteId};
 
 /// Longest name of a blob, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-
-/// Tells the chunks of one write from those of all others: 128 random bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WriteId(pub [u8; 16]);
-
-impl WriteId {
-    /// One that nobody else has.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
-    pub fn random() -> Result<Self, Error> {
-        let mut id = [0; 16];
-        getrandom::fill(&mut id).map_err(|error| Error::NoRandomBytes(error.to_string().into()))?;
-        Ok(WriteId(id))
-    }
-}
-
-impl fmt::Display for WriteId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = self.0.iter();
-        bytes.try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for WriteId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "WriteId({self})")
-    }
-}
 
 /// The key of a chunk at its first place, or at a later one, to which other servers belong. The place
 /// stands in front: what follows it mixes the hash.
@@ -80,10 +50,5 @@ mod tests {
             let refused = Error::InvalidName(name.into());
             assert_eq!(manifest_key(name), Err(refused));
         }
-    }
-
-    #[test]
-    fn ids_differ() {
-        assert_ne!(WriteId::random().unwrap(), WriteId::random().unwrap());
     }
 }

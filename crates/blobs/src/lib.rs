@@ -28,6 +28,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `blobs` | the handle: creating, opening, removing |
+//! | `access` | what a handle shares with its writers and readers |
 //! | `writer` | cutting into chunks, the manifest once they are stored |
 //! | `stores` | the window of stores under way, another place for what is not taken |
 //! | `patience` | how long a chunk is tried to be stored |
@@ -43,6 +44,7 @@
 //! The format and the rules: `docs/design/burst-buffer.md`.
 #![forbid(unsafe_code)]
 
+mod access;
 mod blobs;
 mod budget;
 pub mod error;
@@ -55,12 +57,15 @@ mod policy;
 mod publish;
 mod reader;
 mod stores;
+mod write_id;
 mod writer;
 
-pub use blobs::{Blobs, Settings};
+pub use access::Settings;
+pub use blobs::Blobs;
 pub use error::Error;
-pub use keys::{NAME_BYTES_MAX, WriteId};
+pub use keys::NAME_BYTES_MAX;
 pub use manifest::Manifest;
 pub use policy::policy;
 pub use reader::{Part, Reader};
+pub use write_id::WriteId;
 pub use writer::Writer;

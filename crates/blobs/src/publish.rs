@@ -1,14 +1,14 @@
 //! Putting a manifest into its place.
 
-use crate::blobs::{Placed, of_manifest};
+use crate::access::{Access, Placed, of_manifest};
 use crate::patience::Patience;
-use crate::{Blobs, Error, Manifest};
+use crate::{Error, Manifest};
 use farcache_client::Error::{Exists, NotFound, NotStored};
 
 /// What one writer has put into the place of its blob's manifest, by compare-and-swap: so each
 /// manifest is replaced by one writer only, whether its key lies on one server or on several.
 pub(crate) struct Publication {
-    blobs: Blobs,
+    access: Access,
     name: Box<str>,
     key: String,
     published: Option<Manifest>,
@@ -18,9 +18,9 @@ pub(crate) struct Publication {
 
 impl Publication {
     /// Nothing is there yet.
-    pub fn new(blobs: &Blobs, name: &str, key: String) -> Self {
+    pub fn new(access: &Access, name: &str, key: String) -> Self {
         Publication {
-            blobs: blobs.clone(),
+            access: access.clone(),
             name: name.into(),
             key,
             published: None,
@@ -39,8 +39,8 @@ impl Publication {
     /// # Errors
     /// [`Error::Request`]; [`Error::Replaced`] where something was published, and is not there.
     pub fn place(&mut self, manifest: &Manifest) -> Result<(), Error> {
-        let mut patience = Patience::new(self.blobs.settings.patience);
-        let has_copies = self.blobs.client.has_redundancy(self.key.as_bytes());
+        let mut patience = Patience::new(self.access.settings.patience);
+        let has_copies = self.access.client.has_redundancy(self.key.as_bytes());
         loop {
             let error = match self.try_to_place(manifest) {
                 Ok(()) => break,
@@ -54,19 +54,19 @@ impl Publication {
             let Some(pause) = patience.pause_after(&error, has_copies) else {
                 return Err(of_manifest(&self.name, error));
             };
-            self.blobs.client.pause(pause);
+            self.access.client.pause(pause);
         }
         self.published = Some(manifest.clone());
         let is_other = |former: &Manifest| former.write() != manifest.write();
         let other = self.found.take().filter(is_other);
-        other.inspect(|other| self.blobs.remove_chunks_of(other));
+        other.inspect(|other| self.access.remove_chunks_of(other));
         Ok(())
     }
 
     /// `Exists`, `NotFound` and `NotStored` say that somebody else was faster: this one comes after
     /// it.
     fn try_to_place(&mut self, manifest: &Manifest) -> Result<(), Error> {
-        let placed = self.blobs.placed(&self.name, &self.key)?;
+        let placed = self.access.placed(&self.name, &self.key)?;
         let now = placed.as_ref().and_then(|placed| placed.manifest.as_ref());
         if now == Some(manifest) {
             // An earlier attempt whose answer was lost.
@@ -77,7 +77,7 @@ impl Publication {
             return Err(Error::Replaced(self.name.clone()));
         }
         self.found = now.cloned();
-        let (client, key, bytes) = (&self.blobs.client, &self.key, manifest.to_bytes());
+        let (client, key, bytes) = (&self.access.client, &self.key, manifest.to_bytes());
         let stored = match &placed {
             None => client.add(key, bytes, 0),
             Some(placed) => client.cas(key, bytes, 0, placed.cas),
@@ -89,7 +89,7 @@ impl Publication {
     }
 
     fn is_there(&self, manifest: &Manifest) -> bool {
-        let placed = self.blobs.placed(&self.name, &self.key);
+        let placed = self.access.placed(&self.name, &self.key);
         let is_it = |placed: Placed| placed.manifest.as_ref() == Some(manifest);
         placed.is_ok_and(|placed| placed.is_some_and(is_it))
     }

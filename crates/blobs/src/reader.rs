@@ -1,10 +1,11 @@
 //! Reading a blob at any place.
 
+use crate::access::Access;
 use crate::budget::Share;
 use crate::error::Damage;
 use crate::keys::chunk_key;
 use crate::pattern::Pattern;
-use crate::{Blobs, Error, Manifest};
+use crate::{Error, Manifest};
 use farcache_client::{Operation, ReceiveBytes, Reply, Request};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// A blob as it was when it was opened. Reads that follow one another are read ahead, the further
 /// the longer they go on, within what [`Settings`](crate::Settings) allow.
 pub struct Reader {
-    blobs: Blobs,
+    access: Access,
     name: Box<str>,
     manifest: Manifest,
     /// When it was opened. The manifest may have grown since, if the blob is still being written.
@@ -86,9 +87,9 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(blobs: &Blobs, name: &str, manifest: Manifest) -> Self {
+    pub(crate) fn new(access: &Access, name: &str, manifest: Manifest) -> Self {
         Reader {
-            blobs: blobs.clone(),
+            access: access.clone(),
             name: name.into(),
             length: manifest.length(),
             manifest,
@@ -124,14 +125,14 @@ impl Reader {
     /// the client's placement say they are; no server is asked.
     #[must_use]
     pub fn bytes_on_servers(&self, offset: u64, bytes: u64) -> Vec<u64> {
-        let mut told = vec![0; self.blobs.client.servers().len()];
+        let mut told = vec![0; self.access.client.servers().len()];
         let end = offset.saturating_add(bytes).min(self.length);
         let chunk_bytes = u64::from(self.manifest.chunk_bytes());
         for index in self.chunks_between(offset, end) {
             let begin = offset.max(index * chunk_bytes);
             let place = self.manifest.place_of(index);
             let key = chunk_key(self.manifest.write(), index, place);
-            for server in self.blobs.client.servers_of_key(key.as_bytes()) {
+            for server in self.access.client.servers_of_key(key.as_bytes()) {
                 told[server] += end.min((index + 1) * chunk_bytes) - begin;
             }
         }
@@ -232,7 +233,7 @@ impl Reader {
             is_new = true;
         }
         if is_new {
-            self.blobs.client.flush();
+            self.access.client.flush();
         }
     }
 
@@ -240,8 +241,8 @@ impl Reader {
     /// Without any, there is none beside what this reader may have alone: one chunk.
     fn room_for(&mut self, bytes: usize, index: u64, wanted: &Wanted) -> Option<Share> {
         loop {
-            if self.bytes_held + bytes <= self.blobs.settings.window_bytes
-                && let Some(share) = self.blobs.budget.take(bytes)
+            if self.bytes_held + bytes <= self.access.settings.window_bytes
+                && let Some(share) = self.access.budget.take(bytes)
             {
                 return Some(share);
             }
@@ -286,7 +287,7 @@ impl Reader {
         let key = chunk_key(self.manifest.write(), index, place);
         let into = ReceiveBytes::from(self.spare.take().unwrap_or_default());
         let key = key.as_bytes();
-        let request = self.blobs.client.submit(Operation::Get { key, into });
+        let request = self.access.client.submit(Operation::Get { key, into });
         self.bytes_held += bytes;
         let held = Held {
             state: State::UnderWay(request),
@@ -321,7 +322,7 @@ impl Reader {
     /// Whether the blob's writer has published more of it, as is known from now on. What was its
     /// last chunk is then elsewhere.
     fn has_grown(&mut self) -> bool {
-        let Ok(now) = self.blobs.manifest(&self.name) else {
+        let Ok(now) = self.access.manifest(&self.name) else {
             return false;
         };
         let is_more = now.write() == self.manifest.write() && now.length() > self.manifest.length();
@@ -383,7 +384,7 @@ impl Reader {
     /// Why a chunk is not there: whether the blob still is the one that was opened.
     fn missing(&self, index: u64) -> Error {
         let write = self.manifest.write();
-        match self.blobs.manifest(&self.name) {
+        match self.access.manifest(&self.name) {
             Ok(now) if now.write() != write => Error::Replaced(self.name.clone()),
             Err(Error::NotFound(name)) => Error::Replaced(name),
             _ => Error::MissingChunk {

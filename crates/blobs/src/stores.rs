@@ -1,16 +1,17 @@
 //! Chunks on their way to the servers: the window of stores, and another place for a chunk that the
 //! servers of one place do not take.
 
+use crate::access::Access;
 use crate::budget::Share;
 use crate::keys::chunk_key;
 use crate::patience::Patience;
-use crate::{Blobs, Error, WriteId};
+use crate::{Error, WriteId};
 use farcache_client::{Operation, Request, Store};
 use std::collections::VecDeque;
 
 /// The chunks of one write.
 pub(crate) struct Stores {
-    blobs: Blobs,
+    access: Access,
     name: Box<str>,
     write: WriteId,
     /// Each chunk that was sent, as a manifest will name it.
@@ -42,9 +43,9 @@ struct UnderWay {
 
 impl Stores {
     /// Nothing has been sent.
-    pub fn new(blobs: &Blobs, name: &str, write: WriteId) -> Self {
+    pub fn new(access: &Access, name: &str, write: WriteId) -> Self {
         Stores {
-            blobs: blobs.clone(),
+            access: access.clone(),
             name: name.into(),
             write,
             sent: Vec::new(),
@@ -103,7 +104,7 @@ impl Stores {
     fn submit(&self, index: u64, chunk: Vec<u8>) -> Request {
         let key = chunk_key(self.write, index, self.sent[index as usize].place);
         let store = Store::set(key.as_bytes(), chunk);
-        self.blobs.client.submit(Operation::Store(store))
+        self.access.client.submit(Operation::Store(store))
     }
 
     /// The last chunk will be sent again, with more in it, and to another place, so that both are
@@ -118,8 +119,8 @@ impl Stores {
     /// Waits until so many bytes more may be under way.
     fn wait_for_room(&mut self, bytes: usize) -> Result<Option<Share>, Error> {
         loop {
-            let is_within = self.bytes_under_way + bytes <= self.blobs.settings.window_bytes;
-            if is_within && let Some(share) = self.blobs.budget.take(bytes) {
+            let is_within = self.bytes_under_way + bytes <= self.access.settings.window_bytes;
+            if is_within && let Some(share) = self.access.budget.take(bytes) {
                 return Ok(Some(share));
             }
             if self.under_way.is_empty() {
@@ -131,7 +132,7 @@ impl Stores {
 
     /// Sends what was submitted, and takes in what has been answered.
     fn settle_complete(&mut self) -> Result<(), Error> {
-        self.blobs.client.flush();
+        self.access.client.flush();
         while let Some(oldest) = self.under_way.front() {
             if !oldest.request.test() {
                 break;
@@ -167,7 +168,7 @@ impl Stores {
         };
         self.bytes_under_way -= oldest.bytes;
         let index = oldest.index;
-        let mut patience = Patience::new(self.blobs.settings.patience);
+        let mut patience = Patience::new(self.access.settings.patience);
         let mut request = oldest.request;
         loop {
             let completion = request.complete();
@@ -183,7 +184,7 @@ impl Stores {
             };
             self.move_on(index);
             if !pause.is_zero() {
-                self.blobs.client.pause(pause);
+                self.access.client.pause(pause);
             }
             request = self.submit(index, chunk);
         }
@@ -191,7 +192,7 @@ impl Stores {
 
     fn has_copies(&self, index: u64) -> bool {
         let key = chunk_key(self.write, index, self.sent[index as usize].place);
-        self.blobs.client.has_redundancy(key.as_bytes())
+        self.access.client.has_redundancy(key.as_bytes())
     }
 
     /// Gives a chunk its next place.
@@ -218,7 +219,7 @@ impl Stores {
     pub fn remove_left_but(&mut self, stays: impl Fn(u64, u32) -> bool) {
         let left = std::mem::take(&mut self.left).into_iter();
         let goes = left.filter(|(index, place)| !stays(*index, *place));
-        self.blobs.remove_chunks(self.write, goes);
+        self.access.remove_chunks(self.write, goes);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Writing a blob: cutting into chunks, and the manifest once they are stored.
 
-use crate::blobs::of_manifest;
+use crate::access::{Access, of_manifest};
 use crate::keys::manifest_key;
 use crate::publish::Publication;
 use crate::stores::Stores;
-use crate::{Blobs, Error, Manifest, WriteId};
+use crate::{Error, Manifest, WriteId};
 use std::fmt;
 
 /// A blob that is being written, front to back. A full chunk is stored behind the caller's back;
@@ -16,7 +16,7 @@ use std::fmt;
 /// An error of a store shows in the call after it, and in every later one. A writer that is dropped
 /// without [`Writer::close`] removes what it has stored, as [`Writer::abort`] does.
 pub struct Writer {
-    blobs: Blobs,
+    access: Access,
     name: Box<str>,
     write: WriteId,
     /// The chunk that is being filled.
@@ -35,17 +35,18 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(blobs: &Blobs, name: &str) -> Result<Self, Error> {
+    pub(crate) fn new(access: &Access, name: &str) -> Result<Self, Error> {
         let key = manifest_key(name)?;
-        let write = WriteId::random()?;
+        let write = WriteId::random();
+        let write = write.map_err(|error| Error::NoRandomBytes(error.to_string().into()))?;
         Ok(Writer {
-            blobs: blobs.clone(),
+            access: access.clone(),
             name: name.into(),
             write,
             chunk: Vec::new(),
             length: 0,
-            stores: Stores::new(blobs, name, write),
-            publication: Publication::new(blobs, name, key),
+            stores: Stores::new(access, name, write),
+            publication: Publication::new(access, name, key),
             failed: None,
             is_ended: false,
         })
@@ -76,7 +77,7 @@ impl Writer {
     /// [`Error::Request`]: a chunk could not be stored, now or earlier.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
         self.check()?;
-        let chunk_bytes = self.blobs.settings.chunk_bytes as usize;
+        let chunk_bytes = self.access.settings.chunk_bytes as usize;
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(chunk_bytes - self.chunk.len()));
             self.make_room(now.len());
@@ -163,7 +164,7 @@ impl Writer {
             let place = self.stores.place_of(index)?;
             (!is_published(index, place)).then_some((index, place))
         });
-        self.blobs.remove_chunks(self.write, sent);
+        self.access.remove_chunks(self.write, sent);
         self.stores.remove_left_but(is_published);
     }
 
@@ -180,7 +181,7 @@ impl Writer {
         if self.chunk.capacity() - self.chunk.len() >= bytes {
             return;
         }
-        let chunk_bytes = self.blobs.settings.chunk_bytes as usize;
+        let chunk_bytes = self.access.settings.chunk_bytes as usize;
         match self.stores.sent() {
             0 => self.chunk.reserve(bytes),
             _ => self.chunk.reserve_exact(chunk_bytes - self.chunk.len()),
@@ -202,7 +203,7 @@ impl Writer {
     /// Puts the manifest of all that was sent into its place.
     fn place_manifest(&mut self) -> Result<Manifest, Error> {
         let (checksums, places) = self.stores.checksums_and_places();
-        let chunk_bytes = self.blobs.settings.chunk_bytes;
+        let chunk_bytes = self.access.settings.chunk_bytes;
         let manifest = Manifest::new(self.write, chunk_bytes, self.length, checksums);
         // More chunks than a manifest can count.
         let too_large = || of_manifest(&self.name, farcache_client::Error::TooLarge);

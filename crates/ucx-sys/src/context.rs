@@ -145,8 +145,10 @@ impl Config {
     }
 
     fn text(&self, text: &str) -> Result<CString, Error> {
-        CString::new(text)
-            .map_err(|_| Error::new(self.library, "ucp_config_modify", UCS_ERR_INVALID_PARAM))
+        CString::new(text).map_err(|_| {
+            self.library
+                .error("ucp_config_modify", UCS_ERR_INVALID_PARAM)
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a call to UCX failed with.
 
-use crate::library::Library;
 use crate::raw::ucs_status_t;
 use std::fmt;
 
@@ -13,17 +12,6 @@ pub struct Error {
     pub status: ucs_status_t,
     /// UCX's text for the code.
     pub message: String,
-}
-
-impl Error {
-    /// That of this function, with UCX's text for the code.
-    pub fn new(library: &Library, operation: &'static str, status: ucs_status_t) -> Error {
-        Error {
-            operation,
-            status,
-            message: library.status_text(status),
-        }
-    }
 }
 
 impl fmt::Display for Error {

@@ -1,7 +1,7 @@
 //! Finding UCX on this machine.
 
 use crate::error::Error;
-use crate::raw::{API_VERSION, Functions, ucs_status_t};
+use crate::raw::{API_VERSION, Functions, loader_reason, ucs_status_t};
 use crate::signals::SignalHandlers;
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::CStr;
@@ -112,22 +112,26 @@ impl Library {
         text.to_string_lossy().into_owned()
     }
 
+    /// What this function has failed with, with UCX's text for the code.
+    pub fn error(&self, operation: &'static str, status: ucs_status_t) -> Error {
+        Error {
+            operation,
+            status,
+            message: self.status_text(status),
+        }
+    }
+
     /// Ok for success.
     ///
     /// # Errors
     /// Any other status, with the name of the function.
     pub fn check(&self, operation: &'static str, status: ucs_status_t) -> Result<(), Error> {
         if status.is_error() {
-            Err(Error::new(self, operation, status))
+            Err(self.error(operation, status))
         } else {
             Ok(())
         }
     }
-}
-
-/// What the dynamic loader itself said, which libloading keeps behind "dlopen failed".
-pub(crate) fn loader_reason(error: &libloading::Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn version(functions: &Functions) -> (u32, u32, u32) {

@@ -1,6 +1,5 @@
 //! The functions of `libucp`, found by name in the loaded library.
 
-use crate::library::loader_reason;
 use crate::raw::{
     ucp_address_h, ucp_address_t, ucp_am_handler_param_t, ucp_config_h, ucp_context_attr_t,
     ucp_context_h, ucp_ep_h, ucp_ep_params_t, ucp_mem_attr_t, ucp_mem_h, ucp_mem_map_params_t,
@@ -14,6 +13,11 @@ use std::ffi::{c_char, c_uint, c_void};
 pub(crate) struct MissingFunction {
     pub name: &'static str,
     pub reason: String,
+}
+
+/// What the dynamic loader itself said, which libloading keeps behind "dlopen failed".
+pub(crate) fn loader_reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 macro_rules! functions {

@@ -18,6 +18,7 @@ mod message;
 mod status;
 mod worker;
 
+pub(crate) use functions::loader_reason;
 pub use {
     context::*, endpoint::*, functions::Functions, layout::Constant, layout::Field, layout::Layout,
     memory::*, message::*, status::*, worker::*,
