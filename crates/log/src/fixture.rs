@@ -139,7 +139,7 @@ impl Owner for Map {
         0
     }
 
-    fn move_item(&self, location: Location, item: RawItem, wish: Wish) -> Moved {
+    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved {
         let entries = self.entries.lock().unwrap();
         let entry = entries.iter().find(|(_, place)| **place == location);
         let Some((&hash, _)) = entry else {

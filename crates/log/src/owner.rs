@@ -27,7 +27,7 @@ pub trait Owner: Fillings + Send + Sync + Sized + 'static {
 
     /// An item's segment is about to go: the item moves to the segment being assembled, or, unless
     /// it is to be kept, leaves the index.
-    fn move_item(&self, location: Location, item: RawItem, wish: Wish) -> Moved;
+    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved;
 
     /// Takes all these locations out of the index: what lies there cannot be read.
     fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool);

@@ -58,10 +58,10 @@ pub struct Arrived {
 }
 
 impl Arrived {
-    /// The item, as long as the buffer is kept.
-    pub fn item(&self) -> RawItem {
+    /// The item.
+    pub fn item(&self) -> RawItem<'_> {
         // SAFETY: the record was verified when it arrived, so an item lies there; it is read only
-        // from then on, and handles keep the buffer until their next quiescent point.
+        // from then on, and lies in the buffer, which this keeps.
         unsafe { RawItem::at(self.buffer.address().wrapping_add(self.item_offset)) }
     }
 }
@@ -194,7 +194,7 @@ impl Log {
     }
 
     /// Makes an item usable that another process wrote: its times are told in this one's seconds.
-    fn rebase(&self, location: Location, item: RawItem) {
+    fn rebase(&self, location: Location, item: RawItem<'_>) {
         let Some(table) = self.slots.table(location.slot()) else {
             return;
         };

@@ -42,7 +42,7 @@ pub struct ScanCursor {
     level: u32,
 }
 
-fn listed<'a>(item: RawItem) -> Option<Listed<'a>> {
+fn listed<'a>(item: RawItem<'a>) -> Option<Listed<'a>> {
     let stamp = item.stamp()?;
     Some(Listed {
         key: item.key(),
@@ -127,10 +127,11 @@ impl StoreHandle {
     }
 
     /// The item at a location, if it is still of use.
-    fn listed_at(&self, hash: u64, location: Location) -> Result<Option<RawItem>, Suspended> {
+    fn listed_at(&self, hash: u64, location: Location) -> Result<Option<RawItem<'_>>, Suspended> {
         let core = &self.core;
         if !location.is_on_device() {
-            let raw = core.arena.item(location);
+            // SAFETY: the location was found in the index since this handle's last quiescent point.
+            let raw = unsafe { core.arena.item(location) };
             return Ok(core.is_alive(location, raw, self.now()).then_some(raw));
         }
         let Some(tier) = core.tier.as_ref() else {
@@ -174,7 +175,8 @@ impl StoreHandle {
             cursor.class += 1;
         }
         for location in locations {
-            let raw = self.core.arena.item(location);
+            // SAFETY: the location was found in the index since this handle's last quiescent point.
+            let raw = unsafe { self.core.arena.item(location) };
             if self.core.is_visible(location, raw, self.now()) {
                 visit(&Item::new(self, location, raw, raw.state()));
             }

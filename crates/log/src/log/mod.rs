@@ -309,7 +309,7 @@ impl Log {
     }
 
     /// The item at a location, if its segment is still in its buffer.
-    pub fn in_buffer(&self, location: Location) -> Option<RawItem> {
+    pub fn in_buffer(&self, location: Location) -> Option<RawItem<'_>> {
         let table = self.slots.table(location.slot())?;
         let address = table.address_in_buffer(location.item())?;
         // SAFETY: the record was complete before its location was published, is never changed, and

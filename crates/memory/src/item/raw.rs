@@ -4,6 +4,7 @@ use super::layout::*;
 use super::stamp::Stamp;
 use crate::schedule::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use farcache_base::time::{NEVER, Seconds, is_expired};
+use std::marker::PhantomData;
 
 /// Bits of the state word.
 ///
@@ -81,26 +82,37 @@ impl Fields {
 /// An item's address.
 ///
 /// Its accessors are safe because making one is not: whoever makes one vouches that an item lies
-/// there, written before, and that its memory is not reused while the `RawItem` is in use.
+/// there, written before, and that its memory is not reused for `'a`. Key and value are borrowed for
+/// as long and no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawItem(*const u8);
+pub struct RawItem<'a>(*const u8, PhantomData<&'a [u8]>);
 
-impl RawItem {
+impl<'a> RawItem<'a> {
     /// # Safety
     /// A whole item lies at the address, aligned to [`ITEM_ALIGNMENT`], written by
     /// [`RawItem::write_header`] and visible to this thread, and its memory will not be reused
-    /// while this value or a slice from it is in use.
+    /// for `'a`, which the caller chooses.
     #[inline]
-    pub unsafe fn at(address: *const u8) -> RawItem {
+    pub unsafe fn at(address: *const u8) -> RawItem<'a> {
         debug_assert!((address as usize).is_multiple_of(ITEM_ALIGNMENT));
-        RawItem(address)
+        RawItem(address, PhantomData)
+    }
+
+    /// The same item for longer than its maker has promised.
+    ///
+    /// # Safety
+    /// Its memory is not reused for `'b` either.
+    #[inline]
+    pub unsafe fn outliving<'b>(self) -> RawItem<'b> {
+        RawItem(self.0, PhantomData)
     }
 
     /// Writes all of an item but its value.
     ///
     /// # Safety
     /// `layout.size()` bytes at the address belong to the caller alone; the address is aligned to
-    /// [`ITEM_ALIGNMENT`]. `layout` is that of `fields` with this key.
+    /// [`ITEM_ALIGNMENT`]. `layout` is that of `fields` with this key. The memory is not reused for
+    /// `'a`, and nobody reads the value before it has been written.
     #[inline]
     pub unsafe fn write_header(
         address: *mut u8,
@@ -108,7 +120,7 @@ impl RawItem {
         fields: &Fields,
         key: &[u8],
         now: Seconds,
-    ) -> RawItem {
+    ) -> RawItem<'a> {
         // SAFETY: every write lies below `layout.size()`, which the caller owns; the fields are
         // 4-aligned where written as u32, the token is written unaligned.
         unsafe {
@@ -140,7 +152,7 @@ impl RawItem {
                 .add(layout.key_offset())
                 .copy_from_nonoverlapping(key.as_ptr(), key.len());
         }
-        RawItem(address)
+        RawItem(address, PhantomData)
     }
 
     #[inline]
@@ -191,9 +203,9 @@ impl RawItem {
         }
     }
 
-    /// Its key, for as long as the item may be read.
+    /// Its key.
     #[inline]
-    pub fn key<'a>(self) -> &'a [u8] {
+    pub fn key(self) -> &'a [u8] {
         let layout = self.layout();
         // SAFETY: the key lies there, is not changed, and stays by the maker's promise.
         unsafe { std::slice::from_raw_parts(self.0.add(layout.key_offset()), layout.key_len) }
@@ -207,9 +219,9 @@ impl RawItem {
         key_len == key.len() && self.key() == key
     }
 
-    /// Its value, for as long as the item may be read.
+    /// Its value.
     #[inline]
-    pub fn value<'a>(self) -> &'a [u8] {
+    pub fn value(self) -> &'a [u8] {
         let layout = self.layout();
         // SAFETY: as for the key; the value was complete before the item was published.
         unsafe { std::slice::from_raw_parts(self.0.add(layout.value_offset()), layout.value_len) }
@@ -427,7 +439,7 @@ mod tests {
     use super::*;
     use farcache_base::version::Version;
 
-    fn written(fields: &Fields, key: &[u8], value: &[u8]) -> (Vec<u32>, RawItem) {
+    fn written<'a>(fields: &Fields, key: &[u8], value: &[u8]) -> (Vec<u32>, RawItem<'a>) {
         let layout = fields.layout(key.len(), value.len());
         let mut memory = vec![0u32; layout.size() / 4];
         let address: *mut u8 = memory.as_mut_ptr().cast();

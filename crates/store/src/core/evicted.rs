@@ -35,7 +35,7 @@ impl Observer {
 
 impl Core {
     /// Tells that an item is evicted, whose memory is still in place.
-    pub(crate) fn tell_evicted(&self, item: RawItem) {
+    pub(crate) fn tell_evicted(&self, item: RawItem<'_>) {
         let Some(observer) = self.eviction_observer.0.get() else {
             return;
         };

@@ -93,7 +93,7 @@ pub(crate) struct Entry<'c> {
     pub slot: SlotPlace<'c>,
     pub location: Location,
     /// None for an item on a device that is not at hand.
-    pub item: Option<RawItem>,
+    pub item: Option<RawItem<'c>>,
     /// The copy on a device of an item in memory.
     pub shadow: Option<Location>,
     /// Neither expired nor flushed, and no tombstone.
@@ -180,12 +180,12 @@ impl Core {
 
     /// Whether flushes and fences have left an item in memory standing.
     #[inline]
-    pub fn survives_flush(&self, location: Location, item: RawItem) -> bool {
+    pub fn survives_flush(&self, location: Location, item: RawItem<'_>) -> bool {
         !self.flush.is_sweeping() || self.survives_sweep(location, item)
     }
 
     #[cold]
-    fn survives_sweep(&self, location: Location, item: RawItem) -> bool {
+    fn survives_sweep(&self, location: Location, item: RawItem<'_>) -> bool {
         let sequence = self.arena.meta_of(location).sequence();
         !self.flush.voids(|| sequence) && !self.fences.void(sequence, item.key())
     }
@@ -253,7 +253,11 @@ impl Core {
         };
         let fingerprint = tier.fingerprint_at(location);
         let mut in_memory = chain.iter().filter(|other| !other.is_on_device());
-        in_memory.any(|&other| fingerprint == Some(tier.fingerprint(self.arena.item(other).key())))
+        in_memory.any(|&other| {
+            // SAFETY: the entry's chain, which is locked, has the location, or has just lost it.
+            let item = unsafe { self.arena.item(other) };
+            fingerprint == Some(tier.fingerprint(item.key()))
+        })
     }
 
     /// Takes a copy on a device out of its locked chain, for good.
@@ -266,18 +270,18 @@ impl Core {
 
     /// Whether readers may see an item.
     #[inline]
-    pub fn is_visible(&self, location: Location, item: RawItem, now: Seconds) -> bool {
+    pub fn is_visible(&self, location: Location, item: RawItem<'_>, now: Seconds) -> bool {
         !item.is_hidden(now) && self.survives_flush(location, item)
     }
 
     /// Whether an item is still of use: readers may see it, or it is a tombstone.
-    pub fn is_alive(&self, location: Location, item: RawItem, now: Seconds) -> bool {
+    pub fn is_alive(&self, location: Location, item: RawItem<'_>, now: Seconds) -> bool {
         !item.is_expired(now) && self.survives_flush(location, item)
     }
 
     /// An item is about to be dropped, and its version with it. With its chain locked.
     #[inline]
-    pub fn forget_version(&self, item: RawItem) {
+    pub fn forget_version(&self, item: RawItem<'_>) {
         if let Some(stamp) = item.stamp() {
             self.versions.forget(stamp.version.bits());
         }
@@ -302,7 +306,7 @@ impl Core {
     }
 
     /// An item's token: the one stored with it, or the one that its place gives it.
-    pub fn cas_of(&self, location: Location, item: RawItem) -> u64 {
+    pub fn cas_of(&self, location: Location, item: RawItem<'_>) -> u64 {
         item.explicit_cas()
             .unwrap_or_else(|| self.arena.derived_cas(location))
     }
@@ -369,7 +373,7 @@ impl Core {
 
     /// Accounts for an item that the index no longer points at. A segment that this leaves with
     /// nothing alive is retired at once: overwriting large values reuses memory that is warm.
-    pub fn note_dead(&self, location: Location, item: RawItem) {
+    pub fn note_dead(&self, location: Location, item: RawItem<'_>) {
         let head = self.arena.head_of(location);
         let meta = self.arena.meta(head);
         let is_last = meta.remove_live(item.layout().size());

@@ -57,7 +57,11 @@ unsafe impl Send for PinnedValue {}
 
 impl PinnedValue {
     /// The value of an item in memory, which is in use now: its segment is pinned.
-    pub(crate) fn in_segment(core: &Arc<Core>, location: Location, item: RawItem) -> PinnedValue {
+    pub(crate) fn in_segment(
+        core: &Arc<Core>,
+        location: Location,
+        item: RawItem<'_>,
+    ) -> PinnedValue {
         let head = core.arena.head_of(location);
         core.arena.meta(head).pin();
         PinnedValue {
@@ -73,7 +77,7 @@ impl PinnedValue {
     }
 
     /// The value of an item that was read into this buffer.
-    pub(crate) fn in_buffer(item: RawItem, buffer: Arc<Buffer>) -> PinnedValue {
+    pub(crate) fn in_buffer(item: RawItem<'_>, buffer: Arc<Buffer>) -> PinnedValue {
         PinnedValue {
             value: item.value().into(),
             keeper: Keeper::Buffer { _buffer: buffer },
@@ -81,7 +85,7 @@ impl PinnedValue {
     }
 
     /// A copy of an item's value.
-    pub(crate) fn copied(item: RawItem) -> PinnedValue {
+    pub(crate) fn copied(item: RawItem<'_>) -> PinnedValue {
         let copy: Box<[u8]> = item.value().into();
         PinnedValue {
             value: NonNull::from(&*copy),

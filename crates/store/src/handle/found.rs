@@ -11,7 +11,7 @@ use farcache_base::version::Version;
 pub struct Item<'h> {
     handle: &'h StoreHandle,
     location: Location,
-    raw: RawItem,
+    raw: RawItem<'h>,
     /// Its use before this lookup.
     state: State,
 }
@@ -21,7 +21,7 @@ impl<'h> Item<'h> {
     pub(crate) fn new(
         handle: &'h StoreHandle,
         location: Location,
-        raw: RawItem,
+        raw: RawItem<'h>,
         state: State,
     ) -> Item<'h> {
         handle.borrowed.set(handle.borrowed.get() + 1);
@@ -37,7 +37,7 @@ impl<'h> Item<'h> {
         self.location
     }
 
-    pub(crate) fn raw(&self) -> RawItem {
+    pub(crate) fn raw(&self) -> RawItem<'h> {
         self.raw
     }
 

@@ -216,7 +216,9 @@ impl StoreHandle {
         if location.is_on_device() {
             return None;
         }
-        let item = self.core.arena.item(location);
+        // SAFETY: this lookup has found the location in the index, and the item is borrowed from
+        // this handle, whose next quiescent point takes it mutably.
+        let item = unsafe { self.core.arena.item(location) };
         if !item.has_key(key) {
             return None;
         }
@@ -230,25 +232,29 @@ impl StoreHandle {
     /// Where a key's item lies in memory.
     fn in_memory(&self, chain: &LockedChain<'_>, key: &[u8]) -> Option<Location> {
         let is_it = |location: Location| {
-            !location.is_on_device() && self.core.arena.item(location).has_key(key)
+            // SAFETY: the locked chain has the location.
+            !location.is_on_device() && unsafe { self.core.arena.item(location) }.has_key(key)
         };
         chain.find(is_it).map(|(_, location)| location)
     }
 
     /// The entry of a key in its locked chain, visible or not.
-    pub(crate) fn entry<'c>(&self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
+    pub(crate) fn entry<'c>(&'c self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
         let core = &self.core;
         let mut met_device = false;
         let found = chain.find(|location| {
             met_device |= location.is_on_device();
-            !location.is_on_device() && core.arena.item(location).has_key(key)
+            // SAFETY: the locked chain has the location.
+            !location.is_on_device() && unsafe { core.arena.item(location) }.has_key(key)
         });
         let Some((slot, location)) = found else {
             return met_device
                 .then(|| self.entry_on_device(chain, key))
                 .flatten();
         };
-        let item = core.arena.item(location);
+        // SAFETY: the locked chain has the location, and the item is borrowed from this handle, as
+        // that of `accept`.
+        let item = unsafe { core.arena.item(location) };
         Some(Entry {
             slot,
             location,
@@ -259,7 +265,7 @@ impl StoreHandle {
     }
 
     #[cold]
-    fn note_invisible(&self, item: RawItem) {
+    fn note_invisible(&self, item: RawItem<'_>) {
         if !item.is_tombstone() {
             self.note_invisible_if(item.is_expired(self.now()));
         }
@@ -276,7 +282,12 @@ impl StoreHandle {
 
     /// An item just found, its use noted.
     #[inline]
-    pub(crate) fn found(&self, location: Location, item: RawItem, access: Access) -> Item<'_> {
+    pub(crate) fn found<'h>(
+        &'h self,
+        location: Location,
+        item: RawItem<'h>,
+        access: Access,
+    ) -> Item<'h> {
         let state = match access {
             Access::Use => item.note_use(self.now()),
             Access::Peek => item.state(),

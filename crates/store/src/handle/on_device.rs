@@ -100,7 +100,7 @@ impl StoreHandle {
     }
 
     /// Copies an item on a device that is at hand to memory, if there is room at once.
-    fn promote(&self, hash: u64, location: Location, item: RawItem) -> Option<Item<'_>> {
+    fn promote(&self, hash: u64, location: Location, item: RawItem<'_>) -> Option<Item<'_>> {
         if self.core.is_low() {
             return None;
         }
@@ -138,7 +138,7 @@ impl StoreHandle {
     /// The entry of a key that is not in memory, in its locked chain.
     #[cold]
     pub(super) fn entry_on_device<'c>(
-        &self,
+        &'c self,
         chain: &LockedChain<'c>,
         key: &[u8],
     ) -> Option<Entry<'c>> {

@@ -163,12 +163,10 @@ impl Bucket {
         use std::arch::x86_64::*;
         const HIGH_HALVES: i32 = 0b11_01_11_01;
         let wanted = (Slot::new(tag, Location(0)).0 >> 32) as i32;
-        // SAFETY: SSE2 is part of every x86-64. The loads cover exactly this bucket, 64 bytes at a
-        // 64-byte boundary. They race with atomic stores to single words; the processor reads each
-        // aligned word whole, and what they find is only a hint.
+        let pairs = self.words_in_pairs();
+        // SAFETY: SSE2 is part of every x86-64.
         let hits = unsafe {
-            let words: *const __m128i = std::ptr::from_ref(self).cast();
-            let pair = |number| _mm_castsi128_ps(_mm_load_si128(words.add(number)));
+            let pair = |number: usize| _mm_castsi128_ps(pairs[number]);
             let low = _mm_castps_si128(_mm_shuffle_ps::<HIGH_HALVES>(pair(0), pair(1)));
             let high = _mm_castps_si128(_mm_shuffle_ps::<HIGH_HALVES>(pair(2), pair(3)));
             let mask = _mm_set1_epi32((!LOCATION_MASK >> 32) as i32);
@@ -180,6 +178,39 @@ impl Bucket {
         };
         // Lane 0 is the control word.
         hits >> 1
+    }
+
+    /// The control word and the slots, two to a register, each word as some atomic store left it.
+    ///
+    /// Other threads store to single words meanwhile. An ordinary load of 16 bytes that races with
+    /// them is undefined in Rust's memory model, which is C++20's; so the loads are written in
+    /// assembly, which stands for what it does to memory: here a relaxed atomic load of each word
+    /// (Rust reference, "Inline assembly", rules for inline assembly). The processor keeps that
+    /// promise: an aligned load of 8 bytes, or 16 where there is AVX, is atomic (Intel, "Software
+    /// Developer's Manual", volume 3A, "Guaranteed Atomic Operations"; AMD, "Architecture
+    /// Programmer's Manual", volume 2, "Access Atomicity"), and older ones split one of 16 bytes into
+    /// its halves.
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[inline]
+    fn words_in_pairs(&self) -> [std::arch::x86_64::__m128i; 4] {
+        let (first, second, third, fourth);
+        // SAFETY: the loads cover exactly this bucket, 64 bytes at a 64-byte boundary, and each of its
+        // words is an atomic.
+        unsafe {
+            std::arch::asm!(
+                "movdqa {first}, [{bucket}]",
+                "movdqa {second}, [{bucket} + 16]",
+                "movdqa {third}, [{bucket} + 32]",
+                "movdqa {fourth}, [{bucket} + 48]",
+                bucket = in(reg) std::ptr::from_ref(self),
+                first = out(xmm_reg) first,
+                second = out(xmm_reg) second,
+                third = out(xmm_reg) third,
+                fourth = out(xmm_reg) fourth,
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        [first, second, third, fourth]
     }
 
     /// A bit for each slot whose tag is this one.

@@ -34,8 +34,16 @@ enum Room {
 struct InSegment {
     placed: Placed,
     layout: Layout,
-    /// Header and key are written; the value belongs to the reservation alone.
-    item: RawItem,
+}
+
+impl InSegment {
+    /// The item, whose header and key are written; its value belongs to the reservation alone.
+    fn item<'r>(&'r self, core: &'r Core) -> RawItem<'r> {
+        let address = core.arena.address(self.placed.place);
+        // SAFETY: the header was written before this was made, and its segment is not reused as
+        // long as this exists.
+        unsafe { RawItem::at(address) }
+    }
 }
 
 // SAFETY: until it is committed the item's memory belongs to the reservation alone, and the counter
@@ -46,7 +54,7 @@ impl Reservation {
     /// The key of the item.
     pub fn key(&self) -> &[u8] {
         match &self.room {
-            Room::InSegment(room) => room.item.key(),
+            Room::InSegment(room) => room.item(&self.core).key(),
             Room::Apart { key, .. } => key,
         }
     }
@@ -140,13 +148,9 @@ impl StoreHandle {
             let placed = self.place_or_make_room(&layout, options.expiry)?;
             let address = arena.address(placed.place);
             // SAFETY: the room was just placed for this thread alone, with this layout's size.
-            let item = unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
+            unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
             arena.add_arriving(placed.head);
-            Room::InSegment(InSegment {
-                placed,
-                layout,
-                item,
-            })
+            Room::InSegment(InSegment { placed, layout })
         };
         let core = Arc::clone(&self.core);
         Ok(Reservation { core, room })
@@ -180,10 +184,11 @@ impl StoreHandle {
         reservation: &Reservation,
         options: &SetOptions,
     ) -> Result<SetOutcome, Interrupt> {
-        let InSegment { placed, item, .. } = match &reservation.room {
+        let room = match &reservation.room {
             Room::InSegment(room) => room,
             Room::Apart { key, value } => return self.set(key, value, options),
         };
+        let (placed, item) = (&room.placed, room.item(&reservation.core));
         let was_flushed = self.core.is_void(placed.head, item.key());
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
         if is_part && options.version.is_none() || was_flushed {
@@ -193,7 +198,7 @@ impl StoreHandle {
         }
         self.enter();
         let hash = self.core.hash(item.key());
-        match self.commit_placed(hash, item.key(), placed, *item, options)? {
+        match self.commit_placed(hash, item.key(), placed, item, options)? {
             Commit::Ended(outcome) => Ok(outcome),
             Commit::MustBeStale => self.set_stale(item.key(), item.value(), options),
             Commit::Void => self.set(item.key(), item.value(), options),

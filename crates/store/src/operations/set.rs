@@ -144,7 +144,7 @@ impl StoreHandle {
         fields: &Fields,
         key: &[u8],
         parts: [&[u8]; 3],
-    ) -> RawItem {
+    ) -> RawItem<'_> {
         let address = self.core.arena.address(placed.place);
         // SAFETY: by this function's contract the header and the parts fill exactly the layout.
         unsafe {
@@ -167,8 +167,8 @@ impl StoreHandle {
         placed: &Placed,
         layout: Layout,
         fields: &Fields,
-        item: RawItem,
-    ) -> RawItem {
+        item: RawItem<'_>,
+    ) -> RawItem<'_> {
         let (key, value) = (item.key(), item.value());
         assert_eq!(layout, fields.layout(key.len(), value.len()));
         assert_eq!(layout.size(), placed.size());
@@ -186,7 +186,7 @@ impl StoreHandle {
         layout: Layout,
         fields: &Fields,
         key: &[u8],
-    ) -> RawItem {
+    ) -> RawItem<'_> {
         assert_eq!(layout, fields.layout(key.len(), 0));
         assert_eq!(layout.size(), placed.size());
         // SAFETY: just asserted; the place was given to the caller alone.
@@ -199,7 +199,7 @@ impl StoreHandle {
         hash: u64,
         key: &[u8],
         placed: &Placed,
-        item: RawItem,
+        item: RawItem<'_>,
         options: &SetOptions,
     ) -> Result<Commit, Suspended> {
         if options.version.is_some() {
@@ -229,7 +229,7 @@ impl StoreHandle {
     }
 
     /// How a commit by version is told to those who know no versions.
-    fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem) -> Commit {
+    fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem<'_>) -> Commit {
         Commit::Ended(match commit {
             // A version that was there already has the same token.
             VersionCommit::Stored { .. } | VersionCommit::Same => {
@@ -309,7 +309,7 @@ impl StoreHandle {
         chain: LockedChain<'_>,
         entry: Option<&Entry<'_>>,
         placed: &Placed,
-        item: RawItem,
+        item: RawItem<'_>,
     ) -> bool {
         self.core.touch_dirty(hash);
         // Before the entry, so that the count never falls behind what others take away.
@@ -364,7 +364,7 @@ impl StoreHandle {
     }
 
     /// The token of an item just stored, as the client is told it.
-    pub(super) fn cas_told_of(&self, placed: &Placed, item: RawItem) -> u64 {
+    pub(super) fn cas_told_of(&self, placed: &Placed, item: RawItem<'_>) -> u64 {
         if self.core.config.cas {
             self.core.cas_of(placed.location(), item)
         } else {

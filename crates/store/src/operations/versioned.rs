@@ -235,7 +235,7 @@ impl StoreHandle {
         hash: u64,
         key: &[u8],
         placed: &Placed,
-        item: RawItem,
+        item: RawItem<'_>,
         terms: Terms,
     ) -> Result<VersionCommit, Suspended> {
         let stamp = item.stamp().expect("the caller has written one");
@@ -304,7 +304,7 @@ impl StoreHandle {
     fn standing(
         &self,
         hash: u64,
-        (stamp, item): (Stamp, RawItem),
+        (stamp, item): (Stamp, RawItem<'_>),
         entry: Option<&Entry<'_>>,
         horizon: Option<Version>,
     ) -> Result<Standing, Suspended> {
@@ -354,7 +354,7 @@ impl StoreHandle {
 
 /// Whether two items of one version are one write: then it has arrived twice. Two writers with one
 /// number, who should not be, may make one version for two values.
-fn is_same(known: Stamp, present: RawItem, stamp: Stamp, item: RawItem) -> bool {
+fn is_same(known: Stamp, present: RawItem<'_>, stamp: Stamp, item: RawItem<'_>) -> bool {
     let is_alike = known.is_tombstone == stamp.is_tombstone && present.flags() == item.flags();
     is_alike && present.value() == item.value()
 }

@@ -145,7 +145,9 @@ impl Core {
         };
         while let Some(next) = ready.next.filter(|&next| next < end) {
             let location = Location(next);
-            let item = self.arena.item(location);
+            // SAFETY: items follow one another from the start of a segment to what is written of
+            // it, and this one was in service after the reclaimer had resumed.
+            let item = unsafe { self.arena.item(location) };
             let size = item.layout().size();
             let hash = self.hash(item.key());
             let is_there = self.index.has(hash, location);

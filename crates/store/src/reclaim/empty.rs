@@ -62,7 +62,9 @@ impl Core {
             let mut filled = 0;
             while filled < BATCH && next < end {
                 let location = Location(next);
-                let item = self.arena.item(location);
+                // SAFETY: items follow one another from the start of a segment that is being
+                // emptied to what is written of it.
+                let item = unsafe { self.arena.item(location) };
                 let hash = self.hash(item.key());
                 self.index.prefetch(hash);
                 self.ghosts.prefetch(hash);
@@ -92,7 +94,8 @@ impl Core {
         if !self.index.has(hash, location) {
             return true;
         }
-        let item = self.arena.item(location);
+        // SAFETY: the candidate lies in the segment that is being emptied.
+        let item = unsafe { self.arena.item(location) };
         // It may just be given a later expiry: then it stays.
         if !self.is_alive(location, item, self.now()) && self.drop_item(candidate, item, true) {
             return true;
@@ -108,7 +111,7 @@ impl Core {
 
     /// An item that memory has no room for: it goes to a device, if it is not there already. False
     /// if it must stay and there is no room for it anywhere.
-    fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem) -> bool {
+    fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem<'_>) -> bool {
         if item.is_tombstone() {
             // The horizon takes its place, also on the devices.
             return self.drop_item(candidate, item, false);
@@ -147,7 +150,7 @@ impl Core {
     }
 
     /// Takes an item out of memory that has a copy on a device; false if it has none.
-    fn leave_to_shadow(&self, candidate: Candidate, item: RawItem) -> bool {
+    fn leave_to_shadow(&self, candidate: Candidate, item: RawItem<'_>) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
@@ -174,7 +177,7 @@ impl Core {
 
     /// Drops an item, of which `is_void` says that nobody may see it any more; false if that is not
     /// so, or if it is one that may not be evicted.
-    fn drop_item(&self, candidate: Candidate, item: RawItem, is_void: bool) -> bool {
+    fn drop_item(&self, candidate: Candidate, item: RawItem<'_>, is_void: bool) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
@@ -209,12 +212,12 @@ impl Core {
     }
 
     /// Its expiry may be taken from it at any time, but under the lock of its chain.
-    fn may_evict(&self, item: RawItem) -> bool {
+    fn may_evict(&self, item: RawItem<'_>) -> bool {
         let by_expiry = || self.config.evict_expiring && item.expiry() != NEVER;
         self.config.evict || item.is_tombstone() || by_expiry()
     }
 
-    fn count_dropped(&self, item: RawItem, is_void: bool) {
+    fn count_dropped(&self, item: RawItem<'_>, is_void: bool) {
         let events = self.reclaimer_events();
         events.removed.add(1);
         let was_fetched = item.state().was_fetched();
@@ -235,7 +238,7 @@ impl Core {
         &self,
         state: &mut State,
         candidate: Candidate,
-        item: RawItem,
+        item: RawItem<'_>,
         queue: Queue,
         frequency: u32,
     ) -> bool {
@@ -265,9 +268,8 @@ impl Core {
                 continue;
             }
             let size = item.layout().size();
-            self.arena
-                .meta(copy.placed.head)
-                .add_live(self.arena.item(copy.placed.location()).layout().size());
+            let meta = self.arena.meta(copy.placed.head);
+            meta.add_live(copy.placed.size());
             // Before the move, so that whoever looks for it at its old place afterwards finds the
             // note.
             self.note_dirty(candidate.hash, copy.placed.location());
@@ -281,7 +283,7 @@ impl Core {
 
     /// What a copy's header says: a token that a client knows is written down, because the copy's
     /// place would give it another.
-    pub(crate) fn fields_for_copy(&self, location: Location, item: RawItem) -> Fields {
+    pub(crate) fn fields_for_copy(&self, location: Location, item: RawItem<'_>) -> Fields {
         let mut fields = item.fields();
         if item.is_cas_told() {
             fields.cas = Some(self.cas_of(location, item));
@@ -293,7 +295,7 @@ impl Core {
         &self,
         writer: &mut Writer,
         location: Location,
-        item: RawItem,
+        item: RawItem<'_>,
         frequency: u32,
     ) -> Option<Copy> {
         let fields = self.fields_for_copy(location, item);

@@ -63,7 +63,8 @@ impl Core {
                 }
                 return is_flushed;
             }
-            let item = self.arena.item(location);
+            // SAFETY: the locked chain has the location.
+            let item = unsafe { self.arena.item(location) };
             let sequence = self.arena.meta_of(location).sequence();
             let is_flushed = sequence <= floor || self.fences.void(sequence, item.key());
             if is_flushed {

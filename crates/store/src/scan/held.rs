@@ -83,7 +83,8 @@ impl StoreHandle {
         visit: &mut dyn FnMut(&Item<'_>),
     ) {
         for &(_, location) in places {
-            let raw = self.core.arena.item(location);
+            // SAFETY: the location was found in the index since this handle's last quiescent point.
+            let raw = unsafe { self.core.arena.item(location) };
             let is_wanted = raw.state().was_fetched() == used && raw.stamp().is_none();
             if is_wanted && self.core.is_visible(location, raw, self.now()) {
                 visit(&Item::new(self, location, raw, raw.state()));

@@ -262,8 +262,7 @@ impl Arena {
     #[inline]
     pub fn address(&self, place: Place) -> *mut u8 {
         debug_assert!((place.0 as usize) < self.region.bytes());
-        // SAFETY: places lie inside the arena.
-        unsafe { self.region.base().add(place.0 as usize) }
+        self.region.base().wrapping_add(place.0 as usize)
     }
 
     /// Address of a location, for prefetching.
@@ -272,13 +271,23 @@ impl Arena {
         self.address(Place(location.0 * ITEM_ALIGNMENT as u64))
     }
 
-    /// The item at a location that the caller took from the index after its last quiescent point,
-    /// or that lies in a segment which the caller is emptying.
+    /// The item at a location.
+    ///
+    /// # Safety
+    /// One of these holds, so that an item was written there and stays:
+    ///
+    /// - The location is in memory and was found in the index since this participant's last
+    ///   quiescent point, and the item is not used after the next one. A location enters the index
+    ///   only after the item there was written (release, read with acquire), and its segment is
+    ///   reused only after every participant has passed a quiescent point since the location left
+    ///   the index.
+    /// - An item, or filler, begins there in a segment that the caller is emptying, and is not used
+    ///   after the segment has been retired; or in one that was in service after this participant's
+    ///   last quiescent point, and is not used after the next one.
+    /// - The caller has written the item and has not given its room back.
     #[inline]
-    pub fn item(&self, location: Location) -> RawItem {
-        // SAFETY: a location enters the index only after the item there was written (release, read
-        // with acquire), and its segment is reused only after every thread has passed a quiescent
-        // point since the location left the index.
+    pub unsafe fn item(&self, location: Location) -> RawItem<'_> {
+        // SAFETY: by this function's contract.
         unsafe { RawItem::at(self.address_of(location)) }
     }
 
@@ -317,9 +326,11 @@ impl Arena {
     }
 
     /// Writes a filler of so many bytes, from [`FILLER_BYTES_MIN`] on: an item that is dead from
-    /// its beginning, as it is never in the index. The place belongs to the caller, who is about to
-    /// put an item behind it.
-    pub fn write_filler(&self, place: Place, bytes: usize) {
+    /// its beginning, as it is never in the index.
+    ///
+    /// # Safety
+    /// The bytes belong to the caller alone, who has them of the open segment that it fills.
+    pub unsafe fn write_filler(&self, place: Place, bytes: usize) {
         let fields = Fields {
             expiry: NEVER,
             ..Fields::default()
@@ -328,8 +339,8 @@ impl Arena {
         let header_bytes = fields.layout(key.len(), 0).value_offset();
         let layout = fields.layout(key.len(), bytes - header_bytes);
         assert_eq!(layout.size(), bytes);
-        // SAFETY: the bytes are the caller's alone, who has them of the open segment that it fills,
-        // and are as many as the layout has. The value is never read.
+        // SAFETY: the bytes are the caller's alone, and as many as the layout has. The value is
+        // never read.
         unsafe { RawItem::write_header(self.address(place), layout, &fields, &key, 0) };
     }
 

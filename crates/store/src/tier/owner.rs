@@ -58,7 +58,7 @@ impl Owner for Core {
         self.versions.untold()
     }
 
-    fn move_item(&self, location: Location, item: RawItem, wish: Wish) -> Moved {
+    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved {
         let hash = self.hash(item.key());
         if !self.index.has(hash, location) {
             return Moved::NotFound;
@@ -189,8 +189,9 @@ impl Core {
         }
         let is_shadow = chain
             .find(|other| {
-                !other.is_on_device()
-                    && Some(tier.fingerprint(self.arena.item(other).key())) == fingerprint
+                // SAFETY: the locked chain has the location.
+                let key = || unsafe { self.arena.item(other) }.key();
+                !other.is_on_device() && Some(tier.fingerprint(key())) == fingerprint
             })
             .is_some();
         drop(chain);

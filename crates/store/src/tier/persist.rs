@@ -130,7 +130,8 @@ impl Core {
         let Some(slot) = chain.place_of(location) else {
             return false;
         };
-        let item = self.arena.item(location);
+        // SAFETY: the locked chain has the location.
+        let item = unsafe { self.arena.item(location) };
         self.forget_version(item);
         chain.remove(slot);
         let shadow = self.shadow_of(&chain, item.key());

@@ -38,9 +38,9 @@ pub(crate) enum Copied {
 
 impl Core {
     /// An item in memory as the device is to have it: with its token written out.
-    fn outgoing<'i>(&self, hash: u64, location: Location, item: &'i RawItem) -> Incoming<'i> {
+    fn outgoing<'i>(&self, hash: u64, location: Location, item: RawItem<'i>) -> Incoming<'i> {
         let mut fields = item.fields();
-        fields.cas = Some(self.cas_of(location, *item));
+        fields.cas = Some(self.cas_of(location, item));
         Incoming {
             hash,
             key: item.key(),
@@ -51,11 +51,11 @@ impl Core {
     }
 
     /// Moves an item of a segment that is being emptied to the device.
-    pub fn spill(&self, hash: u64, location: Location, item: RawItem) -> Spilled {
+    pub fn spill(&self, hash: u64, location: Location, item: RawItem<'_>) -> Spilled {
         let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_in_service()) else {
             return Spilled::Refused;
         };
-        let incoming = self.outgoing(hash, location, &item);
+        let incoming = self.outgoing(hash, location, item);
         let fields = incoming.fields;
         let publish = |to| {
             let chain = self.index.lock(hash);
@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Whether an item that leaves memory, from this queue, is worth a place on the devices.
-    pub fn is_worth_writing(&self, hash: u64, item: RawItem, home: Queue) -> bool {
+    pub fn is_worth_writing(&self, hash: u64, item: RawItem<'_>, home: Queue) -> bool {
         home == Queue::Main
             || !self.tier.as_ref().is_some_and(Log::is_crowded)
             || self.admission.admits(hash, item.state())
@@ -114,7 +114,9 @@ impl Core {
         if chain.place_of(location).is_none() {
             return Copied::Gone;
         }
-        let item = self.arena.item(location);
+        // SAFETY: the locked chain has the location, and who copies passes its next quiescent point
+        // after that.
+        let item = unsafe { self.arena.item(location) };
         // Of a tombstone the devices are told by its version.
         if item.is_tombstone() || self.shadow_of(&chain, item.key()).is_some() {
             return Copied::Done;
@@ -124,7 +126,7 @@ impl Core {
             item.set_cas_told();
         }
         drop(chain);
-        let incoming = self.outgoing(hash, location, &item);
+        let incoming = self.outgoing(hash, location, item);
         let fields = incoming.fields;
         let mut unwanted = Copied::Gone;
         let publish = |to| {

@@ -43,7 +43,7 @@ impl Staging {
 
 impl Reads {
     /// The buffer in which a staged item lies.
-    pub fn buffer_of(&self, location: Location, item: RawItem) -> Option<Arc<Buffer>> {
+    pub fn buffer_of(&self, location: Location, item: RawItem<'_>) -> Option<Arc<Buffer>> {
         let staging = self.staging.borrow();
         let arrived = staging.at(location)?;
         (arrived.item() == item).then(|| Arc::clone(&arrived.buffer))
@@ -53,7 +53,7 @@ impl Reads {
 impl StoreHandle {
     /// The item at a location on a device, if it is at hand: in a buffer not yet written, or read
     /// and staged.
-    pub(crate) fn at_hand(&self, location: Location) -> Option<RawItem> {
+    pub(crate) fn at_hand(&self, location: Location) -> Option<RawItem<'_>> {
         let tier = self.core.tier.as_ref()?;
         if let Some(item) = tier.in_buffer(location) {
             return Some(item);
@@ -61,7 +61,9 @@ impl StoreHandle {
         let write_number = tier.write_number_at(location)?;
         let staging = self.reads.staging.borrow();
         let arrived = staging.at(location)?;
-        (arrived.write_number == write_number).then(|| arrived.item())
+        // SAFETY: what was staged is kept, if not as staged then as leaving, until the next
+        // quiescent point, and that takes the handle mutably.
+        (arrived.write_number == write_number).then(|| unsafe { arrived.item().outliving() })
     }
 
     /// Lets operations find what was read for a request, as if it lay in memory, until

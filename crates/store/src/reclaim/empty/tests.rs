@@ -6,6 +6,12 @@ use farcache_log::{Device, Durability, EngineChoice, TierConfig};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 
+/// The item at a location that has just been found in the index.
+fn item_at(core: &Core, location: Location) -> RawItem<'_> {
+    // SAFETY: these tests use what they find before anything can be reused.
+    unsafe { core.arena.item(location) }
+}
+
 /// The thread that empties a segment finds an item expired; a client that still saw the item gives
 /// it a later expiry before it is dropped.
 #[test]
@@ -24,7 +30,7 @@ fn an_item_that_is_touched_while_it_is_dropped_as_expired_stays() {
     let hash = core.hash(key);
     let location = core.index.find(hash, Some).unwrap();
     let candidate = Candidate { location, hash };
-    let item = core.arena.item(location);
+    let item = item_at(core, location);
     assert!(handle.touch(key, 200, Access::Peek).unwrap().is_some());
     core.advance_clock(150);
     assert!(!core.drop_item(candidate, item, true));
@@ -53,12 +59,12 @@ fn an_evicted_item_counts_as_used_when_it_comes_back_and_an_expired_one_does_not
         let hash = core.hash(key);
         let location = core.index.find(hash, Some).unwrap();
         core.advance_clock(if is_void { 150 } else { 50 });
-        let item = core.arena.item(location);
+        let item = item_at(core, location);
         assert_eq!(item.state().frequency(), 0);
         assert!(core.drop_item(Candidate { location, hash }, item, is_void));
         handle.set(key, b"2", &SetOptions::default()).unwrap();
         let location = core.index.find(hash, Some).unwrap();
-        core.arena.item(location).state().frequency()
+        item_at(core, location).state().frequency()
     };
     assert_eq!(frequency_of_the_next(false), 2);
     assert_eq!(frequency_of_the_next(true), 0);
@@ -159,7 +165,7 @@ fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
     // The buffers fill up.
     let spill = |hash| {
         let location = core.index.find(hash, Some).unwrap();
-        core.spill(hash, location, core.arena.item(location))
+        core.spill(hash, location, item_at(core, location))
     };
     while spill(store_one()) == Spilled::Done {}
     core.reclaimer.state().patience = Patience::exhausted();
