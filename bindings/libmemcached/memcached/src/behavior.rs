@@ -227,7 +227,8 @@ impl Context<'_> {
 export! {
     /// Changes a setting.
     fn memcached_behavior_set(handle: *mut Handle, behavior: Behavior, value: u64) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.set_behavior(behavior, value))
@@ -235,7 +236,8 @@ export! {
 
     /// What a setting is.
     fn memcached_behavior_get(handle: *mut Handle, behavior: Behavior) -> u64 {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS.0.into();
         };
         context.behavior(behavior)
@@ -243,7 +245,8 @@ export! {
 
     /// Chooses the hash of keys.
     fn memcached_behavior_set_key_hash(handle: *mut Handle, algorithm: HashAlgorithm) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.set_key_hash(algorithm))
@@ -251,12 +254,15 @@ export! {
 
     /// The hash of keys.
     fn memcached_behavior_get_key_hash(handle: *mut Handle) -> HashAlgorithm {
-        handle.as_ref().map_or(HashAlgorithm::MAX, |handle| hash::key_hash(&handle.hashkit))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let handle = unsafe { handle.as_ref() };
+        handle.map_or(HashAlgorithm::MAX, |handle| hash::key_hash(&handle.hashkit))
     }
 
     /// Chooses the hash of servers.
     fn memcached_behavior_set_distribution_hash(handle: *mut Handle, algorithm: HashAlgorithm) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.set_distribution_hash(algorithm))
@@ -264,6 +270,8 @@ export! {
 
     /// The hash of keys: libmemcached answers with that one here too.
     fn memcached_behavior_get_distribution_hash(handle: *mut Handle) -> HashAlgorithm {
-        handle.as_ref().map_or(HashAlgorithm::MAX, |handle| hash::key_hash(&handle.hashkit))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let handle = unsafe { handle.as_ref() };
+        handle.map_or(HashAlgorithm::MAX, |handle| hash::key_hash(&handle.hashkit))
     }
 }

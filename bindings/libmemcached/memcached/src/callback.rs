@@ -116,25 +116,31 @@ fn address(function: Option<*mut c_void>) -> *mut c_void {
 export! {
     /// Sets the namespace, the application's pointer, or a function that is called.
     fn memcached_callback_set(handle: *mut Handle, callback: Callback, data: *const c_void) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.set_callback(callback, data))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(unsafe { context.set_callback(callback, data) })
     }
 
     /// What is set; MEMCACHED_FAILURE where nothing is, except of the namespace.
     fn memcached_callback_get(handle: *mut Handle, callback: Callback, error: *mut Return) -> *mut c_void {
-        let Some(context) = context(handle) else {
-            tell(error, Return::INVALID_ARGUMENTS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::INVALID_ARGUMENTS) };
             return std::ptr::null_mut();
         };
         if callback == Callback::PREFIX_KEY {
-            tell(error, Return::SUCCESS);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::SUCCESS) };
             let namespace = context.state.namespace.as_ref();
             return namespace.map_or(std::ptr::null_mut(), |namespace| namespace.as_ptr().cast_mut().cast());
         }
         let found = context.callback(callback);
-        tell(error, if found.is_null() { Return::FAILURE } else { Return::SUCCESS });
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { tell(error, if found.is_null() { Return::FAILURE } else { Return::SUCCESS }) };
         found
     }
 }

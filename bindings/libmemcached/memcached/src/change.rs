@@ -218,7 +218,10 @@ macro_rules! counts {
                     offset: u32,
                     value: *mut u64,
                 ) -> Return {
-                    $by_key(handle, key, key_length, key, key_length, offset.into(), value)
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    unsafe {
+                        $by_key(handle, key, key_length, key, key_length, offset.into(), value)
+                    }
                 }
 
                 #[doc = concat!($doc, " The group's key chooses the server.")]
@@ -231,9 +234,16 @@ macro_rules! counts {
                     offset: u64,
                     value: *mut u64,
                 ) -> Return {
-                    let (group, key) = (bytes(group, group_length), bytes(key, key_length));
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let group = unsafe { bytes(group, group_length) };
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let key = unsafe { bytes(key, key_length) };
                     let direction = Direction::$direction;
-                    counted(handle, &Count { direction, group, key, offset, initial: None }, value)
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    unsafe {
+                        let count = Count { direction, group, key, offset, initial: None };
+                        counted(handle, &count, value)
+                    }
                 }
 
                 #[doc = concat!($doc, " Creates it where it is absent; needs the binary protocol.")]
@@ -246,9 +256,13 @@ macro_rules! counts {
                     expiration: libc::time_t,
                     value: *mut u64,
                 ) -> Return {
-                    $initial_by_key(
-                        handle, key, key_length, key, key_length, offset, initial, expiration, value,
-                    )
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    unsafe {
+                        $initial_by_key(
+                            handle, key, key_length, key, key_length,
+                            offset, initial, expiration, value,
+                        )
+                    }
                 }
 
                 #[doc = concat!($doc, " Creates it where it is absent; needs the binary protocol. The group's key \
@@ -264,9 +278,15 @@ macro_rules! counts {
                     expiration: libc::time_t,
                     value: *mut u64,
                 ) -> Return {
-                    let (group, key) = (bytes(group, group_length), bytes(key, key_length));
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let group = unsafe { bytes(group, group_length) };
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let key = unsafe { bytes(key, key_length) };
                     let (direction, initial) = (Direction::$direction, Some((initial, expiration)));
-                    counted(handle, &Count { direction, group, key, offset, initial }, value)
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    unsafe {
+                        counted(handle, &Count { direction, group, key, offset, initial }, value)
+                    }
                 }
             )*
         }
@@ -290,7 +310,8 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        memcached_delete_by_key(handle, key, key_length, key, key_length, expiration)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { memcached_delete_by_key(handle, key, key_length, key, key_length, expiration) }
     }
 
     /// Removes an item; the expiration must be 0. The group's key chooses the server.
@@ -302,10 +323,13 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.delete(bytes(group, group_length), bytes(key, key_length), expiration))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let (group, key) = unsafe { (bytes(group, group_length), bytes(key, key_length)) };
+        code(context.delete(group, key, expiration))
     }
 
     /// Gives an item a new expiry.
@@ -315,7 +339,8 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        memcached_touch_by_key(handle, key, key_length, key, key_length, expiration)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { memcached_touch_by_key(handle, key, key_length, key, key_length, expiration) }
     }
 
     /// Gives an item a new expiry. The group's key chooses the server.
@@ -327,15 +352,19 @@ export! {
         key_length: usize,
         expiration: libc::time_t,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.touch(bytes(group, group_length), bytes(key, key_length), expiration))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let (group, key) = unsafe { (bytes(group, group_length), bytes(key, key_length)) };
+        code(context.touch(group, key, expiration))
     }
 
     /// Whether a key is there: MEMCACHED_SUCCESS or MEMCACHED_NOTFOUND.
     fn memcached_exist(handle: *mut Handle, key: *const c_char, key_length: usize) -> Return {
-        memcached_exist_by_key(handle, key, key_length, key, key_length)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { memcached_exist_by_key(handle, key, key_length, key, key_length) }
     }
 
     /// Whether a key is there. The group's key chooses the server.
@@ -346,9 +375,12 @@ export! {
         key: *const c_char,
         key_length: usize,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.exist(bytes(group, group_length), bytes(key, key_length)))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let (group, key) = unsafe { (bytes(group, group_length), bytes(key, key_length)) };
+        code(context.exist(group, key))
     }
 }

@@ -175,7 +175,8 @@ fn all_well(answers: &[Result<Reply, Return>]) -> Result<(), Return> {
 export! {
     /// Drops every item of every server, now or so many seconds later.
     fn memcached_flush(handle: *mut Handle, expiration: libc::time_t) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.flush_all(expiration))
@@ -183,7 +184,8 @@ export! {
 
     /// Asks the servers for their versions, unless they are known.
     fn memcached_version(handle: *mut Handle) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.versions())
@@ -191,7 +193,8 @@ export! {
 
     /// Sets how much the servers log.
     fn memcached_verbosity(handle: *mut Handle, level: u32) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.set_verbosity(level))
@@ -200,7 +203,8 @@ export! {
     /// Ends the connections, after everything that waits has been sent. The next operation connects
     /// anew.
     fn memcached_quit(handle: *mut Handle) {
-        if let Some(mut context) = context(handle)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(mut context) = unsafe { context(handle) }
             && context.begin().is_ok()
         {
             context.quit();
@@ -209,7 +213,8 @@ export! {
 
     /// Sends everything that waits in buffers, and waits until the servers have dealt with it.
     fn memcached_flush_buffers(handle: *mut Handle) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.settle())
@@ -222,9 +227,11 @@ export! {
         argument: *mut c_void,
         count: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.dump(list(functions, count), argument))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(unsafe { context.dump(list(functions, count), argument) })
     }
 }

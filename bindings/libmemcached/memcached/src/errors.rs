@@ -118,17 +118,20 @@ fn last_message(context: Option<Context<'_>>) -> *const c_char {
 export! {
     /// The last error as a text; valid until the next call.
     fn memcached_error(handle: *const Handle) -> *const c_char {
-        last_message(context(handle))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        last_message(unsafe { context(handle) })
     }
 
     /// As `memcached_error`.
     fn memcached_last_error_message(handle: *const Handle) -> *const c_char {
-        last_message(context(handle))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        last_message(unsafe { context(handle) })
     }
 
     /// Prints all errors that are remembered to standard error.
     fn memcached_error_print(handle: *const Handle) {
-        let Some(context) = context(handle) else { return };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else { return };
         let of_servers = context.state.servers.iter().filter_map(|server| server.error.as_ref());
         for record in context.state.errors.iter().rev().chain(of_servers) {
             let name = record.code.text().to_string_lossy();
@@ -138,7 +141,8 @@ export! {
 
     /// The code of the last error.
     fn memcached_last_error(handle: *const Handle) -> Return {
-        let Some(context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         context.state.errors.last().map_or(Return::SUCCESS, |last| last.code)
@@ -146,13 +150,16 @@ export! {
 
     /// The system's error number of the last error, or 0.
     fn memcached_last_error_errno(handle: *const Handle) -> c_int {
-        let last = context(handle).and_then(|context| context.state.errors.last().cloned());
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let context = unsafe { context(handle) };
+        let last = context.and_then(|context| context.state.errors.last().cloned());
         last.map_or(0, |last| last.errno)
     }
 
     /// A server's last error as a text.
     fn memcached_server_error(server: *const Instance) -> *const c_char {
-        let Some(server) = server.as_ref() else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(server) = (unsafe { server.as_ref() }) else {
             return std::ptr::null();
         };
         let text: &CStr = match &server.error {
@@ -164,7 +171,8 @@ export! {
 
     /// The code of a server's last error.
     fn memcached_server_error_return(server: *const Instance) -> Return {
-        let Some(server) = server.as_ref() else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(server) = (unsafe { server.as_ref() }) else {
             return Return::INVALID_ARGUMENTS;
         };
         server.error.as_ref().map_or(Return::SUCCESS, |error| error.code)

@@ -151,20 +151,32 @@ export! {
         flags: *mut u32,
         error: *mut Return,
     ) -> *mut c_char {
-        let own = if handle.is_null() { null_mut() } else { &raw mut (*handle).result };
-        let result = memcached_fetch_result(handle, own, error);
-        let Some(result) = result.as_mut() else {
-            tell(length, 0);
-            tell(key_length, 0);
-            tell(flags, 0);
-            tell(key, 0);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let own = if handle.is_null() { null_mut() } else { unsafe { &raw mut (*handle).result } };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let result = unsafe { memcached_fetch_result(handle, own, error) };
+        // SAFETY: it is the handle's own result, or null.
+        let Some(result) = (unsafe { result.as_mut() }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe {
+                tell(length, 0);
+                tell(key_length, 0);
+                tell(flags, 0);
+                tell(key, 0);
+            }
             return null_mut();
         };
-        tell(length, result::length(&result.value));
-        tell(flags, result.item_flags);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe {
+            tell(length, result::length(&result.value));
+            tell(flags, result.item_flags);
+        }
         if !key.is_null() {
-            std::ptr::copy_nonoverlapping(result.item_key.as_ptr(), key, result.key_length);
-            tell(key_length, result.key_length);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe {
+                std::ptr::copy_nonoverlapping(result.item_key.as_ptr(), key, result.key_length);
+                tell(key_length, result.key_length);
+            }
         }
         result::take(result)
     }
@@ -176,15 +188,18 @@ export! {
         error: *mut Return,
     ) -> *mut ResultStructure {
         let mut why = Return::INVALID_ARGUMENTS;
-        let fetched = match context(handle) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let fetched = match unsafe { context(handle) } {
             Some(context) if context.handle.has(flags::USE_UDP) => {
                 why = Return::NOT_SUPPORTED;
                 null_mut()
             }
-            Some(mut context) => context.fetch(result, &mut why),
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            Some(mut context) => unsafe { context.fetch(result, &mut why) },
             None => null_mut(),
         };
-        tell(error, why);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { tell(error, why) };
         fetched
     }
 
@@ -195,9 +210,11 @@ export! {
         argument: *mut c_void,
         count: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        context.fetch_execute(list(functions, count), argument)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { context.fetch_execute(list(functions, count), argument) }
     }
 }

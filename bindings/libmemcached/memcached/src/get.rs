@@ -227,7 +227,8 @@ export! {
         flags: *mut u32,
         error: *mut Return,
     ) -> *mut c_char {
-        get(handle, &[], bytes(key, key_length), length, flags, error)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get(handle, &[], bytes(key, key_length), length, flags, error) }
     }
 
     /// Gets a value, which the caller frees. The group's key chooses the server.
@@ -241,6 +242,9 @@ export! {
         flags: *mut u32,
         error: *mut Return,
     ) -> *mut c_char {
-        get(handle, bytes(group, group_length), bytes(key, key_length), length, flags, error)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe {
+            get(handle, bytes(group, group_length), bytes(key, key_length), length, flags, error)
+        }
     }
 }

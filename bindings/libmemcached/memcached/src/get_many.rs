@@ -277,7 +277,8 @@ export! {
         lengths: *const usize,
         count: usize,
     ) -> Return {
-        get_many(handle, &[], keys, lengths, count)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get_many(handle, &[], keys, lengths, count) }
     }
 
     /// Asks for many values, which are fetched afterwards. The group's key chooses the server.
@@ -289,7 +290,8 @@ export! {
         lengths: *const usize,
         count: usize,
     ) -> Return {
-        get_many(handle, bytes(group, group_length), keys, lengths, count)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get_many(handle, bytes(group, group_length), keys, lengths, count) }
     }
 
     /// Asks for many values, which are fetched afterwards; needs the binary protocol. The functions
@@ -304,9 +306,13 @@ export! {
         argument: *mut c_void,
         function_count: u32,
     ) -> Return {
-        memcached_mget_execute_by_key(
-            handle, std::ptr::null(), 0, keys, lengths, count, functions, argument, function_count,
-        )
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe {
+            memcached_mget_execute_by_key(
+                handle, std::ptr::null(), 0, keys, lengths,
+                count, functions, argument, function_count,
+            )
+        }
     }
 
     /// As `memcached_mget_execute`. The group's key chooses the server.
@@ -322,7 +328,8 @@ export! {
         _function_count: u32,
     ) -> Return {
         {
-            let Some(mut context) = context(handle) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            let Some(mut context) = (unsafe { context(handle) }) else {
                 return Return::INVALID_ARGUMENTS;
             };
             if let Err(why) = context.begin_uncounted() {
@@ -336,6 +343,7 @@ export! {
                 return context.fail(Return::NOT_SUPPORTED, what);
             }
         }
-        get_many(handle, bytes(group, group_length), keys, lengths, count)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get_many(handle, bytes(group, group_length), keys, lengths, count) }
     }
 }

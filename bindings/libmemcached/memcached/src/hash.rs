@@ -148,24 +148,29 @@ export! {
         key_length: usize,
         algorithm: HashAlgorithm,
     ) -> u32 {
-        library::libhashkit_digest(key, key_length, algorithm)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { library::libhashkit_digest(key, key_length, algorithm) }
     }
 
     /// The handle's kit, which stays the handle's.
     fn memcached_get_hashkit(handle: *const Handle) -> *const Hashkit {
-        handle.as_ref().map_or(std::ptr::null(), |handle| &raw const handle.hashkit)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(std::ptr::null(), |handle| &raw const handle.hashkit)
     }
 
     /// Gives the handle a copy of a kit.
     fn memcached_set_hashkit(handle: *mut Handle, kit: *mut Hashkit) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        match kit.as_ref() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match unsafe { kit.as_ref() } {
             Some(kit) => clone(&mut context.handle.hashkit, kit),
             None => {
                 free(&mut context.handle.hashkit);
-                create(&mut context.handle.hashkit);
+                // SAFETY: the kit is the handle's own.
+                unsafe { create(&mut context.handle.hashkit) };
             }
         }
         context.servers_changed();
@@ -174,10 +179,12 @@ export! {
 
     /// Encrypts the values from now on.
     fn memcached_set_encoding_key(handle: *mut Handle, key: *const c_char, length: usize) -> Return {
-        let Some(context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        library::hashkit_key(&mut context.handle.hashkit, key, length);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { library::hashkit_key(&mut context.handle.hashkit, key, length) };
         Return::SUCCESS
     }
 }

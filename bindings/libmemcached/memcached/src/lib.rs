@@ -12,18 +12,14 @@
 //!
 //! What differs from libmemcached is told in `docs/libmemcached.md`.
 
-/// Defines exported functions: their bodies may rely on C's contract as it stands at the top of the
-/// crate.
+/// Defines exported functions. What their bodies do with C's arguments is unsafe where it relies on
+/// C's contract, as it stands at the top of the crate.
 macro_rules! export {
     ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
         $(
             $(#[$attribute])*
             #[unsafe(no_mangle)]
-            #[allow(unused_unsafe)] // Some have no use for what they may rely on.
-            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                // SAFETY: C's contract, as it stands at the top of the crate.
-                unsafe { $body }
-            }
+            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? $body
         )*
     };
 }

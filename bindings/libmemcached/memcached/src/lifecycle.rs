@@ -190,29 +190,37 @@ impl Context<'_> {
 export! {
     /// Makes a handle, in the application's memory where it gave some.
     fn memcached_create(handle: *mut Handle) -> *mut Handle {
-        create(handle)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { create(handle) }
     }
 
     /// Frees a handle with its connections.
     fn memcached_free(handle: *mut Handle) {
-        destroy(handle);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { destroy(handle) };
     }
 
     /// A copy of a handle: settings and servers, no connections. Null where `to` is allocated
     /// already.
     fn memcached_clone(to: *mut Handle, from: *const Handle) -> *mut Handle {
-        let Some(mut from) = context(from) else {
-            return create(to);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut from) = (unsafe { context(from) }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            return unsafe { create(to) };
         };
-        if to.as_ref().is_some_and(|to| to.options & IS_ALLOCATED != 0) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if unsafe { to.as_ref() }.is_some_and(|to| to.options & IS_ALLOCATED != 0) {
             return null_mut();
         }
-        let copied = create(to);
-        let Some(mut made) = context(copied) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let copied = unsafe { create(to) };
+        // SAFETY: it was made just now, and nobody else knows of it.
+        let Some(mut made) = (unsafe { context(copied) }) else {
             return null_mut();
         };
         if copy(&mut made, &mut from).is_err() {
-            destroy(copied);
+            // SAFETY: as above; it is used no more.
+            unsafe { destroy(copied) };
             return null_mut();
         }
         copied
@@ -220,7 +228,8 @@ export! {
 
     /// Sets a handle back to how it was made.
     fn memcached_reset(handle: *mut Handle) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.reset())
@@ -232,12 +241,16 @@ export! {
         if text.is_null() != (length == 0) {
             return null_mut();
         }
-        let handle = create(null_mut());
-        let Some(mut context) = context(handle) else {
+        // SAFETY: it makes memory of its own.
+        let handle = unsafe { create(null_mut()) };
+        // SAFETY: it was made just now, and nobody else knows of it.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return null_mut();
         };
-        if options::configure(&mut context, bytes(text, length)).is_err() {
-            destroy(handle);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if options::configure(&mut context, unsafe { bytes(text, length) }).is_err() {
+            // SAFETY: as above; it is used no more.
+            unsafe { destroy(handle) };
             return null_mut();
         }
         handle
@@ -245,12 +258,14 @@ export! {
 
     /// The application's own pointer.
     fn memcached_get_user_data(handle: *const Handle) -> *mut c_void {
-        handle.as_ref().map_or(null_mut(), |handle| handle.user_data)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(null_mut(), |handle| handle.user_data)
     }
 
     /// Sets the application's own pointer; returns the one before.
     fn memcached_set_user_data(handle: *mut Handle, data: *mut c_void) -> *mut c_void {
-        match handle.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match unsafe { handle.as_mut() } {
             Some(handle) => std::mem::replace(&mut handle.user_data, data),
             None => null_mut(),
         }
@@ -258,6 +273,7 @@ export! {
 
     /// The number of the next query.
     fn memcached_query_id(handle: *const Handle) -> u64 {
-        handle.as_ref().map_or(0, |handle| handle.query_id)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(0, |handle| handle.query_id)
     }
 }

@@ -192,7 +192,8 @@ export! {
         calloc: Option<Calloc>,
         user_context: *mut c_void,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         let given = [malloc.is_some(), free.is_some(), realloc.is_some(), calloc.is_some()];
@@ -215,16 +216,21 @@ export! {
         realloc: *mut Option<Realloc>,
         calloc: *mut Option<Calloc>,
     ) {
-        if let Some(handle) = handle.as_ref() {
-            tell(malloc, handle.allocators.malloc);
-            tell(free, handle.allocators.free);
-            tell(realloc, handle.allocators.realloc);
-            tell(calloc, handle.allocators.calloc);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(handle) = unsafe { handle.as_ref() } {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe {
+                tell(malloc, handle.allocators.malloc);
+                tell(free, handle.allocators.free);
+                tell(realloc, handle.allocators.realloc);
+                tell(calloc, handle.allocators.calloc);
+            }
         }
     }
 
     /// The allocators' last argument.
     fn memcached_get_memory_allocators_context(handle: *const Handle) -> *mut c_void {
-        handle.as_ref().map_or(std::ptr::null_mut(), |handle| handle.allocators.context)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(std::ptr::null_mut(), |handle| handle.allocators.context)
     }
 }

@@ -422,23 +422,29 @@ export! {
         error: *mut c_char,
         error_room: usize,
     ) -> Return {
-        let text = bytes(text, length);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let text = unsafe { bytes(text, length) };
         if text.is_empty() {
             return Return::INVALID_ARGUMENTS;
         }
-        write_text(error, error_room, b"");
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { write_text(error, error_room, b"") };
         let mut handle = MaybeUninit::<Handle>::uninit();
-        let handle = lifecycle::create(handle.as_mut_ptr());
-        let Some(mut context) = Context::new(handle) else {
+        // SAFETY: the memory is this function's own.
+        let handle = unsafe { lifecycle::create(handle.as_mut_ptr()) };
+        // SAFETY: the handle was made just now, and is this function's own.
+        let Some(mut context) = (unsafe { Context::new(handle) }) else {
             return Return::MEMORY_ALLOCATION_FAILURE;
         };
         let outcome = configure(&mut context, text);
         if outcome.is_err() {
             let last = context.state.errors.last();
             let message = last.map_or(&b""[..], |last| last.message.to_bytes());
-            write_text(error, error_room, message);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { write_text(error, error_room, message) };
         }
-        lifecycle::destroy(handle);
+        // SAFETY: the handle is this function's own, and is used no more.
+        unsafe { lifecycle::destroy(handle) };
         crate::arguments::code(outcome)
     }
 }

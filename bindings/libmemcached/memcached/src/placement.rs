@@ -225,22 +225,26 @@ impl Context<'_> {
 export! {
     /// The index of the server on which a key lives.
     fn memcached_generate_hash(handle: *const Handle, key: *const c_char, key_length: usize) -> u32 {
-        let Some(context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
             return u32::MAX;
         };
-        context.server_of_key(bytes(key, key_length)) as u32
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        context.server_of_key(unsafe { bytes(key, key_length) }) as u32
     }
 
     /// Lets servers back that were ejected for a time, when that is over.
     fn memcached_autoeject(handle: *mut Handle) {
-        if let Some(mut context) = context(handle) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(mut context) = unsafe { context(handle) } {
             context.rebuild_when_due();
         }
     }
 
     /// Chooses how keys are given to servers.
     fn memcached_behavior_set_distribution(handle: *mut Handle, distribution: Distribution) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         code(context.set_distribution(distribution))
@@ -248,7 +252,9 @@ export! {
 
     /// How keys are given to servers.
     fn memcached_behavior_get_distribution(handle: *mut Handle) -> Distribution {
-        handle.as_ref().map_or(Distribution::CONSISTENT_MAX, |handle| handle.distribution)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let handle = unsafe { handle.as_ref() };
+        handle.map_or(Distribution::CONSISTENT_MAX, |handle| handle.distribution)
     }
 
     /// Gives keys to servers by virtual buckets: of each bucket the index of its server. The
@@ -261,7 +267,8 @@ export! {
         buckets: u32,
         _replicas: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         if host_map.is_null() {
@@ -270,7 +277,8 @@ export! {
         if buckets == 0 {
             return Return::INVALID_ARGUMENTS;
         }
-        let masters = std::slice::from_raw_parts(host_map, buckets as usize);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let masters = unsafe { std::slice::from_raw_parts(host_map, buckets as usize) };
         context.state.buckets = Some(Buckets(masters.into()));
         code(context.set_distribution(Distribution::VIRTUAL_BUCKET))
     }

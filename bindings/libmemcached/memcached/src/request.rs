@@ -257,7 +257,8 @@ export! {
         expiration: libc::time_t,
         flags: u32,
     ) -> Return {
-        set(handle, bytes(key, key_length), request, expiration, flags, false)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { set(handle, bytes(key, key_length), request, expiration, flags, false) }
     }
 
     /// Begins to store the request's value, which the caller may reuse.
@@ -269,7 +270,8 @@ export! {
         expiration: libc::time_t,
         flags: u32,
     ) -> Return {
-        set(handle, bytes(key, key_length), request, expiration, flags, true)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { set(handle, bytes(key, key_length), request, expiration, flags, true) }
     }
 
     /// Begins to get a value.
@@ -279,7 +281,8 @@ export! {
         key_length: usize,
         request: *mut NonBlocking,
     ) -> Return {
-        get(handle, bytes(key, key_length), request)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get(handle, bytes(key, key_length), request) }
     }
 
     /// Begins to get a value.
@@ -289,12 +292,14 @@ export! {
         key_length: usize,
         request: *mut NonBlocking,
     ) -> Return {
-        get(handle, bytes(key, key_length), request)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { get(handle, bytes(key, key_length), request) }
     }
 
     /// Whether a request is complete, and how it ended.
     fn memcached_test(_handle: *mut Handle, request: *mut NonBlocking) -> Return {
-        match request.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match unsafe { request.as_mut() } {
             None => Return::INVALID_ARGUMENTS,
             Some(request) if request.is_complete() => request.finish(),
             Some(_) => Return::IN_PROGRESS,
@@ -303,13 +308,15 @@ export! {
 
     /// Waits for a request.
     fn memcached_wait(_handle: *mut Handle, request: *mut NonBlocking) -> Return {
-        request.as_mut().map_or(Return::INVALID_ARGUMENTS, NonBlocking::finish)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { request.as_mut() }.map_or(Return::INVALID_ARGUMENTS, NonBlocking::finish)
     }
 
     /// Frees a request, complete or not.
     fn memcached_request_free(_handle: *mut Handle, request: *mut NonBlocking) {
         if !request.is_null() {
-            drop(Box::from_raw(request));
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            drop(unsafe { Box::from_raw(request) });
         }
     }
 }

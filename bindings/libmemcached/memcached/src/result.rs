@@ -147,18 +147,22 @@ export! {
     fn memcached_result_create(handle: *const Handle, result: *mut ResultStructure) -> *mut ResultStructure {
         let root = handle.cast_mut();
         if result.is_null() {
-            return create(root);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            return unsafe { create(root) };
         }
-        initialize(result, root, 0);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { initialize(result, root, 0) };
         result
     }
 
     /// Frees a result, or empties it where the memory is the application's.
     fn memcached_result_free(result: *mut ResultStructure) {
-        let Some(given) = result.as_mut() else { return };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(given) = (unsafe { result.as_mut() }) else { return };
         clear(given);
         if is_allocated(given) {
-            memory::release(given.root, result.cast());
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { memory::release(given.root, result.cast()) };
         } else {
             given.options &= !IS_INITIALIZED;
         }
@@ -166,14 +170,16 @@ export! {
 
     /// Empties a result for the next value.
     fn memcached_result_reset(result: *mut ResultStructure) {
-        if let Some(result) = result.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(result) = unsafe { result.as_mut() } {
             reset(result);
         }
     }
 
     /// The key; null where there is none.
     fn memcached_result_key_value(result: *const ResultStructure) -> *const c_char {
-        match result.as_ref() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match unsafe { result.as_ref() } {
             Some(result) if result.key_length > 0 => result.item_key.as_ptr(),
             _ => std::ptr::null(),
         }
@@ -181,32 +187,38 @@ export! {
 
     /// Length of the key in bytes.
     fn memcached_result_key_length(result: *const ResultStructure) -> usize {
-        result.as_ref().map_or(0, |result| result.key_length)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_ref() }.map_or(0, |result| result.key_length)
     }
 
     /// The value.
     fn memcached_result_value(result: *const ResultStructure) -> *const c_char {
-        result.as_ref().map_or(std::ptr::null(), |result| result.value.string)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_ref() }.map_or(std::ptr::null(), |result| result.value.string)
     }
 
     /// Length of the value in bytes.
     fn memcached_result_length(result: *const ResultStructure) -> usize {
-        result.as_ref().map_or(0, |result| length(&result.value))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_ref() }.map_or(0, |result| length(&result.value))
     }
 
     /// The value, which is the caller's from now on; it is freed as `memcached_get`'s.
     fn memcached_result_take_value(result: *mut ResultStructure) -> *mut c_char {
-        result.as_mut().map_or(null_mut(), take)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_mut() }.map_or(null_mut(), take)
     }
 
     /// The application's number, as stored.
     fn memcached_result_flags(result: *const ResultStructure) -> u32 {
-        result.as_ref().map_or(0, |result| result.item_flags)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_ref() }.map_or(0, |result| result.item_flags)
     }
 
     /// The CAS token.
     fn memcached_result_cas(result: *const ResultStructure) -> u64 {
-        result.as_ref().map_or(0, |result| result.item_cas)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { result.as_ref() }.map_or(0, |result| result.item_cas)
     }
 
     /// Puts bytes behind the value.
@@ -215,7 +227,8 @@ export! {
         value: *const c_char,
         length: usize,
     ) -> Return {
-        match (result.as_mut(), bytes(value, length)) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match unsafe { (result.as_mut(), bytes(value, length)) } {
             (None, _) => Return::INVALID_ARGUMENTS,
             // Nothing needs no memory.
             (Some(_), []) => Return::SUCCESS,
@@ -225,14 +238,16 @@ export! {
 
     /// Sets the application's number.
     fn memcached_result_set_flags(result: *mut ResultStructure, flags: u32) {
-        if let Some(result) = result.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(result) = unsafe { result.as_mut() } {
             result.item_flags = flags;
         }
     }
 
     /// Sets the expiry.
     fn memcached_result_set_expiration(result: *mut ResultStructure, expiration: libc::time_t) {
-        if let Some(result) = result.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(result) = unsafe { result.as_mut() } {
             result.item_expiration = expiration;
         }
     }

@@ -226,7 +226,8 @@ fn make_secret(password: &[u8]) -> *mut Secret {
 export! {
     /// Sets the application's SASL callbacks, which must stay where they are.
     fn memcached_set_sasl_callbacks(handle: *mut Handle, callbacks: *const c_void) {
-        if let Some(handle) = handle.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(handle) = unsafe { handle.as_mut() } {
             handle.sasl.callbacks = callbacks.cast_mut();
             handle.sasl.is_allocated = false;
         }
@@ -234,7 +235,8 @@ export! {
 
     /// The SASL callbacks that are set.
     fn memcached_get_sasl_callbacks(handle: *mut Handle) -> *mut c_void {
-        handle.as_ref().map_or(null_mut(), |handle| handle.sasl.callbacks)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(null_mut(), |handle| handle.sasl.callbacks)
     }
 
     /// Sets name and password, and the binary protocol, which they need.
@@ -243,8 +245,9 @@ export! {
         name: *const c_char,
         password: *const c_char,
     ) -> Return {
+        // SAFETY: C's contract, as it stands at the top of the crate.
         let (Some(mut context), Some(name), Some(password)) =
-            (context(handle), text(name), text(password))
+            (unsafe { (context(handle), text(name), text(password)) })
         else {
             return Return::INVALID_ARGUMENTS;
         };
@@ -253,7 +256,8 @@ export! {
 
     /// Forgets name and password.
     fn memcached_destroy_sasl_auth_data(handle: *mut Handle) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         context.destroy_sasl();

@@ -210,10 +210,12 @@ fn known(server: *const Instance) -> Option<&'static Instance> {
 export! {
     /// Adds a server.
     fn memcached_server_add(handle: *mut Handle, host: *const c_char, port: u16) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.add_host(text(host), port, 0))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(context.add_host(unsafe { text(host) }, port, 0))
     }
 
     /// Adds a server with a weight.
@@ -223,18 +225,22 @@ export! {
         port: u16,
         weight: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        code(context.add_host(text(host), port, weight))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(context.add_host(unsafe { text(host) }, port, weight))
     }
 
     /// Adds a server at a unix socket.
     fn memcached_server_add_unix_socket(handle: *mut Handle, path: *const c_char) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::FAILURE;
         };
-        code(context.add_socket(text(path), 0))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(context.add_socket(unsafe { text(path) }, 0))
     }
 
     /// Adds a server at a unix socket with a weight.
@@ -243,15 +249,18 @@ export! {
         path: *const c_char,
         weight: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::FAILURE;
         };
-        code(context.add_socket(text(path), weight))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        code(context.add_socket(unsafe { text(path) }, weight))
     }
 
     /// libmemcached has given UDP up: MEMCACHED_DEPRECATED.
     fn memcached_server_add_udp(handle: *mut Handle, _host: *const c_char, _port: u16) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         context.fail(Return::DEPRECATED, "")
@@ -264,7 +273,8 @@ export! {
         _port: u16,
         _weight: u32,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         context.fail(Return::DEPRECATED, "")
@@ -272,10 +282,12 @@ export! {
 
     /// Adds the servers of another handle.
     fn memcached_push(to: *mut Handle, from: *const Handle) -> Return {
-        let Some(from) = context(from) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(from) = (unsafe { context(from) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        let Some(mut to) = context(to) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut to) = (unsafe { context(to) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         if !from.state.servers.is_empty() {
@@ -287,14 +299,16 @@ export! {
 
     /// Removes all servers.
     fn memcached_servers_reset(handle: *mut Handle) {
-        if let Some(mut context) = context(handle) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(mut context) = unsafe { context(handle) } {
             context.remove_servers();
         }
     }
 
     /// Forgets which server was lost last.
     fn memcached_reset_last_disconnected_server(handle: *mut Handle) {
-        if let Some(context) = context(handle) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(context) = unsafe { context(handle) } {
             context.handle.last_disconnected_server = std::ptr::null_mut();
             context.state.last_disconnected = None;
         }
@@ -302,18 +316,21 @@ export! {
 
     /// The server that was lost last, or null.
     fn memcached_server_get_last_disconnect(handle: *const Handle) -> *const Instance {
-        let last = handle.as_ref().map(|handle| handle.last_disconnected_server);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let last = unsafe { handle.as_ref() }.map(|handle| handle.last_disconnected_server);
         last.map_or(std::ptr::null(), |last| last.cast_const().cast())
     }
 
     /// How many servers there are.
     fn memcached_server_count(handle: *const Handle) -> u32 {
-        handle.as_ref().map_or(0, |handle| handle.number_of_hosts)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { handle.as_ref() }.map_or(0, |handle| handle.number_of_hosts)
     }
 
     /// The server with this index; null where there is none.
     fn memcached_server_instance_by_position(handle: *const Handle, index: u32) -> *const Instance {
-        let Some(context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
             return std::ptr::null();
         };
         let server = context.state.servers.get(index as usize);
@@ -327,15 +344,19 @@ export! {
         key_length: usize,
         error: *mut Return,
     ) -> *const Instance {
-        let Some(mut context) = context(handle) else {
-            tell(error, Return::INVALID_ARGUMENTS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::INVALID_ARGUMENTS) };
             return std::ptr::null();
         };
-        let key = bytes(key, key_length);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let key = unsafe { bytes(key, key_length) };
         let is_empty = context.state.servers.is_empty();
         let checked = if is_empty { Err(Return::NO_SERVERS) } else { context.check_key(key) };
         if let Err(why) = checked {
-            tell(error, why);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, why) };
             return std::ptr::null();
         }
         let server = context.server_of_key(key);
@@ -349,19 +370,22 @@ export! {
         argument: *mut c_void,
         count: u32,
     ) -> Return {
-        let Some(context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
         if context.state.servers.is_empty() {
             return Return::NO_SERVERS;
         }
-        let functions = list(functions, count);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let functions = unsafe { list(functions, count) };
         let mut failed = false;
         for server in 0..context.state.servers.len() {
             for function in functions.iter().flatten() {
                 // An earlier function may have removed it.
                 let Some(server) = context.state.servers.get(server) else { break };
-                failed |= function(handle, &raw const **server, argument).is_failure();
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                failed |= unsafe { function(handle, &raw const **server, argument) }.is_failure();
             }
         }
         if failed { Return::SOME_ERRORS } else { Return::SUCCESS }

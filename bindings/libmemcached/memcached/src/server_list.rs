@@ -115,7 +115,8 @@ export! {
         port: u16,
         error: *mut Return,
     ) -> *mut ServerStructure {
-        append(list, text(host), port, 0, error)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { append(list, text(host), port, 0, error) }
     }
 
     /// Adds a server with a weight to a list; the list may be null.
@@ -126,24 +127,30 @@ export! {
         weight: u32,
         error: *mut Return,
     ) -> *mut ServerStructure {
-        append(list, text(host), port, weight, error)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { append(list, text(host), port, weight, error) }
     }
 
     /// How many servers a list has.
     fn memcached_server_list_count(list: *const ServerStructure) -> u32 {
-        count(list)
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { count(list) }
     }
 
     /// Frees a list.
     fn memcached_server_list_free(list: *mut ServerStructure) {
-        libc::free(list.cast());
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { libc::free(list.cast()) };
     }
 
     /// Frees a list, or empties an entry that is no list.
     fn memcached_server_free(server: *mut ServerStructure) {
-        if count(server) > 0 {
-            libc::free(server.cast());
-        } else if let Some(server) = server.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if unsafe { count(server) } > 0 {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { libc::free(server.cast()) };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        } else if let Some(server) = unsafe { server.as_mut() } {
             server.options &= !IS_INITIALIZED;
         }
     }
@@ -151,7 +158,8 @@ export! {
     /// Forgets the errors of a list's entry: it has none, as nothing is done with it before it is
     /// pushed.
     fn memcached_server_error_reset(server: *mut ServerStructure) {
-        if let Some(server) = server.as_mut() {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(server) = unsafe { server.as_mut() } {
             server.error_messages = std::ptr::null_mut();
         }
     }
@@ -161,12 +169,16 @@ export! {
         if list.is_null() {
             return Return::SUCCESS;
         }
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        for index in 0..count(list) as usize {
-            let entry = &*list.add(index);
-            let name = CStr::from_ptr(entry.hostname.as_ptr());
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        for index in 0..unsafe { count(list) } as usize {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            let entry = unsafe { &*list.add(index) };
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            let name = unsafe { CStr::from_ptr(entry.hostname.as_ptr()) };
             context.push_weighted(name, entry.port, entry.weight, entry.kind);
         }
         context.run_distribution();
@@ -177,7 +189,8 @@ export! {
     /// `host:port:weight`.
     fn memcached_servers_parse(list: *const c_char) -> *mut ServerStructure {
         let mut servers = std::ptr::null_mut();
-        let Some(given) = text(list) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(given) = (unsafe { text(list) }) else {
             return servers;
         };
         let given = given.to_string_lossy();
@@ -186,7 +199,8 @@ export! {
             let (entry, after) = rest.split_once(',').unwrap_or((rest, ""));
             let (host, port, weight) = parse_entry(entry);
             let host = CString::new(host).unwrap_or_default();
-            servers = append(servers, Some(&host), port, weight, std::ptr::null_mut());
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            servers = unsafe { append(servers, Some(&host), port, weight, std::ptr::null_mut()) };
             rest = after.strip_prefix(|c: char| c.is_ascii_whitespace()).unwrap_or(after);
         }
         servers

@@ -279,17 +279,22 @@ impl Context<'_> {
 export! {
     /// The statistics of every server; freed with `memcached_stat_free`.
     fn memcached_stat(handle: *mut Handle, group: *mut c_char, error: *mut Return) -> *mut Statistics {
-        let Some(mut context) = context(handle) else {
-            tell(error, Return::INVALID_ARGUMENTS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::INVALID_ARGUMENTS) };
             return null_mut();
         };
-        match context.statistics(text(group)) {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        match context.statistics(unsafe { text(group) }) {
             Ok((statistics, outcome)) => {
-                tell(error, outcome);
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                unsafe { tell(error, outcome) };
                 statistics
             }
             Err(why) => {
-                tell(error, why);
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                unsafe { tell(error, why) };
                 null_mut()
             }
         }
@@ -297,8 +302,10 @@ export! {
 
     /// Frees what `memcached_stat` gave.
     fn memcached_stat_free(_handle: *const Handle, statistics: *mut Statistics) {
-        if let Some(given) = statistics.as_ref() {
-            memory::release(given.root, statistics.cast());
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(given) = unsafe { statistics.as_ref() } {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { memory::release(given.root, statistics.cast()) };
         }
     }
 
@@ -311,15 +318,22 @@ export! {
     ) -> Return {
         let mut unwanted = MaybeUninit::<Statistics>::uninit();
         let statistics = if statistics.is_null() { unwanted.as_mut_ptr() } else { statistics };
-        statistics.write_bytes(0, 1);
+        // SAFETY: C's, which can be written by C's contract, or this function's own.
+        unsafe { statistics.write_bytes(0, 1) };
         let mut handle = MaybeUninit::<Handle>::uninit();
-        let handle = lifecycle::create(handle.as_mut_ptr());
-        let Some(mut context) = Context::new(handle) else {
+        // SAFETY: the memory is this function's own.
+        let handle = unsafe { lifecycle::create(handle.as_mut_ptr()) };
+        // SAFETY: the handle was made just now, and is this function's own.
+        let Some(mut context) = (unsafe { Context::new(handle) }) else {
             return Return::MEMORY_ALLOCATION_FAILURE;
         };
-        let added = context.add_host(text(host), port, 0);
-        let outcome = added.and_then(|()| context.statistics_of_first(text(group), &mut *statistics));
-        lifecycle::destroy(handle);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let added = context.add_host(unsafe { text(host) }, port, 0);
+        // SAFETY: a text by C's contract; the statistics have just been written.
+        let (group, statistics) = unsafe { (text(group), &mut *statistics) };
+        let outcome = added.and_then(|()| context.statistics_of_first(group, statistics));
+        // SAFETY: the handle is this function's own, and is used no more.
+        unsafe { lifecycle::destroy(handle) };
         crate::arguments::code(outcome)
     }
 
@@ -330,21 +344,27 @@ export! {
         name: *const c_char,
         error: *mut Return,
     ) -> *mut c_char {
-        let (Some(of), Some(name)) = (statistics.as_mut(), text(name)) else {
-            tell(error, Return::INVALID_ARGUMENTS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let (Some(of), Some(name)) = (unsafe { statistics.as_mut() }, unsafe { text(name) }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::INVALID_ARGUMENTS) };
             return null_mut();
         };
         match shown(of, &name.to_string_lossy()) {
             Some(value) => {
-                tell(error, Return::SUCCESS);
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                unsafe { tell(error, Return::SUCCESS) };
                 let value = CString::new(value).unwrap_or_default();
-                libc::strdup(value.as_ptr())
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                unsafe { libc::strdup(value.as_ptr()) }
             }
             None => {
-                if let Some(mut context) = context(handle) {
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                if let Some(mut context) = unsafe { context(handle) } {
                     context.fail(Return::INVALID_ARGUMENTS, "Invalid key provided");
                 }
-                tell(error, Return::INVALID_ARGUMENTS);
+                // SAFETY: C's contract, as it stands at the top of the crate.
+                unsafe { tell(error, Return::INVALID_ARGUMENTS) };
                 null_mut()
             }
         }
@@ -360,16 +380,22 @@ export! {
             return null_mut();
         }
         let bytes = (NAMES.len() + 1) * size_of::<*mut c_char>();
-        let list: *mut *mut c_char = memory::allocate(handle, bytes).cast();
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let list: *mut *mut c_char = unsafe { memory::allocate(handle, bytes) }.cast();
         if list.is_null() {
-            tell(error, Return::MEMORY_ALLOCATION_FAILURE);
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::MEMORY_ALLOCATION_FAILURE) };
             return list;
         }
         for (index, name) in NAMES.iter().enumerate() {
-            list.add(index).write(name.as_ptr().cast_mut());
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { list.add(index).write(name.as_ptr().cast_mut()) };
         }
-        list.add(NAMES.len()).write(null_mut());
-        tell(error, Return::SUCCESS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe {
+            list.add(NAMES.len()).write(null_mut());
+            tell(error, Return::SUCCESS);
+        }
         list
     }
 
@@ -380,35 +406,44 @@ export! {
         function: Option<StatisticFunction>,
         argument: *mut c_void,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        crate::arguments::code(context.each_statistic(text(group), function, argument))
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        crate::arguments::code(unsafe { context.each_statistic(text(group), function, argument) })
     }
 
     /// Compares the servers; freed with `memcached_analyze_free`.
     fn memcached_analyze(handle: *mut Handle, statistics: *mut Statistics, error: *mut Return) -> *mut Analysis {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return null_mut();
         };
         if statistics.is_null() {
             return null_mut();
         }
         let analysis = context.room_for_servers::<Analysis>();
-        let Some(to) = analysis.as_mut() else {
-            tell(error, Return::MEMORY_ALLOCATION_FAILURE);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(to) = (unsafe { analysis.as_mut() }) else {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { tell(error, Return::MEMORY_ALLOCATION_FAILURE) };
             return null_mut();
         };
         let count = context.state.servers.len();
-        context.analyze(std::slice::from_raw_parts(statistics, count), to);
-        tell(error, Return::SUCCESS);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        context.analyze(unsafe { std::slice::from_raw_parts(statistics, count) }, to);
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe { tell(error, Return::SUCCESS) };
         analysis
     }
 
     /// Frees what `memcached_analyze` gave.
     fn memcached_analyze_free(analysis: *mut Analysis) {
-        if let Some(given) = analysis.as_ref() {
-            memory::release(given.root, analysis.cast());
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        if let Some(given) = unsafe { analysis.as_ref() } {
+            // SAFETY: C's contract, as it stands at the top of the crate.
+            unsafe { memory::release(given.root, analysis.cast()) };
         }
     }
 }

@@ -212,9 +212,13 @@ macro_rules! verbs {
                     expiration: libc::time_t,
                     flags: u32,
                 ) -> Return {
-                    $by_key(
-                        handle, key, key_length, key, key_length, value, value_length, expiration, flags,
-                    )
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    unsafe {
+                        $by_key(
+                            handle, key, key_length, key, key_length,
+                            value, value_length, expiration, flags,
+                        )
+                    }
                 }
 
                 #[doc = concat!($doc, " The group's key chooses the server.")]
@@ -229,11 +233,16 @@ macro_rules! verbs {
                     expiration: libc::time_t,
                     flags: u32,
                 ) -> Return {
-                    let Some(mut context) = context(handle) else {
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let Some(mut context) = (unsafe { context(handle) }) else {
                         return Return::INVALID_ARGUMENTS;
                     };
-                    let (key, value) = (bytes(key, key_length), bytes(value, value_length));
-                    let group = bytes(group, group_length);
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let key = unsafe { bytes(key, key_length) };
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let value = unsafe { bytes(value, value_length) };
+                    // SAFETY: C's contract, as it stands at the top of the crate.
+                    let group = unsafe { bytes(group, group_length) };
                     let item = Item { group, key, value, expiration, flags, cas: 0 };
                     code(context.store(&item, Verb::$verb))
                 }
@@ -262,9 +271,13 @@ export! {
         flags: u32,
         cas: u64,
     ) -> Return {
-        memcached_cas_by_key(
-            handle, key, key_length, key, key_length, value, value_length, expiration, flags, cas,
-        )
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        unsafe {
+            memcached_cas_by_key(
+                handle, key, key_length, key, key_length,
+                value, value_length, expiration, flags, cas,
+            )
+        }
     }
 
     /// Stores a value where the item still has this CAS token. The group's key chooses the server.
@@ -280,11 +293,15 @@ export! {
         flags: u32,
         cas: u64,
     ) -> Return {
-        let Some(mut context) = context(handle) else {
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let Some(mut context) = (unsafe { context(handle) }) else {
             return Return::INVALID_ARGUMENTS;
         };
-        let (key, value) = (bytes(key, key_length), bytes(value, value_length));
-        let item = Item { group: bytes(group, group_length), key, value, expiration, flags, cas };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let (key, value) = unsafe { (bytes(key, key_length), bytes(value, value_length)) };
+        // SAFETY: C's contract, as it stands at the top of the crate.
+        let group = unsafe { bytes(group, group_length) };
+        let item = Item { group, key, value, expiration, flags, cas };
         code(context.store(&item, Verb::Cas))
     }
 }
