@@ -67,6 +67,9 @@ pub enum Event<S, R> {
         /// Why.
         error: Error,
     },
+    /// The port has another address from now on. It has lost everyone, which has been told, and
+    /// whatever is still on its way to the old address never comes.
+    Renewed,
     /// Something arrived that is no message; it has been dropped.
     Garbage(Error),
 }

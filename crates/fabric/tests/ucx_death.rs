@@ -8,14 +8,10 @@ mod ucx_common;
 
 use farcache_fabric::ucx::UcxPort;
 use farcache_fabric::{Event, Inbox, Kind, Payload, Peer, Port};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use ucx_common::peers::{self, PeerProcess, bytes_of, hexadecimal};
 use ucx_common::{SHARED_MEMORY, TCP, network};
-
-/// Set for the peer: its role, transports, and the address to connect to.
-const PEER_VARIABLE: &str = "FARCACHE_TEST_PEER";
 
 /// Above every eager limit; several of them take longer than a peer lives.
 const BODY_BYTES: usize = 3 << 20;
@@ -113,6 +109,7 @@ impl End {
                 }
                 Event::Sent { .. } => self.sending -= 1,
                 Event::Lost { .. } => self.is_lost = true,
+                Event::Renewed => {}
                 Event::Garbage(error) => panic!("{error}"),
             }
         }
@@ -143,27 +140,14 @@ impl End {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn bytes_of(hexadecimal: &str) -> Vec<u8> {
-    let digits = |place| u8::from_str_radix(&hexadecimal[place..place + 2], 16);
-    (0..hexadecimal.len())
-        .step_by(2)
-        .map(|place| digits(place).expect("hexadecimal digits"))
-        .collect()
-}
-
 /// What the peer does when this program is started for it; nothing in a run of all tests.
 #[test]
 fn peer() {
-    let Ok(role) = std::env::var(PEER_VARIABLE) else {
+    let Some(words) = peers::words() else {
         return;
     };
-    let mut words = role.split(' ');
-    let mut end = End::new(words.next().expect("a transport")).expect("UCX, as the parent has it");
-    if let Some(address) = words.next() {
+    let mut end = End::new(&words[0]).expect("UCX, as the parent has it");
+    if let Some(address) = words.get(1) {
         end.connect(&bytes_of(address));
     }
     println!("\naddress {}", hexadecimal(end.port.address()));
@@ -175,21 +159,12 @@ fn peer() {
 }
 
 /// Starts a peer; its address.
-fn start_peer(transport: &str, connect_to: Option<&[u8]>) -> (Child, Vec<u8>) {
+fn start_peer(transport: &str, connect_to: Option<&[u8]>) -> (PeerProcess, Vec<u8>) {
     let address =
         connect_to.map_or_else(String::new, |address| format!(" {}", hexadecimal(address)));
-    let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "peer", "--nocapture", "--test-threads=1"])
-        .env(PEER_VARIABLE, format!("{transport}{address}"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this program can be started");
-    let output = BufReader::new(child.stdout.take().expect("piped"));
-    let address = output
-        .lines()
-        .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("address ").map(bytes_of));
-    (child, address.expect("the peer says where it is"))
+    let mut peer = PeerProcess::start(&format!("{transport}{address}"));
+    let said = peer.hear("address").join().expect("the reader ends");
+    (peer, bytes_of(&said.expect("the peer says where it is")))
 }
 
 /// A small generator of numbers that look random, the same in every run.
@@ -200,9 +175,9 @@ fn next_number(state: &mut u32) -> u32 {
 
 /// Has bodies go both ways with a new peer; nothing where an earlier peer's death had blocked the
 /// way in, and the port started anew meanwhile.
-fn meet(end: &mut End, transport: &str, peer_connects: bool, bodies: usize) -> Option<Child> {
+fn meet(end: &mut End, transport: &str, peer_connects: bool, bodies: usize) -> Option<PeerProcess> {
     let own = end.port.address().to_vec();
-    let (mut child, address) = start_peer(transport, peer_connects.then_some(&own));
+    let (mut peer, address) = start_peer(transport, peer_connects.then_some(&own));
     end.is_busy = true;
     if !peer_connects {
         end.connect(&address);
@@ -213,18 +188,13 @@ fn meet(end: &mut End, transport: &str, peer_connects: bool, bodies: usize) -> O
         is_going || end.port.address() != own
     });
     if end.port.address() == own {
-        return Some(child);
+        return Some(peer);
     }
-    kill(&mut child);
+    peer.kill();
     if end.peer.is_some() {
         end.close();
     }
     None
-}
-
-fn kill(child: &mut Child) {
-    child.kill().expect("a peer that lives");
-    child.wait().expect("the peer's end");
 }
 
 /// Kills one peer after another in the middle of it all.
@@ -235,19 +205,19 @@ fn peers_are_killed(transport: &str, peer_connects: bool) {
     let (mut state, mut kills, mut renewals) = (1, 0, 0);
     while kills < KILLS {
         let bodies = next_number(&mut state) as usize % 20;
-        let Some(mut child) = meet(&mut end, transport, peer_connects, bodies) else {
+        let Some(mut peer) = meet(&mut end, transport, peer_connects, bodies) else {
             renewals += 1;
             continue;
         };
         for _ in 0..next_number(&mut state) % 500 {
             end.turn();
         }
-        child.kill().expect("a peer that lives");
+        peer.child.kill().expect("a peer that lives");
         // Sometimes the death is known before UCX has had a turn, sometimes long after.
         for _ in 0..(kills % 3) * 200 {
             end.turn();
         }
-        child.wait().expect("the peer's end");
+        peer.child.wait().expect("the peer's end");
         end.close();
         kills += 1;
     }

@@ -193,8 +193,8 @@ fn drain<P: Port<SendBytes, ReceiveBytes> + ?Sized>(
             Event::Sent { tag, body, outcome } => engine.sent(tag, body, outcome),
             Event::Lost { peer, error } => engine.lost(link(peer), &error, now_us),
             // What cannot be read cannot be answered; its sender's requests run into their time
-            // limit.
-            Event::Garbage(_) => {}
+            // limit. Nobody comes to a client's address but servers that it has greeted.
+            Event::Garbage(_) | Event::Renewed => {}
         }
     }
     inbox.recycle();

@@ -153,7 +153,7 @@ fn serve(mut port: MemoryPort<Body, Body>, stop: &AtomicBool) {
                     store.clients.retain(|_, client| *client != peer);
                     port.close(peer);
                 }
-                Event::Sent { .. } | Event::Garbage(_) => {}
+                Event::Sent { .. } | Event::Renewed | Event::Garbage(_) => {}
             }
         }
         inbox.recycle();

@@ -71,6 +71,12 @@ impl Network {
         self.wire.lock().kill(address, death == Death::Reported);
     }
 
+    /// The port with this address starts anew at another one with its next progress, as over shared
+    /// memory when a death has blocked it: it loses everyone, and nobody else is told.
+    pub fn renew(&self, address: &[u8]) {
+        self.wire.lock().renew(address);
+    }
+
     /// Delivers what no port would send: a message with these bytes where frame and head belong.
     pub fn deliver_raw(&self, address: &[u8], front: &[u8], body: &[u8]) {
         self.wire.lock().deliver_raw(address, front, body);

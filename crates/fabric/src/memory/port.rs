@@ -165,7 +165,19 @@ impl<S: SendBody, R: ReceiveBody> MemoryPort<S, R> {
                 }
             }
             Delivery::Lost(end) => self.handle_loss(end, inbox),
+            Delivery::Renewed => self.renew(inbox),
         }
+    }
+
+    fn renew(&mut self, inbox: &mut Inbox<S, R>) {
+        let connected = self.links.values().filter(|link| !link.is_lost);
+        let ends: Vec<End> = connected.map(|link| link.end).collect();
+        for end in ends {
+            self.handle_loss(end, inbox);
+        }
+        self.number = self.wire.lock().renumber(self.number);
+        self.address = wire::address(self.number);
+        inbox.events.push(Event::Renewed);
     }
 
     fn handle_message(&mut self, message: Message, inbox: &mut Inbox<S, R>) {

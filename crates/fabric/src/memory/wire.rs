@@ -86,6 +86,8 @@ pub(super) enum Delivery {
     Released(u64),
     /// The other end of this one is gone.
     Lost(End),
+    /// The port starts anew.
+    Renewed,
 }
 
 #[derive(Debug)]
@@ -257,6 +259,23 @@ impl State {
         ended.sort_unstable();
         for connection in ended {
             self.fail(connection);
+        }
+    }
+
+    /// Gives a port another number; what has come to the old one is dropped.
+    pub fn renumber(&mut self, port: u64) -> u64 {
+        let number = self.number();
+        if let Some(mut mailbox) = self.mailboxes.remove(&port) {
+            mailbox.deliveries.clear();
+            self.mailboxes.insert(number, mailbox);
+        }
+        number
+    }
+
+    /// See [`super::Network::renew`].
+    pub fn renew(&mut self, address: &[u8]) {
+        if let Some(port) = port_at(address) {
+            self.put(port, Delivery::Renewed);
         }
     }
 

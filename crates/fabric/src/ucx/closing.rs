@@ -104,23 +104,18 @@ impl<S, R> UcxPort<S, R> {
         let Some(link) = self.links.remove(peer) else {
             return;
         };
-        self.worker.abandon();
         self.give_back_all_of(peer, &link.error());
     }
 }
 
 impl<S, R> UcxPort<S, R> {
-    /// Lets UCX let go of everything, before the worker is dropped; abandons the worker where it
-    /// does not.
+    /// Lets UCX let go of everything, before the worker is dropped, which lets go of the rest.
     pub(super) fn end_worker(&mut self) {
         self.release_offers(None);
         let mut turns = 0;
         while self.is_anything_pending() && turns < LAST_TURNS_MAX {
             self.worker.progress();
             turns += 1;
-        }
-        if self.is_anything_pending() {
-            self.worker.abandon();
         }
     }
 
@@ -135,5 +130,8 @@ impl<S, R> Drop for UcxPort<S, R> {
             self.close_link(peer);
         }
         self.end_worker();
+        if self.is_anything_pending() {
+            self.worker.abandon();
+        }
     }
 }

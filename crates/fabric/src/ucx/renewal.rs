@@ -82,14 +82,15 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         for peer in self.links.peers() {
             self.lose_for_good(peer);
         }
-        // What goes over other networks than the blocked one is cancelled here: nothing of ours is
-        // touched any more, whether UCX's worker ends or is abandoned.
+        // All connections are closed. What UCX does not complete even so, as a dead peer's queue is
+        // full, ends with its worker, and so do the descriptors and the memory that it has.
         self.end_worker();
         drop(std::mem::replace(&mut self.worker, worker));
         self.give_back_everything();
         self.set_address();
         // An error means that the thread does not wake before its time limit.
         let _ = self.watch_worker();
+        self.completed.push(Event::Renewed);
         self.probing = Probing::No;
     }
 

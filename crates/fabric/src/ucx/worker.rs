@@ -136,9 +136,10 @@ impl Worker {
         check(self.library(), "ucp_worker_set_am_recv_handler", status)
     }
 
-    /// Leaves the worker to the system when this is dropped: it has operations that UCX neither
-    /// completes nor cancels, and UCX 1.13 ends the process when such a worker is destroyed
-    /// (`ucp_ep_destroy_base`, "Assertion `ucs_hlist_is_empty(...proto_reqs)' failed").
+    /// Leaves the worker to the system when this is dropped, as the process ends its port: it has
+    /// operations that UCX has neither completed nor cancelled, and UCX 1.13 has ended a process
+    /// when such a worker was destroyed (`ucp_ep_destroy_base`, "Assertion
+    /// `ucs_hlist_is_empty(...proto_reqs)' failed").
     pub fn abandon(&mut self) {
         self.is_abandoned = true;
     }

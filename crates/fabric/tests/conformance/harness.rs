@@ -34,6 +34,7 @@ pub struct Node<P> {
     pub received: Vec<(u64, Body, bool)>,
     pub sent: Vec<(u64, Body, bool)>,
     pub lost: Vec<Peer>,
+    pub renewals: usize,
     pub garbage: usize,
 }
 
@@ -47,6 +48,7 @@ impl<P: TestPort> Node<P> {
             received: Vec::new(),
             sent: Vec::new(),
             lost: Vec::new(),
+            renewals: 0,
             garbage: 0,
         }
     }
@@ -92,6 +94,7 @@ impl<P: TestPort> Node<P> {
                     self.sent.push((tag, body, outcome.is_ok()));
                 }
                 Event::Lost { peer, .. } => self.lost.push(peer),
+                Event::Renewed => self.renewals += 1,
                 Event::Garbage(_) => self.garbage += 1,
             }
         }

@@ -1,6 +1,8 @@
 //! UCX for tests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod peers;
+
 use crate::conformance::harness::Body;
 use farcache_fabric::ucx::{Network, Settings, UcxPort};
 use std::io::{self, Write};

@@ -67,6 +67,22 @@ impl Engine {
         }
     }
 
+    /// The port is to be found at another address. Whoever has been granted a session at the old one
+    /// and has not come would wait in vain: its connection ends, and it asks anew.
+    pub(super) fn on_renewed(&mut self, resources: &Resources) {
+        // A grant is posted before the address is read for it, so whoever has read the old one is
+        // known after this.
+        self.place().note_address(self.port.address());
+        let mailbox = Arc::clone(&resources.mailbox);
+        self.collect(&mailbox, resources.clock.now);
+        for number in 0..self.conversations.len() as u32 {
+            let conversation = self.conversations[number as usize].as_ref();
+            if conversation.is_some_and(|conversation| conversation.peer().is_none()) {
+                self.remove(number).bond.end();
+            }
+        }
+    }
+
     /// The client's TCP connection has ended.
     pub(super) fn on_life_line_lost(&mut self, session: u32, key: u64) {
         self.figures.life_lines_lost.bump();

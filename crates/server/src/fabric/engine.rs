@@ -208,7 +208,6 @@ impl Engine {
         }
         self.expire_tokens(now);
         self.close_sent(now);
-        self.place().note_address(self.port.address());
     }
 
     /// Prepares for sleep.
@@ -246,6 +245,7 @@ impl Engine {
             }
             Event::Sent { tag, body, outcome } => self.on_sent(tag, &body, &outcome),
             Event::Lost { peer, error } => self.on_lost(peer, &error),
+            Event::Renewed => self.on_renewed(resources),
             Event::Garbage(error) => {
                 tracing::debug!(%error, "garbage on the fabric");
                 self.figures.malformed.bump();

@@ -154,7 +154,8 @@ impl Calls {
                     tell(self, Whose::At(peer), News::Over);
                 }
                 Event::Garbage(error) => tracing::debug!(%error, "garbage on the fabric"),
-                Event::Received { .. } | Event::Sent { .. } => {}
+                // Nobody is told the address of a port that greets but those whom it greets.
+                Event::Received { .. } | Event::Sent { .. } | Event::Renewed => {}
             }
         }
         inbox.recycle();

@@ -167,6 +167,7 @@ impl Client {
             }
             Event::Sent { .. } => {}
             Event::Lost { .. } => self.is_lost = true,
+            Event::Renewed => {}
             Event::Garbage(error) => panic!("garbage from the server: {error}"),
         }
     }

@@ -202,6 +202,7 @@ impl Client {
                 self.port.close(peer);
                 Some(Received::Lost)
             }
+            Event::Renewed => None,
             Event::Garbage(_) if self.is_tolerant => None,
             Event::Garbage(error) => panic!("garbage from the server: {error}"),
         }

@@ -214,3 +214,22 @@ fn a_client_that_takes_nothing_is_let_go_after_a_while() {
     server.assert_clean();
     assert_eq!(server.ended_life_lines(), 1);
 }
+
+#[test]
+fn a_port_that_starts_anew_ends_what_was_granted_at_its_old_address() {
+    let mut server = Server::new();
+    let _open = server.client();
+    let mut granted = Client::granted(&mut server);
+    // Its grant is not known to the worker yet.
+    let posted = Client::granted(&mut server);
+    let old = server.address();
+    server.network.renew(&old);
+    while server.engine.turn(&mut server.resources) {}
+    assert_eq!(server.ended_life_lines(), 3);
+    assert_ne!(server.address(), old);
+    granted.greet();
+    server.assert_clean();
+    assert_eq!(granted.receive(), []);
+    drop(posted);
+    server.client();
+}
