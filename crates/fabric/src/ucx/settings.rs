@@ -140,10 +140,11 @@ fn shares_memory(transports: Option<&str>) -> bool {
     }
 }
 
-/// Keeping endpoints alive costs a message a second each, and notices an idle peer's death in about
-/// two. Over verbs UCX before 1.14 aborts when such an endpoint is closed before it is wired up
-/// (docs/journal/2026-11-22-closing-before-wire-up.md); there the life line must do. UCX's own
-/// limits for unanswered verbs are tens of seconds; these come to about two.
+/// Endpoints are not kept alive: UCX dereferences a null pointer when it is about to ask after an
+/// endpoint whose peer died while it connected (docs/journal/2026-11-25-dead-while-connecting.md),
+/// and before 1.14 it aborts over verbs when such an endpoint is closed before it is wired up
+/// (docs/journal/2026-11-22-closing-before-wire-up.md). The life line tells of a death sooner.
+/// UCX's own limits for unanswered verbs are tens of seconds; these come to about two.
 ///
 /// Without verbs, what sends without a copy is TCP alone, and UCX aborts now and then when a peer
 /// dies while it does (docs/journal/2026-11-22-killed-peers.md): there it copies. It also aborts
@@ -168,8 +169,7 @@ fn defaults_in(mut situation: Situation<'_>) -> Vec<(&'static str, &'static str)
         settings.push(("TLS", transports));
     }
     let verbs = situation.has_verbs && situation.may_use(&["rc", "ud", "ib"]);
-    let keeps_alive = !verbs || survives_wire_up;
-    settings.push(("KEEPALIVE_INTERVAL", if keeps_alive { "1s" } else { "inf" }));
+    settings.push(("KEEPALIVE_INTERVAL", "inf"));
     if verbs {
         settings.extend([("RC_TIMEOUT", "100ms"), ("RC_RETRY_COUNT", "3")]);
         settings.push(("UD_TIMEOUT", "4s"));
@@ -252,12 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_are_kept_alive_where_that_does_not_abort() {
-        let is_kept = |situation| defaults_in(situation).contains(&("KEEPALIVE_INTERVAL", "1s"));
-        assert!(is_kept(situation(13, false, None)));
-        assert!(is_kept(situation(14, true, None)));
-        assert!(!is_kept(situation(13, true, None)));
-        assert!(is_kept(situation(13, true, Some("posix,self"))));
+    fn endpoints_are_never_kept_alive() {
+        for (minor, has_verbs) in [(13, false), (13, true), (14, false), (19, true)] {
+            let settings = defaults_in(situation(minor, has_verbs, None));
+            assert!(settings.contains(&("KEEPALIVE_INTERVAL", "inf")));
+        }
     }
 
     #[test]
