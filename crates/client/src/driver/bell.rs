@@ -1,9 +1,11 @@
-//! Wakes a thread that sleeps for the ports.
+//! Sleeping for the ports, and waking the thread that does.
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Readable from the ring to the next answer.
 pub(crate) struct Bell {
@@ -40,4 +42,12 @@ impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
+}
+
+/// Sleeps until something has happened, somebody rings, or for so long.
+pub(super) fn sleep(events: &OwnedFd, limit: Duration) {
+    let mut found = [const { MaybeUninit::uninit() }; 4];
+    let limit = Timespec::try_from(limit).unwrap_or_default();
+    // Interrupted or not, the caller looks at everything.
+    let _ = epoll::wait(events, &mut found, Some(&limit));
 }

@@ -5,21 +5,28 @@
 //! | `turn` | moves everything that can be moved, once |
 //! | `arrivals` | connections that have been made, or not |
 //! | `solo` | the short way of a get or store with nothing else under way |
-//! | `shared` | the lock around it, and how threads wait together |
+//! | `shared` | how threads share it, and wait together |
+//! | `lock` | the lock around it |
+//! | `spin` | how long a thread polls |
+//! | `notices` | programs' functions that are called when operations end |
 //! | `progress` | a thread that moves operations for which nobody waits |
-//! | `bell` | wakes a sleeping thread |
+//! | `bell` | sleeps for the ports, and wakes who does |
 //! | `clock` | the time |
 
 mod arrivals;
 mod bell;
 mod clock;
+mod lock;
+mod notices;
 mod progress;
 mod shared;
 mod solo;
+mod spin;
 mod turn;
 
+pub(crate) use notices::without_notices;
 pub(crate) use progress::ProgressThread;
-pub(crate) use shared::{Shared, without_notices};
+pub(crate) use shared::Shared;
 pub(crate) use solo::SoloEnd;
 
 use crate::connect::{ClientPort, Connector};

@@ -1,10 +1,12 @@
 //! A thread that moves operations for which nobody waits.
 
 use super::Shared;
+use super::lock::Guard;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Ends when it is dropped.
 pub(crate) struct ProgressThread {
@@ -39,5 +41,37 @@ impl Drop for ProgressThread {
             // Had it panicked, its panic has been reported.
             let _ = thread.join();
         }
+    }
+}
+
+/// The progress thread's rest while it has nothing to do.
+#[derive(Default)]
+pub(super) struct Rest {
+    is_resting: AtomicBool,
+    roused: Condvar,
+}
+
+impl Rest {
+    /// Has the progress thread wait until it is roused, or for so long.
+    pub fn rest<'a>(&self, guard: Guard<'a>, limit: Duration) -> Guard<'a> {
+        self.is_resting.store(true, Ordering::Relaxed);
+        let rested = self.roused.wait_timeout(guard, limit);
+        let guard = rested.expect("no thread panicked inside the client").0;
+        self.is_resting.store(false, Ordering::Relaxed);
+        guard
+    }
+
+    /// Ends its rest, if it has one.
+    #[inline]
+    pub fn rouse(&self) {
+        if self.is_resting.load(Ordering::Relaxed) {
+            self.roused.notify_one();
+        }
+    }
+
+    /// The same for certain: the holder of the lock knows that the thread is not between its last
+    /// look and its rest.
+    pub fn end(&self, _: &Guard<'_>) {
+        self.roused.notify_one();
     }
 }

@@ -9,18 +9,16 @@
 //! that one has taken something in. Before a thread sleeps it arms the ports, as any thread may
 //! have emptied them since the sleeper did.
 
-use super::{Driver, clock};
+use super::lock::{Guard, Lock};
+use super::progress::Rest;
+use super::spin::Spin;
+use super::{Driver, bell, clock, notices};
 use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
-use crate::operation::Notice;
 use crate::{ClientConfig, Error};
-use farcache_base::polling::{Backoff, Interference, MOMENT, Moments};
-use rustix::event::{Timespec, epoll};
-use std::cell::{Cell, RefCell};
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 /// Turns between two looks at the clock: some 3 us. A look costs as much as four turns, and with
@@ -47,22 +45,9 @@ const REST_MAX: Duration = Duration::from_secs(3600);
 /// operations under way.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Attempts to take the lock before the processor is given up.
-const LOCK_SPINS: u32 = 200;
-
-thread_local! {
-    /// This thread is inside of a notice. Others wait until that one has returned.
-    static IS_NOTIFYING: Cell<bool> = const { Cell::new(false) };
-
-    /// Whether others take the processor from this thread.
-    static INTERFERENCE: RefCell<Interference> = RefCell::default();
-}
-
 /// A driver that threads share.
 pub(crate) struct Shared {
-    pub(super) driver: Mutex<Driver>,
-    /// Threads that want the lock.
-    pub(super) wanted: AtomicU32,
+    pub(super) lock: Lock,
     told: Condvar,
     events: Arc<OwnedFd>,
     bell: Arc<super::Bell>,
@@ -72,13 +57,8 @@ pub(crate) struct Shared {
     /// Threads that wait for an operation, and move all of them. Counted where there is a progress
     /// thread, which then keeps out of their way.
     waiting: AtomicU32,
-    /// The progress thread has nothing to do.
-    is_resting: AtomicBool,
-    /// Ends that.
-    roused: Condvar,
+    rest: Rest,
 }
-
-pub(crate) type Guard<'a> = MutexGuard<'a, Driver>;
 
 /// Counts a thread that waits.
 struct Waiting<'a>(&'a AtomicU32);
@@ -86,63 +66,6 @@ struct Waiting<'a>(&'a AtomicU32);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// How long a thread has been polling.
-struct Spin {
-    turns: u32,
-    /// Since when nothing has happened; 0 where something just has.
-    since_us: u64,
-    now_us: u64,
-    /// The clock has been looked at; the time before is the application's.
-    has_begun: bool,
-    /// Whether it polls for a moment, once it has turned out that polling is barred.
-    moment: Option<bool>,
-}
-
-impl Spin {
-    fn from(now_us: u64) -> Self {
-        Spin {
-            turns: 0,
-            since_us: 0,
-            now_us,
-            has_begun: false,
-            moment: None,
-        }
-    }
-
-    /// Looks at the clock, and has polling barred if this thread was without its processor since the
-    /// last look.
-    fn look(&mut self, polling: &mut Backoff) {
-        self.now_us = clock::now_us();
-        let now = Duration::from_micros(self.now_us);
-        let loss = INTERFERENCE.with_borrow_mut(|interference| {
-            if !std::mem::replace(&mut self.has_begun, true) {
-                interference.resume(now);
-            }
-            interference.look(now, clock::involuntary_switches)
-        });
-        if let Some(loss) = loss {
-            polling.interfered(now, loss);
-        }
-    }
-}
-
-impl Spin {
-    /// How long it may poll where polling is barred.
-    fn moment_us(&mut self, moments: &mut Moments) -> u64 {
-        match self.moment.get_or_insert_with(|| moments.begin()) {
-            true => MOMENT.as_micros() as u64,
-            false => 0,
-        }
-    }
-
-    /// The wait has ended, with something found or with a sleep.
-    fn end_moment(&mut self, moments: &mut Moments, has_found: bool) {
-        if self.moment.take() == Some(true) {
-            moments.ended(has_found);
-        }
     }
 }
 
@@ -156,45 +79,17 @@ impl Shared {
         Ok(Shared {
             events: Arc::clone(&driver.events),
             bell: Arc::clone(&driver.bell),
-            driver: Mutex::new(driver),
-            wanted: AtomicU32::new(0),
+            lock: Lock::new(driver),
             told: Condvar::new(),
             spin_us: micros(config.spin),
             has_progress_thread,
             waiting: AtomicU32::new(0),
-            is_resting: AtomicBool::new(false),
-            roused: Condvar::new(),
+            rest: Rest::default(),
         })
     }
 
     pub(crate) fn lock(&self) -> Guard<'_> {
-        match self.driver.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::WouldBlock) => self.insist(),
-            Err(TryLockError::Poisoned(_)) => panic!("a thread panicked inside the client"),
-        }
-    }
-
-    /// Takes the lock from a thread that has it.
-    #[cold]
-    fn insist(&self) -> Guard<'_> {
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        let mut spins = 0;
-        let guard = loop {
-            match self.driver.try_lock() {
-                Ok(guard) => break guard,
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(_)) => panic!("a thread panicked inside the client"),
-            }
-            spins += 1;
-            if spins % LOCK_SPINS == 0 {
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        };
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
-        guard
+        self.lock.take()
     }
 
     /// Takes the lock to submit something; what has become of the connections in the meantime is
@@ -215,7 +110,7 @@ impl Shared {
         if !self.has_progress_thread {
             return;
         }
-        self.rouse();
+        self.rest.rouse();
         if guard.has_sleeper {
             guard.turn(now_us);
             self.leave(guard);
@@ -226,27 +121,20 @@ impl Shared {
     pub(crate) fn submitted_batched(&self, mut guard: Guard<'_>, now_us: u64) {
         if guard.engine.is_worth_sending() {
             guard.turn(now_us);
-            self.rouse();
+            self.rest.rouse();
             self.leave(guard);
         } else {
             self.submitted(guard, now_us);
         }
     }
 
-    /// Ends the progress thread's rest.
-    fn rouse(&self) {
-        if self.is_resting.load(Ordering::Relaxed) {
-            self.roused.notify_one();
-        }
-    }
-
     /// Whether the result is there, after moving everything once. Where the progress thread is just
     /// moving it, that is not waited for.
     pub(crate) fn is_complete(&self, ticket: Ticket) -> bool {
-        let mut guard = match self.driver.try_lock() {
-            Err(TryLockError::WouldBlock) if self.has_progress_thread => return false,
-            Ok(guard) => guard,
-            Err(_) => self.lock(),
+        let mut guard = match self.lock.try_take() {
+            Some(guard) => guard,
+            None if self.has_progress_thread => return false,
+            None => self.lock(),
         };
         if guard.engine.is_complete(ticket) {
             return true;
@@ -273,7 +161,7 @@ impl Shared {
         // The thread that sleeps is to call the notices that this thread does not call.
         let is_needed = guard.engine.has_notices();
         if is_needed {
-            self.rouse();
+            self.rest.rouse();
         }
         if guard.has_sleeper && (is_needed || !guard.arm(clock::about_now_us())) {
             self.bell.ring();
@@ -283,9 +171,9 @@ impl Shared {
 
     /// The same, calling the notices of what has ended.
     pub(crate) fn leave_noticed(&self, mut guard: Guard<'_>) {
-        let notices = take_notices(&mut guard);
+        let notices = notices::take(&mut guard);
         self.leave(guard);
-        call(notices);
+        notices::call(notices);
     }
 
     /// Sends what waits. What has arrived is looked at now and then only: a wait does that.
@@ -342,36 +230,27 @@ impl Shared {
         let mut guard = self.lock();
         while !stop() {
             if self.waiting.load(Ordering::Relaxed) > 0 && !guard.engine.has_notices() {
-                guard = self.rest(guard, NAP);
+                guard = self.rest.rest(guard, NAP);
                 continue;
             }
             let has_moved = guard.full_turn(clock::now_us());
             if has_moved {
                 self.tell(&guard);
             }
-            let notices = take_notices(&mut guard);
-            if !notices.is_empty() {
+            let ended = notices::take(&mut guard);
+            if !ended.is_empty() {
                 drop(guard);
-                call(notices);
+                notices::call(ended);
                 guard = self.lock();
-            } else if self.wanted.load(Ordering::Relaxed) > 0 {
-                guard = self.step_aside(guard);
+            } else if self.lock.is_wanted() {
+                guard = self.lock.step_aside(guard);
             } else if !has_moved && guard.is_idle() {
-                guard = self.rest(guard, REST_MAX);
+                guard = self.rest.rest(guard, REST_MAX);
             } else if !has_moved {
                 guard = self.sleep(guard, clock::now_us());
             }
         }
         self.leave(guard);
-    }
-
-    /// Has the progress thread wait until it is roused, or for so long.
-    fn rest<'a>(&'a self, guard: Guard<'a>, limit: Duration) -> Guard<'a> {
-        self.is_resting.store(true, Ordering::Relaxed);
-        let rested = self.roused.wait_timeout(guard, limit);
-        let guard = rested.expect("no thread panicked inside the client").0;
-        self.is_resting.store(false, Ordering::Relaxed);
-        guard
     }
 
     /// Moves the driver until something has happened, or it is time to do something else in
@@ -398,7 +277,7 @@ impl Shared {
             }
             spin.turns += 1;
             let is_time_to_look = spin.turns.is_multiple_of(turns_per_look);
-            let is_wanted = self.wanted.load(Ordering::Relaxed) > 0;
+            let is_wanted = self.lock.is_wanted();
             if is_time_to_look || is_wanted || guard.engine.has_notices() {
                 return self.pause(guard, spin, is_time_to_look);
             }
@@ -415,9 +294,7 @@ impl Shared {
         if spin.turns >= TURNS_PER_LOOK || !guard.awaits_fabric_only() {
             return false;
         }
-        while !(spin.turns + 1).is_multiple_of(TURNS_PER_LOOK)
-            && self.wanted.load(Ordering::Relaxed) == 0
-        {
+        while !(spin.turns + 1).is_multiple_of(TURNS_PER_LOOK) && !self.lock.is_wanted() {
             if guard.turn_fabric(spin.now_us) {
                 return true;
             }
@@ -433,12 +310,12 @@ impl Shared {
         spin: &mut Spin,
         is_time_to_look: bool,
     ) -> Guard<'a> {
-        if guard.engine.has_notices() && !IS_NOTIFYING.get() {
+        if notices::may_call(&guard) {
             self.leave_noticed(guard);
             guard = self.lock();
         }
-        if self.wanted.load(Ordering::Relaxed) > 0 {
-            guard = self.step_aside(guard);
+        if self.lock.is_wanted() {
+            guard = self.lock.step_aside(guard);
         }
         if !is_time_to_look {
             return guard;
@@ -475,13 +352,6 @@ impl Shared {
         guard
     }
 
-    fn step_aside<'a>(&'a self, guard: Guard<'a>) -> Guard<'a> {
-        drop(guard);
-        std::hint::spin_loop();
-        std::thread::yield_now();
-        self.lock()
-    }
-
     /// Sleeps until something has happened, or for as long as nothing is due.
     fn sleep<'a>(&'a self, mut guard: Guard<'a>, now_us: u64) -> Guard<'a> {
         if !guard.arm(now_us) {
@@ -500,7 +370,7 @@ impl Shared {
         }
         guard.has_sleeper = true;
         drop(guard);
-        self.wait_for_ports(limit);
+        bell::sleep(&self.events, limit);
         guard = self.lock();
         guard.has_sleeper = false;
         let now_us = clock::now_us();
@@ -511,13 +381,6 @@ impl Shared {
         };
         self.tell(&guard);
         guard
-    }
-
-    fn wait_for_ports(&self, limit: Duration) {
-        let mut found = [const { MaybeUninit::uninit() }; 4];
-        let limit = Timespec::try_from(limit).unwrap_or_default();
-        // Interrupted or not, the caller looks at everything.
-        let _ = epoll::wait(&*self.events, &mut found, Some(&limit));
     }
 
     /// Tells the threads that sleep behind the one that sleeps for the ports.
@@ -531,37 +394,6 @@ impl Shared {
     pub(crate) fn end_progress(&self) {
         self.bell.ring();
         // The holder of the lock knows that the thread is not between its last look and its rest.
-        let guard = self.lock();
-        self.roused.notify_one();
-        drop(guard);
+        self.rest.end(&self.lock());
     }
-}
-
-/// The notices that this thread is to call.
-fn take_notices(guard: &mut Guard<'_>) -> Vec<Notice> {
-    match guard.engine.has_notices() && !IS_NOTIFYING.get() {
-        true => guard.engine.take_notices(),
-        false => Vec::new(),
-    }
-}
-
-/// Calls notices, one after the other, and not from within each other.
-fn call(notices: Vec<Notice>) {
-    for notice in notices {
-        IS_NOTIFYING.set(true);
-        notice.call();
-        IS_NOTIFYING.set(false);
-    }
-}
-
-/// Does something within which this thread calls no notices: they wait for the next call that may.
-pub(crate) fn without_notices<T>(act: impl FnOnce() -> T) -> T {
-    struct Before(bool);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            IS_NOTIFYING.set(self.0);
-        }
-    }
-    let _before = Before(IS_NOTIFYING.replace(true));
-    act()
 }

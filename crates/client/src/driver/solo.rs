@@ -6,7 +6,6 @@ use crate::ItemInfo;
 use crate::engine::{Solo, SoloGet, SoloStage};
 use crate::operation::{Completion, Store};
 use farcache_fabric::{Kind, Payload};
-use std::sync::atomic::Ordering;
 
 /// Looks at the network before a request goes on as an operation like all others: some 3 us, in
 /// which a small answer comes.
@@ -57,12 +56,12 @@ impl Shared {
         if self.has_progress_thread {
             return None;
         }
-        let mut guard = self.driver.try_lock().ok()?;
+        let mut guard = self.lock.try_take()?;
         let now_us = clock::about_now_us();
         if guard.is_stale(now_us) || guard.has_sleeper || guard.followers > 0 {
             return None;
         }
-        let is_wanted = || self.wanted.load(Ordering::Relaxed) > 0;
+        let is_wanted = || self.lock.is_wanted();
         Some(match run(&mut guard, now_us, &is_wanted)? {
             SoloStage::Adopted(ticket) => {
                 SoloEnd::Complete(self.wait_for(guard, |engine| engine.fetch(ticket)))
