@@ -1,167 +1,29 @@
 //! The slots of all devices: what each holds, and which can be written.
 
+mod free;
+mod slot;
+
 use super::table::Table;
 use crate::device::Devices;
 use crate::epoch::Epochs;
-use crate::schedule::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::*};
+use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use crate::schedule::{Mutex, MutexGuard};
-use farcache_base::time::{NEVER, Seconds};
-use farcache_memory::FreeMap;
+use free::Free;
+pub(crate) use free::Reach;
+pub(crate) use slot::{Slot, SlotState};
 use std::ops::Range;
 use std::ptr::null_mut;
-
-/// What a slot is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum SlotState {
-    /// Can be written.
-    Free = 0,
-    /// Its segment is being assembled or written.
-    Filling = 1,
-    /// Its segment is on the device.
-    Written = 2,
-    /// Its segment holds nothing any more, but may not be overwritten yet.
-    Waiting = 3,
-    /// A further slot of the run that an earlier one heads.
-    Tail = 4,
-    /// Never used: it holds superblocks, or could not be written.
-    Closed = 5,
-}
-
-impl SlotState {
-    fn from_u8(value: u8) -> SlotState {
-        use SlotState::*;
-        [Free, Filling, Written, Waiting, Tail, Closed][usize::from(value)]
-    }
-}
-
-/// What is known of one slot.
-pub(crate) struct Slot {
-    table: AtomicPtr<Table>,
-    sequence: AtomicU64,
-    /// Tombstones of single copies noted when an item from memory was last put into its segment.
-    /// The tombstones of all older copies of that item are among them.
-    tombstones_before: AtomicU64,
-    /// The newest version of its items; 0 where none has one.
-    newest_version: AtomicU64,
-    live_bytes: AtomicU64,
-    live_items: AtomicU32,
-    expiry_max: AtomicU32,
-    run: AtomicU32,
-    state: AtomicU8,
-}
-
-impl Slot {
-    fn new(state: SlotState) -> Slot {
-        Slot {
-            table: AtomicPtr::new(null_mut()),
-            sequence: AtomicU64::new(0),
-            tombstones_before: AtomicU64::new(0),
-            newest_version: AtomicU64::new(0),
-            live_bytes: AtomicU64::new(0),
-            live_items: AtomicU32::new(0),
-            expiry_max: AtomicU32::new(NEVER),
-            run: AtomicU32::new(1),
-            state: AtomicU8::new(state as u8),
-        }
-    }
-
-    pub fn state(&self) -> SlotState {
-        SlotState::from_u8(self.state.load(Acquire))
-    }
-
-    pub fn set_state(&self, state: SlotState) {
-        self.state.store(state as u8, Release);
-    }
-
-    pub fn sequence(&self) -> u64 {
-        self.sequence.load(Acquire)
-    }
-
-    pub fn run(&self) -> u32 {
-        self.run.load(Acquire)
-    }
-
-    pub fn tombstones_before(&self) -> u64 {
-        self.tombstones_before.load(Acquire)
-    }
-
-    pub fn raise_tombstones_before(&self, single_tombstones: u64) {
-        self.tombstones_before.fetch_max(single_tombstones, AcqRel);
-    }
-
-    pub fn newest_version(&self) -> u64 {
-        self.newest_version.load(Acquire)
-    }
-
-    pub fn note_version(&self, version: u64) {
-        self.newest_version.fetch_max(version, AcqRel);
-    }
-
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes.load(Relaxed)
-    }
-
-    pub fn live_items(&self) -> u32 {
-        self.live_items.load(Acquire)
-    }
-
-    pub fn add_live(&self, bytes: u64, expiry: Seconds) {
-        self.live_bytes.fetch_add(bytes, Relaxed);
-        self.live_items.fetch_add(1, Relaxed);
-        let expiry = if expiry == NEVER {
-            Seconds::MAX
-        } else {
-            expiry
-        };
-        self.expiry_max.fetch_max(expiry, Relaxed);
-    }
-
-    /// True if it was the last one.
-    pub fn remove_live(&self, bytes: u64) -> bool {
-        self.live_bytes.fetch_sub(bytes, Relaxed);
-        self.live_items.fetch_sub(1, AcqRel) == 1
-    }
-
-    /// Whether everything in it has expired.
-    pub fn is_expired(&self, now: Seconds) -> bool {
-        self.expiry_max.load(Relaxed) <= now
-    }
-}
-
-struct Free {
-    map: FreeMap,
-    /// How many are free, by device.
-    of_device: Box<[u32]>,
-    /// Slots that are taken last: somebody wants them in a row.
-    spared: Range<u32>,
-    /// Tables taken out of their slots, and the epochs that must pass before they are freed.
-    retired: Vec<(u64, Box<Table>)>,
-    waiting: u32,
-    /// The device that gets the next segment, if it has room.
-    next_device: usize,
-}
 
 /// Slots that each of several devices keeps free, for when the others are gone: one to note in
 /// what is missing then, without which no slot comes free again; one to clean with afterwards; and
 /// one that may just be lent for tombstones.
 const KEPT_PER_DEVICE: u32 = 3;
 
-/// Which free slots a caller may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Slots that no device keeps for itself, if so many remain.
-    Leaving(u32),
-    /// All free slots.
-    All,
-}
-
-impl Free {
-    /// Free slots beyond the ones that each device keeps.
-    fn beside(&self, kept: u32) -> u32 {
-        let of_device = self.of_device.iter();
-        of_device.map(|free| free.saturating_sub(kept)).sum()
-    }
+struct Pool {
+    free: Free,
+    /// Tables taken out of their slots, and the epochs that must pass before they are freed.
+    retired: Vec<(u64, Box<Table>)>,
+    waiting: u32,
 }
 
 /// All slots, numbered through the devices.
@@ -170,7 +32,7 @@ pub(crate) struct Slots {
     spans: Box<[Range<u32>]>,
     failed: Box<[AtomicBool]>,
     segment_bytes: u64,
-    free: Mutex<Free>,
+    pool: Mutex<Pool>,
     table_bytes: AtomicU64,
 }
 
@@ -186,38 +48,31 @@ impl Slots {
             end += count;
         }
         let is_first = |slot| spans.iter().any(|span: &Range<u32>| span.start == slot);
-        let mut map = FreeMap::new(end);
         let state = |slot| match is_first(slot) {
             true => SlotState::Closed,
             false => SlotState::Free,
         };
         let slots: Box<[Slot]> = (0..end).map(|slot| Slot::new(state(slot))).collect();
+        let mut free = Free::new(&spans);
         (0..end)
             .filter(|&slot| !is_first(slot))
-            .for_each(|slot| map.give(slot));
-        let of_device = spans
-            .iter()
-            .map(|span| (span.len() as u32).saturating_sub(1));
-        let of_device = of_device.collect();
+            .for_each(|slot| free.give(slot));
         Slots {
             slots,
             failed: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans: spans.into(),
             segment_bytes,
-            free: Mutex::new(Free {
-                map,
-                of_device,
-                spared: 0..0,
+            pool: Mutex::new(Pool {
+                free,
                 retired: Vec::new(),
                 waiting: 0,
-                next_device: 0,
             }),
             table_bytes: AtomicU64::new(0),
         }
     }
 
-    fn free(&self) -> MutexGuard<'_, Free> {
-        self.free.lock().expect("no holder panics")
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().expect("no holder panics")
     }
 
     pub fn count(&self) -> u32 {
@@ -243,7 +98,7 @@ impl Slots {
 
     /// Number of the device that a slot is on.
     pub fn device_of(&self, slot: u32) -> usize {
-        self.spans.partition_point(|span| span.end <= slot)
+        free::device_of(&self.spans, slot)
     }
 
     /// The slots of a device.
@@ -266,9 +121,9 @@ impl Slots {
     /// call.
     pub fn fail_device(&self, device: usize) -> bool {
         let is_first = !self.failed[device].swap(true, AcqRel);
-        let mut free = self.free();
+        let mut pool = self.pool();
         for slot in self.of_device(device) {
-            if self.take_this(&mut free, slot) {
+            if pool.free.take_this(slot) {
                 self.slot(slot).set_state(SlotState::Closed);
             }
         }
@@ -283,13 +138,13 @@ impl Slots {
 
     /// Free slots beyond the ones that each device keeps, and slots that wait to become free.
     pub fn counts(&self) -> (u32, u32) {
-        let free = self.free();
-        (free.beside(self.kept()), free.waiting)
+        let pool = self.pool();
+        (pool.free.beside(self.kept()), pool.waiting)
     }
 
     /// All slots that are free.
     pub fn free_of_all(&self) -> u32 {
-        self.free().map.free()
+        self.pool().free.count()
     }
 
     /// Slots that each device keeps free. A single one has no other whose place it could have to
@@ -303,33 +158,12 @@ impl Slots {
 
     /// Whether `run` slots are free within reach, wherever they lie.
     pub fn has_room(&self, run: u32, reach: Reach) -> bool {
-        self.has_room_among(&self.free(), run, reach)
-    }
-
-    fn has_room_among(&self, free: &Free, run: u32, reach: Reach) -> bool {
-        match reach {
-            Reach::Leaving(left) => free.beside(self.kept()) >= run.saturating_add(left),
-            Reach::All => free.map.free() >= run,
-        }
+        self.pool().free.has(run, reach, self.kept())
     }
 
     /// Takes `run` slots in a row and makes them the place of a segment.
     pub fn open(&self, run: u32, reach: Reach, sequence: u64, table: Table) -> Option<u32> {
-        let mut free = self.free();
-        if !self.has_room_among(&free, run, reach) {
-            return None;
-        }
-        let mut kept = self.kept();
-        if reach == Reach::All && free.beside(kept) < run {
-            // Of the device that has the most.
-            let most = free.of_device.iter().copied().max().unwrap_or(0);
-            kept = most.saturating_sub(run);
-        }
-        let head = match run {
-            1 => self.take_in_turn(&mut free, kept),
-            _ => self.take_run(&mut free, run, kept),
-        }?;
-        drop(free);
+        let head = self.pool().free.take(run, reach, self.kept())?;
         self.fill(head, run, sequence, table);
         self.slot(head).set_state(SlotState::Filling);
         Some(head)
@@ -337,69 +171,21 @@ impl Slots {
 
     /// Whether [`Slots::open`] would find `run` slots in a row, and leave `left`.
     pub fn has_run(&self, run: u32, left: u32) -> bool {
-        let (free, kept) = (self.free(), self.kept());
-        let is_there = |device| {
-            free.of_device[device] >= run.saturating_add(kept)
-                && free.map.has_run_in(self.of_device(device), run)
-        };
-        self.has_room_among(&free, run, Reach::Leaving(left)) && (0..self.spans.len()).any(is_there)
+        self.pool().free.has_run(run, left, self.kept())
     }
 
     /// From now on these are taken only where no others are free.
     pub fn spare(&self, slots: Range<u32>) {
-        self.free().spared = slots;
-    }
-
-    fn take_this(&self, free: &mut Free, slot: u32) -> bool {
-        let is_taken = free.map.take_this(slot);
-        free.of_device[self.device_of(slot)] -= u32::from(is_taken);
-        is_taken
-    }
-
-    /// A free slot of the device whose turn it is, so that all devices are written at once; of the
-    /// next one that has any otherwise.
-    fn take_in_turn(&self, free: &mut Free, kept: u32) -> Option<u32> {
-        let devices = self.spans.len();
-        let spared = free.spared.clone();
-        for spared in [spared, 0..0] {
-            for step in 0..devices {
-                let device = (free.next_device + step) % devices;
-                if free.of_device[device] <= kept {
-                    continue;
-                }
-                let span = self.of_device(device);
-                let before = span.start..spared.start.clamp(span.start, span.end);
-                let behind = spared.end.clamp(span.start, span.end)..span.end;
-                let taken = free.map.take_one_of(before);
-                if let Some(slot) = taken.or_else(|| free.map.take_one_of(behind)) {
-                    free.of_device[device] -= 1;
-                    free.next_device = (device + 1) % devices;
-                    return Some(slot);
-                }
-            }
-        }
-        None
-    }
-
-    /// Free slots in a row, of the last device that has them and keeps as many as it must.
-    fn take_run(&self, free: &mut Free, run: u32, kept: u32) -> Option<u32> {
-        (0..self.spans.len()).rev().find_map(|device| {
-            if free.of_device[device] < run.saturating_add(kept) {
-                return None;
-            }
-            let head = free.map.take_run_of(self.of_device(device), run)?;
-            free.of_device[device] -= run;
-            Some(head)
-        })
+        self.pool().free.spare(slots);
     }
 
     /// Gives a slot, or run, that was found on a device its table.
     pub fn adopt(&self, head: u32, run: u32, sequence: u64, table: Table) {
-        let mut free = self.free();
+        let mut pool = self.pool();
         for slot in head..head + run {
-            self.take_this(&mut free, slot);
+            pool.free.take_this(slot);
         }
-        drop(free);
+        drop(pool);
         self.fill(head, run, sequence, table);
         self.slot(head).set_state(SlotState::Written);
     }
@@ -409,13 +195,7 @@ impl Slots {
             self.slot(tail).set_state(SlotState::Tail);
         }
         let slot = self.slot(head);
-        slot.tombstones_before.store(0, Relaxed);
-        slot.newest_version.store(0, Relaxed);
-        slot.live_bytes.store(0, Relaxed);
-        slot.live_items.store(0, Relaxed);
-        slot.expiry_max.store(NEVER, Relaxed);
-        slot.run.store(run, Relaxed);
-        slot.sequence.store(sequence, Release);
+        slot.begin(run, sequence);
         self.table_bytes
             .fetch_add(table.memory_bytes() as u64, Relaxed);
         let before = slot.table.swap(Box::into_raw(Box::new(table)), AcqRel);
@@ -454,41 +234,40 @@ impl Slots {
         let old = unsafe { Box::from_raw(old) };
         self.table_bytes
             .fetch_sub(old.memory_bytes() as u64, Relaxed);
-        self.free().retired.push((epoch(), old));
+        self.pool().retired.push((epoch(), old));
     }
 
     /// The segment of a slot holds nothing any more; its slots may not be overwritten yet.
     pub fn empty(&self, head: u32, epoch: impl FnOnce() -> u64) {
         self.swap_out(head, null_mut(), epoch);
         let run = self.slot(head).run();
-        let mut free = self.free();
-        free.waiting += run;
+        let mut pool = self.pool();
+        pool.waiting += run;
         (head..head + run).for_each(|slot| self.slot(slot).set_state(SlotState::Waiting));
     }
 
     /// Keeps free slots from being used until they are released; false if they are not free.
     pub fn hold(&self, head: u32, run: u32) -> bool {
-        let mut free = self.free();
-        if !(head..head + run).all(|slot| free.map.is_free(slot)) {
+        let mut pool = self.pool();
+        if !(head..head + run).all(|slot| pool.free.is_free(slot)) {
             return false;
         }
         for slot in head..head + run {
-            self.take_this(&mut free, slot);
+            pool.free.take_this(slot);
             self.slot(slot).set_state(SlotState::Waiting);
         }
-        free.waiting += run;
+        pool.waiting += run;
         true
     }
 
     /// Waiting slots may be overwritten now.
     pub fn release(&self, head: u32, run: u32) {
-        let mut free = self.free();
-        free.waiting -= run;
+        let mut pool = self.pool();
+        pool.waiting -= run;
         for slot in head..head + run {
             if self.is_in_service(slot) {
                 self.slot(slot).set_state(SlotState::Free);
-                free.map.give(slot);
-                free.of_device[self.device_of(slot)] += 1;
+                pool.free.give(slot);
             } else {
                 self.slot(slot).set_state(SlotState::Closed);
             }
@@ -497,15 +276,15 @@ impl Slots {
 
     /// Waiting slots that are to be used no more.
     pub fn close(&self, head: u32, run: u32) {
-        let mut free = self.free();
-        free.waiting -= run;
+        let mut pool = self.pool();
+        pool.waiting -= run;
         (head..head + run).for_each(|slot| self.slot(slot).set_state(SlotState::Closed));
     }
 
     /// Frees the tables that no reader can hold any longer; for the thread that retires them.
     pub fn free_tables(&self, epochs: &Epochs) {
         let passed: Vec<_> = self
-            .free()
+            .pool()
             .retired
             .extract_if(.., |(epoch, _)| epochs.has_passed(*epoch))
             .collect();

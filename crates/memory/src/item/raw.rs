@@ -1,83 +1,12 @@
 //! Reading and writing an item at its address.
 
+use super::fields::Fields;
 use super::layout::*;
 use super::stamp::Stamp;
+use super::state::State;
 use crate::schedule::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use farcache_base::time::{NEVER, Seconds, is_expired};
 use std::marker::PhantomData;
-
-/// Bits of the state word.
-///
-/// | bits | content |
-/// |---|---|
-/// | 0 to 27 | last use, in seconds (8.5 years suffice) |
-/// | 28 to 30 | frequency: uses since it was stored or moved, saturating |
-/// | 31 | used at least once since it was stored |
-const STATE_ACCESS_MASK: u32 = (1 << 28) - 1;
-const STATE_FREQUENCY_SHIFT: u32 = 28;
-/// Largest frequency that is told apart.
-pub const STATE_FREQUENCY_MAX: u32 = 3;
-const STATE_FETCHED: u32 = 1 << 31;
-
-/// What is written into a new item's header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
-    /// The client's flags.
-    pub flags: u32,
-    /// When it expires; `NEVER` where it does not.
-    pub expiry: Seconds,
-    /// A token other than the derived one.
-    pub cas: Option<u64>,
-    /// The version, of an item stored with one; it is the token then.
-    pub stamp: Option<Stamp>,
-    /// The key is returned base64-encoded.
-    pub key_is_binary: bool,
-    /// An invalidation has marked it stale.
-    pub stale: bool,
-    /// A client has been told to recache it.
-    pub win_sent: bool,
-    /// A client has been told the token that its place gives it.
-    pub cas_told: bool,
-}
-
-impl Fields {
-    /// Shape of an item with these fields and a key and value of these lengths.
-    #[inline]
-    pub fn layout(&self, key_len: usize, value_len: usize) -> Layout {
-        Layout::new(
-            key_len,
-            value_len,
-            self.expiry,
-            self.flags,
-            self.token().is_some(),
-        )
-    }
-
-    /// What is written into the field for the token, if there is one.
-    #[inline]
-    fn token(&self) -> Option<u64> {
-        self.stamp.map(Stamp::word).or(self.cas)
-    }
-
-    /// Gives it a token that is no version.
-    pub fn set_cas(&mut self, cas: Option<u64>) {
-        (self.cas, self.stamp) = (cas, None);
-    }
-
-    #[inline]
-    fn kind(&self, layout: Layout) -> u8 {
-        let bit = |bit, wanted| if wanted { bit } else { 0 };
-        let marks_token = match self.token() {
-            Some(_) => self.stamp.is_some(),
-            None => self.cas_told,
-        };
-        layout.kind
-            | bit(KIND_BINARY_KEY, self.key_is_binary)
-            | bit(KIND_STALE, self.stale)
-            | bit(KIND_WIN_SENT, self.win_sent)
-            | bit(KIND_CAS_TOLD, marks_token)
-    }
-}
 
 /// An item's address.
 ///
@@ -132,7 +61,7 @@ impl<'a> RawItem<'a> {
                 (layout.value_len >> 8) as u8,
             ];
             word(0).write(u32::from_le_bytes(lengths).to_le());
-            word(4).write(now & STATE_ACCESS_MASK);
+            word(4).write(State::new(now).word());
             if layout.kind & KIND_WIDE != 0 {
                 word(HEADER_BYTES).write(layout.value_len as u32);
             }
@@ -353,11 +282,8 @@ impl<'a> RawItem<'a> {
     /// before the item can be found.
     pub fn rebase(&self, expiry: Seconds, shift: i64) {
         _ = self.set_expiry(expiry);
-        let state = self.state();
-        let last_access = i64::from(state.last_access()) - shift;
-        let last_access = last_access.clamp(0, i64::from(STATE_ACCESS_MASK)) as u32;
-        self.state_word()
-            .store(state.0 & !STATE_ACCESS_MASK | last_access, Relaxed);
+        let state = self.state().shifted(shift);
+        self.state_word().store(state.word(), Relaxed);
     }
 
     /// Everything in its header but the token, for a copy.
@@ -378,15 +304,14 @@ impl<'a> RawItem<'a> {
     /// Its state word as it stands.
     #[inline]
     pub fn state(&self) -> State {
-        State(self.state_word().load(Relaxed))
+        State::of_word(self.state_word().load(Relaxed))
     }
 
     /// Takes over another item's last use, with a frequency of its own.
     #[inline]
     pub fn inherit_state(&self, from: State, frequency: u32) {
-        let kept = from.0 & (STATE_ACCESS_MASK | STATE_FETCHED);
-        self.state_word()
-            .store(kept | frequency << STATE_FREQUENCY_SHIFT, Relaxed);
+        let state = from.inherited(frequency);
+        self.state_word().store(state.word(), Relaxed);
     }
 
     /// Counts a use and returns the state before it. Writes only if that changes anything: once a
@@ -394,48 +319,17 @@ impl<'a> RawItem<'a> {
     #[inline]
     pub fn note_use(&self, now: Seconds) -> State {
         let before = self.state();
-        let frequency = before.frequency();
-        let after = now & STATE_ACCESS_MASK
-            | STATE_FETCHED
-            | (frequency + u32::from(frequency < STATE_FREQUENCY_MAX)) << STATE_FREQUENCY_SHIFT;
-        if after != before.0 {
-            self.state_word().store(after, Relaxed);
+        let after = before.used(now);
+        if after != before {
+            self.state_word().store(after.word(), Relaxed);
         }
         before
     }
 }
 
-/// An item's use so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State(u32);
-
-impl State {
-    /// The state of an item that was used so often.
-    pub fn with_frequency(frequency: u32) -> State {
-        State(frequency << STATE_FREQUENCY_SHIFT)
-    }
-
-    /// When it was used last.
-    #[inline]
-    pub fn last_access(self) -> Seconds {
-        self.0 & STATE_ACCESS_MASK
-    }
-
-    /// How often it was used since it was stored or moved, up to the largest number told apart.
-    #[inline]
-    pub fn frequency(self) -> u32 {
-        self.0 >> STATE_FREQUENCY_SHIFT & 7
-    }
-
-    /// Whether it was used since it was stored.
-    #[inline]
-    pub fn was_fetched(self) -> bool {
-        self.0 & STATE_FETCHED != 0
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::state::FREQUENCY_MAX;
     use super::*;
     use farcache_base::version::Version;
 
@@ -549,7 +443,7 @@ mod tests {
             (true, 101, 1)
         );
         (0..9).for_each(|_| _ = item.note_use(103));
-        assert_eq!(item.state().frequency(), STATE_FREQUENCY_MAX);
+        assert_eq!(item.state().frequency(), FREQUENCY_MAX);
         item.inherit_state(item.state(), 0);
         assert_eq!(
             (item.state().frequency(), item.state().last_access()),
