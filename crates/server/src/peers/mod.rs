@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`desk`] | who owns a key; what sessions ask for, and what has been answered |
 //! | [`wire`] | one worker's connection to one peer |
+//! | `wires` | all of them |
 //! | `attempt` | how such a connection is made, on a thread of its own |
 //! | [`upgrade`] | asking for a session on the fabric beside it |
 //! | [`calls`], `beside` | those sessions: a worker's all together, and that of one wire |
@@ -16,26 +17,23 @@ pub mod calls;
 pub mod desk;
 pub mod upgrade;
 pub mod wire;
+mod wires;
 
 use crate::cluster::{Cluster, Follower, Gate};
 use crate::coding::PartTag;
-use crate::dial::{CallPort, Dialled, Unconnected, hello};
 use crate::mailbox::Mailbox;
 use crate::shared::Shared;
 pub use crate::waiting::{Asker, Waiter};
-use attempt::{Attempt, HasCalls};
-use calls::Calls;
 use desk::{Answer, Desk, Question, To};
 use farcache_cluster::ServerId;
-use farcache_fabric::Grant;
 use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
 use farcache_session::counters::Counters;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::{Carrier, Interest, Lane, Wire};
+use wire::{Carrier, Lane};
+use wires::Wires;
 
 /// Whose request an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +83,8 @@ impl Asked {
 pub struct Peers {
     /// What its sessions see.
     pub desk: Desk,
-    wires: Vec<Wire>,
-    /// Sessions with other servers on the fabric, once there are any.
-    calls: Option<Calls>,
+    /// How they are reached.
+    pub wires: Wires,
     next_wait: u64,
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
@@ -100,7 +97,6 @@ pub struct Peers {
     /// The thread that brings maps waits for this worker to follow them.
     follower: Option<Arc<Follower>>,
     shared: Arc<Shared>,
-    mailbox: Arc<Mailbox>,
 }
 
 impl Drop for Peers {
@@ -122,15 +118,13 @@ impl Peers {
         Some(Box::new(Peers {
             follower: cluster.join(desk.epoch(), mailbox),
             desk,
-            wires: Vec::new(),
-            calls: None,
+            wires: Wires::new(shared, mailbox),
             next_wait: 0,
             held_bytes: 0,
             delayed: Vec::new(),
             wanted: Vec::new(),
             patience: None,
             shared: Arc::clone(shared),
-            mailbox: Arc::clone(mailbox),
         }))
     }
 
@@ -272,8 +266,10 @@ impl Peers {
             // Nobody decides on the key yet.
             return Err(Failure::OtherMap);
         }
-        let index = self.wire_to(peer, Lane::of(kind));
-        self.ask(index, Tag::Session(tag), (kind, &[body]), now)
+        let index = self.wires.to(peer, Lane::of(kind));
+        let (frame, map) = ((kind, &[body][..]), self.desk.map());
+        self.wires
+            .ask(index, Tag::Session(tag), frame, (me, &map), now)
     }
 
     /// Sends a plan's request, which is made of these pieces, to an owner of its key. That may be
@@ -288,34 +284,15 @@ impl Peers {
         pieces: &[&[u8]],
         now: Instant,
     ) -> Result<(), Failure> {
-        let index = self.wire_to(to, Lane::Parts);
+        let index = self.wires.to(to, Lane::Parts);
         // A server that is back and is not asked would lack what is written now.
-        self.wires[index].end_rest(now);
-        let frame = (Kind::OnBehalf, pieces);
-        self.ask(index, Tag::Plan(tag), frame, now).map(drop)
-    }
-
-    /// Whether nobody listened at a server's addresses a moment ago.
-    pub fn is_gone(&mut self, server: ServerId, now: Instant) -> bool {
-        let index = self.wire_to(server, Lane::Parts);
-        self.wires[index].is_gone(now)
-    }
-
-    fn ask(
-        &mut self,
-        index: usize,
-        tag: Tag,
-        frame: (Kind, &[&[u8]]),
-        now: Instant,
-    ) -> Result<Carrier, Failure> {
+        self.wires.end_rest(index, now);
         let me = self.desk.me().ok_or(Failure::NoPlace)?;
-        let (deadline, epoch) = (now + self.timeout(), self.desk.epoch());
-        let wire = &mut self.wires[index];
-        let carrier = wire.ask(tag, frame, epoch, deadline, now)?;
-        if wire.must_dial() {
-            self.dial(index, me);
-        }
-        Ok(carrier)
+        let (frame, map) = ((Kind::OnBehalf, pieces), self.desk.map());
+        let sent = self
+            .wires
+            .ask(index, Tag::Plan(tag), frame, (me, &map), now);
+        sent.map(drop)
     }
 
     /// Requests to all owners of a key for which plans are to be begun.
@@ -323,157 +300,10 @@ impl Peers {
         std::mem::take(&mut self.wanted)
     }
 
-    fn wire_to(&mut self, peer: ServerId, lane: Lane) -> usize {
-        let mut wires = self.wires.iter();
-        let known = wires.position(|wire| wire.peer == peer && wire.lane == lane);
-        known.unwrap_or_else(|| {
-            let wire = Wire::new(peer, lane, self.shared.started);
-            self.wires.push(wire);
-            self.wires.len() - 1
-        })
-    }
-
-    /// Has a connection made, as the server `me`.
-    fn dial(&mut self, index: usize, me: ServerId) {
-        let peer = self.wires[index].peer;
-        let map = self.desk.map();
-        let addresses = map.server(peer).map(|server| server.addresses.clone());
-        let attempt = self.wires[index].begin_dialling();
-        let started = attempt::start(
-            Attempt {
-                index,
-                attempt,
-                addresses: addresses.unwrap_or_default(),
-                timeout: self.timeout(),
-                shared: Arc::clone(&self.shared),
-                hello: hello(me, peer, &map),
-                calls: match self.calls {
-                    Some(_) => HasCalls::Yes,
-                    None => HasCalls::No,
-                },
-            },
-            Arc::clone(&self.mailbox),
-        );
-        if let Err(error) = started {
-            let dialled = Dialled {
-                index,
-                attempt,
-                result: Err(Unconnected::because(error.to_string())),
-            };
-            // The worker learns of it as of any other failure.
-            self.mailbox.dialled(dialled);
-        }
-    }
-
-    /// A connection has been made, or cannot be; adds the requests that wait in vain to `failed`.
-    pub fn on_dialled(
-        &mut self,
-        dialled: Dialled,
-        now: Instant,
-        failed: &mut Vec<(Tag, Failure)>,
-    ) -> Option<usize> {
-        let failure = match &dialled.result {
-            Err(unconnected) if unconnected.is_nobody_there => Failure::NobodyThere,
-            _ => Failure::Unreachable,
-        };
-        let mut tags = Vec::new();
-        let wire = &mut self.wires[dialled.index];
-        let (result, session) = match dialled.result {
-            Ok(made) => (Ok(made.socket), Some((made.grant, made.port))),
-            Err(reason) => (Err(reason), None),
-        };
-        let is_up = wire.on_dialled(dialled.attempt, result, now, &mut tags);
-        failed.extend(tags.into_iter().map(|tag| (tag, failure)));
-        if is_up && let Some((Some(grant), port)) = session {
-            self.greet(dialled.index, &grant, port, now);
-        }
-        is_up.then_some(dialled.index)
-    }
-
-    /// A peer has granted a session on the fabric; `port` is for it, if there was none.
-    fn greet(&mut self, index: usize, grant: &Grant, port: Option<Box<CallPort>>, now: Instant) {
-        if self.calls.is_none() {
-            self.calls = port.map(Calls::new);
-        }
-        let (Some(calls), wire) = (&mut self.calls, &mut self.wires[index]) else {
-            return;
-        };
-        match calls.greet(grant) {
-            Ok(call) => wire.beside.begin(call, now),
-            Err(error) => {
-                tracing::debug!(%error, peer = wire.peer.0, "no session on the fabric");
-            }
-        }
-    }
-
-    /// Sessions with other servers on the fabric.
-    pub fn calls(&self) -> Option<&Calls> {
-        self.calls.as_ref()
-    }
-
-    /// The same, to move their port.
-    pub fn calls_mut(&mut self) -> Option<&mut Calls> {
-        self.calls.as_mut()
-    }
-
-    /// Takes what has come of them.
-    pub fn hear_calls(&mut self, now: Instant, answered: &mut Vec<(Tag, Answer)>) {
-        let (Some(calls), wires) = (&mut self.calls, &mut self.wires) else {
-            return;
-        };
-        calls.tell(|calls, whose, news| {
-            let mut wires = wires.iter_mut();
-            let is_its = |wire: &&mut Wire| wire.beside.call().is_some_and(|call| whose.is(call));
-            if let Some(wire) = wires.find(is_its) {
-                wire.on_news(&news, calls, now, answered);
-            }
-        });
-    }
-
-    /// The socket of a wire that is up.
-    pub fn socket(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        self.wires.get(index)?.socket()
-    }
-
-    /// Reads what has come, into `buffer` first.
-    pub fn receive(
-        &mut self,
-        index: usize,
-        buffer: &mut [u8],
-        now: Instant,
-        answered: &mut Vec<(Tag, Answer)>,
-    ) {
-        if let Some(wire) = self.wires.get_mut(index) {
-            wire.receive(buffer, now, answered);
-        }
-    }
-
-    /// Sends what waits; returns the wires for which epoll must tell something else from now on.
-    pub fn flush(&mut self, now: Instant, failed: &mut Vec<Tag>) -> Vec<(usize, Interest)> {
-        if let Some(calls) = &mut self.calls {
-            self.wires
-                .iter_mut()
-                .for_each(|wire| wire.beside.flush(calls, now));
-        }
-        let wires = self.wires.iter_mut().enumerate();
-        let changed = wires.filter_map(|(index, wire)| Some((index, wire.flush(now, failed)?)));
-        changed.collect()
-    }
-
-    /// Gives up what is late.
-    pub fn expire(&mut self, now: Instant, late: &mut Vec<Tag>) {
-        let timeout = self.timeout();
-        for wire in &mut self.wires {
-            wire.expire(now, timeout, late);
-        }
-    }
-
     /// When the next request will be late.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = self.wires.iter().filter_map(Wire::next_deadline);
-        deadlines
-            .chain(self.delayed.iter().map(|(at, _)| *at))
-            .min()
+        let delayed = self.delayed.iter().map(|(at, _)| *at);
+        delayed.chain(self.wires.next_deadline()).min()
     }
 
     /// Follows the map; adds requests to `failed` whose servers have other addresses now.
@@ -482,14 +312,7 @@ impl Peers {
             return;
         }
         let (old, new) = (self.desk.map(), self.cluster().map());
-        for wire in &mut self.wires {
-            let addresses = |map: &farcache_cluster::ClusterMap| {
-                map.server(wire.peer).map(|server| server.addresses.clone())
-            };
-            if addresses(&old) != addresses(&new) {
-                wire.end(now, failed);
-            }
-        }
+        self.wires.follow((&old, &new), now, failed);
         self.desk.set_map(new);
         // A request that waits for this map need not wait any longer.
         self.delayed.iter_mut().for_each(|(at, _)| *at = now);

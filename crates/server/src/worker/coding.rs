@@ -39,7 +39,7 @@ impl Way for WorkersWay<'_> {
     fn is_gone(&mut self, server: ServerId) -> bool {
         let now = self.0.turn_began;
         let peers = self.0.peers.as_mut();
-        peers.is_some_and(|peers| peers.is_gone(server, now))
+        peers.is_some_and(|peers| peers.wires.is_gone(server, now))
     }
 }
 

@@ -93,7 +93,7 @@ impl Worker {
             return;
         };
         let mut late = Vec::new();
-        peers.expire(now, &mut late);
+        peers.wires.expire(now, &mut late);
         self.fail_forwards(&late, Failure::Late);
         self.begin_plans();
         self.flush_peers();
@@ -111,8 +111,8 @@ impl Worker {
             return;
         };
         let mut failed = Vec::new();
-        for (index, interest) in peers.flush(now, &mut failed) {
-            let Some(socket) = peers.socket(index) else {
+        for (index, interest) in peers.wires.flush(now, &mut failed) {
+            let Some(socket) = peers.wires.socket(index) else {
                 continue;
             };
             let flags = match interest {
@@ -143,15 +143,15 @@ impl Worker {
                 return;
             };
             let mut failed = Vec::new();
-            let had_calls = peers.calls().is_some();
-            if let Some(index) = peers.on_dialled(dialled, now, &mut failed)
-                && let Some(socket) = peers.socket(index)
+            let had_calls = peers.wires.calls().is_some();
+            if let Some(index) = peers.wires.on_dialled(dialled, now, &mut failed)
+                && let Some(socket) = peers.wires.socket(index)
             {
                 let data = EventData::new_u64(PEERS + index as u64);
                 // If the kernel is out of memory for it, its requests are given up in time.
                 let _ = epoll::add(&self.epoll, socket, data, EventFlags::IN);
             }
-            let calls = peers.calls().filter(|_| !had_calls);
+            let calls = peers.wires.calls().filter(|_| !had_calls);
             if let Some(descriptor) = calls.and_then(|calls| calls.descriptor()) {
                 let data = EventData::new_u64(CALLS);
                 // Silent until it is armed; without it, sleeps that are short enough do.
@@ -170,7 +170,9 @@ impl Worker {
             return;
         };
         let mut answered = Vec::new();
-        peers.receive(index, &mut self.resources.buffer, now, &mut answered);
+        peers
+            .wires
+            .receive(index, &mut self.resources.buffer, now, &mut answered);
         for (tag, answer) in answered {
             self.on_answer(tag, answer);
         }
@@ -183,7 +185,7 @@ impl Worker {
             return;
         };
         let mut answered = Vec::new();
-        peers.hear_calls(now, &mut answered);
+        peers.wires.hear_calls(now, &mut answered);
         for (tag, answer) in answered {
             self.on_answer(tag, answer);
         }

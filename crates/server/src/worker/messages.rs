@@ -94,7 +94,7 @@ impl Worker {
     /// Whether other servers are asked over the fabric.
     fn has_calls(&self) -> bool {
         let peers = self.resources.peers.as_ref();
-        let calls = peers.and_then(|peers| peers.calls());
+        let calls = peers.and_then(|peers| peers.wires.calls());
         calls.is_some_and(Calls::is_in_use)
     }
 
@@ -103,7 +103,7 @@ impl Worker {
         let Some(peers) = &mut self.resources.peers else {
             return false;
         };
-        let Some(calls) = peers.calls_mut().filter(|calls| calls.is_in_use()) else {
+        let Some(calls) = peers.wires.calls_mut().filter(|calls| calls.is_in_use()) else {
             return false;
         };
         let looks = match calls.is_awaited() {
@@ -134,7 +134,7 @@ impl Worker {
         let Some(peers) = &mut self.resources.peers else {
             return true;
         };
-        let Some(calls) = peers.calls_mut().filter(|calls| calls.is_in_use()) else {
+        let Some(calls) = peers.wires.calls_mut().filter(|calls| calls.is_in_use()) else {
             return true;
         };
         if calls.arm() == Arming::Busy {
