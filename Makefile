@@ -55,6 +55,7 @@ test-long: deps-test ## Thousands of schedules and seeds, a large model, 500 his
 	cargo build -p farcache-server --bins && scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
 	scripts/hadoop-jobs target/hadoop-jobs --megabytes 64 --kill 50
 	scripts/hadoop-jobs /dev/shm --random 1000000
+	scripts/hadoop-jobs target/hadoop-jobs --on yarn --megabytes 64
 
 demo: build deps-bench ## Compare fabric, sockets and memcached, short version: about a minute
 	cargo build --release --locked -p farcache-bench

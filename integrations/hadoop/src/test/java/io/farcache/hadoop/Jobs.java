@@ -15,23 +15,33 @@ import org.apache.hadoop.examples.Sort;
 import org.apache.hadoop.examples.terasort.TeraGen;
 import org.apache.hadoop.examples.terasort.TeraSort;
 import org.apache.hadoop.examples.terasort.TeraValidate;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.TestDFSIO;
+import org.apache.hadoop.hdfs.NNBench;
 import org.apache.hadoop.mapred.SortValidator;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
 /**
- * Hadoop's own benchmarks with its local runner, on this file system or on the bare one below. As a
- * program ({@link #main}) it tells how long each took.
+ * Hadoop's own benchmarks, on this file system or on the bare one below, with its local runner or
+ * on a cluster of YARN. As a program ({@link #main}) it tells how long each took.
  */
 public final class Jobs {
     /** Files that TestDFSIO writes, and bytes of a row that TeraGen makes. */
     static final int FILES = 4;
     private static final int ROW_BYTES = 100;
+    /** The system property that names a file: the configuration of YARN, if jobs run there. */
+    private static final String CLUSTER = "farcache.jobs.cluster";
+    /** Maps at a time, and files that each map of NNBench makes. */
+    private static final int MAPS = 2;
+    private static final int NAMES_PER_MAP = 200;
+    private static final int NAME_BYTES = 1024;
+    /** Where NNBench writes what it has measured: in the working directory. */
+    private static final String NAMES_RESULT = "NNBench_results.log";
     /** As TestDFSIO tells the rate of a map. */
     private static final String RATE = "Throughput mb/sec";
     private static final String ALLUXIO_WRITE_TYPE = "alluxio.user.file.writetype.default";
@@ -49,10 +59,15 @@ public final class Jobs {
         this.base = base;
         this.scratch = scratch;
         this.megabytes = megabytes;
-        configuration.set("mapreduce.framework.name", "local");
+        String cluster = System.getProperty(CLUSTER);
+        if (cluster == null) {
+            configuration.set("mapreduce.framework.name", "local");
+            configuration.set("mapreduce.jobtracker.staging.root.dir", base + "/staging");
+            configuration.setInt("mapreduce.local.map.tasks.maximum", MAPS);
+        } else {
+            configuration.addResource(new org.apache.hadoop.fs.Path(cluster));
+        }
         configuration.set("hadoop.tmp.dir", scratch.toString());
-        configuration.set("mapreduce.jobtracker.staging.root.dir", base + "/staging");
-        configuration.setInt("mapreduce.local.map.tasks.maximum", 2);
         configuration.setInt("mapreduce.task.io.sort.mb", 64);
         configuration.set("test.build.data", base + "/dfsio");
     }
@@ -195,6 +210,53 @@ public final class Jobs {
                 base + "/sorted");
     }
 
+    /** NNBench: makes, reads, renames and deletes many small files. */
+    void names() throws Exception {
+        names("create_write", MAPS * NAMES_PER_MAP);
+        names("open_read", MAPS * NAMES_PER_MAP);
+        names("rename", MAPS * NAMES_PER_MAP);
+        // It deletes those of the names before.
+        names("create_write", MAPS * NAMES_PER_MAP);
+        names("delete", 0);
+    }
+
+    /** One of its operations; so many files are there afterwards. */
+    private void names(String operation, int filesAfter) throws Exception {
+        String directory = base + "/names";
+        long nextSecond = System.currentTimeMillis() / 1000 + 1;
+        run("names-" + operation, new NNBench(), "-operation", operation, "-maps", "" + MAPS,
+                "-reduces", "1", "-startTime", "" + nextSecond, "-blockSize", "" + NAME_BYTES,
+                "-bytesToWrite", "" + NAME_BYTES, "-numberOfFiles", "" + NAMES_PER_MAP,
+                "-replicationFactorPerFile", "1", "-readFileAfterOpen", "true", "-baseDir",
+                directory);
+        Path result = Paths.get(NAMES_RESULT);
+        for (String line : Files.readAllLines(result)) {
+            requireNoException(line);
+            if (line.contains("TPS: ") && !line.contains("RAW DATA")) {
+                told.add("names-" + operation + "-rate " + filesAfter
+                        + line.substring(line.lastIndexOf(':') + 1));
+            }
+        }
+        Files.delete(result);
+        FileSystem files = FileSystem.get(configuration);
+        FileStatus[] there = files.listStatus(new org.apache.hadoop.fs.Path(directory, "data"));
+        if (there.length != filesAfter) {
+            throw new IOException(operation + " leaves " + there.length + " files");
+        }
+        for (FileStatus file : there) {
+            if (file.getLen() != NAME_BYTES) {
+                throw new IOException(file + " is not whole");
+            }
+        }
+    }
+
+    /** NNBench counts what fails, and goes on. */
+    private static void requireNoException(String line) throws IOException {
+        if (line.contains("# of exceptions") && !line.trim().endsWith(": 0")) {
+            throw new IOException("NNBench: " + line.trim());
+        }
+    }
+
     /** Writes rows, sorts them, and looks whether they are in order. */
     void tera() throws Exception {
         long rows = ((long) megabytes << 20) / ROW_BYTES;
@@ -210,6 +272,7 @@ public final class Jobs {
         dfsioRead();
         sort();
         tera();
+        names();
         persist("persist");
     }
 
@@ -218,7 +281,7 @@ public final class Jobs {
      *
      * @param arguments {@code farcache|alluxio|bare}, the directory, servers, a local directory,
      *     megabytes, and the names of benchmarks: {@code write}, {@code read}, {@code sort},
-     *     {@code sort-only}, {@code tera}
+     *     {@code sort-only}, {@code tera}, {@code names}
      */
     public static void main(String[] arguments) {
         int status = 1;
@@ -273,6 +336,9 @@ public final class Jobs {
                 break;
             case "tera":
                 tera();
+                break;
+            case "names":
+                names();
                 break;
             default:
                 throw new IllegalArgumentException(name);
