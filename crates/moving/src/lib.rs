@@ -13,20 +13,23 @@
 //! | [`predecessors`] | who may still decide by an older map |
 //! | [`giving`] | what the old owner may hand out |
 //! | [`figures`] | how a move fares |
+//! | [`pace`] | how fast items come |
 //! | [`patience`] | how long a request waits where two servers' maps differ for an instant |
 #![forbid(unsafe_code)]
 
 pub mod course;
 pub mod figures;
 pub mod giving;
+pub mod pace;
 pub mod patience;
 pub mod predecessors;
 pub mod stream;
 pub mod taking;
 
-pub use course::{Course, Pace, Step};
+pub use course::{Course, Step};
 pub use figures::Figures;
 pub use giving::Giving;
+pub use pace::Pace;
 pub use predecessors::Predecessor;
 pub use stream::{KeyPlace, Stage, Stream};
 pub use taking::{Table, Taking};

@@ -10,6 +10,8 @@
 
 #[path = "simulation/clients.rs"]
 mod clients;
+#[path = "simulation/lines.rs"]
+mod lines;
 #[path = "simulation/server.rs"]
 mod server;
 #[path = "simulation/world.rs"]
@@ -41,6 +43,18 @@ fn nothing_is_lost_and_nothing_old_is_read_where_messages_are_only_late() {
         crashes: false,
         cuts: false,
         flushes: false,
+        resets: false,
+        jumps: false,
+    });
+}
+
+#[test]
+fn nothing_is_lost_where_movers_lose_their_connections() {
+    run_seeds(Chaos {
+        crashes: false,
+        cuts: false,
+        flushes: false,
+        resets: true,
         jumps: false,
     });
 }
@@ -51,6 +65,7 @@ fn nothing_old_is_read_whatever_dies_or_is_cut_off() {
         crashes: true,
         cuts: true,
         flushes: false,
+        resets: true,
         jumps: false,
     });
 }
@@ -61,6 +76,7 @@ fn nothing_comes_back_that_a_flush_has_voided() {
         crashes: false,
         cuts: true,
         flushes: true,
+        resets: true,
         jumps: false,
     });
 }
@@ -72,6 +88,7 @@ fn nobody_decides_by_an_older_map_beside_the_new_owner() {
             crashes,
             cuts,
             flushes: false,
+            resets: false,
             jumps: true,
         });
     }

@@ -9,9 +9,33 @@
 /// Which run of a server's program it is.
 pub type Instance = u64;
 
-/// Where a giving server stands in what it holds; opaque to the taking one. All zeros is the
-/// beginning.
+/// Where a giving server stands in what it holds; opaque to the taking one, but for its first bit
+/// ([`goes_on`]). All zeros is the beginning.
 pub type Place = [u8; 16];
+
+/// The bit of a place's first byte that [`goes_on`] looks at.
+const GOES_ON: u8 = 0x80;
+
+/// Whether the server whose place this is remembers where its last answer on a connection ended, so
+/// that the next question need not name it ([`Pull::place`]).
+#[must_use]
+pub fn goes_on(place: &Place) -> bool {
+    place[0] & GOES_ON > 0
+}
+
+/// The place, marked so ([`goes_on`]).
+#[must_use]
+pub fn marked(mut place: Place) -> Place {
+    place[0] |= GOES_ON;
+    place
+}
+
+/// The place without the mark.
+#[must_use]
+pub fn unmarked(mut place: Place) -> Place {
+    place[0] &= !GOES_ON;
+    place
+}
 
 /// Bytes of [`Acknowledged`].
 const ACKNOWLEDGED_BYTES: usize = 16;
@@ -86,36 +110,35 @@ impl<'a> Fetch<'a> {
 /// Longest key, in bytes. Source: memcached `KEY_MAX_LENGTH`.
 const KEY_BYTES_MAX: usize = 250;
 
-/// The body of [`Kind::Pull`](crate::frame::Kind::Pull): eight bytes, then 16.
+/// The body of [`Kind::Pull`](crate::frame::Kind::Pull): eight bytes, then the 16 of a place, if it
+/// names one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pull {
     /// The instance that has acknowledged.
     pub instance: Instance,
-    /// From where on.
-    pub place: Place,
+    /// From where on; none is behind the last answer on this connection, which need not have come
+    /// yet. Only servers that mark their places are asked so.
+    pub place: Option<Place>,
 }
-
-/// Bytes of [`Pull`].
-const PULL_BYTES: usize = 24;
 
 impl Pull {
     /// As it is sent.
     #[must_use]
-    pub fn encode(&self) -> [u8; PULL_BYTES] {
-        let mut bytes = [0; PULL_BYTES];
-        bytes[..8].copy_from_slice(&self.instance.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.place);
-        bytes
+    pub fn encode(&self) -> Vec<u8> {
+        let place = self.place.as_ref().map_or(&[][..], |place| &place[..]);
+        [&self.instance.to_be_bytes()[..], place].concat()
     }
 
     /// What was sent so.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Pull> {
-        let bytes: &[u8; PULL_BYTES] = bytes.try_into().ok()?;
-        let mut place = Place::default();
-        place.copy_from_slice(&bytes[8..]);
+        let (instance, rest) = bytes.split_first_chunk::<8>()?;
+        let place = match rest {
+            [] => None,
+            place => Some(place.try_into().ok()?),
+        };
         Some(Pull {
-            instance: number(&bytes[..8])?,
+            instance: u64::from_be_bytes(*instance),
             place,
         })
     }
@@ -320,117 +343,4 @@ fn number32(bytes: &[u8]) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ITEM: MovedItem<'_> = MovedItem {
-        key: b"key",
-        value: Some(b"vv"),
-        flags: 0x0102,
-        expires_in_s: Some(9),
-        cas: Some(0x0304),
-        key_is_binary: true,
-        is_win_sent: true,
-    };
-
-    /// Derived by hand from the table above.
-    const ITEM_BYTES: &[u8] = &[
-        3, 3, 0, 0, 1, 2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0, 0, 2, b'k', b'e', b'y', b'v',
-        b'v',
-    ];
-
-    #[test]
-    fn an_item_is_read_as_it_is_written() {
-        let mut bytes = Vec::new();
-        ITEM.push(&mut bytes);
-        assert_eq!(bytes, ITEM_BYTES);
-        assert_eq!(MovedItem::take(&mut &bytes[..]), Some(ITEM));
-        for length in 0..bytes.len() {
-            assert_eq!(MovedItem::take(&mut &bytes[..length]), None, "{length}");
-        }
-    }
-
-    #[test]
-    fn bodies_are_read_as_they_are_written() {
-        let acknowledged = Acknowledged {
-            instance: 7,
-            epoch: 1 << 40,
-        };
-        let read = Acknowledged::decode(&acknowledged.encode());
-        assert_eq!(read, Some(acknowledged));
-        let fetch = Fetch {
-            instance: 9,
-            key: b"k",
-        };
-        assert_eq!(Fetch::decode(&fetch.encode()), Some(fetch));
-        let pull = Pull {
-            instance: 3,
-            place: [4; 16],
-        };
-        assert_eq!(Pull::decode(&pull.encode()), Some(pull));
-        let fetched = [
-            Fetched::OtherInstance,
-            Fetched::Nothing,
-            Fetched::Item(ITEM),
-        ];
-        for fetched in fetched {
-            let mut bytes = Vec::new();
-            fetched.push(&mut bytes);
-            assert_eq!(Fetched::decode(&bytes), Some(fetched));
-            bytes.push(0);
-            assert_eq!(Fetched::decode(&bytes), None, "more than there should be");
-        }
-    }
-
-    #[test]
-    fn a_batch_of_items_is_read_as_it_is_written() {
-        let by_key = MovedItem {
-            value: None,
-            expires_in_s: None,
-            cas: None,
-            ..ITEM
-        };
-        for next in [Some([5; 16]), None] {
-            let head = PulledHead::Items { next, progress: 6 };
-            let mut bytes = head.encode().to_vec();
-            ITEM.push(&mut bytes);
-            by_key.push(&mut bytes);
-            let items = vec![ITEM, by_key];
-            assert_eq!(Pulled::decode(&bytes), Some(Pulled { head, items }));
-        }
-        let bytes = PulledHead::OtherInstance.encode();
-        let expected = Pulled {
-            head: PulledHead::OtherInstance,
-            items: Vec::new(),
-        };
-        assert_eq!(Pulled::decode(&bytes), Some(expected));
-    }
-
-    #[test]
-    fn bodies_that_make_no_sense_are_refused() {
-        let no_key = Fetch {
-            instance: 1,
-            key: b"",
-        };
-        assert_eq!(Fetch::decode(&no_key.encode()), None);
-        let long = Fetch {
-            instance: 1,
-            key: &[b'k'; 251],
-        };
-        assert_eq!(Fetch::decode(&long.encode()), None);
-        let mut marks = ITEM_BYTES.to_vec();
-        marks[0] = 8;
-        assert_eq!(MovedItem::take(&mut &marks[..]), None);
-        marks[0] = 4;
-        assert_eq!(
-            MovedItem::take(&mut &marks[..]),
-            None,
-            "a value that is not here"
-        );
-        let mut head = PulledHead::OtherInstance.encode();
-        head[9] = 1;
-        assert_eq!(Pulled::decode(&head), None);
-        head[0] = 2;
-        assert_eq!(Pulled::decode(&head), None, "a place behind the last");
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use farcache_peers::greeting::{
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -98,6 +98,15 @@ impl Write for Connection {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Connection::Tcp(stream) => stream.as_fd(),
+            Connection::Unix(stream) => stream.as_fd(),
+        }
     }
 }
 

@@ -8,17 +8,20 @@ use crate::Context;
 use crate::others::{FORWARDED_BYTES_MAX, Failure, Peer};
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::time::{NEVER, Seconds};
-use farcache_peers::moves::{Fetch, Fetched, Instance, MovedItem, Place, Pull, PulledHead};
+use farcache_peers::moves::{
+    Fetch, Fetched, Instance, MovedItem, Place, PulledHead, marked, unmarked,
+};
 use farcache_store::{Access, Held, Interrupt, Item, ScanCursor, SetMode, SetOptions, Suspended};
 
 /// Longest value that is sent together with others.
 const VALUE_BYTES_MAX: usize = 64 << 10;
 /// About how much is sent with one answer.
 const BATCH_BYTES: usize = 64 << 10;
-/// About how many items are looked at for one answer.
-const LOOKS_MAX: usize = 512;
-/// Items that are read from a device together.
-const READS_MAX: usize = 16;
+/// How many steps of a scan are made for one answer, whatever they find: the worker's clients wait
+/// meanwhile.
+const STEPS_MAX: usize = 64;
+/// Items that a step looks at; of those on a device, how many are read together.
+const STEP_ITEMS: usize = 16;
 
 /// Where the item of a moving key may be brought from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,9 +251,8 @@ const PASSES: [Held; 3] = [Held::Used, Held::Unused, Held::OnDevice];
 impl Sweep {
     /// The pass stands in a byte that cursors leave 0.
     fn at(place: &Place) -> Sweep {
-        let pass = usize::from(place[0]);
-        let mut cursor = *place;
-        cursor[0] = 0;
+        let mut cursor = unmarked(*place);
+        let pass = usize::from(std::mem::take(&mut cursor[0]));
         match ScanCursor::decode(cursor) {
             Some(cursor) => Sweep { pass, cursor },
             None => Sweep {
@@ -263,22 +265,23 @@ impl Sweep {
     fn place(&self) -> Place {
         let mut place = self.cursor.encode();
         place[0] = self.pass as u8;
-        place
+        marked(place)
     }
 }
 
-/// Answers a peer that asks for the next items; false where this server's map gives it none.
+/// Answers a peer that asks for the items from a place on, which moves on; false where this
+/// server's map gives it none.
 ///
 /// # Errors
 /// [`Suspended`], where items must be read first.
 pub(crate) fn give_next(
-    pull: &Pull,
+    instance: Instance,
+    place: &mut Place,
     to: Peer,
     context: &Context<'_>,
     bytes: &mut Vec<u8>,
 ) -> Result<bool, Suspended> {
-    let instance = context.host.acknowledged().map(|said| said.instance);
-    if instance != Some(pull.instance) {
+    if context.host.acknowledged().map(|said| said.instance) != Some(instance) {
         bytes.extend_from_slice(&PulledHead::OtherInstance.encode());
         return Ok(true);
     }
@@ -289,12 +292,17 @@ pub(crate) fn give_next(
         true => PASSES.len(),
         false => PASSES.len() - 1,
     };
-    let mut sweep = Sweep::at(&pull.place);
-    let (mut items, mut progress, mut looks) = (Vec::new(), 0, 0);
-    while sweep.pass < passes && items.len() < BATCH_BYTES && looks < LOOKS_MAX {
-        match sweep_on(&mut sweep, moves, to, context, &mut items, &mut looks) {
+    let mut sweep = Sweep::at(place);
+    let (mut items, mut progress, mut steps) = (Vec::new(), 0, 0);
+    while sweep.pass < passes && items.len() < BATCH_BYTES && steps < STEPS_MAX {
+        // What was read from a device is for these items, and the next are read together.
+        steps = match PASSES[sweep.pass] {
+            Held::OnDevice => STEPS_MAX,
+            _ => steps + 1,
+        };
+        match sweep_on(&mut sweep, moves, to, context, &mut items) {
             Ok(reached) => progress = reached.unwrap_or(0),
-            Err(suspended) if sweep.place() == pull.place => return Err(suspended),
+            Err(suspended) if sweep.place() == marked(*place) => return Err(suspended),
             // What there is goes first.
             Err(_) => {
                 context.store.forget_reads();
@@ -304,7 +312,8 @@ pub(crate) fn give_next(
     }
     let parts = passes as u64;
     let whole = (((sweep.pass as u64) << 32) + u64::from(progress)) / parts;
-    let next = (sweep.pass < passes).then(|| sweep.place());
+    *place = sweep.place();
+    let next = (sweep.pass < passes).then_some(*place);
     let progress = u32::try_from(whole).unwrap_or(u32::MAX);
     moves.note_progress(to, next.map(|_| progress));
     bytes.extend_from_slice(&PulledHead::Items { next, progress }.encode());
@@ -319,11 +328,9 @@ fn sweep_on(
     to: Peer,
     context: &Context<'_>,
     items: &mut Vec<u8>,
-    looks: &mut usize,
 ) -> Result<Option<u32>, Suspended> {
     let held = PASSES[sweep.pass];
     let mut visit = |item: &Item<'_>| {
-        *looks += 1;
         if !moves.gives(item.key(), to) {
             return;
         }
@@ -340,7 +347,7 @@ fn sweep_on(
     let mut scan = |most| context.store.scan_held(held, cursor, most, &mut visit);
     let scanned = match held {
         Held::OnDevice => {
-            scan(READS_MAX).or_else(|suspended| match context.store.exceeds_read_share() {
+            scan(STEP_ITEMS).or_else(|suspended| match context.store.exceeds_read_share() {
                 true => {
                     context.store.forget_reads();
                     scan(1)
@@ -348,13 +355,9 @@ fn sweep_on(
                 false => Err(suspended),
             })
         }
-        _ => scan(READS_MAX),
+        _ => scan(STEP_ITEMS),
     };
     let reached = scanned?;
-    if held == Held::OnDevice {
-        // What was read is for these items, and the next are read together.
-        *looks = LOOKS_MAX;
-    }
     if reached.is_none() {
         sweep.pass += 1;
         sweep.cursor = ScanCursor::default();

@@ -2,16 +2,18 @@
 //! frame has one request, which is carried out as if its client had asked here, but is passed on to
 //! nobody: a server that does not own the key says so.
 
+mod own;
+
 use crate::forward::Refusing;
-use crate::host::{Networks, Peering, UpgradeRequest};
+use crate::host::Peering;
 use crate::others::Peer;
 use crate::replies::{ChangeError, Mark};
-use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary, moving};
+use crate::{Auth, Context, HIGH_WATER_BYTES, Replies, Session, Status, binary};
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};
 use farcache_peers::greeting::{
     Challenge, HELLO_BYTES, Hello, PROOF_BYTES, Said, Verdict, encode_verdict,
 };
-use farcache_peers::moves::{Fetch, Pull};
+use own::Asker;
 
 pub(crate) use farcache_peers::greeting::FIRST_BYTE;
 
@@ -19,8 +21,7 @@ pub(crate) use farcache_peers::greeting::FIRST_BYTE;
 #[derive(Default)]
 pub(crate) struct PeerSession {
     stage: Stage,
-    /// Who asks.
-    from: Peer,
+    asker: Asker,
     has_changed: bool,
 }
 
@@ -60,7 +61,7 @@ impl PeerSession {
     pub(crate) fn let_in(from: Peer) -> PeerSession {
         PeerSession {
             stage: Stage::Head,
-            from,
+            asker: Asker::new(from),
             has_changed: false,
         }
     }
@@ -76,7 +77,7 @@ impl PeerSession {
         loop {
             let rest = &input[used..];
             let flow = match &mut self.stage {
-                Stage::Hello => greet(rest, context, replies, &mut self.from),
+                Stage::Hello => greet(rest, context, replies, &mut self.asker),
                 Stage::Proof(said) => prove(rest, said, context, replies),
                 Stage::Head => begin(rest, context, replies),
                 Stage::Body(body) => {
@@ -84,7 +85,7 @@ impl PeerSession {
                     self.has_changed |= std::mem::take(&mut body.has_changed);
                     flow
                 }
-                Stage::Own(head) => answer_own(rest, *head, self.from, context, replies),
+                Stage::Own(head) => own::answer(rest, *head, &mut self.asker, context, replies),
             };
             match flow {
                 Flow::Enter(bytes, stage) => {
@@ -137,7 +138,7 @@ fn close(context: &Context<'_>) -> Flow {
 }
 
 /// A peer says who it is.
-fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies, from: &mut Peer) -> Flow {
+fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies, asker: &mut Asker) -> Flow {
     let Some(bytes) = input.first_chunk::<HELLO_BYTES>() else {
         return Flow::Stop(0, Status::NeedInput);
     };
@@ -146,7 +147,7 @@ fn greet(input: &[u8], context: &Context<'_>, replies: &mut Replies, from: &mut 
     };
     let verdict = match Hello::decode(bytes) {
         Ok(hello) => {
-            *from = Peer(hello.from);
+            *asker = Asker::new(Peer(hello.from));
             verdict(&hello, &peering, context.service.auth)
         }
         Err(Some(refusal)) => refusal,
@@ -233,77 +234,10 @@ fn is_question(head: &Head) -> bool {
         Kind::Request | Kind::OnBehalf => head.body_bytes > 0,
         Kind::Acknowledge => head.body_bytes == 0,
         Kind::Fetch | Kind::Pull | Kind::Fabric => {
-            (1..=OWN_BODY_BYTES_MAX).contains(&head.body_bytes)
+            (1..=own::BODY_BYTES_MAX).contains(&head.body_bytes)
         }
         _ => false,
     }
-}
-
-/// Longest body of a question that is no client's request.
-const OWN_BODY_BYTES_MAX: u32 = 512;
-
-/// Answers a question that is no client's request, if all of it is there.
-fn answer_own(
-    input: &[u8],
-    head: Head,
-    from: Peer,
-    context: &Context<'_>,
-    replies: &mut Replies,
-) -> Flow {
-    let Some(body) = input.get(..head.body_bytes as usize) else {
-        return Flow::Stop(0, Status::NeedInput);
-    };
-    let Some(forward) = context.forward else {
-        return close(context);
-    };
-    let mut bytes = Vec::new();
-    let given = match head.kind {
-        Kind::Acknowledge => {
-            let Some(said) = context.host.acknowledged() else {
-                return close(context);
-            };
-            bytes.extend_from_slice(&said.encode());
-            Ok(true)
-        }
-        Kind::Fabric => Ok(grant(body, from, context, &mut bytes)),
-        Kind::Fetch => match Fetch::decode(body) {
-            Some(fetch) => moving::give(&fetch, from, context, &mut bytes),
-            None => return close(context),
-        },
-        _ => match Pull::decode(body) {
-            Some(pull) => moving::give_next(&pull, from, context, &mut bytes),
-            None => return close(context),
-        },
-    };
-    let kind = match given {
-        Ok(true) => Kind::Reply,
-        Ok(false) => Kind::NotOwner,
-        Err(suspended) => return Flow::Stop(0, Status::Suspended(suspended)),
-    };
-    let reply = Head {
-        kind,
-        number: head.number,
-        epoch: forward.epoch(),
-        body_bytes: bytes.len() as u32,
-    };
-    replies.buffer().extend_from_slice(&reply.encode());
-    replies.buffer().append(&mut bytes);
-    Flow::Enter(body.len(), Stage::Head)
-}
-
-/// Grants a peer a session on the fabric; false where it gets none.
-fn grant(body: &[u8], from: Peer, context: &Context<'_>, bytes: &mut Vec<u8>) -> bool {
-    let Some((&version, networks)) = body.split_first() else {
-        return false;
-    };
-    let asked = context.host.upgrade(UpgradeRequest {
-        version: version.into(),
-        networks: Networks::Bytes(networks),
-        asker: Some(from),
-    });
-    let is_granted = asked.is_ok();
-    bytes.extend(asked.unwrap_or_default());
-    is_granted
 }
 
 impl Body {

@@ -2,6 +2,7 @@ use super::*;
 use crate::stream::KeyPlace;
 use farcache_cluster::ServerId;
 use farcache_cluster::map::HashArc;
+use farcache_peers::moves::marked;
 use std::sync::atomic::AtomicU64;
 
 fn course() -> Course {
@@ -21,6 +22,33 @@ fn moving() -> Course {
     course
 }
 
+fn unlimited() -> Pace {
+    Pace::new(0)
+}
+
+fn next(course: &mut Course, now_ms: u64) -> Step {
+    course.next(now_ms, &mut unlimited())
+}
+
+fn pulled(course: &mut Course, head: PulledHead, by_key: Vec<Vec<u8>>) {
+    course.on_pulled(head, by_key, 1000, &mut unlimited());
+}
+
+/// An answer of a server that remembers where it ended.
+fn goes_on(next: u8) -> PulledHead {
+    PulledHead::Items {
+        next: Some(marked([next; 16])),
+        progress: 0,
+    }
+}
+
+/// Asks as much as may be under way.
+fn ask_all(course: &mut Course, now_ms: u64) -> Vec<Step> {
+    let steps = std::iter::from_fn(|| Some(next(course, now_ms)));
+    let asks = |step: &Step| !matches!(step, Step::Wait(_) | Step::Over);
+    steps.take_while(asks).collect()
+}
+
 fn items(next: Option<u8>) -> PulledHead {
     PulledHead::Items {
         next: next.map(|byte| [byte; 16]),
@@ -28,40 +56,42 @@ fn items(next: Option<u8>) -> PulledHead {
     }
 }
 
+fn pull_from(place: Option<Place>) -> Step {
+    let instance = 7;
+    Step::Pull(Pull { instance, place })
+}
+
 fn pull(byte: u8) -> Step {
-    Step::Pull(Pull {
-        instance: 7,
-        place: [byte; 16],
-    })
+    pull_from(Some([byte; 16]))
 }
 
 #[test]
 fn an_old_owner_is_asked_until_it_goes_by_the_map() {
     let mut course = course();
-    assert_eq!(course.next(0), Step::Acknowledge);
+    assert_eq!(next(&mut course, 0), Step::Acknowledge);
     let early = Acknowledged {
         instance: 7,
         epoch: 4,
     };
     course.on_acknowledged(early, 0);
-    assert_eq!(course.next(0), Step::Wait(ASK_AGAIN_MS));
-    assert_eq!(course.next(ASK_AGAIN_MS), Step::Acknowledge);
+    assert_eq!(next(&mut course, 0), Step::Wait(ASK_AGAIN_MS));
+    assert_eq!(next(&mut course, ASK_AGAIN_MS), Step::Acknowledge);
     course.on_acknowledged(Acknowledged { epoch: 6, ..early }, 9);
-    assert_eq!(course.next(9), pull(0));
+    assert_eq!(next(&mut course, 9), pull(0));
 }
 
 #[test]
 fn an_old_owner_that_does_not_acknowledge_is_given_up_in_time() {
     let mut silent = course();
-    silent.on_trouble(Trouble::Silent, 0);
-    assert_eq!(silent.next(0), Step::Wait(RETRY_MS));
-    assert_eq!(silent.next(ACKNOWLEDGE_MS - 1), Step::Acknowledge);
-    assert_eq!(silent.next(ACKNOWLEDGE_MS), Step::Over);
+    silent.on_trouble(Trouble::Silent, 0, &mut unlimited());
+    assert_eq!(next(&mut silent, 0), Step::Wait(RETRY_MS));
+    assert_eq!(next(&mut silent, ACKNOWLEDGE_MS - 1), Step::Acknowledge);
+    assert_eq!(next(&mut silent, ACKNOWLEDGE_MS), Step::Over);
     assert_eq!(silent.stream.stage(), Stage::Lost);
     let mut dead = course();
-    dead.on_trouble(Trouble::NobodyThere, 0);
+    dead.on_trouble(Trouble::NobodyThere, 0, &mut unlimited());
     assert_eq!(
-        (dead.next(0), dead.stream.stage()),
+        (next(&mut dead, 0), dead.stream.stage()),
         (Step::Over, Stage::Lost)
     );
 }
@@ -69,57 +99,125 @@ fn an_old_owner_that_does_not_acknowledge_is_given_up_in_time() {
 #[test]
 fn everything_is_asked_for_and_large_items_one_by_one() {
     let mut course = moving();
-    course.on_pulled(items(Some(1)), vec![b"a".to_vec(), b"b".to_vec()]);
-    assert_eq!(course.next(0), Step::Fetch(b"b".to_vec()));
-    course.on_fetched(true);
-    assert_eq!(course.next(0), Step::Fetch(b"a".to_vec()));
-    course.on_fetched(true);
-    assert_eq!(course.next(0), pull(1));
-    course.on_pulled(items(None), Vec::new());
+    assert_eq!(ask_all(&mut course, 0), [pull(0)]);
+    let by_key = vec![b"a".to_vec(), b"b".to_vec()];
+    pulled(&mut course, items(Some(1)), by_key);
+    let fetches = [b"a", b"b"].map(|key| Step::Fetch(key.to_vec()));
+    assert_eq!(ask_all(&mut course, 0), [&fetches[..], &[pull(1)]].concat());
+    course.on_fetched(true, 9, &mut unlimited());
+    course.on_fetched(true, 9, &mut unlimited());
+    pulled(&mut course, items(None), Vec::new());
     assert_eq!(
-        (course.next(0), course.stream.stage()),
+        (next(&mut course, 0), course.stream.stage()),
         (Step::Over, Stage::Done)
     );
 }
 
 #[test]
+fn an_old_owner_that_goes_on_by_itself_is_asked_ahead_of_its_answers() {
+    let mut course = moving();
+    assert_eq!(ask_all(&mut course, 0), [pull(0)], "it may be an older one");
+    pulled(&mut course, goes_on(1), Vec::new());
+    let ahead = ask_all(&mut course, 0);
+    assert_eq!(ahead, vec![pull_from(None); QUESTIONS_MAX]);
+    pulled(&mut course, goes_on(2), vec![b"a".to_vec()]);
+    let fetch = Step::Fetch(b"a".to_vec());
+    assert_eq!(ask_all(&mut course, 0), [fetch], "behind what is under way");
+    pulled(&mut course, items(None), Vec::new());
+    assert_eq!(
+        ask_all(&mut course, 0),
+        [],
+        "that was the last of the items"
+    );
+    for _ in 2..QUESTIONS_MAX {
+        assert_eq!(course.awaited(), Some(Asked::Pull));
+        pulled(&mut course, items(None), Vec::new());
+    }
+    assert_eq!(course.awaited(), Some(Asked::Fetch));
+    assert!(matches!(next(&mut course, 0), Step::Wait(_)));
+    course.on_fetched(true, 9, &mut unlimited());
+    assert_eq!(next(&mut course, 0), Step::Over);
+    assert_eq!(course.stream.stage(), Stage::Done);
+}
+
+#[test]
+fn what_was_under_way_when_a_connection_ended_is_asked_for_again() {
+    let mut course = moving();
+    ask_all(&mut course, 0);
+    pulled(&mut course, goes_on(1), vec![b"a".to_vec(), b"b".to_vec()]);
+    ask_all(&mut course, 0);
+    course.on_fetched(true, 9, &mut unlimited());
+    course.on_trouble(Trouble::Silent, 10, &mut unlimited());
+    assert_eq!(course.awaited(), None);
+    let again = ask_all(&mut course, 10 + RETRY_MS);
+    let place = Some(marked([1; 16]));
+    let first = [
+        Step::Fetch(b"b".to_vec()),
+        pull_from(place),
+        pull_from(None),
+    ];
+    assert_eq!(again[..3], first);
+    assert_eq!(again.len(), QUESTIONS_MAX);
+}
+
+#[test]
+fn no_more_is_asked_for_than_answers_may_have_together() {
+    let mut course = moving();
+    ask_all(&mut course, 0);
+    course.on_pulled(goes_on(1), vec![vec![1]], 0, &mut unlimited());
+    assert_eq!(ask_all(&mut course, 0).len(), QUESTIONS_MAX);
+    course.on_fetched(true, ANSWERS_BYTES_MAX, &mut unlimited());
+    course.on_pulled(goes_on(1), vec![vec![2], vec![3]], 0, &mut unlimited());
+    while course.awaited() == Some(Asked::Pull) {
+        course.on_pulled(goes_on(1), Vec::new(), 0, &mut unlimited());
+    }
+    assert_eq!(ask_all(&mut course, 0), [Step::Fetch(vec![2])]);
+    course.on_fetched(true, 1, &mut unlimited());
+    assert_eq!(ask_all(&mut course, 0)[0], Step::Fetch(vec![3]));
+}
+
+#[test]
+fn questions_ahead_are_asked_no_faster_than_their_answers_may_come() {
+    // An answer each millisecond.
+    let (mut course, mut pace) = (moving(), Pace::new(1000 * ANSWER_BYTES));
+    assert!(matches!(course.next(1000, &mut pace), Step::Pull(_)));
+    course.on_pulled(goes_on(1), Vec::new(), ANSWER_BYTES, &mut pace);
+    let mut asked = |now_ms| {
+        let steps = std::iter::from_fn(|| Some(course.next(now_ms, &mut pace)));
+        steps
+            .take_while(|step| matches!(step, Step::Pull(_)))
+            .count()
+    };
+    // Those that could have been asked a moment ago come first.
+    assert_eq!([1000, 1001, 1004].map(&mut asked), [5, 1, 3]);
+}
+
+#[test]
 fn a_lost_connection_costs_no_items() {
     let mut course = moving();
-    course.on_pulled(items(Some(1)), Vec::new());
-    course.on_trouble(Trouble::Silent, 10);
-    assert_eq!(course.next(10), Step::Wait(10 + RETRY_MS));
-    assert_eq!(course.next(10 + RETRY_MS), pull(1));
-    course.on_trouble(Trouble::NobodyThere, 200);
-    assert_eq!(course.next(9 + OUT_OF_REACH_MS), pull(1));
-    course.on_pulled(items(Some(2)), Vec::new());
-    assert_eq!(course.next(10 + OUT_OF_REACH_MS), pull(2));
-    course.on_trouble(Trouble::Refused, 20_000);
-    assert_eq!(course.next(20_000 + OUT_OF_REACH_MS), Step::Over);
+    pulled(&mut course, items(Some(1)), Vec::new());
+    course.on_trouble(Trouble::Silent, 10, &mut unlimited());
+    assert_eq!(next(&mut course, 10), Step::Wait(10 + RETRY_MS));
+    assert_eq!(next(&mut course, 10 + RETRY_MS), pull(1));
+    course.on_trouble(Trouble::NobodyThere, 200, &mut unlimited());
+    assert_eq!(next(&mut course, 9 + OUT_OF_REACH_MS), pull(1));
+    pulled(&mut course, items(Some(2)), Vec::new());
+    assert_eq!(next(&mut course, 10 + OUT_OF_REACH_MS), pull(2));
+    course.on_trouble(Trouble::Refused, 20_000, &mut unlimited());
+    assert_eq!(next(&mut course, 20_000 + OUT_OF_REACH_MS), Step::Over);
     assert_eq!(course.stream.stage(), Stage::Lost);
 }
 
 #[test]
 fn nothing_is_taken_from_a_server_that_was_started_anew() {
     let mut course = moving();
-    course.on_pulled(PulledHead::OtherInstance, Vec::new());
+    pulled(&mut course, PulledHead::OtherInstance, Vec::new());
     assert_eq!(
-        (course.next(0), course.stream.stage()),
+        (next(&mut course, 0), course.stream.stage()),
         (Step::Over, Stage::Lost)
     );
     let mut course = moving();
-    course.on_pulled(items(Some(1)), vec![b"a".to_vec()]);
-    course.on_fetched(false);
+    pulled(&mut course, items(Some(1)), vec![b"a".to_vec()]);
+    course.on_fetched(false, 9, &mut unlimited());
     assert_eq!(course.stream.admit(KeyPlace::new(1, b"k"), 7, || ()), None);
-}
-
-#[test]
-fn a_pace_is_kept_on_the_whole() {
-    let mut pace = Pace::new(1000);
-    pace.spend(500, 100);
-    assert_eq!(pace.next_ms(), 600);
-    pace.spend(100, 200);
-    assert_eq!(pace.next_ms(), 700);
-    let mut unlimited = Pace::new(0);
-    unlimited.spend(u64::MAX, 5);
-    assert_eq!(unlimited.next_ms(), 0);
 }

@@ -1,6 +1,8 @@
 //! The publisher's maps, and the movers that carry them out.
 
 use super::*;
+use farcache_moving::Course;
+use farcache_peers::moves::{Place, marked, unmarked};
 
 impl World {
     pub(super) fn publish(&mut self) {
@@ -114,23 +116,24 @@ impl World {
             return;
         }
         let now_ms = self.now_ms;
-        let steps: Vec<(usize, u64, Step)> = self.servers[id]
-            .courses
-            .iter_mut()
-            .map(|course| {
-                let step = course.next(now_ms);
-                (course.stream.from.0 as usize - 1, course.stream.epoch, step)
-            })
-            .collect();
+        let server = &mut self.servers[id];
+        let mut questions: Vec<(Ends, Step)> = Vec::new();
+        for course in &mut server.courses {
+            let ends = (id, course.stream.from.0 as usize - 1, course.stream.epoch);
+            let steps = std::iter::from_fn(|| Some(course.next(now_ms, &mut server.pace)));
+            let asks = |step: &Step| !matches!(step, Step::Wait(_) | Step::Over);
+            questions.extend(steps.take_while(asks).map(|step| (ends, step)));
+        }
         for predecessor in self.servers[id].taking.table().predecessors() {
             if predecessor.ask_at_ms(now_ms).is_some_and(|at| at <= now_ms) {
                 self.send(Event::AskedForMap(id, Arc::clone(predecessor)));
             }
         }
-        for (from, epoch, step) in steps {
-            if !matches!(step, Step::Wait(_) | Step::Over) {
-                self.send(Event::Asked(id, from, epoch, step));
-            }
+        for (ends, step) in questions {
+            let (worker, delay_ms) = (self.below(WORKERS as u64) as usize, self.delay_ms());
+            let line = self.lines.open(ends, worker);
+            let (number, at_ms) = (line.number, line.question_at(now_ms + delay_ms));
+            self.at(at_ms - now_ms, Event::Asked(ends, number, step));
         }
     }
 
@@ -151,59 +154,113 @@ impl World {
         }
     }
 
-    /// The mover of server `by` asks server `from`.
-    pub(super) fn asked(&mut self, by: usize, from: usize, epoch: u64, step: Step) {
-        let worker = self.below(WORKERS as u64) as usize;
+    /// The mover of one server asks another one.
+    pub(super) fn asked(&mut self, ends: Ends, number: u64, step: Step) {
+        let (by, from, _) = ends;
+        let is_reset = self.resets && self.below(16) == 0;
+        let is_cut = self.is_cut(by, from) || is_reset;
         let (server, to) = (&self.servers[from], self.servers[by].id);
+        let Some(line) = self.lines.get(ends, number).filter(|line| !line.is_over) else {
+            return;
+        };
+        let is_another_run = *line.instance.get_or_insert(server.instance) != server.instance;
+        line.is_over = is_cut || is_another_run || !server.is_alive;
         let reply = match step {
-            _ if self.is_cut(by, from) => Reply::Trouble(Trouble::Silent),
+            _ if is_cut || is_another_run => Reply::Trouble(Trouble::Silent),
             _ if !server.is_alive => Reply::Trouble(Trouble::NobodyThere),
             Step::Acknowledge => Reply::Said(server.acknowledged()),
-            Step::Pull(pull) if pull.instance != server.instance => {
-                Reply::Items(PulledHead::OtherInstance, pull.instance, Vec::new())
-            }
-            Step::Pull(_) if !server.workers[worker].outgoing.has_any_for(to) => {
+            Step::Pull(pull) if pull.instance != server.instance => Reply::OtherInstance,
+            Step::Pull(_) if !server.workers[line.worker].outgoing.has_any_for(to) => {
                 Reply::Trouble(Trouble::Refused)
             }
             Step::Pull(pull) => {
-                // The place is the number of the key behind the last.
-                let after = match pull.place[0] {
-                    0 => String::new(),
-                    place => name_at(place),
-                };
-                let items = server.items_for(worker, to, &after, BATCH);
-                let last = items.last().map(|(key, _)| place_of(key));
-                let next = last.filter(|_| items.len() == BATCH);
+                let place = pull
+                    .place
+                    .or(line.pulled_to)
+                    .expect("a place to go on from");
+                let items = server.items_for(line.worker, to, &after(place), BATCH);
+                let place = items.last().map_or(place, |(key, _)| place_of(key));
+                line.pulled_to = Some(place);
+                let next = Some(place).filter(|_| items.len() == BATCH);
                 let head = PulledHead::Items { next, progress: 0 };
-                Reply::Items(head, pull.instance, items)
+                let items = items.into_iter();
+                let shown = |(key, item): (String, u64)| {
+                    let shown = Some(item).filter(|_| !is_large(&key));
+                    (key, shown)
+                };
+                Reply::Items(head, pull.instance, items.map(shown).collect())
             }
-            _ => return,
+            Step::Fetch(key) => {
+                let key = String::from_utf8(key).expect("a key");
+                let item = server.items.get(&key).copied();
+                Reply::Item(server.instance, key, item)
+            }
+            Step::Wait(_) | Step::Over => return,
         };
-        self.send(Event::Told(by, from as u64 + 1, epoch, reply));
+        self.tell(ends, number, reply);
     }
 
-    pub(super) fn told(&mut self, by: usize, from: u64, epoch: u64, reply: Reply) {
-        let (now_ms, table) = (self.now_ms, self.servers[by].taking.table());
+    /// The server that was asked answers.
+    fn tell(&mut self, ends: Ends, number: u64, reply: Reply) {
+        let delay_ms = self.delay_ms();
+        let Some(line) = self.lines.get(ends, number) else {
+            return;
+        };
+        let at_ms = line.answer_at(self.now_ms + delay_ms);
+        self.at(at_ms - self.now_ms, Event::Told(ends, number, reply));
+    }
+
+    pub(super) fn told(&mut self, ends: Ends, number: u64, reply: Reply) {
+        let (by, from, epoch) = ends;
+        if self.lines.get(ends, number).is_none() || !self.servers[by].is_alive {
+            return;
+        }
         let mut courses = std::mem::take(&mut self.servers[by].courses);
-        let course = courses
-            .iter_mut()
-            .find(|course| u64::from(course.stream.from.0) == from && course.stream.epoch == epoch);
-        if let Some(course) = course.filter(|_| self.servers[by].is_alive) {
-            match reply {
-                Reply::Said(said) => course.on_acknowledged(said, now_ms),
-                Reply::Trouble(trouble) => course.on_trouble(trouble, now_ms),
-                Reply::Items(head, instance, items) => {
-                    for (key, item) in items {
-                        let hash = self.servers[by].map.hash_of_key(key.as_bytes());
-                        let place = KeyPlace::new(hash.expect("keys are placed"), key.as_bytes());
-                        self.brought += 1;
-                        self.servers[by].admit(&table, place, instance, &key, item);
-                    }
-                    course.on_pulled(head, Vec::new());
-                }
-            }
+        let is_its =
+            |it: &&mut Course| it.stream.from.0 as usize - 1 == from && it.stream.epoch == epoch;
+        match courses.iter_mut().find(is_its) {
+            Some(course) => self.take(course, ends, reply),
+            None => self.lines.end(ends),
         }
         self.servers[by].courses = courses;
+    }
+
+    /// A course takes an answer.
+    fn take(&mut self, course: &mut Course, ends: Ends, reply: Reply) {
+        let (now_ms, by) = (self.now_ms, ends.0);
+        let mut by_key = Vec::new();
+        let head = match reply {
+            Reply::Said(said) => return course.on_acknowledged(said, now_ms),
+            Reply::Trouble(trouble) => {
+                self.lines.end(ends);
+                return course.on_trouble(trouble, now_ms, &mut self.servers[by].pace);
+            }
+            Reply::Item(instance, key, item) => {
+                item.into_iter()
+                    .for_each(|item| self.keep(by, instance, &key, item));
+                let is_its = instance == course.stream.instance();
+                return course.on_fetched(is_its, 1, &mut self.servers[by].pace);
+            }
+            Reply::OtherInstance => PulledHead::OtherInstance,
+            Reply::Items(head, instance, items) => {
+                for (key, item) in items {
+                    match item {
+                        Some(item) => self.keep(by, instance, &key, item),
+                        None => by_key.push(key.into_bytes()),
+                    }
+                }
+                head
+            }
+        };
+        course.on_pulled(head, by_key, 1, &mut self.servers[by].pace);
+    }
+
+    fn keep(&mut self, by: usize, instance: u64, key: &str, item: u64) {
+        let hash = self.servers[by].map.hash_of_key(key.as_bytes());
+        let place = KeyPlace::new(hash.expect("keys are placed"), key.as_bytes());
+        let table = self.servers[by].taking.table();
+        self.brought += 1;
+        self.servers[by].admit(&table, place, instance, key, item);
     }
 }
 
@@ -250,11 +307,22 @@ fn names() -> Vec<String> {
     names
 }
 
-fn place_of(key: &str) -> [u8; 16] {
+/// Its place is the number of the key.
+fn place_of(key: &str) -> Place {
     let position = names().iter().position(|name| name == key);
-    [position.expect("a key") as u8 + 1; 16]
+    marked([position.expect("a key") as u8 + 1; 16])
 }
 
-fn name_at(place: u8) -> String {
-    names()[usize::from(place) - 1].clone()
+/// The key behind which a place is.
+fn after(place: Place) -> String {
+    let number = usize::from(unmarked(place)[0]);
+    let key = number
+        .checked_sub(1)
+        .map(|position| names()[position].clone());
+    key.unwrap_or_default()
+}
+
+/// Whether the item of this key does not come with others.
+fn is_large(key: &str) -> bool {
+    key.ends_with(['3', '7'])
 }

@@ -4,7 +4,7 @@ use farcache_cluster::map::{Gained, Tenure};
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_moving::course::ACKNOWLEDGE_MS;
 use farcache_moving::giving::Outgoing;
-use farcache_moving::{Course, KeyPlace, Table, Taking};
+use farcache_moving::{Course, KeyPlace, Pace, Table, Taking};
 use farcache_peers::moves::Acknowledged;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub struct Server {
     pub taking: Taking,
     pub workers: Vec<Worker>,
     pub courses: Vec<Course>,
+    pub pace: Pace,
 }
 
 /// What becomes of a request for a key.
@@ -76,6 +77,7 @@ impl Server {
             map: Arc::clone(map),
             taking,
             courses: Vec::new(),
+            pace: Pace::new(0),
         }
     }
 

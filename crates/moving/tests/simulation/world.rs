@@ -1,6 +1,7 @@
 //! Time, messages and misfortune.
 
 use crate::clients::{Deed, Outcome, Watched};
+use crate::lines::{Ends, Lines};
 use crate::server::{Server, Verdict};
 use farcache_cluster::map::{Epoch, Move, Phase, difference, plan_moves};
 use farcache_cluster::{ClusterMap, MapContent, ServerId};
@@ -31,6 +32,8 @@ pub struct Chaos {
     pub crashes: bool,
     pub cuts: bool,
     pub flushes: bool,
+    /// Connections of movers end, and are made anew.
+    pub resets: bool,
     /// Keys get other owners without a move, by maps that do not wait until everybody goes by the
     /// one before.
     pub jumps: bool,
@@ -69,8 +72,8 @@ enum Event {
     NewMap(usize, Arc<ClusterMap>),
     Follow(usize, usize),
     Step(usize),
-    Asked(usize, usize, u64, Step),
-    Told(usize, u64, u64, Reply),
+    Asked(Ends, u64, Step),
+    Told(Ends, u64, Reply),
     /// The server asks another one that may decide by an older map.
     AskedForMap(usize, Arc<Predecessor>),
     ToldMap(Arc<Predecessor>, Result<u64, Trouble>),
@@ -85,7 +88,10 @@ enum Event {
 #[derive(Clone, Debug)]
 enum Reply {
     Said(farcache_peers::moves::Acknowledged),
-    Items(PulledHead, u64, Vec<(String, u64)>),
+    /// Those without a value are asked for one by one.
+    Items(PulledHead, u64, Vec<(String, Option<u64>)>),
+    Item(u64, String, Option<u64>),
+    OtherInstance,
     Trouble(Trouble),
 }
 
@@ -106,6 +112,8 @@ pub struct World {
     /// Whether items may be lost without anybody being wrong.
     loses: bool,
     jumps: bool,
+    resets: bool,
+    lines: Lines,
 }
 
 fn name(index: usize) -> String {
@@ -129,6 +137,8 @@ impl World {
             brought: 0,
             loses: chaos.crashes || chaos.cuts || chaos.flushes || chaos.jumps,
             jumps: chaos.jumps,
+            resets: chaos.resets,
+            lines: Lines::default(),
         };
         let count = 2 + world.below(3) as usize;
         let first = Arc::new(map(1, count, &[0], Vec::new()));
@@ -168,12 +178,16 @@ impl World {
             .insert((self.now_ms + after_ms, self.next), event);
     }
 
-    /// Sends something: soon as a rule, sometimes much later.
-    fn send(&mut self, event: Event) {
-        let delay = match self.below(20) {
+    /// How long something is under way: a short time as a rule, sometimes much longer.
+    fn delay_ms(&mut self) -> u64 {
+        match self.below(20) {
             0 => self.below(400),
             _ => 1 + self.below(4),
-        };
+        }
+    }
+
+    fn send(&mut self, event: Event) {
+        let delay = self.delay_ms();
         self.at(delay, event);
     }
 
@@ -210,8 +224,8 @@ impl World {
             Event::NewMap(id, map) => self.new_map(id, &map),
             Event::Follow(id, worker) => self.servers[id].follow(worker),
             Event::Step(id) => self.step(id),
-            Event::Asked(by, from, epoch, step) => self.asked(by, from, epoch, step),
-            Event::Told(by, from, epoch, reply) => self.told(by, from, epoch, reply),
+            Event::Asked(ends, line, step) => self.asked(ends, line, step),
+            Event::Told(ends, line, reply) => self.told(ends, line, reply),
             Event::AskedForMap(by, predecessor) => self.asked_for_map(by, predecessor),
             Event::ToldMap(predecessor, said) => self.told_map(&predecessor, said),
             Event::Publish => self.publish(),
@@ -281,6 +295,7 @@ impl World {
         self.instances += 1;
         let map = Arc::clone(self.maps.last().expect("a map"));
         let name = self.servers[id].id;
+        self.lines.end_of(id);
         self.servers[id] = Server::new((name, self.instances), &map, WORKERS, self.now_ms);
     }
 

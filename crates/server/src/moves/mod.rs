@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`in_flight`] | what one worker's sessions see of them, under the map that the worker goes by |
 //! | [`mover`] | the thread that asks old owners for what they hold |
+//! | [`source`] | one of these old owners, as the mover knows it |
 //! | [`standoff`] | the thread that asks who may decide by an older map |
 //! | [`line`] | their connections to one of these servers |
 //! | [`report`] | what is told of moves in statistics and metrics |
@@ -12,6 +13,7 @@ pub mod in_flight;
 pub mod line;
 pub mod mover;
 pub mod report;
+pub mod source;
 pub mod standoff;
 
 use farcache_base::time::Clock;

@@ -2,26 +2,26 @@
 //! have not been decided on here.
 
 use super::line::Line;
+use super::source::Source;
 use super::{Home, ServerMoves};
-use crate::dial::hello;
 use crate::logging::EVENTS;
-use farcache_cluster::{ClusterMap, ServerId};
-use farcache_moving::course::Trouble;
+use farcache_cluster::ClusterMap;
+use farcache_moving::course::{Asked, Trouble};
 use farcache_moving::figures::Cause;
 use farcache_moving::{Course, KeyPlace, Pace, Stage, Step, Stream};
-use farcache_peers::frame::Kind;
-use farcache_peers::link::Answer;
-use farcache_peers::moves::{Acknowledged, Fetch, Fetched, MovedItem, Pulled};
+use farcache_peers::moves::{Acknowledged, Fetched, MovedItem, Pulled};
 use farcache_session::moved_options;
 use farcache_store::{Interrupt, SetOutcome, StoreHandle, Suspended};
-use std::collections::HashMap;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the thread looks whether the server ends.
 const IDLE_WAIT: Duration = Duration::from_millis(200);
+/// How often it looks whether another map has come, while it waits for answers.
+const ANSWER_WAIT: Duration = Duration::from_millis(20);
 
 /// Starts it.
 ///
@@ -34,8 +34,7 @@ pub fn start(home: Arc<dyn Home>) -> io::Result<JoinHandle<()>> {
         store.let_requests_await_room();
         let mover = Mover {
             pace: Pace::new(home.move_rate()),
-            courses: Vec::new(),
-            lines: HashMap::new(),
+            sources: Vec::new(),
             store,
             home,
         };
@@ -51,23 +50,21 @@ fn hash_of_map(map: &ClusterMap, key: &[u8]) -> u32 {
 struct Mover {
     home: Arc<dyn Home>,
     store: StoreHandle,
-    courses: Vec<Course>,
-    lines: HashMap<ServerId, Line>,
+    sources: Vec<Source>,
     pace: Pace,
 }
-
-/// What came of a question.
-type Asked = Result<Vec<u8>, Trouble>;
 
 impl Mover {
     fn run(mut self) {
         let mut seen = 0;
         while !self.home.is_stopping() {
             self.follow();
-            let wait = self.turn();
+            let wait = self.ask();
             self.store.park();
-            if let Some(wait) = wait {
-                self.moves().wait(&mut seen, wait);
+            let awaits = |source: &Source| source.line.as_ref().is_some_and(Line::awaits_answers);
+            match self.sources.iter().any(awaits) {
+                true => self.hear(wait.min(ANSWER_WAIT)),
+                false => self.moves().wait(&mut seen, wait),
             }
         }
     }
@@ -81,52 +78,77 @@ impl Mover {
         let (moves, table) = (self.moves(), self.moves().taking.table());
         let is_listed =
             |stream: &Arc<Stream>| table.streams().iter().any(|it| Arc::ptr_eq(it, stream));
-        self.courses.retain(|course| is_listed(&course.stream));
+        self.sources.retain(|source| is_listed(source.stream()));
         for stream in table.streams() {
-            let mut known = self.courses.iter();
-            if !known.any(|course| Arc::ptr_eq(&course.stream, stream)) {
+            let mut known = self.sources.iter();
+            if !known.any(|source| Arc::ptr_eq(source.stream(), stream)) {
                 let now_ms = moves.now_ms();
                 let course = Course::new(Arc::clone(stream), now_ms, moves.acknowledge_ms);
-                self.courses.push(course);
+                self.sources.push(Source::new(course));
             }
         }
-        let is_in_use = |from: &ServerId| self.courses.iter().any(|it| it.stream.from == *from);
-        let unused: Vec<ServerId> = self
-            .lines
-            .keys()
-            .copied()
-            .filter(|it| !is_in_use(it))
-            .collect();
-        unused.iter().for_each(|from| _ = self.lines.remove(from));
     }
 
-    /// Takes one step of each stream; returns how long there is nothing to do.
-    fn turn(&mut self) -> Option<Duration> {
-        let mut wait = Some(IDLE_WAIT);
-        for index in 0..self.courses.len() {
-            let now_ms = self.moves().now_ms();
-            let before = self.courses[index].stream.stage();
-            let step = self.courses[index].next(now_ms);
-            let paced_ms = match &step {
-                Step::Pull(_) | Step::Fetch(_) => self.pace.next_ms(),
-                Step::Wait(until_ms) => *until_ms,
-                Step::Acknowledge => 0,
-                Step::Over => u64::MAX,
-            };
-            if paced_ms > now_ms {
-                let left = Duration::from_millis(paced_ms - now_ms);
-                wait = wait.map(|wait| wait.min(left));
-            } else {
-                self.take(index, step);
-                wait = None;
+    /// Asks all that may be asked now; returns how long there is nothing more to ask.
+    fn ask(&mut self) -> Duration {
+        let waits = (0..self.sources.len()).map(|index| self.ask_one(index));
+        waits.min().unwrap_or(IDLE_WAIT).min(IDLE_WAIT)
+    }
+
+    fn ask_one(&mut self, index: usize) -> Duration {
+        loop {
+            let (now_ms, before) = (self.moves().now_ms(), self.sources[index].stream().stage());
+            let source = &mut self.sources[index];
+            let step = source.course.next(now_ms, &mut self.pace);
+            let asked = source.ask(&step, &*self.home);
+            if let Err(trouble) = asked {
+                self.on_trouble(index, trouble);
+            }
+            self.tell_of(index, before);
+            match step {
+                Step::Wait(until_ms) => return Duration::from_millis(until_ms - now_ms),
+                Step::Over => {
+                    self.sources[index].line = None;
+                    return IDLE_WAIT;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for answers, and takes those that have come.
+    fn hear(&mut self, wait: Duration) {
+        let lines = self.sources.iter().enumerate();
+        let lines = lines.filter_map(|(index, source)| Some((index, source.line.as_ref()?)));
+        let (indexes, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = lines
+            .map(|(index, line)| (index, PollFd::new(line, PollFlags::IN)))
+            .unzip();
+        let wait = Timespec::try_from(wait).ok();
+        // Where it is interrupted nothing has come.
+        let _ = poll(&mut polled, wait.as_ref());
+        let is_ready = |line: &PollFd<'_>| !line.revents().is_empty();
+        let ready: Vec<bool> = polled.iter().map(is_ready).collect();
+        for (index, is_ready) in indexes.into_iter().zip(ready) {
+            let before = self.sources[index].stream().stage();
+            if is_ready {
+                self.hear_one(index);
+            } else if self.sources[index].is_silent(Instant::now()) {
+                self.on_trouble(index, Trouble::Silent);
             }
             self.tell_of(index, before);
         }
-        wait
+    }
+
+    fn hear_one(&mut self, index: usize) {
+        let (bodies, trouble) = self.sources[index].hear();
+        let taken = bodies.iter().try_for_each(|body| self.take(index, body));
+        if let Some(trouble) = taken.err().or(trouble) {
+            self.on_trouble(index, trouble);
+        }
     }
 
     fn tell_of(&self, index: usize, before: Stage) {
-        let stream = &self.courses[index].stream;
+        let stream = self.sources[index].stream();
         let (stage, from, epoch) = (stream.stage(), stream.from.0, stream.epoch);
         match (before, stage) {
             (Stage::Awaiting, Stage::Moving) => tracing::info!(
@@ -144,72 +166,60 @@ impl Mover {
         }
     }
 
-    fn take(&mut self, index: usize, step: Step) {
-        match step {
-            Step::Acknowledge => self.acknowledge(index),
-            Step::Pull(pull) => self.pull(index, &pull.encode()),
-            Step::Fetch(key) => self.fetch(index, &key),
-            Step::Wait(_) | Step::Over => {}
-        }
+    /// Takes the answer to the first question under way.
+    fn take(&mut self, index: usize, body: &[u8]) -> Result<(), Trouble> {
+        let taken = match self.sources[index].course.awaited() {
+            Some(Asked::Acknowledge) => self.acknowledged(index, body),
+            Some(Asked::Pull) => self.pulled(index, body),
+            Some(Asked::Fetch) => self.fetched(index, body),
+            None => None,
+        };
+        // What makes no sense ends the connection.
+        taken.ok_or(Trouble::Silent)
     }
 
-    fn acknowledge(&mut self, index: usize) {
-        let asked = self.ask(index, Kind::Acknowledge, &[]);
-        let said = asked.and_then(|body| Acknowledged::decode(&body).ok_or(Trouble::Silent));
+    fn acknowledged(&mut self, index: usize, body: &[u8]) -> Option<()> {
+        let said = Acknowledged::decode(body)?;
         let now_ms = self.moves().now_ms();
-        let course = &mut self.courses[index];
-        match said {
-            Ok(said) => course.on_acknowledged(said, now_ms),
-            Err(trouble) => course.on_trouble(trouble, now_ms),
-        }
+        self.sources[index].course.on_acknowledged(said, now_ms);
+        Some(())
     }
 
-    fn pull(&mut self, index: usize, question: &[u8]) {
-        let asked = self.ask(index, Kind::Pull, question);
-        let pulled = match &asked {
-            Ok(body) => Pulled::decode(body).ok_or(Trouble::Silent),
-            Err(trouble) => Err(*trouble),
-        };
-        match pulled {
-            Ok(Pulled { head, items }) => {
-                let mut by_key = Vec::new();
-                for item in &items {
-                    match item.value {
-                        Some(_) => self.keep(index, item),
-                        None => by_key.push(item.key.to_vec()),
-                    }
-                }
-                let stream = &self.courses[index].stream;
-                by_key.retain(|key| stream.may_bring(self.place(key)));
-                self.courses[index].on_pulled(head, by_key);
+    fn pulled(&mut self, index: usize, body: &[u8]) -> Option<()> {
+        let Pulled { head, items } = Pulled::decode(body)?;
+        let stream = Arc::clone(self.sources[index].stream());
+        let mut by_key = Vec::new();
+        for item in &items {
+            match item.value {
+                Some(_) => self.keep(&stream, item),
+                None if stream.may_bring(self.place(item.key)) => by_key.push(item.key.to_vec()),
+                None => {}
             }
-            Err(trouble) => self.on_trouble(index, trouble),
         }
+        let came = items.iter().filter(|item| item.value.is_some());
+        let bytes = came.map(|item| item.bytes() as u64).sum();
+        let course = &mut self.sources[index].course;
+        course.on_pulled(head, by_key, bytes, &mut self.pace);
+        Some(())
     }
 
-    fn fetch(&mut self, index: usize, key: &[u8]) {
-        let instance = self.courses[index].stream.instance();
-        let question = Fetch { instance, key }.encode();
-        let asked = self.ask(index, Kind::Fetch, &question);
-        let fetched = match &asked {
-            Ok(body) => Fetched::decode(body).ok_or(Trouble::Silent),
-            Err(trouble) => Err(*trouble),
-        };
-        match fetched {
-            Ok(fetched) => {
-                if let Fetched::Item(item) = &fetched {
-                    self.keep(index, item);
-                }
-                let is_its = fetched != Fetched::OtherInstance;
-                self.courses[index].on_fetched(is_its);
-            }
-            Err(trouble) => self.on_trouble(index, trouble),
+    fn fetched(&mut self, index: usize, body: &[u8]) -> Option<()> {
+        let fetched = Fetched::decode(body)?;
+        let mut bytes = 0;
+        if let Fetched::Item(item) = &fetched {
+            let stream = Arc::clone(self.sources[index].stream());
+            self.keep(&stream, item);
+            bytes = item.bytes() as u64;
         }
+        let is_its = fetched != Fetched::OtherInstance;
+        let course = &mut self.sources[index].course;
+        course.on_fetched(is_its, bytes, &mut self.pace);
+        Some(())
     }
 
     fn on_trouble(&mut self, index: usize, trouble: Trouble) {
         let now_ms = self.moves().now_ms();
-        self.courses[index].on_trouble(trouble, now_ms);
+        self.sources[index].on_trouble(trouble, now_ms, &mut self.pace);
     }
 
     fn place(&self, key: &[u8]) -> KeyPlace {
@@ -217,9 +227,8 @@ impl Mover {
     }
 
     /// Stores an item that has come, unless its key has been decided on.
-    fn keep(&mut self, index: usize, item: &MovedItem<'_>) {
+    fn keep(&mut self, stream: &Stream, item: &MovedItem<'_>) {
         let (place, now_ms) = (self.place(item.key), self.moves().now_ms());
-        let stream = Arc::clone(&self.courses[index].stream);
         let clock = self.home.clock();
         self.store.set_now(clock.now);
         let options = moved_options(item, clock.now);
@@ -239,46 +248,5 @@ impl Mover {
         if !matches!(stored, Ok(true)) {
             stream.figures.note_refused();
         }
-        self.pace.spend(item.bytes() as u64, now_ms);
-    }
-
-    /// Asks the old owner of a stream.
-    fn ask(&mut self, index: usize, kind: Kind, body: &[u8]) -> Asked {
-        let from = self.courses[index].stream.from;
-        let (map, line) = (self.home.map(), self.lines.remove(&from));
-        let mut line = match line {
-            Some(line) => line,
-            None => self.connect(from)?,
-        };
-        match line.ask(kind, map.epoch().0, body) {
-            Ok(answer) => {
-                self.lines.insert(from, line);
-                match answer {
-                    Answer::Reply(reply) => Ok(reply),
-                    Answer::NotOwner(_) => Err(Trouble::Refused),
-                    Answer::NotDurable | Answer::TooLarge => Ok(Vec::new()),
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, from = from.0, "a server that gives keys does not answer");
-                Err(Trouble::Silent)
-            }
-        }
-    }
-
-    fn connect(&self, from: ServerId) -> Result<Line, Trouble> {
-        let map = self.home.map();
-        let (Some(me), Some(server)) = (self.home.name_in(&map), map.server(from)) else {
-            return Err(Trouble::Silent);
-        };
-        let hello = hello(me, from, &map);
-        let connected = Line::connect(&server.addresses, &hello, self.home.secret());
-        connected.map_err(|(trouble, reason)| {
-            tracing::info!(
-                target: EVENTS, from = from.0, reason,
-                "cannot reach a server that gives keys"
-            );
-            trouble
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! Keys that move from server to server while clients go on: nothing that a server holds is lost on
 //! the way, and nothing old comes back.
 
+mod answers;
 mod crashes;
 #[allow(dead_code, reason = "the tests of forwarding use more of it")]
 #[path = "../forwarding/fleet.rs"]

@@ -9,6 +9,10 @@ use crate::suspended::Suspended;
 /// Looks for items on devices that have been moved each time before they were read.
 const LOOKS_MAX: u32 = 64;
 
+/// Most classes of the index that one call looks at, so that it ends soon where there are few such
+/// items.
+const CLASSES_MAX: u64 = 256;
+
 /// Which items a scan for another server visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
@@ -42,10 +46,11 @@ impl StoreHandle {
             level => (level - 1).min(index.scan_level()),
         };
         let mut class = cursor.class;
+        let class_end = (class + CLASSES_MAX).min(1 << level);
         for _ in 0..LOOKS_MAX {
             class = cursor.class;
             let mut places = Vec::with_capacity(most);
-            while class < 1 << level && places.len() < most {
+            while class < class_end && places.len() < most {
                 let mut entries = Vec::new();
                 index.visit_class_hashed(class, level, |hash, it| entries.push((hash, it)));
                 match held {
@@ -127,5 +132,37 @@ impl StoreHandle {
     /// Whether items may lie on devices.
     pub fn has_devices(&self) -> bool {
         self.core.tier.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SetOptions, Store, StoreConfig};
+
+    /// Steps until the end, and what was visited.
+    fn steps(handle: &StoreHandle, held: Held) -> (usize, usize) {
+        let (mut cursor, mut steps, mut visited) = (ScanCursor::default(), 0, 0);
+        let mut step =
+            |cursor: &mut ScanCursor| handle.scan_held(held, cursor, 16, &mut |_| visited += 1);
+        while step(&mut cursor).expect("nothing is read").is_some() {
+            steps += 1;
+        }
+        (steps, visited)
+    }
+
+    #[test]
+    fn a_step_ends_soon_although_it_finds_nothing() {
+        let store = Store::new(StoreConfig::default()).expect("a store");
+        let handle = store.handle();
+        for number in 0..4000_u32 {
+            let set = handle.set(&number.to_be_bytes(), b"value", &SetOptions::default());
+            set.expect("room");
+        }
+        for (held, items) in [(Held::Used, 0), (Held::Unused, 4000), (Held::OnDevice, 0)] {
+            let (steps, visited) = steps(&handle, held);
+            assert_eq!(visited, items, "{held:?}");
+            assert!(steps > 1, "{held:?}");
+        }
     }
 }
