@@ -4,10 +4,12 @@ use crate::fleet::wait_for;
 use farcache_harness::etcd::{Member, is_leader, page};
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::Pid;
+use std::fs;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 /// Nodes, which end with this.
 pub struct Etcd {
@@ -27,7 +29,7 @@ impl Etcd {
     /// One does not start.
     pub fn start(count: usize) -> io::Result<Etcd> {
         let directory = std::env::temp_dir().join(format!("farcache-etcd-{}", std::process::id()));
-        std::fs::create_dir_all(&directory)?;
+        fs::create_dir_all(&directory)?;
         let listeners = (0..2 * count).map(|_| TcpListener::bind("127.0.0.1:0"));
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
         let places = listeners.iter().map(TcpListener::local_addr);
@@ -84,6 +86,15 @@ impl Etcd {
         command.spawn()
     }
 
+    /// Time of processors that the nodes which run have taken.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn processor_time(&self) -> io::Result<Duration> {
+        let running = self.nodes.iter().filter_map(|node| node.process.as_ref());
+        running.map(|process| processor_time(process.id())).sum()
+    }
+
     /// Kills the node that leads, as a crash would.
     ///
     /// # Errors
@@ -112,6 +123,19 @@ impl Node {
     }
 }
 
+/// Time of processors that the threads of a process have taken. Source: Linux,
+/// `Documentation/scheduler/sched-stats.rst`, the first number of a thread's `schedstat`.
+fn processor_time(process: u32) -> io::Result<Duration> {
+    let threads = fs::read_dir(format!("/proc/{process}/task"))?;
+    let of_thread = |thread: io::Result<fs::DirEntry>| {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let nanoseconds = text.split(' ').next().unwrap_or_default();
+        let nanoseconds = nanoseconds.parse().map_err(io::Error::other)?;
+        Ok(Duration::from_nanos(nanoseconds))
+    };
+    threads.map(of_thread).sum()
+}
+
 impl Drop for Etcd {
     fn drop(&mut self) {
         for node in &mut self.nodes {
@@ -119,6 +143,6 @@ impl Drop for Etcd {
             _ = node.kill();
         }
         // What is left there is small.
-        _ = std::fs::remove_dir_all(&self.directory);
+        _ = fs::remove_dir_all(&self.directory);
     }
 }

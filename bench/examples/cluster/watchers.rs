@@ -7,6 +7,7 @@ use farcache_bench::verdict::{Verdict, median_interval};
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::Name;
 use farcache_membership::etcd::{Endpoint, FollowedMap, MapInEtcd};
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -60,6 +61,7 @@ pub fn measure(options: &Options) -> io::Result<()> {
     }
     let mut all = Vec::new();
     let mut last_ms = Vec::new();
+    let before = Spent::now(&etcd)?;
     for epoch in 2..=1 + options.maps {
         let began = Instant::now();
         publish(&mut publisher, options, epoch)?;
@@ -67,8 +69,44 @@ pub fn measure(options: &Options) -> io::Result<()> {
         last_ms.push(of_map.iter().copied().fold(0.0, f64::max));
         all.extend(of_map);
     }
+    let spent = Spent::now(&etcd)?.since(&before);
     tell(all, &last_ms, options);
+    println!();
+    spent.tell(options);
     Ok(())
+}
+
+/// Time of processors that was taken: the watchers share the machine with etcd, which they would
+/// not where they are servers.
+struct Spent {
+    etcd: Duration,
+    watchers: Duration,
+}
+
+impl Spent {
+    fn now(etcd: &Etcd) -> io::Result<Spent> {
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        Ok(Spent {
+            etcd: etcd.processor_time()?,
+            watchers: own.try_into().map_err(io::Error::other)?,
+        })
+    }
+
+    fn since(&self, before: &Spent) -> Spent {
+        Spent {
+            etcd: self.etcd - before.etcd,
+            watchers: self.watchers - before.watchers,
+        }
+    }
+
+    fn tell(&self, options: &Options) {
+        let of_map = |time: Duration| time.as_secs_f64() * 1e3 / options.maps as f64;
+        println!(
+            "Processor time for a map: etcd {:.1} ms, the watchers' process {:.1} ms.",
+            of_map(self.etcd),
+            of_map(self.watchers)
+        );
+    }
 }
 
 fn open(etcd: &Etcd) -> io::Result<MapInEtcd> {
