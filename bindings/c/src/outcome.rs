@@ -130,6 +130,7 @@ impl Brought {
             Reply::Done { cas } => outcome.cas = cas,
             // Of operations that this interface does not offer.
             Reply::Older { current: version }
+            | Reply::Unsure { current: version }
             | Reply::Promised { current: version }
             | Reply::Deleted { version }
             | Reply::Absent { version } => outcome.cas = version,

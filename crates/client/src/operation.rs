@@ -302,8 +302,15 @@ pub enum Reply {
         /// The item's CAS token.
         cas: u64,
     },
-    /// Not stored or deleted: the server has something newer, or something else of the version.
+    /// Not stored or deleted: the server has something newer, or something else of the version, and
+    /// has never had this.
     Older {
+        /// The version that a newer one must exceed.
+        current: u64,
+    },
+    /// Not stored or deleted: the server has something newer, and does not know any more whether it
+    /// has had this version before.
+    Unsure {
         /// The version that a newer one must exceed.
         current: u64,
     },

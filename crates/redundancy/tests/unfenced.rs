@@ -39,6 +39,17 @@ fn copy(bits: u64) -> Answer {
 /// Runs a read of servers that always answer the same, and take everything that they are sent;
 /// returns how it ended and who was sent something.
 fn read(redundancy: &str, servers: &[Option<Answer>]) -> (ReadOutcome, Vec<u32>) {
+    read_beside(redundancy, servers, &[])
+}
+
+/// The same where some servers have something newer by the time that they are sent something, which
+/// they tell from then on.
+fn read_beside(
+    redundancy: &str,
+    servers: &[Option<Answer>],
+    overtaken: &[u32],
+) -> (ReadOutcome, Vec<u32>) {
+    let mut servers = servers.to_vec();
     let redundancy: Redundancy = redundancy.parse().unwrap();
     let owners = servers.iter().zip(0..);
     let group = Group::new(
@@ -57,11 +68,15 @@ fn read(redundancy: &str, servers: &[Option<Answer>]) -> (ReadOutcome, Vec<u32>)
                 Action::Ask(Request {
                     id, to, question, ..
                 }) => {
-                    let answer = servers[to.0 as usize]
-                        .clone()
-                        .expect("only the live are asked");
+                    let server = &mut servers[to.0 as usize];
+                    let answer = server.clone().expect("only the live are asked");
                     let reply = match question {
                         Question::Read(_) => Reply::Answer(answer),
+                        _ if overtaken.contains(&to.0) => {
+                            *server = Some(copy(NEW));
+                            let current = version(NEW);
+                            Reply::Refused { current }
+                        }
                         _ => {
                             sent.push(to.0);
                             let was_present = false;
@@ -98,6 +113,18 @@ fn what_a_quorum_holds_is_shown_without_being_stored_again() {
     let shard = |number| Some(held(NEW, Part::Shard(number), true));
     let servers = [shard(0), shard(1), shard(2), shard(3), shard(4)];
     assert_eq!(read("ec:3,2", &servers), (found(NEW), vec![]));
+}
+
+/// Its writer, who has been refused there, may be writing it anew.
+#[test]
+fn what_was_overtaken_before_a_quorum_had_it_is_not_shown() {
+    let servers = [Some(copy(OLD)), Some(Answer::default()), Some(copy(OLD))];
+    let (outcome, _) = read_beside("replicate:3", &servers[..2], &[1]);
+    assert_eq!(outcome, found(NEW));
+    // The first two are a quorum, whatever the third has.
+    let servers = [Some(copy(OLD)), Some(Answer::default()), Some(copy(OLD))];
+    let (outcome, _) = read_beside("replicate:3", &servers, &[2]);
+    assert_eq!(outcome, found(OLD));
 }
 
 #[test]

@@ -15,6 +15,8 @@ enum Has {
     Nothing,
     /// What another writer's clock, a second ahead, has made.
     Newer,
+    /// The same, and it does not know whether it has had the version before that.
+    Unsure,
     /// Requests to it are lost.
     IsSilent,
     /// Nobody listens there.
@@ -95,6 +97,10 @@ fn answer(server: Has, question: Question) -> Option<Reply> {
             let current = newer();
             Some(Reply::Refused { current })
         }
+        (Unsure, Question::Accept(version, _)) if version < newer() => {
+            let current = newer();
+            Some(Reply::Unsure { current })
+        }
         _ => Some(Reply::Stored { was_present }),
     }
 }
@@ -149,6 +155,22 @@ fn what_may_have_been_accepted_is_not_written_above() {
     assert_eq!(written.outcome, WriteOutcome::Unknown);
     let written = write("replicate:3", &[Nothing, IsDown, IsDown]);
     assert_eq!(written.outcome, WriteOutcome::Unknown);
+}
+
+/// If they have had it, a reader may have shown it.
+#[test]
+fn what_a_quorum_may_have_had_is_not_written_above() {
+    let written = write("replicate:3", &[Nothing, Unsure, Newer]);
+    assert_eq!(written.outcome, WriteOutcome::Unknown);
+    // Of five, two are no quorum.
+    let written = write("replicate:5", &[Nothing, Unsure, Newer, Newer, Newer]);
+    assert!(written.version() > newer());
+    // Too few to read it.
+    let written = write("ec:3,2", &[Nothing, Unsure, Newer, Newer, Newer]);
+    assert!(written.version() > newer());
+    // Nobody has it whom somebody could have read.
+    let written = write("replicate:3", &[Unsure, Unsure, Newer]);
+    assert!(written.version() > newer());
 }
 
 #[test]

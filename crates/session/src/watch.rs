@@ -114,9 +114,12 @@ impl Context<'_> {
 fn store_status(outcome: Result<SetOutcome, StoreError>) -> &'static str {
     match outcome {
         Ok(SetOutcome::Stored { .. }) => "stored",
-        Ok(SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. }) => {
-            "not_stored"
-        }
+        Ok(
+            SetOutcome::NotStored
+            | SetOutcome::Older { .. }
+            | SetOutcome::Unsure { .. }
+            | SetOutcome::Promised { .. },
+        ) => "not_stored",
         Ok(SetOutcome::Exists) => "exists",
         Ok(SetOutcome::NotFound) => "not_found",
         Err(StoreError::TooLarge) => "too_large",

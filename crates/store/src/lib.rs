@@ -11,6 +11,7 @@
 //! | `ghosts` | what was evicted a short while ago |
 //! | `admission` | what is not worth a write to a full device |
 //! | `reclaimer` | what reclaiming keeps between passes |
+//! | `superseded` | which versions keys had before something newer came |
 //! | `core` | the shared body of all these, with values that stay in place for slow readers |
 //! | `tier` | what joins the index with the log on the devices (`farcache-log`) |
 //! | `reclaim` | expiry, cleaning and eviction, by whole segments |
@@ -35,6 +36,7 @@ mod scan;
 mod segment;
 mod stats;
 mod store;
+mod superseded;
 mod suspended;
 mod tier;
 mod versions;

@@ -74,8 +74,14 @@ pub enum SetOutcome {
     Exists,
     /// `compare_cas` was given and there is no item.
     NotFound,
-    /// The store has something else of the same `version`, or something newer.
+    /// The store has something else of the same `version`, or something newer, and has never had
+    /// this. Where it had it before something newer came, it is stored.
     Older {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// The same where nobody knows any more whether the store has had this version.
+    Unsure {
         /// What a newer version must exceed.
         current: Version,
     },
@@ -94,8 +100,13 @@ pub enum VersionedDelete {
         /// Whether there was one.
         was_present: bool,
     },
-    /// The store has something else of the same version, or something newer.
+    /// As [`SetOutcome::Older`].
     Older {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// As [`SetOutcome::Unsure`].
+    Unsure {
         /// What a newer version must exceed.
         current: Version,
     },

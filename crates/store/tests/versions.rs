@@ -4,7 +4,7 @@
 use farcache_base::version::{Ticks, Version, Writer};
 use farcache_store::*;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -116,6 +116,38 @@ fn a_write_that_arrives_twice_is_stored_once_and_another_of_its_version_is_refus
     assert_eq!(delete(&handle, "k", 1), VersionedDelete::Older { current });
     assert_eq!(get(&handle, "k"), Some(("one".into(), Some(version(1)))));
     assert_eq!(store.stats().items, 1);
+}
+
+/// Its writer, who is late, must not write it anew above what has come since.
+#[test]
+fn what_was_here_before_something_newer_came_is_a_success_when_it_arrives_again() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    assert_eq!(put(&handle, "k", "one", 1), stored(1));
+    delete(&handle, "k", 3);
+    assert_eq!(put(&handle, "k", "one", 1), stored(1));
+    assert_eq!(get(&handle, "k"), None);
+    assert_eq!(put(&handle, "k", "two", 2), older(3), "it was never here");
+    assert_eq!(put(&handle, "k", "four", 4), stored(4));
+    let was_present = false;
+    assert_eq!(
+        delete(&handle, "k", 3),
+        VersionedDelete::Deleted { was_present }
+    );
+    assert_eq!(get(&handle, "k"), Some(("four".into(), Some(version(4)))));
+}
+
+#[test]
+fn what_nobody_remembers_is_neither_stored_nor_called_never_here() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    for number in 1..20 {
+        assert_eq!(put(&handle, "k", "v", number), stored(number));
+    }
+    let current = version(19);
+    assert_eq!(put(&handle, "k", "v", 1), SetOutcome::Unsure { current });
+    assert_eq!(delete(&handle, "k", 1), VersionedDelete::Unsure { current });
+    assert_eq!(put(&handle, "k", "v", 18), stored(18));
 }
 
 #[test]
@@ -411,6 +443,20 @@ fn step() -> impl Strategy<Value = Step> {
 struct Known {
     newest: u64,
     value: Option<String>,
+    /// What was ever taken, as number and whether it was a value.
+    taken: BTreeSet<(u64, bool)>,
+}
+
+impl Known {
+    /// One that is not the newest was there before, and changes nothing.
+    fn take(&mut self, number: u64, value: Option<String>) -> bool {
+        let is_new = number >= self.newest;
+        let is_value = value.is_some();
+        if is_new {
+            (self.newest, self.value) = (number, value);
+        }
+        is_new | !self.taken.insert((number, is_value))
+    }
 }
 
 proptest! {
@@ -433,10 +479,11 @@ proptest! {
                     match outcome {
                         SetOutcome::Stored { cas } => {
                             prop_assert_eq!(cas, version(number).bits());
-                            prop_assert!(number >= known.newest);
-                            *known = Known { newest: number, value: Some(value) };
+                            prop_assert!(known.take(number, Some(value)));
                         }
-                        SetOutcome::Older { current } => prop_assert!(current >= version(number)),
+                        SetOutcome::Older { current } | SetOutcome::Unsure { current } => {
+                            prop_assert!(current >= version(number));
+                        }
                         other => prop_assert!(false, "{:?}", other),
                     }
                 }
@@ -445,11 +492,10 @@ proptest! {
                     let known = known.entry(key).or_default();
                     match outcome {
                         VersionedDelete::Deleted { .. } => {
-                            prop_assert!(number >= known.newest);
-                            *known = Known { newest: number, value: None };
+                            prop_assert!(known.take(number, None));
                         }
                         VersionedDelete::Promised { .. } => panic!("nothing is promised"),
-                        VersionedDelete::Older { current } => {
+                        VersionedDelete::Older { current } | VersionedDelete::Unsure { current } => {
                             prop_assert!(current >= version(number));
                         }
                     }

@@ -238,6 +238,9 @@ fn of_version(opcode: Opcode, packet: &Packet<'_>) -> Option<Reply> {
         (Opcode::SetVersioned | Opcode::DeleteVersioned, Status::Exists) => {
             Some(Reply::Older { current: version })
         }
+        (Opcode::SetVersioned | Opcode::DeleteVersioned, Status::InDoubt) => {
+            Some(Reply::Unsure { current: version })
+        }
         (Opcode::DeleteVersioned | Opcode::GetVersioned, Status::NotFound) => {
             Some(Reply::Absent { version })
         }

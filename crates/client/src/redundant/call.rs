@@ -493,19 +493,29 @@ impl Call {
         Ok(match (asked.question, reply) {
             // Who was stopped for so long does not know what was made of the version meanwhile, and
             // must not go above it.
-            (Question::Accept(..), Reply::Older { .. }) if Instant::now() >= self.deadline => {
+            (Question::Accept(..), Reply::Older { .. } | Reply::Unsure { .. })
+                if Instant::now() >= self.deadline =>
+            {
                 return Err(Error::Timeout);
             }
-            (Question::Accept(..) | Question::AcceptPromised(..), Reply::Older { current }) => {
+            (
+                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
+                Reply::Older { current },
+            ) => {
                 let current = refusal(current)?;
                 plan::Reply::Refused { current }
+            }
+            (
+                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
+                Reply::Unsure { current },
+            ) => {
+                let current = refusal(current)?;
+                plan::Reply::Unsure { current }
             }
             (_, Reply::Promised { current }) => {
                 let current = refusal(current)?;
                 plan::Reply::Promised { current }
             }
-            // Something newer is there, which counts as stored.
-            (Question::Store(..), Reply::Older { .. }) => stored(false),
             (
                 Question::Accept(_, part)
                 | Question::AcceptPromised(_, part)

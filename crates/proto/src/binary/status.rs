@@ -56,6 +56,7 @@ statuses! {
     /// token, or no promise stands behind the request any more; Farcache's own.
     Promised = 0xf1, "Promised";
     /// A write that the server has made at several servers may have taken effect, or may take effect
-    /// yet; Farcache's own.
+    /// yet; or a version is not stored, because of the newer one in the header's CAS token, and the
+    /// server does not know any more whether it has had it. Farcache's own.
     InDoubt = 0xf2, "The write may have taken effect";
 }

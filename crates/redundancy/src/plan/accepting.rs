@@ -35,11 +35,20 @@ pub(super) struct Wanted {
     pub readable: usize,
 }
 
+impl Wanted {
+    /// How many must have had a version before a reader may show it.
+    fn shown_min(self) -> usize {
+        self.quorum.max(self.readable)
+    }
+}
+
 /// One version that members are asked to accept.
 pub(super) struct Accepting {
     round: Round,
     wanted: Wanted,
     accepted: Positions,
+    /// Who has something newer, and may have had it before.
+    unsure: Positions,
     /// It stands on promises: whoever accepts it settles it.
     is_promised: bool,
     /// The newest version for which one has refused it.
@@ -87,6 +96,7 @@ impl Accepting {
             round,
             wanted,
             accepted: Positions::default(),
+            unsure: Positions::default(),
             is_promised: false,
             current: None,
             promised: None,
@@ -129,6 +139,10 @@ impl Accepting {
                 self.was_present |= was_present;
             }
             Some(&Reply::Refused { current }) => self.current = self.current.max(Some(current)),
+            Some(&Reply::Unsure { current }) => {
+                self.unsure.insert(pending.position);
+                self.current = self.current.max(Some(current));
+            }
             Some(&Reply::Promised { current }) => self.promised = self.promised.max(Some(current)),
             Some(Reply::NotReady) => {}
             Some(Reply::NewerMap) => self.has_newer_map = true,
@@ -162,6 +176,13 @@ impl Accepting {
             Some(_) if is_readable && self.current.is_none() => Verdict::Accepted,
             // It may have been met, or be older than what was acknowledged before it began.
             Some(_) if is_readable && self.promised.is_some() => Verdict::Doubtful,
+            // Those who do not know may have had it: then so many have that somebody may have seen
+            // it. Where nobody accepts what is sent once, nobody has had it from others.
+            Some(_)
+                if accepted > 0 && accepted + self.unsure.count() >= self.wanted.shown_min() =>
+            {
+                Verdict::Doubtful
+            }
             Some(current) => Verdict::Refused { current },
             None if accepted > 0 => Verdict::Doubtful,
             None => Verdict::NobodyReady,

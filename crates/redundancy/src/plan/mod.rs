@@ -165,8 +165,14 @@ pub enum Reply {
         /// Whether it had a value of the key before, which is what a DELETE tells its caller.
         was_present: bool,
     },
-    /// The version is not accepted.
+    /// The version is not accepted, or not stored: there is something newer, and the server has
+    /// never had the version. One that has had it says that it is stored, whatever came since.
     Refused {
+        /// What a newer version must exceed.
+        current: Version,
+    },
+    /// The same of a server that does not know any more whether it has had the version.
+    Unsure {
         /// What a newer version must exceed.
         current: Version,
     },

@@ -2,7 +2,7 @@
 
 use super::group::{Group, Positions};
 use super::round::Requests;
-use super::storing::{Progress, Storing};
+use super::storing::{Newer, Progress, Storing};
 use super::{Action, Answer, Event, Fencing, Form, Part, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
@@ -495,7 +495,16 @@ impl Read {
         }
         // Who has said by this map that it holds the version has stored it by this map.
         let stored = self.holders(version).collect();
-        let mut storing = Box::new(Storing::new(version, form, stored));
+        // Of what fewer have accepted than it takes to read it, nobody is shown anything.
+        let may_be_refused = self.redundancy.needed() < self.redundancy.accepted_min();
+        let newer = match self.fencing {
+            Fencing::None if may_be_refused => Newer::MayBeAbove {
+                quorum: self.quorum(),
+            },
+            _ => Newer::CountsAsStored,
+        };
+        let storing = Storing::to_be_shown(version, form, stored, newer);
+        let mut storing = Box::new(storing);
         let progress = storing.go_on(&self.group, &mut self.requests, actions);
         self.stage = Stage::Finishing { found, storing };
         self.note_progress(progress, actions);
@@ -511,6 +520,7 @@ impl Read {
             Progress::Stuck | Progress::Overtaken => {
                 self.end(ReadOutcome::Unavailable, actions);
             }
+            Progress::Superseded => self.ask_again(actions),
             Progress::Complete
                 if self.fencing == Fencing::Kept
                     && self.group.live_count() < self.redundancy.stored_min() =>

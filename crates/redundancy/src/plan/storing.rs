@@ -16,6 +16,21 @@ pub(super) enum Progress {
     Stuck,
     /// Some have promised to take something newer only, and the others have stored it.
     Overtaken,
+    /// Some have something newer, and have never had it: nobody may be shown it.
+    Superseded,
+}
+
+/// What it means that a server has something newer, and has never had the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Newer {
+    /// It counts as stored (rule 4).
+    CountsAsStored,
+    /// Where nobody fences, its writer may be about to write it anew, above that, unless a quorum
+    /// has had it: who wants to show it needs so many.
+    MayBeAbove {
+        /// How many.
+        quorum: usize,
+    },
 }
 
 /// One version on its way to all members of one map.
@@ -25,6 +40,11 @@ pub(super) struct Storing {
     stored: Positions,
     /// Who has promised to take something newer only.
     promised: Positions,
+    newer: Newer,
+    /// Requests up to this one ask to accept it.
+    accepting: Option<RequestId>,
+    /// Who has something newer, where that does not count.
+    superseding: Positions,
 }
 
 impl Storing {
@@ -33,20 +53,29 @@ impl Storing {
         Storing::behind(Round::new(version, form, Question::Store), stored)
     }
 
+    /// The same for a reader, who is going to show it.
+    pub fn to_be_shown(version: Version, form: Form, stored: Positions, newer: Newer) -> Storing {
+        let storing = Storing::new(version, form, stored);
+        Storing { newer, ..storing }
+    }
+
     /// The same where others have been asked to accept it and have not answered yet. One that
     /// refuses is asked to store it all the same (rule 4).
     pub fn behind(before: Round, stored: Positions) -> Storing {
+        let accepting = before.pending.iter().map(|one| one.id).max();
         let mut round = Round::new(before.version, before.form, Question::Store);
         round.asked = stored;
         for one in &before.pending {
             round.asked.insert(one.position);
         }
         round.pending = before.pending;
-        let promised = Positions::default();
         Storing {
             round,
             stored,
-            promised,
+            promised: Positions::default(),
+            newer: Newer::CountsAsStored,
+            accepting,
+            superseding: Positions::default(),
         }
     }
 
@@ -66,11 +95,18 @@ impl Storing {
     }
 
     fn progress(&self, group: &Group) -> Progress {
-        let settled = self.stored.with(self.promised);
+        let settled = self.stored.with(self.promised).with(self.superseding);
         match self.stored.covers(group.live()) {
             true => Progress::Complete,
-            false if settled.covers(group.live()) => Progress::Overtaken,
-            false => Progress::Going,
+            false if !settled.covers(group.live()) => Progress::Going,
+            false if self.superseding.count() == 0 => Progress::Overtaken,
+            false => match self.newer {
+                Newer::MayBeAbove { quorum } if self.stored.count() < quorum => {
+                    Progress::Superseded
+                }
+                _ if self.promised.count() > 0 => Progress::Overtaken,
+                _ => Progress::Complete,
+            },
         }
     }
 
@@ -86,8 +122,14 @@ impl Storing {
         let Some(pending) = self.round.take(id) else {
             return Progress::Going;
         };
+        let is_newer = matches!(reply, Some(Reply::Refused { .. } | Reply::Unsure { .. }))
+            && Some(id) > self.accepting;
         match reply {
-            Some(Reply::Stored { .. }) => {
+            _ if is_newer && self.newer != Newer::CountsAsStored => {
+                self.superseding.insert(pending.position);
+                self.progress(group)
+            }
+            _ if is_newer || matches!(reply, Some(Reply::Stored { .. })) => {
                 self.stored.insert(pending.position);
                 self.progress(group)
             }

@@ -322,7 +322,8 @@ impl Write {
     fn note_progress(&mut self, progress: Progress, actions: &mut Actions) {
         match progress {
             Progress::Going => {}
-            Progress::Stuck => self.end(WriteOutcome::Unknown, actions),
+            // To a writer what is newer counts as stored, so that nothing supersedes.
+            Progress::Stuck | Progress::Superseded => self.end(WriteOutcome::Unknown, actions),
             Progress::Overtaken => {
                 let version = self.version;
                 self.end(WriteOutcome::Overtaken { version }, actions);

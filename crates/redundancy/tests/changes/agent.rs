@@ -71,6 +71,8 @@ pub struct Agent {
     incarnations: Vec<(ServerId, u32)>,
     settles: Option<(Version, Deed)>,
     unsuccessful: u32,
+    /// Whether a read asks all members, not only so many as a write must reach.
+    pub reads_all: bool,
     pub token: Option<(u32, Version)>,
     pub out: Vec<Sent>,
     pub ended: Option<End>,
@@ -100,6 +102,7 @@ impl Agent {
             incarnations: Vec::new(),
             settles: None,
             unsuccessful: 0,
+            reads_all: false,
             token: None,
             out: Vec::new(),
             ended: None,
@@ -146,6 +149,9 @@ impl Agent {
         let (redundancy, fencing, group) = (self.redundancy, Fencing::None, self.group());
         let mut actions = Vec::new();
         let read = match purpose {
+            Purpose::Get if self.reads_all => {
+                Read::begin_thorough(redundancy, fencing, group, &mut actions)
+            }
             Purpose::Settle(..) => Read::begin_thorough(redundancy, fencing, group, &mut actions),
             Purpose::Get => Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions),
             Purpose::Change(_) | Purpose::Finish => {

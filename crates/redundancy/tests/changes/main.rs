@@ -8,18 +8,43 @@ mod history;
 mod random;
 
 mod agent;
+mod links;
 mod server;
+mod wishes;
 mod world;
 
 use server::Fault;
+use wishes::Kind;
 use world::World;
 
 /// Runs this many seeds and returns the first violation.
 fn violation(text: &str, fault: Option<Fault>, seeds: std::ops::Range<u64>) -> Option<String> {
     let redundancy = text.parse().unwrap();
-    seeds
-        .into_iter()
-        .find_map(|seed| World::new(redundancy, fault, seed).run().err())
+    seeds.into_iter().find_map(|seed| {
+        let found = World::new(redundancy, fault, seed).run();
+        found.err().map(|story| format!("seed {seed}\n{story}"))
+    })
+}
+
+const MANY_WRITERS: [Kind; 3] = [
+    Kind::WritersAlone,
+    Kind::WritersAndCuts,
+    Kind::WritersAndCrashes,
+];
+
+/// The same where all write plain values and delete beside one another, and servers that code for
+/// clients are cut off from others.
+fn violation_of_writers(
+    kind: Kind,
+    text: &str,
+    fault: Option<Fault>,
+    seeds: std::ops::Range<u64>,
+) -> Option<String> {
+    let redundancy = text.parse().unwrap();
+    seeds.into_iter().find_map(|seed| {
+        let found = World::of_writers(kind, redundancy, fault, seed).run();
+        found.err().map(|story| format!("seed {seed}\n{story}"))
+    })
 }
 
 fn seeds() -> std::ops::Range<u64> {
@@ -36,6 +61,56 @@ fn changes_of_copies_are_linearizable() {
 fn changes_of_shards_are_linearizable() {
     assert_eq!(violation("ec:2,1", None, seeds()), None);
     assert_eq!(violation("ec:3,2", None, seeds()), None);
+}
+
+#[test]
+fn writes_of_copies_beside_one_another_are_linearizable() {
+    for (kind, text) in MANY_WRITERS
+        .into_iter()
+        .flat_map(|kind| [(kind, "replicate:3"), (kind, "replicate:5")])
+    {
+        let found = violation_of_writers(kind, text, None, seeds());
+        assert_eq!(found, None, "{kind:?} {text}");
+    }
+}
+
+#[test]
+fn writes_of_shards_beside_one_another_are_linearizable() {
+    for (kind, text) in MANY_WRITERS
+        .into_iter()
+        .flat_map(|kind| [(kind, "ec:2,1"), (kind, "ec:3,2")])
+    {
+        let found = violation_of_writers(kind, text, None, seeds());
+        assert_eq!(found, None, "{kind:?} {text}");
+    }
+}
+
+/// Without any of this, a value that was overwritten or deleted comes back.
+#[test]
+fn every_fault_of_what_was_held_before_is_found() {
+    for fault in [
+        Fault::ForgetsAcceptance,
+        Fault::ForgetsDoubt,
+        Fault::CallsNewerStored,
+    ] {
+        let kind = Kind::WritersAlone;
+        let found = violation_of_writers(kind, "replicate:3", Some(fault), 0..60_000);
+        assert!(found.is_some(), "{fault:?} is not found");
+    }
+}
+
+/// It is only while a server does not know any more what it has had.
+#[test]
+fn writers_who_meet_no_fault_are_not_left_in_doubt() {
+    for text in ["replicate:3", "replicate:5", "ec:2,1", "ec:3,2"] {
+        let redundancy = text.parse().unwrap();
+        let ends = seeds().map(|seed| {
+            let world = World::of_writers(Kind::WritersAlone, redundancy, None, seed);
+            world.remembering_all().writes()
+        });
+        let (writes, unknown) = ends.fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
+        assert!(writes > 0 && unknown == 0, "{text}: {unknown} of {writes}");
+    }
 }
 
 /// The simulation sees what it is there to see.

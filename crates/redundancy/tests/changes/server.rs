@@ -16,10 +16,49 @@ pub enum Fault {
     AsksQuorumOnly,
     /// A change whose end is unknown is begun again.
     CountsAgain,
+    /// What was held before something newer came is refused as if it had never been there.
+    ForgetsAcceptance,
+    /// The same, but only where the server does not know.
+    ForgetsDoubt,
+    /// A reader who wants to finish a version is told that it is stored, where something newer is.
+    CallsNewerStored,
 }
 
 /// What it holds: the version, which part of it, and the value; none is a tombstone.
 pub type Item = (Version, Part, Option<u32>);
+
+/// Versions that were held before something newer came: the last of them.
+#[derive(Default)]
+pub struct Had {
+    kept: Vec<Version>,
+    kept_max: usize,
+    /// The newest that is not kept any more.
+    dropped: Option<Version>,
+}
+
+impl Had {
+    pub fn of(kept_max: usize) -> Had {
+        Had {
+            kept_max,
+            ..Had::default()
+        }
+    }
+
+    fn note(&mut self, version: Version) {
+        self.kept.push(version);
+        if self.kept.len() > self.kept_max {
+            self.dropped = self.dropped.max(Some(self.kept.remove(0)));
+        }
+    }
+
+    /// Whether it was held; none where nobody knows.
+    fn version(&self, version: Version) -> Option<bool> {
+        match self.kept.contains(&version) {
+            false if self.dropped >= Some(version) => None,
+            has_had => Some(has_had),
+        }
+    }
+}
 
 #[derive(Default)]
 pub struct Server {
@@ -28,6 +67,8 @@ pub struct Server {
     pub incarnation: u32,
     pub held: Option<Item>,
     pub promised: Option<Version>,
+    /// What it held before something newer came, as far as it remembers.
+    pub had: Had,
     pub fault: Option<Fault>,
 }
 
@@ -45,6 +86,7 @@ impl Server {
         *self = Server {
             incarnation: self.incarnation + 1,
             fault: self.fault,
+            had: Had::of(self.had.kept_max),
             ..Server::default()
         };
     }
@@ -57,8 +99,7 @@ impl Server {
                 self.take(version, part, value, is_promised)
             }
             Question::Store(version, part) => match self.take(version, part, value, false) {
-                // Something newer counts.
-                Reply::Refused { .. } => stored(false),
+                Reply::Refused { .. } if self.has(Fault::CallsNewerStored) => stored(false),
                 Reply::Promised { .. } if self.has(Fault::StoresBelowPromise) => {
                     self.held = Some((version, part, value));
                     stored(false)
@@ -94,12 +135,19 @@ impl Server {
             let promised = self
                 .promised
                 .filter(|_| !is_promised && self.keeps_promises());
+            let has_had = self.had.version(version);
+            if has_had == Some(true) && !is_promised && !self.has(Fault::ForgetsAcceptance) {
+                return stored(false);
+            }
             if current >= version {
                 // Who was given the promise may have met it, and have written what is there.
                 return match promised.filter(|promised| *promised > version) {
                     Some(promised) => Reply::Promised {
                         current: current.max(promised),
                     },
+                    None if has_had.is_none() && !self.has(Fault::ForgetsDoubt) => {
+                        Reply::Unsure { current }
+                    }
                     None => Reply::Refused { current },
                 };
             }
@@ -111,6 +159,9 @@ impl Server {
         if !stands && !self.has(Fault::NoPromises) {
             let current = self.promised.unwrap_or(version);
             return Reply::Promised { current };
+        }
+        if let Some((before, ..)) = self.held {
+            self.had.note(before);
         }
         let was_present = self.held.is_some_and(|(_, _, value)| value.is_some());
         self.held = Some((version, part, value));

@@ -1,26 +1,47 @@
 //! Clients, servers and what is on its way between them, moved on at random.
 
 use crate::agent::{Agent, End, Sent, Wish};
-use crate::history::{Change, Deed, Operation, is_linearizable};
+use crate::history::{Deed, Operation, is_linearizable};
+use crate::links::Links;
 use crate::random::Random;
-use crate::server::{Fault, Item, Server};
+use crate::server::{Fault, Had, Item, Server};
+use crate::wishes::{Asked, Kind};
 use farcache_cluster::ServerId;
 use farcache_redundancy::Redundancy;
 use farcache_redundancy::plan::Event;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-const AGENTS: usize = 3;
+pub const AGENTS: usize = 3;
 const OPERATIONS: usize = 14;
 const STEPS_MAX: usize = 20_000;
 
 /// 2027-01-15.
 const START: Duration = Duration::from_secs(1_800_000_000);
 
+/// How often a link is cut, or all are whole again, of this many steps.
+const CUT_EVERY: usize = 30;
+
+/// Among many writers so many messages take much longer than others, up to so many steps.
+const LATE_EVERY: usize = 6;
+const DELAY_MAX: usize = 150;
+
 enum Message {
     /// To a server, from an agent that waits for the answer, or does not any more.
     Request(usize, Sent, bool),
-    Reply(usize, u64, Event, Option<Item>),
+    /// From a server to an agent, about a plan.
+    Reply(usize, usize, u64, Event, Option<Item>),
+}
+
+impl Message {
+    fn is_held_back(&self, links: &Links) -> bool {
+        match self {
+            Message::Request(agent, sent, _) => {
+                links.is_request_cut(*agent, sent.request.to.0 as usize)
+            }
+            Message::Reply(server, agent, ..) => links.is_reply_cut(*agent, *server),
+        }
+    }
 }
 
 pub struct World {
@@ -28,7 +49,8 @@ pub struct World {
     servers: Vec<Server>,
     agents: Vec<Agent>,
     skews: Vec<u64>,
-    messages: Vec<Message>,
+    /// What is on its way, each not to arrive before a step.
+    messages: Vec<(u64, Message)>,
     /// By agent: what it does, and since when.
     open: Vec<Option<(Wish, u64)>>,
     /// By agent: the beginning of the oldest operation that was open when its own began.
@@ -42,13 +64,17 @@ pub struct World {
     returned: u64,
     writes: u32,
     story: String,
+    kind: Kind,
+    links: Links,
 }
 
 impl World {
     pub fn new(redundancy: Redundancy, fault: Option<Fault>, seed: u64) -> World {
         let mut random = Random::new(seed);
+        let remembered = seed as usize % 3;
         let servers = (0..redundancy.owners()).map(|_| Server {
             fault,
+            had: Had::of(remembered),
             ..Server::default()
         });
         let agents = (0..AGENTS).map(|number| Agent::new(redundancy, fault, number as u16 + 1));
@@ -66,7 +92,27 @@ impl World {
             returned: 0,
             writes: 0,
             story: String::new(),
+            kind: Kind::OneWriter,
+            links: Links::default(),
             random,
+        }
+    }
+
+    /// Plain values are written by all, some of whom are servers that code for clients.
+    pub fn of_writers(
+        kind: Kind,
+        redundancy: Redundancy,
+        fault: Option<Fault>,
+        seed: u64,
+    ) -> World {
+        let mut world = World::new(redundancy, fault, seed);
+        for agent in &mut world.agents {
+            agent.reads_all = kind == Kind::WritersAndCrashes;
+        }
+        World {
+            kind,
+            links: Links::of_coders(seed as usize % (AGENTS + 1).min(redundancy.owners())),
+            ..world
         }
     }
 
@@ -77,6 +123,23 @@ impl World {
             true => Ok(()),
             false => Err(self.story),
         }
+    }
+
+    /// Its servers know of every version whether they have had it.
+    pub fn remembering_all(mut self) -> World {
+        for server in &mut self.servers {
+            server.had = Had::of(usize::MAX);
+        }
+        self
+    }
+
+    /// How many plain writes have ended, and how many of them as unknown.
+    pub fn writes(mut self) -> (usize, usize) {
+        self.play();
+        let is_write = |one: &&Operation| matches!(one.deed, Deed::Write(_));
+        let writes = self.operations.iter().filter(is_write);
+        let unknown = writes.clone().filter(|one| one.returned.is_none());
+        (writes.count(), unknown.count())
     }
 
     pub fn story(mut self) -> String {
@@ -108,8 +171,8 @@ impl World {
     fn advance(&mut self) {
         match self.random.below(100) {
             0..=7 => self.begin(),
-            8 if self.random.once_in(3) => self.crash_or_return(),
-            9 if self.random.once_in(12) => {
+            8 if self.kind.has_crashes() && self.random.once_in(3) => self.crash_or_return(),
+            9 if self.kind != Kind::WritersAlone && self.random.once_in(12) => {
                 let agent = self.random.below(AGENTS);
                 if self.open[agent].is_some() {
                     writeln!(self.story, "{} agent {agent} dies", self.step).unwrap();
@@ -117,8 +180,17 @@ impl World {
                     self.note_end(agent);
                 }
             }
+            10 if self.kind.has_cuts() && self.random.once_in(CUT_EVERY / 10) => self.cut_or_heal(),
             _ => self.deliver(),
         }
+    }
+
+    fn cut_or_heal(&mut self) {
+        let told = match self.random.once_in(2) {
+            true => self.links.heal().to_string(),
+            false => self.links.cut(&mut self.random, self.servers.len()),
+        };
+        writeln!(self.story, "{} {told}", self.step).unwrap();
     }
 
     fn crash_or_return(&mut self) {
@@ -134,6 +206,11 @@ impl World {
                 "crashes"
             }
         };
+        let is_coder = self.links.is_own(self.unreliable, self.unreliable);
+        if is_coder && server.is_down && self.open[self.unreliable].is_some() {
+            self.agents[self.unreliable].dies();
+            self.note_end(self.unreliable);
+        }
         writeln!(
             self.story,
             "{} server {} {what}",
@@ -144,25 +221,21 @@ impl World {
 
     fn begin(&mut self) {
         let agent = self.random.below(AGENTS);
-        if self.begun >= OPERATIONS || !self.agents[agent].is_idle() {
+        let is_away = self.links.is_own(agent, agent) && self.servers[agent].is_down;
+        if self.begun >= OPERATIONS || is_away || !self.agents[agent].is_idle() {
             return;
         }
         self.begun += 1;
         self.writes += 1000;
         let odd = u32::from(self.random.once_in(2));
         let value = self.writes + odd;
-        let token = self.agents[agent].token;
-        let wish = match (self.random.below(10), token) {
-            (0..=1, _) => Wish::Read,
-            // A write beside another one may be shown twice: see the design's page.
-            (2, _) if agent == 0 => Wish::Write(Some(value)),
-            (3, _) if agent == 0 => Wish::Write(None),
-            (4, _) => Wish::Change(Change::Add(value)),
-            (5..=6, Some((old, _))) => Wish::Change(Change::Swap(old, value)),
-            (7, _) if self.random.once_in(3) => Wish::Change(Change::Delete),
-            _ if self.begun == 1 => Wish::Write(Some(value)),
-            _ => Wish::Change(Change::Count),
+        let asked = Asked {
+            agent,
+            is_first: self.begun == 1,
+            value,
+            token: self.agents[agent].token.map(|token| token.0),
         };
+        let wish = self.kind.wish(asked, &mut self.random);
         writeln!(self.story, "{} agent {agent}: {wish:?}", self.step).unwrap();
         self.open[agent] = Some((wish, self.step));
         let since = self.open.iter().flatten().map(|open| open.1);
@@ -178,21 +251,31 @@ impl World {
             return;
         }
         let at = self.random.below(self.messages.len());
-        let message = self.messages.swap_remove(at);
-        let is_lost = self.random.once_in(150);
+        let (not_before, message) = &self.messages[at];
+        if self.step < *not_before || message.is_held_back(&self.links) {
+            return;
+        }
+        let (_, message) = self.messages.swap_remove(at);
+        let is_lost = self.kind != Kind::WritersAlone && self.random.once_in(150);
         match message {
             Message::Request(agent, sent, is_awaited) => {
                 if is_lost && is_awaited {
                     // It may arrive all the same.
-                    self.messages
-                        .push(Message::Request(agent, sent.clone(), false));
+                    self.send(Message::Request(agent, sent.clone(), false));
                     let lost = Event::Lost(sent.request.id);
                     return self.told(agent, (sent.plan, lost, None));
                 }
                 self.requested(agent, sent, is_awaited);
             }
-            Message::Reply(agent, plan, event, item) => self.told(agent, (plan, event, item)),
+            Message::Reply(_, agent, plan, event, item) => self.told(agent, (plan, event, item)),
         }
+    }
+
+    fn send(&mut self, message: Message) {
+        let is_late = self.kind != Kind::OneWriter && self.random.once_in(LATE_EVERY);
+        let delay = is_late.then(|| self.random.below(DELAY_MAX) as u64);
+        self.messages
+            .push((self.step + delay.unwrap_or(0), message));
     }
 
     fn requested(&mut self, agent: usize, sent: Sent, is_awaited: bool) {
@@ -216,8 +299,8 @@ impl World {
         .unwrap();
         if is_awaited {
             let event = Event::Reply(sent.request.id, reply);
-            self.messages
-                .push(Message::Reply(agent, sent.plan, event, item));
+            let plan = sent.plan;
+            self.send(Message::Reply(server, agent, plan, event, item));
             // It comes over a connection to just this process.
             // Who began before it returned may not know it: it is no witness against them.
             let is_known = server != self.unreliable || self.besides[agent] > self.returned;
@@ -237,13 +320,20 @@ impl World {
     }
 
     fn after(&mut self, agent: usize) {
-        for sent in std::mem::take(&mut self.agents[agent].out) {
-            self.messages.push(Message::Request(agent, sent, true));
+        let sent = std::mem::take(&mut self.agents[agent].out);
+        let is_own = |sent: &Sent| self.links.is_own(agent, sent.request.to.0 as usize);
+        let (own, others): (Vec<Sent>, Vec<Sent>) = sent.into_iter().partition(is_own);
+        for sent in others {
+            self.send(Message::Request(agent, sent, true));
         }
         let log = std::mem::take(&mut self.agents[agent].log);
         self.story.push_str(&log);
         if self.agents[agent].ended.is_some() {
             self.note_end(agent);
+        }
+        // A server that codes stores its own part before anything else happens.
+        for sent in own {
+            self.requested(agent, sent, true);
         }
     }
 

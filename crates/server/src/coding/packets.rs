@@ -70,11 +70,12 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
             Answered::Has(reply)
         }
         (Some(Status::Success), _) => Answered::Plain(stored),
-        (Some(Status::Exists), Some(current)) if is_first => {
+        (Some(Status::Exists), Some(current)) if !is_read => {
             Answered::Plain(plan::Reply::Refused { current })
         }
-        // Something newer is there, which counts as stored.
-        (Some(Status::Exists), _) if !is_read => Answered::Plain(stored),
+        (Some(Status::InDoubt), Some(current)) if !is_read => {
+            Answered::Plain(plan::Reply::Unsure { current })
+        }
         (Some(status @ (Status::TooLarge | Status::OutOfMemory)), _) if is_first => {
             Answered::Refused(status)
         }

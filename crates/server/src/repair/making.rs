@@ -126,7 +126,9 @@ impl Making {
         let outcome = handle.run_blocking(|handle| settled(handle.set(key, &bytes, &options)))?;
         Ok(match outcome {
             Ok(SetOutcome::Stored { .. }) => Mended::Stored,
-            Ok(SetOutcome::Older { .. }) => held_or_refused(handle, key, make.version)?,
+            Ok(SetOutcome::Older { .. } | SetOutcome::Unsure { .. }) => {
+                held_or_refused(handle, key, make.version)?
+            }
             _ => Mended::Refused,
         })
     }
@@ -152,7 +154,11 @@ pub fn bury(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Me
         handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, keep, false)))?;
     Ok(match outcome {
         // What refuses it is newer, or has been forgotten, which refuses older versions likewise.
-        Ok(VersionedDelete::Deleted { .. } | VersionedDelete::Older { .. }) => Mended::Stored,
+        Ok(
+            VersionedDelete::Deleted { .. }
+            | VersionedDelete::Older { .. }
+            | VersionedDelete::Unsure { .. },
+        ) => Mended::Stored,
         // Somebody changes the key just now.
         Ok(VersionedDelete::Promised { .. }) | Err(_) => Mended::Refused,
     })

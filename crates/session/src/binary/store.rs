@@ -303,6 +303,9 @@ fn answer(
         (SetOutcome::Older { current }, _) => {
             return reply::version(header, Status::Exists, Some(current), replies);
         }
+        (SetOutcome::Unsure { current }, _) => {
+            return reply::version(header, Status::InDoubt, Some(current), replies);
+        }
         (SetOutcome::Promised { current }, _) => {
             return reply::version(header, Status::Promised, Some(current), replies);
         }
@@ -333,7 +336,10 @@ fn count_cas(header: &Header, opcode: Opcode, outcome: SetOutcome, context: &Con
         SetOutcome::Stored { .. } => context.counters.cas_hits.bump(),
         SetOutcome::Exists => context.counters.cas_badval.bump(),
         SetOutcome::NotFound => context.counters.cas_misses.bump(),
-        SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. } => {}
+        SetOutcome::NotStored
+        | SetOutcome::Older { .. }
+        | SetOutcome::Unsure { .. }
+        | SetOutcome::Promised { .. } => {}
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
             (Status::NotFound, version)
         }
         VersionedDelete::Older { current } => (Status::Exists, current),
+        VersionedDelete::Unsure { current } => (Status::InDoubt, current),
         VersionedDelete::Promised { current } => (Status::Promised, current),
     };
     reply::version(&head.header, status, Some(told), request.replies);

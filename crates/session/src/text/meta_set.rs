@@ -102,7 +102,10 @@ impl<'i> Run<'_, 'i> {
             Stored::Outcome(SetOutcome::Stored { .. }) if flags.has(b'q') => return,
             Stored::Outcome(SetOutcome::Stored { cas }) => (b"HD", cas),
             Stored::Outcome(
-                SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. },
+                SetOutcome::NotStored
+                | SetOutcome::Older { .. }
+                | SetOutcome::Unsure { .. }
+                | SetOutcome::Promised { .. },
             ) => (b"NS", 0),
             Stored::Outcome(SetOutcome::Exists) => (b"EX", 0),
             Stored::Outcome(SetOutcome::NotFound) => (b"NF", 0),

@@ -42,7 +42,10 @@ impl<'i> Run<'_, 'i> {
         let line = match stored {
             Stored::Outcome(SetOutcome::Stored { .. }) => "STORED",
             Stored::Outcome(
-                SetOutcome::NotStored | SetOutcome::Older { .. } | SetOutcome::Promised { .. },
+                SetOutcome::NotStored
+                | SetOutcome::Older { .. }
+                | SetOutcome::Unsure { .. }
+                | SetOutcome::Promised { .. },
             ) => "NOT_STORED",
             Stored::Outcome(SetOutcome::Exists) => "EXISTS",
             Stored::Outcome(SetOutcome::NotFound) => "NOT_FOUND",

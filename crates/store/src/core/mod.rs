@@ -23,6 +23,7 @@ use crate::options::StoreConfig;
 use crate::reclaimer::Reclaimer;
 use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
+use crate::superseded::Superseded;
 use crate::versions::Versions;
 use evicted::Observer;
 use farcache_base::time::{START, Seconds};
@@ -53,6 +54,7 @@ pub(crate) struct Core {
     pub flush: Flush,
     pub fences: Fences,
     pub versions: Versions,
+    pub superseded: Superseded,
     pub reclaimer: Reclaimer,
     /// Who keeps segments without taking what lies there.
     pub stalled: StalledReaders,
@@ -143,6 +145,7 @@ impl Core {
             flush: Flush::default(),
             fences: Fences::new(config.key_hash),
             versions: Versions::default(),
+            superseded: Superseded::default(),
             reclaimer: Reclaimer::default(),
             stalled: StalledReaders::new(config.memory_bytes),
             lending: Lending::new(config.memory_bytes, config.segment_bytes),

@@ -237,6 +237,7 @@ impl StoreHandle {
                 SetOutcome::Stored { cas }
             }
             VersionCommit::Older { current } => SetOutcome::Older { current },
+            VersionCommit::Unsure { current } => SetOutcome::Unsure { current },
             VersionCommit::Promised { current } => SetOutcome::Promised { current },
             VersionCommit::Full => SetOutcome::NotStored,
             VersionCommit::Void => return Commit::Void,

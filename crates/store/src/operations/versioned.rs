@@ -6,6 +6,7 @@ use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
 use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
 use crate::segment::Placed;
+use crate::superseded::Had;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
 use farcache_base::version::Version;
@@ -26,6 +27,12 @@ impl Terms {
     fn bows_to_promises(self) -> bool {
         self.restored.is_none() && !self.is_promised
     }
+
+    /// Whether the writer, where it is refused, is to know if the store has had its version: it
+    /// may write the same anew above what is there.
+    fn asks_what_was(self) -> bool {
+        self.bows_to_promises()
+    }
 }
 
 /// How a version stands to what the store has of its key.
@@ -43,9 +50,13 @@ pub(super) enum VersionCommit {
     Stored {
         was_present: bool,
     },
-    /// It was there already.
+    /// It was there already, or was before something newer came.
     Same,
     Older {
+        current: Version,
+    },
+    /// As [`crate::SetOutcome::Unsure`].
+    Unsure {
         current: Version,
     },
     /// A promise stands in the way, or none stands behind it.
@@ -110,6 +121,7 @@ impl StoreHandle {
                 VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },
                 VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
                 VersionCommit::Older { current } => VersionedDelete::Older { current },
+                VersionCommit::Unsure { current } => VersionedDelete::Unsure { current },
                 VersionCommit::Promised { current } => VersionedDelete::Promised { current },
                 VersionCommit::Full => return Err(StoreError::OutOfMemory.into()),
                 VersionCommit::Void => continue,
@@ -132,7 +144,13 @@ impl StoreHandle {
         let stamp = item.and_then(|item| item.stamp());
         let known = stamp.map_or_else(|| self.core.versions.horizon(), |it| Some(it.version));
         if let Some(current) = known.filter(|known| *known >= version) {
-            return VersionedDelete::Older { current };
+            let stamp = Stamp::of_tombstone(version);
+            return match self.refused(hash, stamp, terms, current) {
+                VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
+                VersionCommit::Unsure { current } => VersionedDelete::Unsure { current },
+                VersionCommit::Promised { current } => VersionedDelete::Promised { current },
+                _ => VersionedDelete::Older { current },
+            };
         }
         if let Some(current) = self.promise_against(hash, version, terms) {
             return VersionedDelete::Promised { current };
@@ -141,6 +159,7 @@ impl StoreHandle {
         self.core.versions.forget(version.bits());
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if let Some(entry) = &entry {
+            self.note_superseded(hash, entry);
             self.unlink(chain, entry);
         }
         VersionedDelete::Deleted { was_present }
@@ -251,25 +270,53 @@ impl StoreHandle {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Same),
             Standing::Older { current } => {
-                // Who was given a newer promise may have met this write, and have written what is
-                // there above it.
-                let promised = self.promise_against(hash, stamp.version, Terms::default());
-                return Ok(match promised.filter(|_| terms.bows_to_promises()) {
-                    Some(promised) => VersionCommit::Promised {
-                        current: current.max(promised),
-                    },
-                    None => VersionCommit::Older { current },
-                });
+                return Ok(self.refused(hash, stamp, terms, current));
             }
         }
         if let Some(current) = self.promise_against(hash, stamp.version, terms) {
             return Ok(VersionCommit::Promised { current });
         }
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
+        if let Some(entry) = &entry {
+            self.note_superseded(hash, entry);
+        }
         if self.publish(hash, chain, entry.as_ref(), placed, item) {
             Ok(VersionCommit::Stored { was_present })
         } else {
             Ok(VersionCommit::Full)
+        }
+    }
+
+    /// What the writer of a version is told where the store has something newer.
+    fn refused(&self, hash: u64, stamp: Stamp, terms: Terms, current: Version) -> VersionCommit {
+        if !terms.asks_what_was() {
+            return VersionCommit::Older { current };
+        }
+        let had = self.core.superseded.had(hash, stamp);
+        if had == Had::Yes {
+            return VersionCommit::Same;
+        }
+        // Who was given a newer promise may have met this write, and have written what is there
+        // above it.
+        match (self.promise_against(hash, stamp.version, terms), had) {
+            (Some(promised), _) => VersionCommit::Promised {
+                current: current.max(promised),
+            },
+            (None, Had::Unknown) => VersionCommit::Unsure { current },
+            (None, _) => VersionCommit::Older { current },
+        }
+    }
+
+    /// Remembers the version that something newer is about to take the place of.
+    fn note_superseded(&self, hash: u64, entry: &Entry<'_>) {
+        let superseded = &self.core.superseded;
+        match entry.item {
+            Some(item) => {
+                if let Some(stamp) = item.stamp() {
+                    superseded.note(hash, stamp);
+                }
+            }
+            None => superseded.note_up_to(hash, self.newest_version_near(entry)),
         }
     }
 
