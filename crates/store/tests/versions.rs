@@ -140,14 +140,16 @@ fn what_was_here_before_something_newer_came_is_a_success_when_it_arrives_again(
 #[test]
 fn what_nobody_remembers_is_neither_stored_nor_called_never_here() {
     let store = store(4 << 20);
-    let handle = store.handle();
-    for number in 1..20 {
+    let mut handle = store.handle();
+    let last = 300_000;
+    for number in 1..=last {
         assert_eq!(put(&handle, "k", "v", number), stored(number));
+        handle.quiescent();
     }
-    let current = version(19);
+    let current = version(last);
     assert_eq!(put(&handle, "k", "v", 1), SetOutcome::Unsure { current });
     assert_eq!(delete(&handle, "k", 1), VersionedDelete::Unsure { current });
-    assert_eq!(put(&handle, "k", "v", 18), stored(18));
+    assert_eq!(put(&handle, "k", "v", last - 1), stored(last - 1));
 }
 
 #[test]

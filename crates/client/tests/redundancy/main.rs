@@ -5,6 +5,7 @@
 mod support;
 
 mod begun;
+mod beside;
 mod changes;
 mod following;
 mod refusals;

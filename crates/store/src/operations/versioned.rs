@@ -6,7 +6,7 @@ use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
 use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
 use crate::segment::Placed;
-use crate::superseded::Had;
+use crate::superseded::{Had, Write};
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
 use farcache_base::version::Version;
@@ -144,8 +144,8 @@ impl StoreHandle {
         let stamp = item.and_then(|item| item.stamp());
         let known = stamp.map_or_else(|| self.core.versions.horizon(), |it| Some(it.version));
         if let Some(current) = known.filter(|known| *known >= version) {
-            let stamp = Stamp::of_tombstone(version);
-            return match self.refused(hash, stamp, terms, current) {
+            let write = Write::of_tombstone(Stamp::of_tombstone(version));
+            return match self.refused(hash, write, terms, current) {
                 VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
                 VersionCommit::Unsure { current } => VersionedDelete::Unsure { current },
                 VersionCommit::Promised { current } => VersionedDelete::Promised { current },
@@ -270,7 +270,8 @@ impl StoreHandle {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Same),
             Standing::Older { current } => {
-                return Ok(self.refused(hash, stamp, terms, current));
+                let write = Write::of_item(stamp, item);
+                return Ok(self.refused(hash, write, terms, current));
             }
         }
         if let Some(current) = self.promise_against(hash, stamp.version, terms) {
@@ -288,17 +289,17 @@ impl StoreHandle {
     }
 
     /// What the writer of a version is told where the store has something newer.
-    fn refused(&self, hash: u64, stamp: Stamp, terms: Terms, current: Version) -> VersionCommit {
+    fn refused(&self, hash: u64, write: Write, terms: Terms, current: Version) -> VersionCommit {
         if !terms.asks_what_was() {
             return VersionCommit::Older { current };
         }
-        let had = self.core.superseded.had(hash, stamp);
+        let had = self.core.superseded.had(hash, write);
         if had == Had::Yes {
             return VersionCommit::Same;
         }
         // Who was given a newer promise may have met this write, and have written what is there
         // above it.
-        match (self.promise_against(hash, stamp.version, terms), had) {
+        match (self.promise_against(hash, write.version(), terms), had) {
             (Some(promised), _) => VersionCommit::Promised {
                 current: current.max(promised),
             },
@@ -313,7 +314,7 @@ impl StoreHandle {
         match entry.item {
             Some(item) => {
                 if let Some(stamp) = item.stamp() {
-                    superseded.note(hash, stamp);
+                    superseded.note(hash, Write::of_item(stamp, item));
                 }
             }
             None => superseded.note_up_to(hash, self.newest_version_near(entry)),
