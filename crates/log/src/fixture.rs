@@ -94,7 +94,7 @@ impl Map {
     }
 }
 
-fn incoming(hash: u64, key: &[u8]) -> Incoming<'_> {
+pub(crate) fn incoming(hash: u64, key: &[u8]) -> Incoming<'_> {
     Incoming {
         hash,
         key,

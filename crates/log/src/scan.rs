@@ -25,6 +25,8 @@ pub(super) struct Segment {
 pub(super) struct Scan {
     /// By write number, oldest first.
     pub segments: Vec<Segment>,
+    /// Slots with headers of segments whose ends newer ones have taken.
+    pub cut_off: Vec<u32>,
     /// Slots whose headers cannot be read.
     pub unreadable: Vec<u32>,
 }
@@ -153,11 +155,12 @@ impl Scan {
                 segments.push(Segment { slot, header });
             }
         })?;
-        drop_overlapped(&mut segments);
+        let cut_off = drop_overlapped(&mut segments);
         segments.sort_by_key(|segment| segment.header.write_number);
         segments.dedup_by_key(|segment| segment.header.write_number);
         Ok(Scan {
             segments,
+            cut_off,
             unreadable,
         })
     }
@@ -217,15 +220,18 @@ fn is_possible(log: &Log, slot: u32, header: &SegmentHeader) -> bool {
         && header.tail_bytes() as u64 <= room - header.table_offset
 }
 
-/// Of two segments that claim the same slots, only the newer can be whole.
-fn drop_overlapped(segments: &mut Vec<Segment>) {
+/// Of two segments that claim the same slots, only the newer can be whole. Returns where older ones
+/// begin whose end a newer one has taken.
+fn drop_overlapped(segments: &mut Vec<Segment>) -> Vec<u32> {
     segments.sort_by_key(|segment| segment.slot);
+    let mut cut_off = Vec::new();
     let mut kept: Vec<Segment> = Vec::with_capacity(segments.len());
     for &segment in segments.iter() {
         while let Some(last) = kept.last()
             && last.slot + last.header.slots > segment.slot
             && last.header.write_number < segment.header.write_number
         {
+            cut_off.push(last.slot);
             kept.pop();
         }
         let is_covered = kept
@@ -236,6 +242,7 @@ fn drop_overlapped(segments: &mut Vec<Segment>) {
         }
     }
     *segments = kept;
+    cut_off
 }
 
 /// Whether a segment has arrived whole, every record of it.

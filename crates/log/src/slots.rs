@@ -264,7 +264,20 @@ impl Slots {
     pub fn release(&self, head: u32, run: u32) {
         let mut pool = self.pool();
         pool.waiting -= run;
-        for slot in head..head + run {
+        self.give_back(&mut pool, head..head + run);
+    }
+
+    /// Of a run that nobody has written yet only `needed` slots are. The others are free as before,
+    /// with what lies there: a segment that was said to take them would hide that from a recovery,
+    /// although it is not gone.
+    pub fn shorten(&self, head: u32, run: u32, needed: u32) {
+        let mut pool = self.pool();
+        self.slot(head).set_run(needed);
+        self.give_back(&mut pool, head + needed..head + run);
+    }
+
+    fn give_back(&self, pool: &mut Pool, slots: Range<u32>) {
+        for slot in slots {
             if self.is_in_service(slot) {
                 self.slot(slot).set_state(SlotState::Free);
                 pool.free.give(slot);

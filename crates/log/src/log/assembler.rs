@@ -407,7 +407,7 @@ impl Log {
 
     /// `is_partial` where more would have fitted.
     fn seal(&self, assembler: &mut Assembler, is_partial: bool) {
-        let Some(open) = assembler.open.take() else {
+        let Some(mut open) = assembler.open.take() else {
             return;
         };
         assembler.items_last = open.items.len();
@@ -425,6 +425,8 @@ impl Log {
         assembler.told_last.extend_from_slice(&tombstones);
         let (tail, checksums) = encode_tail(&open.items, &tombstones, &echoes);
         open.put(open.used, &tail);
+        let bytes = (open.used + tail.len()).next_multiple_of(BUFFER_ALIGNMENT);
+        self.shorten(&mut open, bytes);
         let header = SegmentHeader {
             slots: open.run,
             device_id: self.superblocks.device_id(self.slots.device_of(open.slot)),
@@ -441,7 +443,6 @@ impl Log {
             echoes: echoes.len() as u32,
             tail: checksums,
         };
-        let bytes = (open.used + tail.len()).next_multiple_of(BUFFER_ALIGNMENT);
         self.flusher.push(Job {
             slot: open.slot,
             run: open.run,
@@ -454,6 +455,16 @@ impl Log {
             is_partial,
             is_missing: false,
         });
+    }
+
+    /// Gives back the slots of a run that are not written: its value was gone when it had been
+    /// copied, and something smaller took its place.
+    fn shorten(&self, open: &mut Open, bytes: usize) {
+        let needed = bytes.div_ceil(self.slots.segment_bytes() as usize) as u32;
+        if needed < open.run {
+            self.slots.shorten(open.slot, open.run, needed);
+            open.run = needed;
+        }
     }
 }
 

@@ -105,10 +105,13 @@ impl<O: Intake> Recovery<'_, O> {
             let Segment { slot, header } = &self.scan.segments[position];
             (*slot..slot + header.slots).rev()
         });
+        // Dead, or nothing would have been written over their ends. Nobody will tell of that any
+        // more, and only what lies at their ends keeps them from being found.
+        let cut_off = self.scan.cut_off.iter().copied();
         // What could not be read must not be there again at a later start, when much of it is out
         // of date.
         let unreadable = self.scan.unreadable.iter().copied();
-        erase(self.log, dropped.chain(unreadable))
+        erase(self.log, cut_off.chain(dropped).chain(unreadable))
     }
 
     /// Segments that have died as a whole, while this process has yet to tell what only they tell:

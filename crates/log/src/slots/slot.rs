@@ -78,6 +78,10 @@ impl Slot {
         self.run.load(Acquire)
     }
 
+    pub(super) fn set_run(&self, run: u32) {
+        self.run.store(run, Release);
+    }
+
     pub fn tombstones_before(&self) -> u64 {
         self.tombstones_before.load(Acquire)
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::Map;
+use crate::fixture::{Map, SEGMENT_BYTES, incoming};
 
 /// Else it could be full before the tombstones have been told that give slots back, with no slot
 /// left to tell them in.
@@ -36,4 +36,34 @@ fn a_segment_takes_more_items_than_its_table_had_room_for_at_first() {
     log.seal_open();
     assert!(log.open_for_tombstones(&map, Source::Memory));
     assert!(log.assembler().open.as_ref().unwrap().item_room >= count as usize);
+}
+
+/// Else the segment would hide a dead one that lay there, and its end would be forgotten: once
+/// something else has taken the first slot, that one would be back.
+#[test]
+fn a_run_that_is_not_needed_any_more_gives_back_what_is_not_written() {
+    let map = Map::at_rest();
+    let log = &map.log;
+    let (free, _) = log.slots.counts();
+    let value = vec![0; 2 * SEGMENT_BYTES as usize];
+    let large = Incoming {
+        value: &value,
+        ..incoming(1, b"large")
+    };
+    let appended = log.append(&map, &large, Source::Memory, |_| false);
+    assert_eq!(appended, Appended::Gone);
+    assert_eq!(log.slots.counts().0, free - 3);
+    assert_eq!(map.append(2, b"key", Source::Memory), Appended::Done);
+    log.seal_open();
+    assert_eq!(log.slots.counts().0, free - 1);
+    let slots: Vec<u32> = log
+        .flusher
+        .queue()
+        .jobs
+        .iter()
+        .map(|job| job.header.slots)
+        .collect();
+    assert_eq!(slots, [1]);
+    let place = map.place_of(2).expect("just appended");
+    assert_eq!(log.slots.slot(place.slot()).run(), 1);
 }
