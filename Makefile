@@ -27,12 +27,12 @@ REPORT_ARGS ?=
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help run build all test test-long test-fabric-2 demo demo-hadoop bench packages container workloads report install uninstall fmt clean deps-build deps-test deps-bench
+.PHONY: help run build all test test-long test-fabric-2 demo demo-hadoop bench packages container workloads report install uninstall fmt clean deps-build deps-run deps-test deps-bench
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Build and start the server (RUN_ARGS="...")
+run: build deps-run ## Build and start the server (RUN_ARGS="...")
 	exec target/release/farcached $(RUN_ARGS)
 
 build: deps-build ## Build the release server
@@ -108,6 +108,10 @@ clean: ## Remove everything that was built
 
 deps-build:
 	@scripts/install-deps.sh build
+
+# UCX, for the fabric; a server without it serves sockets, so that it cannot be had ends nothing.
+deps-run:
+	@scripts/install-deps.sh run || echo "make: UCX cannot be installed: the server goes without the fabric" >&2
 
 deps-test:
 	@scripts/install-deps.sh build test

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [test] [bench] [workloads] [hadoop] [moosefs]
+# Installs what Farcache needs on a Debian-like machine: install-deps.sh [build] [run] [test] [bench] [workloads] [hadoop] [moosefs]
 #
 # Says nothing and touches nothing where all is there already. Uses sudo only when not root.
 set -eu
@@ -14,6 +14,7 @@ build curl          curl
 build ca-certificates /etc/ssl/certs/ca-certificates.crt
 build protobuf-compiler protoc
 build libprotobuf-dev /usr/include/google/protobuf/descriptor.proto
+run   libucx0       library:libucp.so.0
 test  g++           c++
 test  python3       python3
 test  python3-venv  python-module:ensurepip

@@ -1,5 +1,5 @@
-//! Shards of any scheme, lengths and losses: what is enough gives the value back, with every kernel,
-//! and what does not fit is refused without a panic.
+//! Shards of any scheme, lengths and losses: what is enough gives the value back, with every
+//! kernel, and what does not fit is refused without a panic.
 #![no_main]
 
 use farcache_erasure::{Coder, Error, Kernel, Scheme};

@@ -1,6 +1,6 @@
-//! What a server reads from its peers: greetings, pages of lists, and replies in pieces of any size. Nothing
-//! panics, what is read is written back byte for byte, each request has one answer at most, and how
-//! the bytes are cut makes no difference.
+//! What a server reads from its peers: greetings, pages of lists, and replies in pieces of any
+//! size. Nothing panics, what is read is written back byte for byte, each request has one answer at
+//! most, and how the bytes are cut makes no difference.
 #![no_main]
 
 use farcache_peers::frame::{HEAD_BYTES, Head, Kind};

@@ -1,5 +1,5 @@
-//! Which keys a server owned, as it notes it on its SSD: reading any bytes never panics, what is read
-//! was written so, and what two of them say is gained lies on the later one's arcs.
+//! Which keys a server owned, as it notes it on its SSD: reading any bytes never panics, what is
+//! read was written so, and what two of them say is gained lies on the later one's arcs.
 #![no_main]
 
 use farcache_cluster::map::{Gained, Tenure};

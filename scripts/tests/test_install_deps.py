@@ -11,7 +11,7 @@ SCRIPT = REPOSITORY / "scripts/install-deps.sh"
 def asked_purposes():
     """What the Makefile asks for, target by target."""
     makefile = (REPOSITORY / "Makefile").read_text()
-    lines = re.findall(r"install-deps\.sh((?: [a-z]+)+)$", makefile, re.MULTILINE)
+    lines = re.findall(r"install-deps\.sh((?: [a-z]+)+)(?: \|\| .*)?$", makefile, re.MULTILINE)
     return [line.split() for line in lines]
 
 
@@ -28,7 +28,7 @@ def test_an_unknown_purpose_is_told_with_the_known_ones():
 
 def test_every_purpose_of_the_makefile_is_taken(tmp_path):
     asked = asked_purposes()
-    assert ["hadoop"] in asked and ["moosefs"] in asked
+    assert ["run"] in asked and ["hadoop"] in asked and ["moosefs"] in asked
     # Nothing is installed: what would do it fails.
     for name in ("apt-get", "sudo"):
         (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
@@ -39,3 +39,13 @@ def test_every_purpose_of_the_makefile_is_taken(tmp_path):
         command = [SCRIPT, *(purpose for purpose in purposes if purpose != "build")]
         done = len(command) > 1 and subprocess.run(command, capture_output=True, text=True, env=environment)
         assert not done or "unknown purpose" not in done.stderr, done.stderr
+
+
+def test_a_server_runs_where_ucx_cannot_be_had(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/install-deps.sh").write_text("#!/bin/sh\necho \"asked for $*\"\nexit 1\n")
+    (tmp_path / "scripts/install-deps.sh").chmod(0o755)
+    command = ["make", "-f", REPOSITORY / "Makefile", "deps-run"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "asked for run\n")
+    assert "goes without the fabric" in done.stderr

@@ -13,7 +13,8 @@ use farcache_harness::server_process::stop_servers_on_signals;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The workloads that people judge a cache by, with a MariaDB behind it: query cache, TATP, Twitter.
+/// The workloads that people judge a cache by, with a MariaDB behind it: query cache, TATP,
+/// Twitter.
 ///
 /// The same program reaches memcached through the system's libmemcached and farcached through ours.
 /// Every row that is read is checked; one that is stale, wrong or failed makes the status 1.

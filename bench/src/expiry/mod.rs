@@ -3,8 +3,8 @@
 //!
 //! Both servers get the same requests at the same times, so that as much expires on both, from one
 //! thread over one connection each. Where a cache is filled by what it misses, all keys have been
-//! stored once before, so that its memory is full. It is counted in the second half. Then the same requests go on
-//! as fast as they go, in short turns, for the throughput.
+//! stored once before, so that its memory is full. It is counted in the second half. Then the same
+//! requests go on as fast as they go, in short turns, for the throughput.
 
 pub mod cluster;
 pub mod player;

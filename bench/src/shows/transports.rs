@@ -1,6 +1,6 @@
 //! One value at a time by every transport, from 1 B to 512 MB: shared memory, UCX over TCP, our
-//! sockets, bare UCX over TCP and memcached; and the one that the client takes by itself where UCX's
-//! TCP is all that leads to the server, beside the better of the two that it can choose from.
+//! sockets, bare UCX over TCP and memcached; and the one that the client takes by itself where
+//! UCX's TCP is all that leads to the server, beside the better of the two that it can choose from.
 
 use super::programs::Programs;
 use super::table::{Column, Row, Wanted};

@@ -327,7 +327,8 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_readDirect<'local>(
     })
 }
 
-/// `NativeBlobs.readAll`: into direct buffers and, where there is none, into arrays; how many bytes.
+/// `NativeBlobs.readAll`: into direct buffers and, where there is none, into arrays; how many
+/// bytes.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_farcache_client_NativeBlobs_readAll<'local>(
     mut env: JNIEnv<'local>,

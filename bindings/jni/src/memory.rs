@@ -90,8 +90,8 @@ impl Memory {
 pub fn copy_out(env: &JNIEnv, array: &JByteArray, offset: jsize, length: usize) -> Vec<u8> {
     let mut copy = Vec::<u8>::with_capacity(length);
     let raw = env.get_raw();
-    // SAFETY: the interface's function exists since JNI 1.1, the array is one of Java's with so many
-    // bytes behind the offset, and the vector has room for them; they are written before the
+    // SAFETY: the interface's function exists since JNI 1.1, the array is one of Java's with so
+    // many bytes behind the offset, and the vector has room for them; they are written before the
     // length says so. Were the part not in the array, an exception would be left pending, and
     // nothing be written: the length stays 0 then.
     unsafe {

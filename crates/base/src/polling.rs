@@ -11,11 +11,11 @@
 //! and the kernel has taken the processor away meanwhile, polling ends at once, and is tried again
 //! after a pause ([`Backoff`]).
 //!
-//! How long the pause is depends on the share of its time that a thread loses while it polls. A quiet
-//! processor is taken away now and then too, by a process that starts or a timer that is due. That
-//! costs little, while polling often makes a request three times as fast. So one loss makes a short
-//! pause. The pause doubles while polling loses more than a sixteenth of the time, and halves while
-//! it loses less.
+//! How long the pause is depends on the share of its time that a thread loses while it polls. A
+//! quiet processor is taken away now and then too, by a process that starts or a timer that is due.
+//! That costs little, while polling often makes a request three times as fast. So one loss makes a
+//! short pause. The pause doubles while polling loses more than a sixteenth of the time, and halves
+//! while it loses less.
 //!
 //! Who has lost the processor may still poll for a moment, where that brings what it waits for
 //! ([`Moments`]): the other end of a conversation that answers within microseconds is worth the
@@ -53,9 +53,9 @@ pub const MOMENT: Duration = Duration::from_micros(25);
 /// Longest row of waits in which no moment is tried, after as many in vain.
 const MOMENTS_SKIPPED_MAX: u32 = 64;
 
-/// Whether to poll for a [`MOMENT`] where polling is barred. It is, as long as that finds something;
-/// after a moment in vain waits are slept through, twice as many after each, and then it is tried
-/// anew.
+/// Whether to poll for a [`MOMENT`] where polling is barred. It is, as long as that finds
+/// something; after a moment in vain waits are slept through, twice as many after each, and then it
+/// is tried anew.
 #[derive(Debug, Default)]
 pub struct Moments {
     skipped: u32,
@@ -106,8 +106,8 @@ impl Interference {
 
     /// The thread looks for something to do at `now`. `switches` reads how often the kernel has
     /// taken the processor from this thread (`ru_nivcsw`); it is called after a long gap, and once
-    /// in a millisecond at most besides. Returns what the thread has lost since the last look, if it
-    /// was without its processor.
+    /// in a millisecond at most besides. Returns what the thread has lost since the last look, if
+    /// it was without its processor.
     #[inline]
     pub fn look(&mut self, now: Duration, switches: impl FnOnce() -> u64) -> Option<Loss> {
         let gap = now.saturating_sub(self.looked_at);

@@ -1,9 +1,9 @@
 //! Versions: which of two writes of a key is the newer one, on whichever servers they were made.
 //!
-//! A version is a reading of a hybrid logical clock and the number of the clock's owner, in 64 bits,
-//! so that it is a CAS token too. Source: S. Kulkarni, M. Demirbas, D. Madappa, B. Avva, M. Leone,
-//! "Logical Physical Clocks", OPODIS 2014. As there (section 6) the logical part has no field of
-//! its own: a clock that must go ahead of the time goes on by ticks.
+//! A version is a reading of a hybrid logical clock and the number of the clock's owner, in 64
+//! bits, so that it is a CAS token too. Source: S. Kulkarni, M. Demirbas, D. Madappa, B. Avva, M.
+//! Leone, "Logical Physical Clocks", OPODIS 2014. As there (section 6) the logical part has no
+//! field of its own: a clock that must go ahead of the time goes on by ticks.
 //!
 //! | bits | content |
 //! |---|---|

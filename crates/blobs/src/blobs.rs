@@ -101,8 +101,8 @@ impl Blobs {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::InvalidName`], [`Error::DamagedManifest`];
-    /// [`Error::MissingChunk`], [`Error::Request`]: some chunks have the expiry and others have not,
-    /// and the blob is still there.
+    /// [`Error::MissingChunk`], [`Error::Request`]: some chunks have the expiry and others have
+    /// not, and the blob is still there.
     pub fn expire(&self, name: &str, expiry_s: u32) -> Result<(), Error> {
         expiry::expire(&self.access, name, expiry_s)
     }

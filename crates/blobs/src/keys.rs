@@ -5,8 +5,8 @@ use crate::{Error, WriteId};
 /// Longest name of a blob, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// The key of a chunk at its first place, or at a later one, to which other servers belong. The place
-/// stands in front: what follows it mixes the hash.
+/// The key of a chunk at its first place, or at a later one, to which other servers belong. The
+/// place stands in front: what follows it mixes the hash.
 pub fn chunk_key(write: WriteId, index: u64, place: u32) -> String {
     match place {
         0 => format!("chunk:{write}:{index}"),

@@ -5,10 +5,10 @@ use farcache_client::{Error, Policy, parse_redundancy};
 /// The policy of a client whose blobs have this redundancy, and nothing else has any:
 /// `replicate:2`, `ec:2,1`, `none`.
 ///
-/// A manifest has to be written while servers are away that a chunk can do without by taking another
-/// place. So of `replicate:n` it has 2 n - 1 copies, if there are as many servers: a majority is
-/// left when n - 1 are gone. Of `ec:k,m` it has a copy on each of k + m servers, as all small
-/// values.
+/// A manifest has to be written while servers are away that a chunk can do without by taking
+/// another place. So of `replicate:n` it has 2 n - 1 copies, if there are as many servers: a
+/// majority is left when n - 1 are gone. Of `ec:k,m` it has a copy on each of k + m servers, as all
+/// small values.
 ///
 /// # Errors
 /// [`Error::Configuration`]: this is no redundancy.

@@ -116,8 +116,9 @@ pub struct ClientConfig {
     /// Which values lie on several servers, as copies or as shards, so that they survive the loss
     /// of some: none by default. [`REDUNDANCY_VARIABLE`] in the environment goes first. All
     /// operations on a key follow it; those by the key of a group, and those for one server, end
-    /// with [`Error::InvalidArguments`] for such keys. Needs Farcache's servers, at least as many as the policy has
-    /// places for a value; does not go with [`ClientConfig::remove_after_failures`].
+    /// with [`Error::InvalidArguments`] for such keys. Needs Farcache's servers, at least as many
+    /// as the policy has places for a value; does not go with
+    /// [`ClientConfig::remove_after_failures`].
     pub redundancy: Option<Policy>,
 }
 

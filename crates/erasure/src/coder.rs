@@ -16,8 +16,8 @@ use std::iter;
 /// # Threads
 ///
 /// A coder belongs to a thread, which makes its own: the decode matrices that it keeps need neither
-/// a lock nor a shared cache line then. They take at most 512 times m * k * 8 bytes (with AVX2, NEON
-/// or no vectors, m * k * 32 bytes), and only as many as loss patterns were met.
+/// a lock nor a shared cache line then. They take at most 512 times m * k * 8 bytes (with AVX2,
+/// NEON or no vectors, m * k * 32 bytes), and only as many as loss patterns were met.
 pub struct Coder {
     scheme: Scheme,
     kernel: Kernel,
@@ -88,8 +88,8 @@ impl Coder {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchShard`] where there is no data shard of this number, [`Error::ShardCount`] and
-    /// [`Error::ShardLength`].
+    /// [`Error::NoSuchShard`] where there is no data shard of this number, [`Error::ShardCount`]
+    /// and [`Error::ShardLength`].
     pub fn update(&self, shard: usize, data: &[u8], parity: &mut [&mut [u8]]) -> Result<(), Error> {
         if shard >= self.scheme.data_shards() {
             return Err(Error::NoSuchShard(shard));
@@ -107,8 +107,8 @@ impl Coder {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewShards`], [`Error::NoSuchShard`], [`Error::RepeatedShard`] (also of two wanted
-    /// ones) and [`Error::ShardLength`].
+    /// [`Error::TooFewShards`], [`Error::NoSuchShard`], [`Error::RepeatedShard`] (also of two
+    /// wanted ones) and [`Error::ShardLength`].
     pub fn reconstruct(
         &mut self,
         present: &[(usize, &[u8])],

@@ -1,10 +1,10 @@
 //! Reed-Solomon erasure coding: a value becomes k data shards and m parity shards, any k of which
 //! give it back.
 //!
-//! The code is systematic over GF(2^8) with the polynomial 0x11D and a Cauchy matrix, and its shards
-//! equal those of Intel's ISA-L bit for bit: with two and more parity shards those of
-//! `gf_gen_cauchy1_matrix` and `ec_encode_data`, with one those of `xor_gen`. ISA-L's other matrix, of
-//! Vandermonde, can lose data: not every square part of it is regular (see `erasure_code.h`).
+//! The code is systematic over GF(2^8) with the polynomial 0x11D and a Cauchy matrix, and its
+//! shards equal those of Intel's ISA-L bit for bit: with two and more parity shards those of
+//! `gf_gen_cauchy1_matrix` and `ec_encode_data`, with one those of `xor_gen`. ISA-L's other matrix,
+//! of Vandermonde, can lose data: not every square part of it is regular (see `erasure_code.h`).
 //!
 //! ```
 //! use farcache_erasure::{Coder, Scheme};

@@ -40,7 +40,7 @@ pub(crate) fn prefer(start: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// The same, and now, for memory that may have been touched.
+/// Has this memory come in huge pages now, although it may have been touched.
 pub(crate) fn prefer_now(start: NonNull<u8>, bytes: usize) {
     prefer(start, bytes);
     if let Some((first, bytes)) = pages(start, bytes) {

@@ -35,8 +35,8 @@ impl<T: StableDeref + DerefMut<Target = [u8]> + Send + 'static> ReceiveBody for 
 pub enum Payload<'a, S> {
     /// One or several whole packets; copied before the call returns.
     Packets(&'a [u8]),
-    /// The same, at a place in memory that the port may hold a share of until they are sent,
-    /// instead of copying them: for many of them.
+    /// One or several whole packets, at a place in memory that the port may hold a share of until
+    /// they are sent, instead of copying them: for many of them.
     Shared(&'a Arc<Vec<u8>>, Range<usize>),
     /// One packet whose value lies elsewhere: all of the packet before its value (copied), and the
     /// value, which the port holds until it is sent. [`crate::Event::Sent`] brings it back.
@@ -129,8 +129,8 @@ pub trait Port<S: SendBody, R: ReceiveBody>: Send {
     /// Returns whether anything happened.
     fn progress(&mut self, inbox: &mut Inbox<S, R>) -> bool;
 
-    /// The same, but messages that come whole while nothing waits in `inbox` are shown to `handler`
-    /// first, in order and until it leaves one to the inbox.
+    /// Moves what can be moved, as [`Port::progress`]; messages that come whole while nothing waits
+    /// in `inbox` are shown to `handler` first, in order and until it leaves one to the inbox.
     fn progress_with(&mut self, inbox: &mut Inbox<S, R>, handler: &mut Handler<'_>) -> bool {
         let is_first = inbox.is_empty();
         let happened = self.progress(inbox);

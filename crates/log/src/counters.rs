@@ -32,7 +32,8 @@ impl Counter {
     }
 }
 
-/// Counters of the log; [`crate::TierStats`] says what each means. The owner counts what it alone sees.
+/// Counters of the log; [`crate::TierStats`] says what each means. The owner counts what it alone
+/// sees.
 #[derive(Default)]
 pub struct Counters {
     pub(crate) items_written: Counter,

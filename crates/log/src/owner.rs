@@ -7,8 +7,8 @@ use crate::log::{Fillings, Log};
 use farcache_base::time::Seconds;
 use std::sync::Arc;
 
-/// The owner of a log: it numbers the fillings, knows what has been voided, and has the index of the
-/// items, of which the log knows nothing.
+/// The owner of a log: it numbers the fillings, knows what has been voided, and has the index of
+/// the items, of which the log knows nothing.
 pub trait Owner: Fillings + Send + Sync + Sized + 'static {
     /// Its log.
     fn log(&self) -> &Log;

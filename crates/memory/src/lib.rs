@@ -1,7 +1,7 @@
 //! Items at their place, and the memory they lie in: what the store and its log are made of.
 //!
-//! Knows nothing of where memory goes, of who owns a key, or of devices. Threads, locks, atomics and
-//! time are taken from here, so that models can take their place in store and log at once.
+//! Knows nothing of where memory goes, of who owns a key, or of devices. Threads, locks, atomics
+//! and time are taken from here, so that models can take their place in store and log at once.
 //!
 //! | part | what it does |
 //! |---|---|

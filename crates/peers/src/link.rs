@@ -84,8 +84,8 @@ impl<T> Link<T> {
         }
     }
 
-    /// Notes a request of this kind and so many bytes; returns the head that is sent before it. One request is
-    /// taken whatever its length.
+    /// Notes a request of this kind and so many bytes; returns the head that is sent before it. One
+    /// request is taken whatever its length.
     ///
     /// # Errors
     /// [`Full`]

@@ -9,7 +9,8 @@ use std::time::Duration;
 /// service drift by seconds a day; a minute catches a clock that is set wrongly.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
 
-/// A version is further ahead of the own time than the limit allows: one of the two clocks is wrong.
+/// A version is further ahead of the own time than the limit allows: one of the two clocks is
+/// wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFarAhead {
     /// The version.

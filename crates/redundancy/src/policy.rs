@@ -6,11 +6,11 @@
 //! session/=replicate:3;tmp/=none;ec:3,2;threshold=65536
 //! ```
 //!
-//! A rule is `PREFIX=REDUNDANCY`, for keys that begin with the prefix, or a redundancy alone, for all
-//! keys, which comes last. A prefix is written with `%XX` for `%`, `=`, `;` and bytes outside of
-//! printable ASCII. Settings stand among the rules, in any place: `threshold=BYTES` says below which
-//! length `ec` stores copies instead; `encode=server` and `decode=server` have servers store and
-//! read values in the client's place; `delta=NUMBER` has reads ask so many servers more than
+//! A rule is `PREFIX=REDUNDANCY`, for keys that begin with the prefix, or a redundancy alone, for
+//! all keys, which comes last. A prefix is written with `%XX` for `%`, `=`, `;` and bytes outside
+//! of printable ASCII. Settings stand among the rules, in any place: `threshold=BYTES` says below
+//! which length `ec` stores copies instead; `encode=server` and `decode=server` have servers store
+//! and read values in the client's place; `delta=NUMBER` has reads ask so many servers more than
 //! necessary; `reads=any` has them take turns at the copies. A prefix that is called like a setting
 //! is written with a `%XX`: `%74hreshold`.
 
@@ -170,8 +170,8 @@ impl Policy {
         self.delta
     }
 
-    /// Whether reads take turns at the copies of a value, so that those of a hot key are shared out,
-    /// instead of beginning with the first.
+    /// Whether reads take turns at the copies of a value, so that those of a hot key are shared
+    /// out, instead of beginning with the first.
     pub fn reads_any(&self) -> bool {
         self.reads_any
     }

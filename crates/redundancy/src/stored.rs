@@ -13,8 +13,8 @@
 //! | 24 | 4 | CRC-32C of what follows the header |
 //! | 28 | 4 | CRC-32C of the 28 bytes above |
 //!
-//! Numbers are big-endian, as in the protocol that carries them. The version stands in the item too;
-//! here it binds the bytes to it, so that shards of two writes are never decoded together.
+//! Numbers are big-endian, as in the protocol that carries them. The version stands in the item
+//! too; here it binds the bytes to it, so that shards of two writes are never decoded together.
 
 use crate::Version;
 use farcache_base::limits::VALUE_BYTES_MAX;

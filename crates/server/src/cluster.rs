@@ -1,4 +1,5 @@
-//! The cluster that the server belongs to: its map, its part in it, and what clients are told of it.
+//! The cluster that the server belongs to: its map, its part in it, and what clients are told of
+//! it.
 
 #[cfg(feature = "etcd")]
 mod joined;

@@ -21,7 +21,8 @@ const PART_OF_MEMORY: u64 = 2;
 /// them fit into what those leave.
 const SHORT_PART: u64 = 16;
 
-/// How much memory all arriving values of a server take, and may take; and who waits for some of it.
+/// How much memory all arriving values of a server take, and may take; and who waits for some of
+/// it.
 pub struct ArrivingLimit {
     shared: Arc<Shared>,
     bytes_max: u64,

@@ -10,8 +10,8 @@
 //! Sources: "Adding Auto Discovery To Your Client Library" in ElastiCache's user guide; the replies
 //! in the tests of elasticache_pyclient (`test_memcache_client.py`), whose lengths count both lines
 //! and their line feeds; `GetConfigOperationImpl` of the ElastiCache cluster client for Java, which
-//! takes a binary response's first 4 bytes for flags and the rest for the configuration, so that the
-//! response can have no key.
+//! takes a binary response's first 4 bytes for flags and the rest for the configuration, so that
+//! the response can have no key.
 
 use crate::{Context, VERSION};
 use farcache_proto::number;

@@ -229,9 +229,9 @@ impl Session {
         }
     }
 
-    /// Answers `input` if all of it is one plain get, or one packet that stores a value, and that can
-    /// be done at once; otherwise nothing has happened. For sessions whose replies never have to
-    /// wait until something is durable.
+    /// Answers `input` if all of it is one plain get, or one packet that stores a value, and that
+    /// can be done at once; otherwise nothing has happened. For sessions whose replies never have
+    /// to wait until something is durable.
     #[inline]
     pub fn answer_solo(
         &self,

@@ -24,8 +24,8 @@ impl Swept {
 /// The state of flushing.
 ///
 /// Fences ([`Fences`](crate::fences::Fences)) have their void entries swept away with those of
-/// flushes. While the sweep that removes void entries from the index runs, readers compare each item's
-/// filling with the floor; when it is over, no void entry is left and they need not look.
+/// flushes. While the sweep that removes void entries from the index runs, readers compare each
+/// item's filling with the floor; when it is over, no void entry is left and they need not look.
 #[derive(Default)]
 pub(crate) struct Flush {
     /// Floor, sweeps asked for and [`SWEEPING`]: one word, so that the end of a sweep cannot hide

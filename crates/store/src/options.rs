@@ -80,7 +80,7 @@ pub enum SetOutcome {
         /// What a newer version must exceed.
         current: Version,
     },
-    /// The same where nobody knows any more whether the store has had this version.
+    /// The store has something newer, and nobody knows any more whether it had this before.
     Unsure {
         /// What a newer version must exceed.
         current: Version,

@@ -1,16 +1,17 @@
-//! What is known of versions beyond the items: up to which version what is not here counts as deleted.
+//! What is known of versions beyond the items: up to which version what is not here counts as
+//! deleted.
 //!
 //! *Store if newer* compares with the item of its key. Where there is none, or none with a version,
 //! it compares with the horizon. Whoever drops an item that has a version raises the horizon to at
 //! least that version first, with the chain locked, so that nothing older comes back. One horizon
-//! for the whole store is coarse: it refuses more than it must, never less. A writer that is refused
-//! goes above; see `docs/design/redundancy.md`, rule 9.
+//! for the whole store is coarse: it refuses more than it must, never less. A writer that is
+//! refused goes above; see `docs/design/redundancy.md`, rule 9.
 
 use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use farcache_base::version::Version;
 
-/// Keys share their promises by hash: one that is promised more than it must be refuses a write that
-/// is under way, which goes above then. 8 KiB in all.
+/// Keys share their promises by hash: one that is promised more than it must be refuses a write
+/// that is under way, which goes above then. 8 KiB in all.
 const PROMISES: usize = 1024;
 
 /// All versions are 0 before there is one.

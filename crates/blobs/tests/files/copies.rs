@@ -176,8 +176,8 @@ fn nothing_is_left_of_what_is_removed_while_a_server_is_away() {
     }
 }
 
-/// Each of them replaces a blob of its own: chunks of the same one are not removed twice, and others
-/// left.
+/// Each of them replaces a blob of its own: chunks of the same one are not removed twice, and
+/// others left.
 #[test]
 fn nothing_is_left_of_many_writers_of_one_name() {
     for redundancy in REDUNDANCIES {

@@ -1,8 +1,8 @@
 //! The loops of all kernels with vectors, over what one vector can do.
 //!
-//! A pass reads every source once and writes up to [`ROWS_MAX`] outputs, whose sums stay in registers
-//! over several vectors of columns. More outputs take several passes; these go over the columns in
-//! tiles, so that the later passes find the sources in the first-level cache.
+//! A pass reads every source once and writes up to [`ROWS_MAX`] outputs, whose sums stay in
+//! registers over several vectors of columns. More outputs take several passes; these go over the
+//! columns in tiles, so that the later passes find the sources in the first-level cache.
 
 use super::table::{ROWS_MAX, Table};
 use crate::operands::Operands;

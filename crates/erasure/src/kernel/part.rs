@@ -9,7 +9,8 @@ const BYTES_MAX: usize = 32;
 ///
 /// # Safety
 ///
-/// The bytes can be read and are no more than a vector's. The processor has the instructions of `L`.
+/// The bytes can be read and are no more than a vector's. The processor has the instructions of
+/// `L`.
 #[inline(always)]
 pub unsafe fn load<L: Lanes>(from: *const u8, bytes: usize) -> L {
     const { assert!(L::BYTES <= BYTES_MAX) };

@@ -70,9 +70,9 @@ impl From<u8> for Nibbles {
 
 /// A coefficient as the matrix over bits that the affine instruction of GFNI multiplies by.
 ///
-/// The product is linear in the bits of a byte. Bit `i` of the instruction's result is the parity of
-/// the byte and byte `7 - i` of the matrix (Intel's manual, GF2P8AFFINEQB), so bit `j` of that byte
-/// is bit `i` of the product by `2^j`. The instruction has no polynomial of its own.
+/// The product is linear in the bits of a byte. Bit `i` of the instruction's result is the parity
+/// of the byte and byte `7 - i` of the matrix (Intel's manual, GF2P8AFFINEQB), so bit `j` of that
+/// byte is bit `i` of the product by `2^j`. The instruction has no polynomial of its own.
 #[cfg(any(target_arch = "x86_64", test))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Affine(pub u64);

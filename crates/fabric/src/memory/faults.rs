@@ -47,7 +47,7 @@ impl Rule {
         }
     }
 
-    /// The same for messages from this port only.
+    /// Restricts the rule to messages from this port.
     pub fn from(self, address: &[u8]) -> Rule {
         Rule {
             from: Some(address.to_vec()),
@@ -55,7 +55,7 @@ impl Rule {
         }
     }
 
-    /// The same for messages to this port only.
+    /// Restricts the rule to messages to this port.
     pub fn to(self, address: &[u8]) -> Rule {
         Rule {
             to: Some(address.to_vec()),
@@ -63,12 +63,12 @@ impl Rule {
         }
     }
 
-    /// The same after so many messages have passed.
+    /// Has the rule begin after so many messages have passed.
     pub fn skip(self, skip: usize) -> Rule {
         Rule { skip, ..self }
     }
 
-    /// The same for so many messages.
+    /// Has the rule end after so many messages.
     pub fn count(self, count: usize) -> Rule {
         Rule { count, ..self }
     }

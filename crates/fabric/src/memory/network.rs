@@ -32,7 +32,7 @@ impl Network {
         Network::default()
     }
 
-    /// The same network, in which ports made from now on through this value offer bodies of more
+    /// This network, in which ports made from now on through this value offer bodies of more
     /// than so many bytes instead of sending them along.
     pub fn with_eager_bytes_max(self, bytes: usize) -> Network {
         Network {

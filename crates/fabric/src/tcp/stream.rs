@@ -73,7 +73,8 @@ impl Stream {
         })
     }
 
-    /// The same, encrypted from its first byte on; the handshake is part of reading and writing.
+    /// Takes a connected socket that is encrypted from its first byte on; the handshake is part of
+    /// reading and writing.
     ///
     /// # Errors
     /// The socket cannot be made non-blocking.
@@ -90,7 +91,7 @@ impl Stream {
         Ok(Stream { tls, ..plain })
     }
 
-    /// The same with a server that does not speak in packets.
+    /// The stream of a server that does not speak in packets.
     #[must_use]
     pub fn translated(self, translator: Box<dyn Translator>) -> Stream {
         let translated = Some(Box::new(Translated {

@@ -98,7 +98,7 @@ pub(super) struct Arrived<S, R> {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// The same, at a place that UCX knows: to be dropped after the worker.
+/// What has arrived, at a place that UCX knows: to be dropped after the worker.
 #[derive(Debug)]
 pub(super) struct Arrivals<S, R> {
     arrived: NonNull<Arrived<S, R>>,
@@ -127,7 +127,7 @@ impl<S, R> Arrivals<S, R> {
         Ok(arrivals)
     }
 
-    /// The same for another worker, beside those before.
+    /// Has what arrives at another worker put away here too, beside those before.
     pub fn attach(&self, worker: &mut Worker) -> Result<(), Error> {
         let argument = self.arrived.as_ptr().cast();
         // SAFETY: what the argument points at is dropped after the worker; where a call fails, the

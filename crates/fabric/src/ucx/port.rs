@@ -178,7 +178,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         sending::send_at_once(&mut self.worker, endpoint, number, &[], message)
     }
 
-    /// The same of a get.
+    /// Sends a get in the short form, where the peer takes it and it can be sent at once.
     #[inline]
     fn send_short_get(
         &mut self,

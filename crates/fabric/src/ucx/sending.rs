@@ -221,7 +221,7 @@ impl<S: SendBody> Sends<S> {
         (peer, returned.map(|(body, tag)| Returned { body, tag }))
     }
 
-    /// The same of one without a large body.
+    /// Frees the slot of a send without a large body; whose it was, unless it was given up.
     #[inline]
     fn free_small(&mut self, index: u32) -> Option<Peer> {
         let slot = &mut self.slots[index as usize];

@@ -39,8 +39,8 @@ fn what_was_appended_and_not_removed_is_found_again() {
 fn what_is_cut_off_is_erased() {
     let devices = [Arc::new(FaultyDevice::new(4 << 20))];
     let (map, flusher) = Map::open(&devices, Durability::Writeback);
-    let full = map.append(1, b"key", Source::Memory);
-    assert_eq!(full, Appended::Done);
+    let appended = map.append(1, b"key", Source::Memory);
+    assert_eq!(appended, Appended::Done);
     assert!(map.log.drain(PATIENCE));
     let place = map.place_of(1).expect("just appended");
     let (newer, older) = (place.slot(), map.log.slots.count() - 2);

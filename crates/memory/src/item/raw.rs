@@ -11,8 +11,8 @@ use std::marker::PhantomData;
 /// An item's address.
 ///
 /// Its accessors are safe because making one is not: whoever makes one vouches that an item lies
-/// there, written before, and that its memory is not reused for `'a`. Key and value are borrowed for
-/// as long and no longer.
+/// there, written before, and that its memory is not reused for `'a`. Key and value are borrowed
+/// for as long and no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawItem<'a>(*const u8, PhantomData<&'a [u8]>);
 

@@ -171,7 +171,8 @@ pub enum Reply {
         /// What a newer version must exceed.
         current: Version,
     },
-    /// The same of a server that does not know any more whether it has had the version.
+    /// The version is not accepted, or not stored: there is something newer, and the server does
+    /// not know any more whether it has had the version.
     Unsure {
         /// What a newer version must exceed.
         current: Version,

@@ -53,14 +53,15 @@ impl Storing {
         Storing::behind(Round::new(version, form, Question::Store), stored)
     }
 
-    /// The same for a reader, who is going to show it.
+    /// A round in which a reader stores what it is going to show; `newer` says what a server that
+    /// has something newer counts as.
     pub fn to_be_shown(version: Version, form: Form, stored: Positions, newer: Newer) -> Storing {
         let storing = Storing::new(version, form, stored);
         Storing { newer, ..storing }
     }
 
-    /// The same where others have been asked to accept it and have not answered yet. One that
-    /// refuses is asked to store it all the same (rule 4).
+    /// A round that follows one in which servers were asked to accept the version and have not all
+    /// answered. One that refuses is asked to store it all the same (rule 4).
     pub fn behind(before: Round, stored: Positions) -> Storing {
         let accepting = before.pending.iter().map(|one| one.id).max();
         let mut round = Round::new(before.version, before.form, Question::Store);

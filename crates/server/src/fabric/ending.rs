@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// How long a client may take to receive the last messages, in seconds.
 const CLOSE_SECONDS_MAX: Seconds = 2;
 
-/// How long a client that has retired keeps its connection on the network, in seconds. Both ends may
-/// still be setting it up, and UCX 1.13 ends a process whose peer leaves meanwhile.
+/// How long a client that has retired keeps its connection on the network, in seconds. Both ends
+/// may still be setting it up, and UCX 1.13 ends a process whose peer leaves meanwhile.
 pub(super) const RETIRED_SECONDS: Seconds = 2;
 
 /// Clients to which something is still being sent, at most: of whoever ends beyond that, the first
@@ -67,8 +67,8 @@ impl Engine {
         }
     }
 
-    /// The port is to be found at another address. Whoever has been granted a session at the old one
-    /// and has not come would wait in vain: its connection ends, and it asks anew.
+    /// The port is to be found at another address. Whoever has been granted a session at the old
+    /// one and has not come would wait in vain: its connection ends, and it asks anew.
     pub(super) fn on_renewed(&mut self, resources: &Resources) {
         // A grant is posted before the address is read for it, so whoever has read the old one is
         // known after this.

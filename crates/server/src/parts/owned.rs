@@ -6,8 +6,8 @@ use farcache_redundancy::stored::Header;
 use farcache_store::Listed;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most owners that a value had which was met. A tombstone does not tell how many owners its key
-/// has; those that other keys have count then.
+/// The most owners that a value had which was met. A tombstone does not tell how many owners its
+/// key has; those that other keys have count then.
 pub struct Widest(AtomicUsize);
 
 impl Default for Widest {

@@ -15,7 +15,7 @@ pub struct Call {
     key: u64,
     /// Messages that may still be sent before one is answered.
     pub credits: u16,
-    /// The same where none is unanswered.
+    /// Messages that may be sent where none is unanswered.
     credits_max: u16,
     /// Most bytes of a message.
     pub message_bytes_max: usize,

@@ -123,7 +123,7 @@ impl Forward for Owners {
     }
 }
 
-/// The same for those whose requests are passed on.
+/// What a session asks of other servers, where its requests are passed on.
 ///
 /// A request that was passed on is decided once: whoever was asked has answered, or may have
 /// carried it out without an answer. So its key counts as that server's until the session has taken
@@ -306,8 +306,8 @@ impl Forward for Desk {
     }
 }
 
-/// The same for those whose requests come in messages: they are not passed on, but may be for all
-/// owners of a key.
+/// What a session asks of other servers, where its requests come in messages: they are not passed
+/// on, but may be for all owners of a key.
 pub struct ForMessages<'a>(pub &'a Desk);
 
 impl Forward for ForMessages<'_> {

@@ -159,7 +159,7 @@ impl Wires {
         self.calls.as_ref()
     }
 
-    /// The same, to move their port.
+    /// Sessions with other servers on the fabric, to move their port.
     pub fn calls_mut(&mut self) -> Option<&mut Calls> {
         self.calls.as_mut()
     }

@@ -108,8 +108,8 @@ impl Resources {
         }
     }
 
-    /// The way of requests on the fabric to all owners of a key; none where there is none, or others
-    /// may own this server's keys.
+    /// The way of requests on the fabric to all owners of a key; none where there is none, or
+    /// others may own this server's keys.
     pub fn for_messages(&self) -> Option<ForMessages<'_>> {
         let is_shut = self.gate.as_ref().is_some_and(Gate::is_shut);
         let peers = self.peers.as_ref().filter(|_| !is_shut)?;
@@ -128,8 +128,8 @@ impl Resources {
 }
 
 /// What a session is given; borrows from single fields, so that the others stay usable. A
-/// connection's session is given the `desk` of the worker's peers and a turn of its own, a message's
-/// the desk; without them nothing is passed on, and no value waits for others to arrive.
+/// connection's session is given the `desk` of the worker's peers and a turn of its own, a
+/// message's the desk; without them nothing is passed on, and no value waits for others to arrive.
 macro_rules! context {
     ($resources:expr, $caller:expr) => {
         $crate::resources::context!(@ $resources, $caller, None, through_owners)

@@ -1,5 +1,5 @@
-//! Waiting for devices: whose request waits for which reads, and whose replies until what was stored
-//! is durable.
+//! Waiting for devices: whose request waits for which reads, and whose replies until what was
+//! stored is durable.
 
 use super::Resources;
 use super::arrivals::Arrivals;

@@ -2,8 +2,9 @@
 //! and a connection whose value would be too much beside them waits for its turn.
 //!
 //! It keeps its input, and nothing more is read from it, as while it waits for a device. Who sends
-//! half of a value and no more must not stop it for ever: it is refused when none of the others' values
-//! has ended for a time, or when it has waited for too long ([`crate::resources::arrivals`]).
+//! half of a value and no more must not stop it for ever: it is refused when none of the others'
+//! values has ended for a time, or when it has waited for too long
+//! ([`crate::resources::arrivals`]).
 
 use super::Worker;
 use super::connection::Connection;

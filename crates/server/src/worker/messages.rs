@@ -1,8 +1,8 @@
 //! The fabric's part in a worker's turn.
 //!
 //! While there are sessions on the fabric the worker looks at its sockets every few turns only
-//! ([`super::turns`]). Before it sleeps it arms the port, whose descriptor is then in its epoll set,
-//! once.
+//! ([`super::turns`]). Before it sleeps it arms the port, whose descriptor is then in its epoll
+//! set, once.
 
 use super::device::After;
 use super::turns::Turns;

@@ -4,15 +4,15 @@
 //! A look at the sockets is a system call, which costs as much as a request on the fabric. So while
 //! nothing comes over the sockets the looks become rare. That is at the expense of whoever else
 //! wants this processor, as a worker gives way at a look only. Where others run meanwhile, as
-//! several servers on one processor do, the worker looks, and gives way, as soon as a few turns in a
-//! row have found nothing: a request to one of them waits until all others have given way. Turns
+//! several servers on one processor do, the worker looks, and gives way, as soon as a few turns in
+//! a row have found nothing: a request to one of them waits until all others have given way. Turns
 //! that find something go on: under many clients each change of the processor costs more than it
 //! brings.
 //!
 //! Where polling is barred ([`farcache_base::polling`]) the turns before the next look are a
-//! moment's polling. They are worth it as long as they find something, as with one client that asks one
-//! server. With several servers on one processor the next request is for another one most of the
-//! time: that one waits until the moment of this one has ended.
+//! moment's polling. They are worth it as long as they find something, as with one client that asks
+//! one server. With several servers on one processor the next request is for another one most of
+//! the time: that one waits until the moment of this one has ended.
 
 use farcache_base::polling::Moments;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Owners that are not there, do not answer, or see the cluster otherwise.
 
-use crate::Fleet;
+use crate::fleet::{Fleet, hello};
 use crate::support::{Client, PATIENCE, Server, command, wait_for};
 use rustix::process::Signal;
 use std::io::{Read, Write};
@@ -323,13 +323,7 @@ fn strangers_get_nowhere_with_the_peers_protocol() {
         let secret = fleet.secret("secret", "the servers' secret");
         vec!["--cluster-secret-file".to_owned(), secret]
     });
-    let hello = Hello {
-        from: 2,
-        to: 1,
-        epoch: 1,
-        nonce: [1; 32],
-        cluster: "orders".into(),
-    };
+    let hello = hello(1);
     let guess = [
         &hello.encode()[..],
         &[7; 32],

@@ -2,10 +2,22 @@
 
 use crate::support::{Client, PATIENCE, Server, wait_for};
 use farcache_cluster::ClusterMap;
+use farcache_peers::greeting::Hello;
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use tempfile::TempDir;
+
+/// How server 2 greets server 1, under the map of this epoch.
+pub fn hello(epoch: u64) -> Hello {
+    Hello {
+        from: 2,
+        to: 1,
+        epoch,
+        nonce: [1; 32],
+        cluster: "orders".into(),
+    }
+}
 
 /// Servers 1 and up of one cluster.
 pub struct Fleet {
@@ -22,12 +34,12 @@ impl Fleet {
         Fleet::start_placed("ketama", count, options)
     }
 
-    /// The same with this placement.
+    /// So many servers under a map with this placement, each with these further options.
     pub fn start_placed(placement: &str, count: u32, options: &[&str]) -> Fleet {
         Fleet::start_each(placement, count, options, |_, _| Vec::new())
     }
 
-    /// The same with more options for each.
+    /// So many servers, each with these further options and those that `more` gives it.
     pub fn start_with(
         count: u32,
         options: &[&str],

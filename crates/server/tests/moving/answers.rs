@@ -1,9 +1,9 @@
 //! What an old owner answers to a new one that asks for the next items.
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, hello};
 use farcache_cluster::map::Phase;
 use farcache_peers::frame::Kind;
-use farcache_peers::greeting::{CHALLENGE_BYTES, Hello, Verdict};
+use farcache_peers::greeting::{CHALLENGE_BYTES, Verdict};
 use farcache_peers::link::{Answer, Limits, Link};
 use farcache_peers::moves::{Acknowledged, Place, Pull, Pulled, PulledHead};
 use std::collections::BTreeSet;
@@ -21,14 +21,7 @@ struct Taker {
 impl Taker {
     fn connect(fleet: &Fleet) -> Taker {
         let mut stream = UnixStream::connect(fleet.socket(1)).expect("a connection");
-        let hello = Hello {
-            from: 2,
-            to: 1,
-            epoch: 4,
-            nonce: [1; 32],
-            cluster: "orders".into(),
-        };
-        stream.write_all(&hello.encode()).expect("sent");
+        stream.write_all(&hello(4).encode()).expect("sent");
         let mut challenge = [0; CHALLENGE_BYTES];
         stream.read_exact(&mut challenge).expect("an answer");
         assert_eq!(challenge[2], Verdict::Welcome as u8);

@@ -2,10 +2,10 @@
 //!
 //! A client may take any time to read its replies, and each value pinned for it keeps a whole
 //! segment from being reused. So what waits for a client is handed over to the store meanwhile
-//! ([`crate::StoreHandle::stall`]), and gives way when memory is short: the store copies it to memory of
-//! its own, of which there is so much for all readers together, and the segment goes. Where that is
-//! used up, whoever has been waiting for the longest loses what waits for it: its connection has to
-//! be closed.
+//! ([`crate::StoreHandle::stall`]), and gives way when memory is short: the store copies it to
+//! memory of its own, of which there is so much for all readers together, and the segment goes.
+//! Where that is used up, whoever has been waiting for the longest loses what waits for it: its
+//! connection has to be closed.
 
 use super::{Core, PinnedValue};
 use crate::schedule::atomic::{AtomicU64, Ordering::Relaxed};

@@ -188,14 +188,14 @@ impl Bucket {
     /// (Rust reference, "Inline assembly", rules for inline assembly). The processor keeps that
     /// promise: an aligned load of 8 bytes, or 16 where there is AVX, is atomic (Intel, "Software
     /// Developer's Manual", volume 3A, "Guaranteed Atomic Operations"; AMD, "Architecture
-    /// Programmer's Manual", volume 2, "Access Atomicity"), and older ones split one of 16 bytes into
-    /// its halves.
+    /// Programmer's Manual", volume 2, "Access Atomicity"), and older ones split one of 16 bytes
+    /// into its halves.
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
     #[inline]
     fn words_in_pairs(&self) -> [std::arch::x86_64::__m128i; 4] {
         let (first, second, third, fourth);
-        // SAFETY: the loads cover exactly this bucket, 64 bytes at a 64-byte boundary, and each of its
-        // words is an atomic.
+        // SAFETY: the loads cover exactly this bucket, 64 bytes at a 64-byte boundary, and each of
+        // its words is an atomic.
         unsafe {
             std::arch::asm!(
                 "movdqa {first}, [{bucket}]",

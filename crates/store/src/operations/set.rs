@@ -1,7 +1,7 @@
 //! Storing a value.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
-use super::versioned::{Terms, VersionCommit};
+use super::versioned::{Refusal, Terms, VersionCommit};
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;
@@ -232,13 +232,15 @@ impl StoreHandle {
     fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem<'_>) -> Commit {
         Commit::Ended(match commit {
             // A version that was there already has the same token.
-            VersionCommit::Stored { .. } | VersionCommit::Same => {
+            VersionCommit::Stored { .. } | VersionCommit::Refused(Refusal::Same) => {
                 let cas = self.cas_told_of(placed, item);
                 SetOutcome::Stored { cas }
             }
-            VersionCommit::Older { current } => SetOutcome::Older { current },
-            VersionCommit::Unsure { current } => SetOutcome::Unsure { current },
-            VersionCommit::Promised { current } => SetOutcome::Promised { current },
+            VersionCommit::Refused(Refusal::Older { current }) => SetOutcome::Older { current },
+            VersionCommit::Refused(Refusal::Unsure { current }) => SetOutcome::Unsure { current },
+            VersionCommit::Refused(Refusal::Promised { current }) => {
+                SetOutcome::Promised { current }
+            }
             VersionCommit::Full => SetOutcome::NotStored,
             VersionCommit::Void => return Commit::Void,
         })

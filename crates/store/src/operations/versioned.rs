@@ -22,16 +22,12 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Whether a promise is in its way. What other servers have was there when they
-    /// gave their promises, so the client that asked for the promises has met it.
-    fn bows_to_promises(self) -> bool {
+    /// Whether it is a client's plain write. A promise can be in its way, and where it is refused
+    /// its writer is told if the store has had its version, as it may write the same anew above
+    /// what is there. What other servers have was there when they gave their promises, so the
+    /// client that asked for the promises has met it.
+    fn is_plain(self) -> bool {
         self.restored.is_none() && !self.is_promised
-    }
-
-    /// Whether the writer, where it is refused, is to know if the store has had its version: it
-    /// may write the same anew above what is there.
-    fn asks_what_was(self) -> bool {
-        self.bows_to_promises()
     }
 }
 
@@ -45,11 +41,8 @@ enum Standing {
     },
 }
 
-/// How putting a written item that has a version under its key ended.
-pub(super) enum VersionCommit {
-    Stored {
-        was_present: bool,
-    },
+/// Why a version is not put under its key.
+pub(super) enum Refusal {
     /// It was there already, or was before something newer came.
     Same,
     Older {
@@ -63,6 +56,25 @@ pub(super) enum VersionCommit {
     Promised {
         current: Version,
     },
+}
+
+impl From<Refusal> for VersionedDelete {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Same => Self::Deleted { was_present: false },
+            Refusal::Older { current } => Self::Older { current },
+            Refusal::Unsure { current } => Self::Unsure { current },
+            Refusal::Promised { current } => Self::Promised { current },
+        }
+    }
+}
+
+/// How putting a written item that has a version under its key ended.
+pub(super) enum VersionCommit {
+    Stored {
+        was_present: bool,
+    },
+    Refused(Refusal),
     /// The index is full.
     Full,
     /// A flush has voided the filling in which the item was written: it must be written anew.
@@ -119,17 +131,14 @@ impl StoreHandle {
             }
             return Ok(match commit? {
                 VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },
-                VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
-                VersionCommit::Older { current } => VersionedDelete::Older { current },
-                VersionCommit::Unsure { current } => VersionedDelete::Unsure { current },
-                VersionCommit::Promised { current } => VersionedDelete::Promised { current },
+                VersionCommit::Refused(refusal) => refusal.into(),
                 VersionCommit::Full => return Err(StoreError::OutOfMemory.into()),
                 VersionCommit::Void => continue,
             });
         }
     }
 
-    /// The same with the horizon in place of a tombstone; of a store without a device.
+    /// Deletes with the horizon in place of a tombstone; of a store without a device.
     fn delete_without_tombstone(
         &self,
         hash: u64,
@@ -145,12 +154,7 @@ impl StoreHandle {
         let known = stamp.map_or_else(|| self.core.versions.horizon(), |it| Some(it.version));
         if let Some(current) = known.filter(|known| *known >= version) {
             let write = Write::of_tombstone(Stamp::of_tombstone(version));
-            return match self.refused(hash, write, terms, current) {
-                VersionCommit::Same => VersionedDelete::Deleted { was_present: false },
-                VersionCommit::Unsure { current } => VersionedDelete::Unsure { current },
-                VersionCommit::Promised { current } => VersionedDelete::Promised { current },
-                _ => VersionedDelete::Older { current },
-            };
+            return self.refused(hash, write, terms, current).into();
         }
         if let Some(current) = self.promise_against(hash, version, terms) {
             return VersionedDelete::Promised { current };
@@ -268,14 +272,16 @@ impl StoreHandle {
         let horizon = self.horizon_for(terms.restored);
         match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
             Standing::Newer => {}
-            Standing::Same => return Ok(VersionCommit::Same),
+            Standing::Same => return Ok(VersionCommit::Refused(Refusal::Same)),
             Standing::Older { current } => {
                 let write = Write::of_item(stamp, item);
-                return Ok(self.refused(hash, write, terms, current));
+                return Ok(VersionCommit::Refused(
+                    self.refused(hash, write, terms, current),
+                ));
             }
         }
         if let Some(current) = self.promise_against(hash, stamp.version, terms) {
-            return Ok(VersionCommit::Promised { current });
+            return Ok(VersionCommit::Refused(Refusal::Promised { current }));
         }
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if let Some(entry) = &entry {
@@ -289,22 +295,22 @@ impl StoreHandle {
     }
 
     /// What the writer of a version is told where the store has something newer.
-    fn refused(&self, hash: u64, write: Write, terms: Terms, current: Version) -> VersionCommit {
-        if !terms.asks_what_was() {
-            return VersionCommit::Older { current };
+    fn refused(&self, hash: u64, write: Write, terms: Terms, current: Version) -> Refusal {
+        if !terms.is_plain() {
+            return Refusal::Older { current };
         }
         let had = self.core.superseded.had(hash, write);
         if had == Had::Yes {
-            return VersionCommit::Same;
+            return Refusal::Same;
         }
         // Who was given a newer promise may have met this write, and have written what is there
         // above it.
         match (self.promise_against(hash, write.version(), terms), had) {
-            (Some(promised), _) => VersionCommit::Promised {
+            (Some(promised), _) => Refusal::Promised {
                 current: current.max(promised),
             },
-            (None, Had::Unknown) => VersionCommit::Unsure { current },
-            (None, _) => VersionCommit::Older { current },
+            (None, Had::Unknown) => Refusal::Unsure { current },
+            (None, _) => Refusal::Older { current },
         }
     }
 
@@ -340,7 +346,7 @@ impl StoreHandle {
         match terms.is_promised {
             true if promised == Some(version) => None,
             true => promised.or(Some(version)),
-            false => promised.filter(|promised| *promised > version && terms.bows_to_promises()),
+            false => promised.filter(|promised| *promised > version && terms.is_plain()),
         }
     }
 

@@ -1,5 +1,5 @@
-//! What keeps a segment in place for replies in flight, which outlast the operation that found their
-//! values.
+//! What keeps a segment in place for replies in flight, which outlast the operation that found
+//! their values.
 
 use crate::sync::{AtomicU32, Ordering};
 

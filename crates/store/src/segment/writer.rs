@@ -81,7 +81,8 @@ impl Open {
         let bytes = filler_bytes(self.end(arena), layout.value_offset());
         let (left, size) = (self.room(), layout.size());
         if bytes > 0 && left > bytes && (left - bytes) / size == left / size {
-            // SAFETY: the room behind the last item is this writer's alone, and more than these bytes.
+            // SAFETY: the room behind the last item is this writer's alone, and more than these
+            // bytes.
             unsafe { arena.write_filler(self.end(arena), bytes) };
             self.used += bytes;
         }

@@ -85,8 +85,8 @@ impl Store {
 
     /// Waits until everything that has left memory so far is durable, and every deletion; false if
     /// that takes longer than `time`. True without a tier. The calling thread parks its handles
-    /// first ([`crate::StoreHandle::park`]): what one of them may still be looking at cannot be written
-    /// over, and on a full device nothing becomes durable then.
+    /// first ([`crate::StoreHandle::park`]): what one of them may still be looking at cannot be
+    /// written over, and on a full device nothing becomes durable then.
     pub fn sync_tier(&self, time: Duration) -> bool {
         let tier = self.core.tier.as_ref();
         tier.is_none_or(|tier| tier.drain(time))
