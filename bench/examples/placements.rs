@@ -169,7 +169,8 @@ fn got(client: &Client, key: &str, room: &mut Vec<u8>, bytes: usize) -> Outcome<
     is_it.then_some(()).ok_or_else(|| "another value".into())
 }
 
-/// The same without a look at the value, which would cost more than small ones do.
+/// How long it takes to get a value, without a look at it, which would cost more than small ones
+/// do.
 fn got_timed(client: &Client, key: &str, room: &mut Vec<u8>) -> Outcome<Duration> {
     timed(|| Ok(client.get_into(key, room).map(drop)?))
 }

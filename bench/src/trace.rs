@@ -19,9 +19,11 @@ const THETA: f64 = 0.99;
 pub enum Pattern {
     /// Popular keys by Zipf's law with exponent 0.99.
     Zipf,
-    /// The same, a third of all requests being long scans of keys that nobody else asks for.
+    /// Popular keys by Zipf's law, a third of all requests being long scans of keys that nobody
+    /// else asks for.
     ZipfScans,
-    /// The same, every second request being for a key that is never asked for again.
+    /// Popular keys by Zipf's law, every second request being for a key that is never asked for
+    /// again.
     OneHitWonders,
 }
 

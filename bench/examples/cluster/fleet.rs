@@ -134,7 +134,7 @@ impl Fleet<'_> {
         self.publish_text(&text)
     }
 
-    /// The same with this text, whose epoch is the next one.
+    /// Publishes this text of a map, whose epoch is the next one.
     ///
     /// # Errors
     /// The system's.

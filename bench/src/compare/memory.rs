@@ -26,7 +26,7 @@ impl Filled {
         self.full_bytes as f64 / self.items as f64 - ITEM_BYTES
     }
 
-    /// The same without what the server takes when empty.
+    /// Resident bytes per item above key and value, without what the server takes when empty.
     pub fn growth_overhead_bytes(&self) -> f64 {
         (self.full_bytes - self.empty_bytes) as f64 / self.items as f64 - ITEM_BYTES
     }

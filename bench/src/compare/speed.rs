@@ -12,7 +12,7 @@ use std::io;
 
 /// Small values that are stored before the measurements.
 const SMALL_KEYS: u32 = 1_000_000;
-/// The same in the short version.
+/// Small values that are stored before the measurements of the short version.
 const SMALL_KEYS_SHORT: u32 = 300_000;
 /// Large values: 64 MB of them, more than caches hold.
 const LARGE_KEYS: u32 = 64;

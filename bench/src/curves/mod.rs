@@ -82,7 +82,7 @@ impl Figures {
         self.hits as f64 / self.requests.max(1) as f64
     }
 
-    /// The same by bytes.
+    /// Bytes of hits over bytes of requests.
     pub fn byte_hit_ratio(&self) -> f64 {
         self.hit_bytes as f64 / self.bytes.max(1) as f64
     }

@@ -176,7 +176,7 @@ impl Bench {
         Ok(live)
     }
 
-    /// The same requests as fast as they go, in turns.
+    /// Sends the stream's requests to each server as fast as they go, in turns.
     fn bursts(&self, stream: &mut Stream, running: &mut [Running]) -> io::Result<()> {
         for turn in 0..self.turns {
             for at in 0..running.len() {

@@ -31,7 +31,8 @@ pub struct Measured {
     pub held: Held,
     /// Items that were there then and had not expired.
     pub live_items: u64,
-    /// The same some time later, without a request in between.
+    /// What it said that it holds, and its live items, some time after that without a request in
+    /// between.
     pub idle: Option<(Held, u64)>,
     /// Requests a second of the turns.
     pub rates: Vec<f64>,

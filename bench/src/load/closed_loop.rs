@@ -139,7 +139,7 @@ pub fn run(
     Ok(run.finish())
 }
 
-/// The same without figures; the connections go on being used.
+/// Runs a closed loop without figures; the connections go on being used.
 ///
 /// # Errors
 /// Those of the connections, and wrong replies.

@@ -185,7 +185,7 @@ impl Fleet {
         connection.send()
     }
 
-    /// The same for several connections, in ascending order, with few system calls.
+    /// Serves several connections, in ascending order, with few system calls.
     fn serve_together(
         &mut self,
         tokens: &[usize],

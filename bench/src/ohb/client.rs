@@ -46,11 +46,11 @@ pub struct ClientSession {
     begun: VecDeque<Begun>,
     /// The value of the last blocking fetch, whose memory is used again.
     value: Vec<u8>,
-    /// Whether it is not.
+    /// Whether each fetch gets new memory instead.
     new_buffers: bool,
     /// Memory for values that will be fetched: that of values fetched before.
     rooms: Vec<ReceiveBytes>,
-    /// The same for multi-gets.
+    /// Memory for values that multi-gets will fetch.
     many: Vec<Values>,
     eager_bytes_max: usize,
     registered: Option<Arc<LentMemory>>,
@@ -72,7 +72,8 @@ impl ClientSession {
         Self::open_polling(servers, transport, None)
     }
 
-    /// The same, polling for so long before it sleeps, instead of what the library does by itself.
+    /// Connects to servers and polls for so long before it sleeps, instead of what the library does
+    /// by itself.
     ///
     /// # Errors
     /// As [`ClientSession::open`].

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How long the server is watched.
 const WATCHED: Duration = Duration::from_secs(10);
-/// The same in the short version.
+/// How long the server is watched in the short version.
 const WATCHED_SHORT: Duration = Duration::from_secs(2);
 /// Connected clients.
 const CLIENTS: usize = 8;

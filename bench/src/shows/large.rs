@@ -163,7 +163,7 @@ impl Fetch {
         p50_us.ok_or_else(|| io::Error::other("ohb_memlat measured nothing"))
     }
 
-    /// The same of bare UCX with these settings.
+    /// The median latency of bare UCX with these settings, in microseconds.
     fn over_ucx(self, programs: &Programs, settings: &[(&str, &str)]) -> io::Result<f64> {
         let size = self.value_bytes.to_string();
         let plain = ["--get-sizes", &size, "--set-sizes", "64", "--no-rates"];

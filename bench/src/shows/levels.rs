@@ -48,8 +48,8 @@ impl Levels {
         Ok(Levels(levels))
     }
 
-    /// The same once a first client has come and gone: UCX opens some devices for the first one and
-    /// keeps them open.
+    /// Takes the levels once a first client has come and gone: UCX opens some devices for the first
+    /// one and keeps them open.
     ///
     /// # Errors
     /// Those of [`Levels::take`], and a first client that leaves anything else behind.

@@ -33,8 +33,8 @@ impl Programs {
         self.limits_with(network, &[], arguments)
     }
 
-    /// The same with settings of UCX by name without `UCX_`, as far as the environment leaves them
-    /// open.
+    /// Runs the measurement of limits with settings of UCX, by name without `UCX_`, as far as the
+    /// environment leaves them open.
     ///
     /// # Errors
     /// As [`Programs::limits`].

@@ -279,7 +279,8 @@ fn add_rates(table: &mut Table, report: &ThroughputReport) {
     }
 }
 
-/// The same over sockets, with the load generator: a client that does as little as one can.
+/// Measures the group over sockets, with the load generator: a client that does as little as one
+/// can.
 fn sockets(
     bench: &Bench,
     server: &ServerProcess,

@@ -20,7 +20,8 @@ pub enum Kind {
     Web,
     /// Popular keys by Zipf's law with exponent 0.99, values of 32 to 1,024 bytes.
     Zipf,
-    /// The same, a third of all requests being scans of keys that nobody else asks for.
+    /// Keys and values as of `zipf`; a third of all requests are scans of keys that nobody else asks
+    /// for.
     ZipfScans,
 }
 

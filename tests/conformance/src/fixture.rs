@@ -91,7 +91,7 @@ impl Fixture {
         self.start_at(None, product, options)
     }
 
-    /// The same, on this port where one is named.
+    /// Starts a server, on this port where one is named.
     ///
     /// # Errors
     /// If it cannot be started.

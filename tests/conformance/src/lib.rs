@@ -1,5 +1,5 @@
-//! The same checks over every transport: what a client sees of a server must not depend on how they
-//! talk.
+//! One list of checks that is run over every transport: what a client sees of a server must not
+//! depend on how they talk.
 //!
 //! | part | what it checks |
 //! |---|---|

@@ -28,7 +28,7 @@ pub fn pinned<T>(cpu: Option<usize>, work: impl FnOnce() -> T) -> io::Result<T> 
     pinned_to_any(cpu.as_slice(), work)
 }
 
-/// The same with several cores to choose from; where there are none the thread stays where it is.
+/// Works on any of these cores; where there are none the thread stays where it is.
 ///
 /// # Errors
 /// If there is no such core.

@@ -66,7 +66,7 @@ impl Launcher {
         self.start_with(product, options, &[])
     }
 
-    /// The same, with these variables in its environment.
+    /// Starts a server with these variables in its environment.
     ///
     /// # Errors
     /// As [`Launcher::start`].
@@ -89,7 +89,7 @@ impl Launcher {
         Ok(server)
     }
 
-    /// The same, on this port.
+    /// Starts a server on this port, with these variables in its environment.
     ///
     /// # Errors
     /// As [`Launcher::start`].

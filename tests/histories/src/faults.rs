@@ -16,14 +16,15 @@ use std::time::{Duration, Instant};
 /// Time between two faults.
 const PAUSE_MS: std::ops::Range<u64> = 10..120;
 
-/// The same where what follows from a fault takes seconds.
+/// Time between two faults where what follows from one takes seconds.
 const LONG_PAUSE_MS: std::ops::Range<u64> = 100..1500;
 
 /// For how long a server is down, stopped or cut off. Less than what servers wait for others until
 /// they take it that they have caught up: 10 s.
 const LASTS_MS: std::ops::Range<u64> = 100..1500;
 
-/// The same where that may be longer than a server is waited for: a lease of 2 s, and 1 s.
+/// For how long a server is down, stopped or cut off where that may be longer than it is waited
+/// for: a lease of 2 s, and 1 s.
 const LONG_MS: std::ops::Range<u64> = 100..7000;
 
 /// For how long a server sleeps: longer than it is waited for.

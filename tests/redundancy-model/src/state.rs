@@ -170,8 +170,8 @@ impl State {
         serving.fold(0, |set, number| set | bit(number)) & self.members()
     }
 
-    /// The same state with the servers numbered in the way that gives the least state: no rule
-    /// depends on a server's number.
+    /// This state with the servers numbered in the way that gives the least state: no rule depends
+    /// on a server's number.
     pub fn canonical(self) -> Self {
         const ORDERS: [[usize; SERVERS]; 5] =
             [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];

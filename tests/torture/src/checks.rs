@@ -66,7 +66,8 @@ impl Baseline {
         })
     }
 
-    /// The same of a server that may refuse connections until those that have ended are closed.
+    /// Takes the baseline of a server that may refuse connections until those that have ended are
+    /// closed.
     fn take_until(deadline: Instant, server: &ServerProcess) -> io::Result<Self> {
         loop {
             let taken = Baseline::take(server);

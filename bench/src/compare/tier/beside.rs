@@ -140,7 +140,7 @@ fn probing(side: &Side<'_>) -> io::Result<Probe> {
     Probe::start(&side.plan, in_memory(&side.plan), schedule, WINDOW)
 }
 
-/// The 99th percentile, in microseconds.
+/// The 99th percentile of gets from memory without other load, in microseconds.
 fn alone(side: &Side<'_>) -> io::Result<f64> {
     let mut probing = probing(side)?;
     while probing.turn()? {}
@@ -158,8 +158,8 @@ fn company(side: &Side<'_>, connections: usize) -> io::Result<(Plan, Fleet)> {
     Ok((plan, fleet))
 }
 
-/// The same while others read from the SSD, and how many a second they read; 0 where most of that
-/// was not found.
+/// The 99th percentile of gets from memory while others read from the SSD, in microseconds, and how
+/// many a second they read; 0 where most of that was not found.
 fn beside_reads(side: &mut Side<'_>, readers: usize) -> io::Result<(f64, f64)> {
     let mut reading = reading(side, readers)?;
     let mut probing = probing(side)?;
@@ -170,7 +170,8 @@ fn beside_reads(side: &mut Side<'_>, readers: usize) -> io::Result<(f64, f64)> {
     Ok((probing.finish()?.latency_us.p99, per_s))
 }
 
-/// The same while others get hits in memory as fast as they can, and `readers` read from the SSD.
+/// The 99th percentile of gets from memory while others get hits in memory as fast as they can and
+/// `readers` read from the SSD, and how many a second these read.
 fn busy(side: &mut Side<'_>, readers: usize) -> io::Result<(f64, f64)> {
     let (plan, fleet) = company(side, BUSY_WITH)?;
     let endless = RunLimits::requests(u64::MAX);
@@ -207,7 +208,7 @@ fn end_reading(side: &mut Side<'_>, readers: usize, reading: ClosedLoop) -> f64 
     }
 }
 
-/// The same while others get so much from memory.
+/// The 99th percentile of gets from memory while others get so many a second from memory.
 fn beside_hits(side: &Side<'_>, per_s: f64) -> io::Result<f64> {
     let (plan, fleet) = company(side, READERS[HITS_AS_OF])?;
     let schedule = Schedule::even(per_s.max(1.0));
