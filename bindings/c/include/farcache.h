@@ -167,7 +167,7 @@ typedef struct farcache_blob_settings {
   // Bytes that one writer may have under way, or one reader hold: 8 MiB. One chunk is always
   // allowed.
   size_t window_bytes;
-  // The same for all writers and readers together: 64 MiB.
+  // Bytes that all writers and readers together may hold or have under way: 64 MiB.
   size_t in_flight_bytes_max;
   // How long, in milliseconds, a writer goes on trying to store what servers have no room for
   // or, where blobs lie on several servers, what too few of them are up for: not at all.
@@ -203,8 +203,8 @@ struct farcache_options *farcache_options_new(void);
 
 // Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 // progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-// redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user, password, tls-ca-file, tls-certificate-file,
-// tls-key-file, tls-server-name.
+// redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user,
+// password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
 // FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 enum farcache_status farcache_options_set(struct farcache_options *options,
                                           const char *name,
@@ -311,8 +311,8 @@ enum farcache_status farcache_get(const struct farcache_client *client,
                                   const struct farcache_call *call,
                                   struct farcache_request **request);
 
-// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0
-// for ever.
+// Begins to get a value, as farcache_get does, and gives the item a new expiry: seconds up to 30
+// days, above that seconds since 1970, 0 for ever.
 enum farcache_status farcache_get_and_touch(const struct farcache_client *client,
                                             const void *key,
                                             size_t key_bytes,

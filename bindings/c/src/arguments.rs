@@ -41,7 +41,7 @@ pub unsafe fn reference<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::arguments("a null pointer"))
 }
 
-/// The same, to be changed.
+/// What C's pointer points to, to be changed.
 ///
 /// # Safety
 /// As [`reference`], and nobody else uses it meanwhile.

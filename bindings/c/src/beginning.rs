@@ -42,8 +42,8 @@ impl<'a> Beginning<'a> {
         self.submit_lent(operation, delivery, false, None)
     }
 
-    /// The same; with memory of the caller's that the operation uses until it is complete, and its
-    /// registration.
+    /// Submits an operation that uses memory of the caller's until it is complete; with the
+    /// memory's registration.
     pub fn submit_lent(
         self,
         operation: Operation<'_>,

@@ -37,7 +37,7 @@ pub struct BlobSettings {
     /// Bytes that one writer may have under way, or one reader hold: 8 MiB. One chunk is always
     /// allowed.
     pub window_bytes: usize,
-    /// The same for all writers and readers together: 64 MiB.
+    /// Bytes that all writers and readers together may hold or have under way: 64 MiB.
     pub in_flight_bytes_max: usize,
     /// How long, in milliseconds, a writer goes on trying to store what servers have no room for
     /// or, where blobs lie on several servers, what too few of them are up for: not at all.

@@ -76,8 +76,8 @@ pub unsafe extern "C" fn farcache_get(
     })
 }
 
-/// The same, giving the item a new expiry: seconds up to 30 days, above that seconds since 1970, 0
-/// for ever.
+/// Begins to get a value, as farcache_get does, and gives the item a new expiry: seconds up to 30
+/// days, above that seconds since 1970, 0 for ever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_get_and_touch(
     client: *const ClientHandle,

@@ -14,7 +14,7 @@ const VARIABLE: &str = "FARCACHE_OPTIONS";
 #[derive(Clone, Default)]
 pub struct Options {
     pub(crate) config: ClientConfig,
-    /// Which redundancy blobs have: how many servers there are is not known yet.
+    /// The redundancy of blobs, as text: how many servers there are is not known yet.
     blob_redundancy: Option<String>,
     user: Option<String>,
     password: Option<String>,
@@ -62,7 +62,7 @@ impl Options {
         Ok(())
     }
 
-    /// These, after a look at the environment.
+    /// The options after a look at the environment.
     pub fn with_environment(&self) -> Result<Options, Failure> {
         let mut options = self.clone();
         let text = std::env::var(VARIABLE).unwrap_or_default();

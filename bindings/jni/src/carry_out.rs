@@ -14,7 +14,7 @@ pub struct Manner {
     pub call: Call,
     /// What Java gets of the value.
     pub shape: Shape,
-    /// It counts: the number is what Java wants, not the flags.
+    /// Whether the operation counts: Java wants the number, not the flags.
     pub counts: bool,
     /// A value that was copied out of an array, to be kept until the operation has ended.
     pub value: Vec<u8>,

@@ -47,7 +47,7 @@ pub struct UnderWay {
     submissions: HashMap<u64, Submission>,
 }
 
-/// One of them.
+/// An operation whose end Java is told.
 pub struct Submission {
     pub request: *mut Request,
     /// What the callback is given.

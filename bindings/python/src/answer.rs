@@ -17,9 +17,9 @@ pub enum Wanted {
     View,
     /// Length, flags and CAS token of a value that was received into a buffer, or None.
     Length,
-    /// Whether it was stored: `STORED` and the names beside it.
+    /// Whether the value was stored: `STORED` and the names beside it.
     Stored,
-    /// Whether it was done, or there was no such key.
+    /// Whether the operation was done, or there was no such key.
     Done,
     /// A number, or None.
     Number,

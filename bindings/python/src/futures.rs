@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is under way.
 pub enum UnderWay {
-    /// One key, or none.
+    /// An operation on one key, or on none.
     One(Request, Wanted),
     /// A multi-get, and whether flags and tokens are wanted.
     Many(GetManyRequest, Keys, bool),

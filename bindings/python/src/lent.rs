@@ -32,7 +32,7 @@ impl Memory {
         Ok(Memory::Buffer(buffer))
     }
 
-    /// The same, to be written to.
+    /// The memory of a Python object, to be written to.
     pub fn to_write(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match Self::of(object)? {
             Memory::Buffer(buffer) if !buffer.readonly() => Ok(Memory::Buffer(buffer)),

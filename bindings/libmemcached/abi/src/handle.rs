@@ -151,7 +151,7 @@ pub struct Allocators {
 pub struct CallbackList {
     /// The functions.
     pub callback: *mut ExecuteFunction,
-    /// Their last argument.
+    /// The last argument of each function.
     pub context: *mut c_void,
     /// How many there are.
     pub number_of_callback: u32,
@@ -163,7 +163,7 @@ pub struct CallbackList {
 pub struct Sasl {
     /// `sasl_callback_t`s, ended by one with the number 0.
     pub callbacks: *mut c_void,
-    /// Whether they are the library's.
+    /// Whether the callbacks are the library's.
     pub is_allocated: bool,
 }
 

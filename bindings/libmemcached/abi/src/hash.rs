@@ -66,9 +66,9 @@ impl HashAlgorithm {
 pub struct HashReturn(pub c_uint);
 
 impl HashReturn {
-    /// It worked.
+    /// The call has done what was asked.
     pub const SUCCESS: Self = Self(0);
-    /// It did not.
+    /// The call has failed.
     pub const FAILURE: Self = Self(1);
     /// No memory.
     pub const MEMORY_ALLOCATION_FAILURE: Self = Self(2);

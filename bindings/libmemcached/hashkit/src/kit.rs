@@ -201,7 +201,7 @@ macro_rules! accessors {
             }
         }
 
-        /// Which function it is; `DEFAULT` of a null kit.
+        /// The kit's hash function; `DEFAULT` of a null kit.
         ///
         /// # Safety
         /// `kit` is null or a kit.

@@ -18,9 +18,10 @@ pub(crate) struct Batch {
 pub(crate) enum Answer {
     Awaited(GetManyRequest),
     There(Values),
-    /// Nobody waits for it any more.
+    /// Nobody waits for the answer any more.
     GivenUp,
-    /// It has not come, which is told when values are fetched; with those that came before.
+    /// The answer has not come, which is told when values are fetched; with the values that came
+    /// before.
     Missed(Error, Values),
 }
 

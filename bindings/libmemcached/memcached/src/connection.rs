@@ -100,7 +100,8 @@ impl Context<'_> {
         }
     }
 
-    /// The same by the application's wish: servers that are left alone are tried again, too.
+    /// Ends the connections by the application's wish: servers that are left alone are tried again,
+    /// too.
     pub(crate) fn quit(&mut self) {
         self.settle_unseen();
         self.forget_rests();
@@ -121,7 +122,8 @@ impl Context<'_> {
         outcome
     }
 
-    /// The same where the application has not asked for it, and is not told.
+    /// Waits for everything that was sent without waiting, where the application has not asked for
+    /// it and is not told of failures.
     pub(crate) fn settle_unseen(&mut self) {
         for Pending { server, request } in std::mem::take(&mut self.state.pending) {
             match request.complete().outcome {

@@ -32,7 +32,7 @@ impl Context<'_> {
         self.fail_with_at(server, code, 0, what)
     }
 
-    /// The same with the system's error number, or 0.
+    /// Remembers a failure of a server with the system's error number, or 0; returns its code.
     pub(crate) fn fail_with_at(
         &mut self,
         server: usize,

@@ -81,7 +81,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// The same where the application is not told, as of copies.
+    /// Whether a server may be asked, where the application is not told if it may not, as of
+    /// copies.
     pub(crate) fn is_admitted_unseen(&mut self, server: usize) -> bool {
         let known = self.state.errors.len();
         let is_admitted = self.admit(server).is_ok();

@@ -14,14 +14,15 @@ impl Context<'_> {
         self.begin_uncounted()
     }
 
-    /// The same for what is a part of a query, or none.
+    /// Begins a part of a query, or what counts as none: wants servers, and forgets the errors of
+    /// the query before.
     pub(crate) fn begin_uncounted(&mut self) -> Result<(), Return> {
         self.check_servers()?;
         self.state.errors.clear();
         Ok(())
     }
 
-    /// That there are servers.
+    /// Fails where there are no servers.
     pub(crate) fn check_servers(&mut self) -> Result<(), Return> {
         match self.state.servers.is_empty() {
             true => Err(self.fail(Return::NO_SERVERS, "")),
@@ -29,7 +30,7 @@ impl Context<'_> {
         }
     }
 
-    /// That the key can be one, by its length and, if that is wished, its characters.
+    /// Fails where the text cannot be a key, by its length or, if that is wished, its characters.
     pub(crate) fn check_key(&mut self, key: &[u8]) -> Result<(), Return> {
         self.check_key_length(key)?;
         if self.handle.has(flags::VERIFY_KEY) && !self.is_binary() {

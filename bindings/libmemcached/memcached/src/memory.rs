@@ -151,7 +151,8 @@ pub(crate) unsafe fn allocate(handle: *const Handle, bytes: usize) -> *mut c_voi
     }
 }
 
-/// The same memory, grown or moved; null, and the old unchanged, where there is none.
+/// Makes memory larger or smaller where it is, or moves it; null, and the old unchanged, where
+/// there is none.
 ///
 /// # Safety
 /// As [`allocate`]; `memory` came from the same allocators, or is null.

@@ -107,7 +107,8 @@ pub(crate) fn fill(result: &mut ResultStructure, key: &[u8], value: &[u8]) -> Re
     append(result, value)
 }
 
-/// The same with the value's memory, where the result's comes from C's own allocators.
+/// Sets key and value, and takes the value's memory over, where the result's comes from C's own
+/// allocators.
 pub(crate) fn adopt(result: &mut ResultStructure, key: &[u8], value: Vec<u8>) {
     set_key(result, key);
     let length = value.len();
