@@ -19,8 +19,8 @@ pub struct Settings {
     /// Bytes that one writer may have under way, or one reader hold or have under way: 8 MiB. One
     /// chunk is always allowed.
     pub window_bytes: usize,
-    /// The same for all writers and readers of a handle together: 64 MiB. One chunk of each is
-    /// allowed beyond it.
+    /// Bytes that all writers and readers of a handle together may hold or have under way: 64 MiB.
+    /// One chunk of each is allowed beyond it.
     pub in_flight_bytes_max: usize,
     /// How long a writer goes on trying to store what servers have no room for or, of keys that lie
     /// on several servers, what too few of them are up for: not at all. In the end it fails with

@@ -96,7 +96,7 @@ impl Manifest {
         )
     }
 
-    /// The same with another place for each chunk.
+    /// Gives each chunk another place.
     ///
     /// # Panics
     /// There are more or fewer places than chunks.

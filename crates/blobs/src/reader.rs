@@ -56,7 +56,7 @@ enum State {
 enum Wanted<'a> {
     /// All up to this one.
     UpTo(u64),
-    /// These, in order.
+    /// The chunks of this list, in order.
     Listed(&'a [u64]),
 }
 

@@ -215,7 +215,8 @@ impl Stores {
         self.remove_left_but(|_, _| false);
     }
 
-    /// The same, but for those of this number and place.
+    /// Removes what may be left of chunks that have moved on, except those whose number and place
+    /// `stays` wants kept.
     pub fn remove_left_but(&mut self, stays: impl Fn(u64, u32) -> bool) {
         let left = std::mem::take(&mut self.left).into_iter();
         let goes = left.filter(|(index, place)| !stays(*index, *place));

@@ -7,7 +7,7 @@ use std::{fmt, io};
 pub struct WriteId(pub [u8; 16]);
 
 impl WriteId {
-    /// One that nobody else has.
+    /// An identifier that nobody else has.
     ///
     /// # Errors
     /// The system gives no random bytes.

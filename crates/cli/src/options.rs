@@ -130,7 +130,7 @@ pub enum Action {
         /// Its number in the map, or one of its addresses
         #[arg(value_name = "server")]
         server: Which,
-        /// Also where it owns keys or still sends items: what it holds is lost
+        /// Remove it even if it owns keys or still sends items: what it holds is lost
         #[arg(long)]
         force: bool,
         /// How to go about it.
@@ -245,7 +245,7 @@ impl std::fmt::Display for Which {
 /// Another weight of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weight {
-    /// Whose.
+    /// The server whose weight it is.
     pub server: Which,
     /// At least 1.
     pub weight: u32,

@@ -95,7 +95,7 @@ pub struct Moving {
 }
 
 impl Overview {
-    /// That of a map and of what its servers tell.
+    /// The overview of a map and of what its servers tell.
     #[must_use]
     pub fn new(standing: &Standing, reports: &Reports, place: &str) -> Overview {
         let map = &*standing.map;

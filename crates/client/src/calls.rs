@@ -96,7 +96,8 @@ impl Client {
         Ok(values)
     }
 
-    /// The same with memory that was used before: the cheapest way to get many small values.
+    /// Gets the values of several keys into memory that was used before: the cheapest way to get
+    /// many small values.
     ///
     /// # Errors
     /// As [`Client::get_many`].

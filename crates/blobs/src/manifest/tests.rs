@@ -33,7 +33,7 @@ const GOLDEN_EMPTY: [u8; 44] = [
     0xec, 0x81, 0x65, 0x9c,
 ];
 
-/// The same nine bytes, with the second chunk at place 258.
+/// The manifest of the nine bytes of [`GOLDEN`], with the second chunk at place 258.
 #[rustfmt::skip]
 const GOLDEN_WITH_PLACES: [u8; 68] = [
     b'F', b'C', b'B', b'M', 2, 1, 0, 0,

@@ -26,7 +26,7 @@ fn broken(error: &OperatorError) -> Failure {
 }
 
 impl MapKey {
-    /// That of the cluster which the command line names.
+    /// The key of the cluster that the command line names.
     ///
     /// # Errors
     /// When descriptors are exhausted.

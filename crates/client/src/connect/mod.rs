@@ -35,7 +35,8 @@ const UPGRADE: u8 = 0xf0;
 /// with `-B ascii` says at once that it does not understand: see `exchange::LINE_END`.)
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The same as part of the time for connecting, where that is less.
+/// The patience with a server that has said nothing is at most this part of the time for
+/// connecting.
 const PATIENCE_PART: f64 = 0.3;
 
 /// A client's end of the fabric.

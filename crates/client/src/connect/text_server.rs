@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// A server that answers text is given so many times as long for a binary answer.
 const SLOWER: u32 = 20;
 
-/// And at least so long: the judgement lasts, and a busy server may have been quick just once.
+/// A server that answers text is given at least so long for a binary answer: the judgement lasts,
+/// and a busy server may have been quick just once.
 const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Connector {

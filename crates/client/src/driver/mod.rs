@@ -80,7 +80,7 @@ pub(crate) struct Driver {
     sleep_limit: Duration,
     /// Whether threads that wait may poll.
     polling: Backoff,
-    /// Whether they may for a moment, where they may not.
+    /// Whether threads that wait may poll for a moment where polling is barred.
     moments: Moments,
 }
 

@@ -69,8 +69,8 @@ impl Rest {
         }
     }
 
-    /// The same for certain: the holder of the lock knows that the thread is not between its last
-    /// look and its rest.
+    /// Ends the progress thread's rest for certain: the holder of the lock knows that the thread is
+    /// not between its last look and its rest.
     pub fn end(&self, _: &Guard<'_>) {
         self.roused.notify_one();
     }

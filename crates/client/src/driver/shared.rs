@@ -25,7 +25,8 @@ use std::time::Duration;
 /// fewer between them the first one came just when the answer to a small request did.
 const TURNS_PER_LOOK: u32 = 128;
 
-/// The same where sockets are looked at, which takes a system call each time.
+/// Turns between two looks at the clock where sockets are looked at, which takes a system call each
+/// time.
 const TURNS_PER_LOOK_AT_SOCKETS: u32 = 8;
 
 /// A thread that polls for longer gives way to others that want its processor.
@@ -117,7 +118,8 @@ impl Shared {
         }
     }
 
-    /// The same where what has been submitted is to be sent unless more is likely to follow.
+    /// To be called after submitting without waiting what is to be sent at once unless more is
+    /// likely to follow.
     pub(crate) fn submitted_batched(&self, mut guard: Guard<'_>, now_us: u64) {
         if guard.engine.is_worth_sending() {
             guard.turn(now_us);
@@ -169,7 +171,7 @@ impl Shared {
         self.tell(&guard);
     }
 
-    /// The same, calling the notices of what has ended.
+    /// Lets the lock go after moving something, and calls the notices of what has ended.
     pub(crate) fn leave_noticed(&self, mut guard: Guard<'_>) {
         let notices = notices::take(&mut guard);
         self.leave(guard);
@@ -202,7 +204,7 @@ impl Shared {
         }
     }
 
-    /// The same at a time that is known.
+    /// Moves the driver until `ready` has something; the caller knows that it is `now_us`, about.
     pub(crate) fn wait_from<'a, T>(
         &'a self,
         mut guard: Guard<'a>,

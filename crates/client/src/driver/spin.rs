@@ -18,7 +18,7 @@ pub(super) struct Spin {
     pub now_us: u64,
     /// The clock has been looked at; the time before is the application's.
     pub has_begun: bool,
-    /// Whether it polls for a moment, once it has turned out that polling is barred.
+    /// Whether the thread polls for a moment, once it has turned out that polling is barred.
     moment: Option<bool>,
 }
 

@@ -40,7 +40,8 @@ impl Driver {
         self.transmit() && !self.engine.has_waiting()
     }
 
-    /// The same as [`Driver::turn`], with a look at everything that is looked at only now and then.
+    /// Does what [`Driver::turn`] does, and looks at everything that is looked at only now and
+    /// then.
     pub(crate) fn full_turn(&mut self, now_us: u64) -> bool {
         self.bell.answer();
         if self.ticked_us != now_us {

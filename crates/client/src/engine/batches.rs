@@ -114,7 +114,7 @@ impl Batches {
         self.known(index, 1);
     }
 
-    /// So many keys are no longer missing.
+    /// Counts `keys` answers that are no longer missing from a batch.
     pub(super) fn known(&mut self, index: usize, keys: usize) {
         let batch = &mut self.batches[index];
         batch.missing -= keys;

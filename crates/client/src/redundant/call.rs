@@ -198,7 +198,7 @@ impl Call {
         self.deadline
     }
 
-    /// Those of these servers of which it is known which process has accepted the version.
+    /// The servers among these of which it is known which process has accepted the version.
     pub fn witnesses(&self, of: impl Iterator<Item = ServerId>) -> Vec<Witness> {
         let known = |server| self.accepted.iter().find(|one| one.0 == server).copied();
         of.filter_map(known).collect()

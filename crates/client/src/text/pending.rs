@@ -46,7 +46,7 @@ pub(super) enum Meta {
     Touch,
     /// `VA`, whose value is a number, or `NF`.
     Count,
-    /// That number.
+    /// `VA` and the number that a count was asked for.
     Number { cas: u64 },
     /// `MN`, which shows that the server is there.
     Noop,

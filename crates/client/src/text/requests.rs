@@ -22,7 +22,7 @@ pub(super) struct Requests {
     head: Vec<u8>,
     /// Bytes of a value that are still to come.
     value_left: usize,
-    /// They are not sent: the server does not get their request.
+    /// The value's bytes are not sent: the server does not get their request.
     is_dropped: bool,
 }
 

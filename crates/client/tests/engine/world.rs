@@ -23,10 +23,11 @@ pub enum Door {
     Fabric,
     /// Grants it the fabric and never welcomes it.
     FabricWithoutWelcome,
-    /// The same as the fabric, over a network that is the kernel's sockets. The server does what a
-    /// client that retires wants.
+    /// Grants it the fabric and welcomes it, over a network that is the kernel's sockets. The
+    /// server does what a client that retires wants.
     FabricOnSockets,
-    /// The same; the server does not know that clients may retire.
+    /// Grants it the fabric over the kernel's sockets; the server does not know that clients may
+    /// retire.
     FabricOnSocketsOfOld,
     /// Refuses it.
     Closed,

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// Where what servers have survives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeps {
-    /// They return empty.
+    /// Nowhere: servers return empty.
     Nothing,
     /// On a device, before they answer.
     Device,
@@ -197,7 +197,7 @@ impl Fleet {
         self.client_over(Transport::Tcp, policy)
     }
 
-    /// The same over this transport.
+    /// A client over this transport that places keys as the map does.
     pub fn client_over(&self, transport: Transport, policy: &str) -> Client {
         let mut config = ClientConfig::new(&self.addresses()).expect("addresses");
         config.placement.distribution = Distribution::KetamaWeighted;

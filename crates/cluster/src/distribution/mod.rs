@@ -36,8 +36,8 @@ pub enum Distribution {
     /// `MEMCACHED_DISTRIBUTION_CONSISTENT_KETAMA_SPY`: as [`Ketama`](Self::Ketama) with points
     /// named as the Java client spymemcached names them.
     KetamaSpy,
-    /// The same after `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`: as
-    /// [`KetamaWeighted`](Self::KetamaWeighted) with spymemcached's names of the points.
+    /// `MEMCACHED_DISTRIBUTION_CONSISTENT_KETAMA_SPY` after `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`:
+    /// as [`KetamaWeighted`](Self::KetamaWeighted) with spymemcached's names of the points.
     KetamaSpyWeighted,
 }
 

@@ -37,7 +37,7 @@ impl Server {
         Self::new(path, 0)
     }
 
-    /// The same server with another weight; as in libmemcached, 0 means 1.
+    /// This server with another weight; as in libmemcached, 0 means 1.
     #[must_use]
     pub fn with_weight(self, weight: u32) -> Self {
         let weight = weight.max(1);

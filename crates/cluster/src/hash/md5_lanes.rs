@@ -21,7 +21,7 @@ pub(super) const FEW_LANES: usize = LANES / 2;
 /// Longest key that takes one block with the bit and the length that end a message, in bytes.
 pub(super) const ONE_BLOCK_BYTES: usize = 55;
 
-/// The same words of the messages of all lanes.
+/// One word of each lane's message, all at the same place in it.
 type Words<const N: usize> = [u32; N];
 
 /// The words with which MD5 begins (RFC 1321, 3.3).

@@ -34,8 +34,8 @@ struct Part {
 }
 
 impl Domain {
-    /// That of a server under this map; `None` is a server that the map does not list, and decides
-    /// on no key. Where no server owns keys, each decides on all.
+    /// The domain of a server under this map; `None` is a server that the map does not list, and
+    /// decides on no key. Where no server owns keys, each decides on all.
     #[must_use]
     pub fn new(map: &ClusterMap, server: Option<ServerId>) -> Domain {
         let has_all = match server {

@@ -32,14 +32,14 @@ pub struct Tenure {
 pub enum Gained {
     /// None.
     Nothing,
-    /// These, by the hash with this index among [`HashAlgorithm::ALL`].
+    /// The keys on these arcs, by the hash with this index among [`HashAlgorithm::ALL`].
     Arcs(u8, Vec<HashArc>),
     /// All: nobody knows who owned keys meanwhile.
     Everything,
 }
 
 impl Tenure {
-    /// That of a server under this map. `None` is a server that the map does not list.
+    /// The tenure of a server under this map. `None` is a server that the map does not list.
     #[must_use]
     pub fn new(map: &ClusterMap, server: Option<ServerId>) -> Tenure {
         let member = server.and_then(|server| map.server(server));

@@ -85,7 +85,7 @@ fn single_precision_moves_keys_between_servers_that_stay() {
     );
 }
 
-/// The same cluster with another list of servers and the slots that this takes.
+/// A cluster after this change of its list of servers, with the slots that this takes.
 fn rebalanced(old: &ClusterMap, change: impl Fn(&mut MapContent)) -> ClusterMap {
     let mut content = old.content().clone();
     change(&mut content);
