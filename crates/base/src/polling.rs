@@ -164,7 +164,7 @@ impl Backoff {
     }
 }
 
-/// Both, for a thread that polls on its own.
+/// Interference and backoff, for a thread that polls on its own.
 #[derive(Debug, Default)]
 pub struct PollPermit {
     interference: Interference,

@@ -1,4 +1,5 @@
-//! The same shards as the ISA-L of this machine, where there is one (Debian's package libisal2).
+//! The coder makes the shards that this machine's ISA-L makes, where there is one (Debian's package
+//! libisal2).
 
 mod common;
 

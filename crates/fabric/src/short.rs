@@ -61,7 +61,7 @@ const VALUE_HEAD_BYTES: usize = HEADER_BYTES + FLAGS_BYTES;
 const GET: [u8; 8] = [0x80, 0, 0, 0, 0, 0, 0, 0];
 const VALUE: [u8; 8] = [0x81, 0, 0, 0, FLAGS_BYTES as u8, 0, 0, 0];
 
-/// Which of the two.
+/// What a short message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A get.

@@ -132,7 +132,7 @@ fn descriptors() -> usize {
     list.count()
 }
 
-/// Both in one test: descriptors are those of the process.
+/// Both deaths are in one test, as the descriptors that it counts are the whole process's.
 #[test]
 fn whoever_dies_at_the_worst_moment_leaves_a_port_that_works_and_nothing_open() {
     let Some(network) = network(SHARED_MEMORY) else {

@@ -31,7 +31,7 @@ impl KeyArcs {
         after > 0 && hash <= self.arcs[after - 1].1
     }
 
-    /// These keys and others; all, where they are told by different hashes.
+    /// The union with other keys; all keys, where the two are told by different hashes.
     fn with(&self, other: &KeyArcs) -> KeyArcs {
         if self.hash != other.hash {
             return KeyArcs::all();

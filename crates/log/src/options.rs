@@ -57,7 +57,7 @@ pub struct TierConfig {
 }
 
 impl TierConfig {
-    /// These devices with the defaults for everything else.
+    /// A tier on these devices, with the defaults for everything else.
     pub fn new(devices: Vec<Arc<dyn Device>>) -> TierConfig {
         TierConfig {
             devices,

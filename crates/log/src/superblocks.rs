@@ -99,7 +99,7 @@ impl Superblocks {
         self.state.lock().expect("no holder panics")
     }
 
-    /// The same on all devices of the store.
+    /// The store's random number, which all of its devices carry.
     pub fn store_id(&self) -> [u8; 16] {
         self.state().common.store_id
     }

@@ -164,7 +164,8 @@ fn a_file_behind_a_swapped_directory_comes_into_force() {
 fn a_file_without_a_map_leaves_the_last_one_in_force_and_is_told_of_once() {
     let fixture = Fixture::new();
     let broken = text(6, 2).replace("ketama", "anywhere");
-    // The same once more is no change; what comes after it shows that nothing was told.
+    // What is written twice changes nothing the second time; what comes after it shows that nothing
+    // was told.
     fixture.replace(&broken);
     let News::Unusable(Unusable::Invalid(invalid)) = fixture.told() else {
         panic!("refused");

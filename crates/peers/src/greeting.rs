@@ -71,7 +71,7 @@ impl Verdict {
         })
     }
 
-    /// The same for an operator who reads why a peer was refused.
+    /// Why a peer was refused, for an operator to read.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

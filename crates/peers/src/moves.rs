@@ -229,11 +229,11 @@ impl<'a> MovedItem<'a> {
 /// Answers [`Kind::Fetch`](crate::frame::Kind::Fetch): a byte, then the item where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched<'a> {
-    /// It was started anew meanwhile.
+    /// The server was started anew meanwhile.
     OtherInstance,
-    /// It has none.
+    /// The server has no such item.
     Nothing,
-    /// It has this.
+    /// The server has this item.
     Item(MovedItem<'a>),
 }
 
@@ -275,7 +275,7 @@ impl<'a> Fetched<'a> {
 /// | 24 | | items |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PulledHead {
-    /// It was started anew meanwhile.
+    /// The server was started anew meanwhile.
     OtherInstance,
     /// Items follow.
     Items {

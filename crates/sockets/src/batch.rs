@@ -10,7 +10,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// One that hands at most `calls_max` calls to the kernel at once; of more it makes several
+    /// A batch that hands at most `calls_max` calls to the kernel at once; of more it makes several
     /// parts.
     ///
     /// # Errors

@@ -23,18 +23,18 @@ const READS_MAX: usize = 16;
 
 /// What happens to the bytes that come next.
 enum Stage<R> {
-    /// They are packets.
+    /// The bytes are packets.
     Packets,
-    /// They are a value that has been offered, and nobody has said where it goes.
+    /// The bytes are a value that has been offered, and nobody has said where it goes.
     Offered { number: u64, bytes: usize },
-    /// They are a value that goes there.
+    /// The bytes are a value that goes into a place of the receiver's.
     Into {
         into: R,
         tag: u64,
         filled: usize,
         bytes: usize,
     },
-    /// They are a value that nobody wants.
+    /// The bytes are a value that nobody wants.
     Refused { bytes_left: usize },
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Probing {
     Wanted,
     /// A probe is on its way.
     Sent,
-    /// As before, and another one is to follow.
+    /// A probe is on its way, and another one is to follow.
     SentAndWanted,
 }
 

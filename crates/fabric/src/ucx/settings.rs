@@ -15,7 +15,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// These settings, given in a program.
+    /// Settings that a program gives.
     pub fn new(ucx: &[(&str, &str)]) -> Settings {
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         Settings {
@@ -23,7 +23,7 @@ impl Settings {
         }
     }
 
-    /// These settings, and those defaults that they leave open.
+    /// The settings, with defaults for what they leave open.
     pub(super) fn list(self, defaults: Vec<(&str, String)>) -> Vec<(String, String)> {
         let mut list = self.ucx;
         for (name, value) in defaults {

@@ -60,7 +60,7 @@ impl<P: TestPort> Node<P> {
         any
     }
 
-    /// The same with a handler that sees messages first.
+    /// Progresses the port with a handler that sees messages first, and sorts what happened.
     pub fn turn_with(&mut self, handler: &mut Handler<'_>) -> bool {
         let any = self.port.progress_with(&mut self.inbox, handler);
         self.sort();

@@ -18,7 +18,7 @@ pub(super) struct Segment {
     pub disk: usize,
     pub slot: u32,
     pub header: SegmentHeader,
-    /// Both copies of the header are.
+    /// Both copies of the header are whole.
     pub is_header_whole: bool,
 }
 
@@ -173,7 +173,7 @@ impl Reader<'_> {
         all().filter(|&number| !is_whole(number)).collect()
     }
 
-    /// The same for a record that takes more than a slot: it is read in parts.
+    /// Whether a record that takes more than a slot is whole; it is read in parts.
     fn is_large_record(&mut self, segment: &Segment, entry: &TableEntry, hashes: &Hashes) -> bool {
         let end = segment.header.table_offset;
         let (mut at, mut checksum, mut expected) = (entry.offset, 0, 0);

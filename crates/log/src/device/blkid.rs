@@ -16,9 +16,9 @@ const LIBRARY_FILE: &str = "libblkid.so.1";
 // Source: blkid.h of util-linux.
 const SUBLKS_TYPE: c_int = 1 << 5;
 const SUBLKS_USAGE: c_int = 1 << 7;
-/// Also what has a wrong checksum.
+/// Probes report what has a wrong checksum, too.
 const SUBLKS_BADCSUM: c_int = 1 << 10;
-/// Also where the partition table for old systems is not there.
+/// Probes find a GPT even if the partition table for old systems is not there.
 const PARTS_FORCE_GPT: c_int = 1 << 1;
 
 /// A probe of the library.

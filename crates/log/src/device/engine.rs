@@ -41,9 +41,9 @@ pub(crate) struct Transfer {
     pub device: usize,
     /// Where on the device; a multiple of its blocks.
     pub offset: u64,
-    /// The first bytes of it are moved.
+    /// The memory whose first bytes are moved.
     pub buffer: Memory,
-    /// So many; a multiple of the device's blocks.
+    /// How many bytes are moved; a multiple of the device's blocks.
     pub bytes: usize,
     /// What the user wants to be told with the outcome.
     pub token: u64,

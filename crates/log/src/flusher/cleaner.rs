@@ -14,10 +14,11 @@ const STOCK_MAX: u32 = 64;
 /// A segment with a larger live part, in 1024ths, is not worth cleaning: each byte gained would
 /// cost more than three written. A cache does better to give up the oldest.
 const CLEANING_LIVE_PART_MAX: u64 = 768;
-/// The same where nothing may be evicted and somebody waits for room.
+/// The bound of [`CLEANING_LIVE_PART_MAX`] where nothing may be evicted and somebody waits for
+/// room.
 const COMPACTING_LIVE_PART_MAX: u64 = 1000;
-/// The same where tombstones wait for slots: then whatever is dead is made use of. Header and ends
-/// take the rest.
+/// The bound of [`CLEANING_LIVE_PART_MAX`] where tombstones wait for slots: then whatever is dead
+/// is made use of. Header and ends take the rest.
 const TOMBSTONES_LIVE_PART_MAX: u64 = 1016;
 /// Dead parts of all segments worth cleaning, in 1024ths of a segment, from which on cleaning them
 /// frees one: the eighth is what tables and tombstones may take.

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
 const SEGMENTS_PER_SYNC: u64 = 64;
-/// The same as a part of all slots: what is not durable is neither cleaned nor evicted.
+/// Unsynced segments are at most this part of all slots: what is not durable is neither cleaned nor
+/// evicted.
 const SYNC_PART: u64 = 16;
 
 impl<O: Flushed> Flusher<O> {

@@ -51,7 +51,7 @@ pub struct Flusher<O> {
     written: BTreeMap<u64, Job>,
     /// All segments up to this write number are on the device, and durable after the next sync.
     written_through: u64,
-    /// The same after the last sync.
+    /// All segments up to this write number were on the device when it was last synced.
     synced_through: u64,
     /// So many tombstones have been synced.
     tombstones_synced: TombstoneCounts,

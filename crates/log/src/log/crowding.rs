@@ -8,9 +8,9 @@ use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// devices have room again.
 const LATELY_PART: u32 = 16;
 const LATELY_MIN: u64 = 8;
-/// They have, too, where less than this part of them is taken, in 1024ths: cleaning gives back
-/// enough. Where segments are dropped to make room all are three quarters alive, and a fifth of a
-/// small device is kept free.
+/// The devices also have room again where less than this part of them is taken, in 1024ths:
+/// cleaning gives back enough. Where segments are dropped to make room all are three quarters
+/// alive, and a fifth of a small device is kept free.
 const TAKEN_PART_MIN: u64 = 600;
 
 /// What is known of it, by the flusher.

@@ -250,7 +250,7 @@ impl TierPlan {
     }
 }
 
-/// The same device by two names, or a copy of one.
+/// Refuses a device that is given by two names, and a copy of one.
 fn check_no_copies(given: &[Given]) -> io::Result<()> {
     let mut seen = Vec::new();
     for one in given {

@@ -43,7 +43,7 @@ impl Free {
         self.map.free()
     }
 
-    /// Those beyond the ones that each device keeps.
+    /// Free slots beyond those that each device keeps.
     pub fn beside(&self, kept: u32) -> u32 {
         let of_device = self.of_device.iter();
         of_device.map(|free| free.saturating_sub(kept)).sum()

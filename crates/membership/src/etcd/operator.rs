@@ -46,7 +46,7 @@ impl fmt::Display for OperatorError {
 impl std::error::Error for OperatorError {}
 
 impl MapInEtcd {
-    /// That of this cluster. Each call to etcd may take as long as `call_max`.
+    /// The map of this cluster. Each call to etcd may take as long as `call_max`.
     ///
     /// # Errors
     /// When descriptors are exhausted.

@@ -16,7 +16,7 @@ macro_rules! opcodes {
                 match byte { $($byte => Some(Opcode::$name),)* _ => None }
             }
 
-            /// The same command in the form that always answers.
+            /// The form of this command that always answers.
             pub fn loud(self) -> Opcode {
                 match self { $(Opcode::$name => Opcode::$loud,)* }
             }
