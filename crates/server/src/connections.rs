@@ -110,7 +110,8 @@ impl ConnectionInfo {
         self.fabric.lock().expect("no panic while held").clone()
     }
 
-    /// It has become the life line of a session over these networks, or is none any more.
+    /// The connection has become the life line of a session over these networks, or is none any
+    /// more.
     pub fn set_fabric(&self, networks: Option<String>) {
         *self.fabric.lock().expect("no panic while held") = networks;
     }

@@ -129,7 +129,8 @@ impl Unconnected {
     }
 }
 
-/// The same; each later call that waits may take `timeout`, too.
+/// Opens a connection to a server at one of its addresses and greets it; each later call that waits
+/// may take `timeout`, too.
 ///
 /// # Errors
 /// [`Unconnected`]

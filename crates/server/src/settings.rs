@@ -58,10 +58,10 @@ impl IoUringMode {
 /// Whether clients must show a certificate (`-o ssl_verify_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// They are not asked for.
+    /// Clients are not asked for a certificate.
     #[default]
     None,
-    /// Asked for, and checked where given.
+    /// A certificate is asked for, and checked where given.
     Request,
     /// A client without a valid one is refused.
     Require,

@@ -3,11 +3,11 @@
 /// A session that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
-    /// Whose it is.
+    /// What the session belongs to.
     pub waiter: Waiter,
-    /// Which of its waits.
+    /// The number of the wait among the waiter's.
     pub wait: u64,
-    /// Which of the requests of that.
+    /// The place of the request among those of the wait.
     pub index: usize,
 }
 

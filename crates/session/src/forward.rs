@@ -188,7 +188,7 @@ impl<'a> Refusing<'a> {
         }
     }
 
-    /// The same for requests that another server has sent.
+    /// Refuses to pass on requests that another server has sent.
     pub(crate) fn of_peer(forward: &'a dyn Forward) -> Self {
         Refusing {
             is_for_peer: true,

@@ -153,9 +153,9 @@ pub struct ProcessorTime {
 /// What came of reading certificates anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
-    /// The new ones are in use.
+    /// The new certificates are in use.
     Done,
-    /// They could not be read, and the old ones stay in use.
+    /// The new certificates could not be read, and the old ones stay in use.
     Failed,
     /// There is no TLS.
     NoTls,

@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// The same for a read that comes later: the old owner is asked ahead of time.
+    /// Asks the old owner of a key ahead of time, for a read that comes later.
     pub(crate) fn begin_to_bring(&self, key: &[u8]) {
         if let Some(moves) = self.moves()
             && (1..=KEY_BYTES_MAX).contains(&key.len())

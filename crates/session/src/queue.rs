@@ -128,7 +128,7 @@ impl Turn {
         self.place.borrow().as_ref().map(|place| place.wanted_bytes)
     }
 
-    /// Whether it waits, and nobody has for longer.
+    /// Whether a value waits for room, and no other has waited for longer.
     pub(crate) fn is_next(&self) -> bool {
         let place = self.place.borrow();
         place
@@ -136,7 +136,7 @@ impl Turn {
             .is_some_and(|place| place.queue.is_next(place.ticket))
     }
 
-    /// Whether it has waited long enough.
+    /// Whether a value has waited for room long enough.
     pub(crate) fn has_given_up(&self) -> bool {
         self.place
             .borrow()

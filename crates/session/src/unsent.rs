@@ -7,7 +7,7 @@ use farcache_store::{PinnedValue, StalledValues, StoreHandle};
 /// Replies that wait.
 pub struct Unsent {
     hollow: Hollow,
-    /// Their large values, where there are any.
+    /// The replies' large values, where there are any.
     values: Option<StalledValues>,
     holds_read_memory: bool,
 }

@@ -73,7 +73,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// That of a server of this cluster; none where nobody else is given its keys.
+    /// The gate of a server of this cluster; none where nobody else is given its keys.
     pub fn of(cluster: Option<&Cluster>) -> Option<Gate> {
         let cluster = cluster?;
         Some(Gate {
@@ -82,8 +82,8 @@ impl Gate {
         })
     }
 
-    /// Whether it stands in place of the owners. To be asked when a request has arrived, since the
-    /// process may have slept before.
+    /// Whether the gate stands in place of the owners. To be asked when a request has arrived,
+    /// since the process may have slept before.
     #[inline]
     pub fn is_shut(&self) -> bool {
         self.lease.is_over()

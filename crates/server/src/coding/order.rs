@@ -88,7 +88,7 @@ fn response(request: &Header, status: Status, cas: u64) -> Header {
     }
 }
 
-/// That nothing has come of a request.
+/// The response that nothing has come of a request.
 pub fn refusal(request: &Header, status: Status, text: &str) -> Vec<u8> {
     let mut packet = Vec::new();
     let header = response(request, status, 0);

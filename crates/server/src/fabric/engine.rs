@@ -61,13 +61,13 @@ pub struct Engine {
     pub(super) live: usize,
     /// Sessions that have more to do.
     pub(super) queue: Vec<u32>,
-    /// One of them waits for nothing but its turn.
+    /// Whether a session of the queue waits for nothing but its turn.
     pub(super) has_ready: bool,
     /// Clients to which something is still being sent before they are let go.
     pub(super) closing: Vec<Closing>,
     /// Replies to messages of one session, not yet sent.
     pub(super) replies: Replies,
-    /// Whose they are.
+    /// The session whose replies are gathered.
     pub(super) gathering: Option<u32>,
     /// The answers tell of changes up to this mark, and wait until it is durable.
     pub(super) hold: Option<DurableMark>,
@@ -277,13 +277,13 @@ impl Engine {
         self.count_in(bytes);
     }
 
-    /// So many bytes have come.
+    /// Counts bytes that have come.
     pub(super) fn count_in(&self, bytes: usize) {
         self.figures.bytes_in.add(bytes as u64);
         self.counters.bytes_read.add(bytes as u64);
     }
 
-    /// So many bytes have gone.
+    /// Counts bytes that have gone.
     pub(super) fn count_out(&self, bytes: usize) {
         self.figures.bytes_out.add(bytes as u64);
         self.counters.bytes_written.add(bytes as u64);
@@ -312,7 +312,7 @@ impl Engine {
             .expect("the session is there")
     }
 
-    /// The same, to change it.
+    /// A session that is known to be there, to be changed.
     pub(super) fn conversation_mut(&mut self, number: u32) -> &mut Conversation {
         self.conversations[number as usize]
             .as_mut()

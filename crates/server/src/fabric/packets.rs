@@ -26,7 +26,7 @@ enum Outcome {
     Wait(usize, Suspended, Asked),
     /// The session is over.
     Over,
-    /// It was not what it seemed.
+    /// The message holds a packet that makes no sense.
     Malformed,
 }
 

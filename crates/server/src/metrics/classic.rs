@@ -8,7 +8,7 @@
 /// Its name in HTTP.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The same page in the classic format; `page` is in OpenMetrics, with each metric's help right
+/// Writes a page in the classic format; `page` is in OpenMetrics, with each metric's help right
 /// before its type.
 pub(super) fn from_open_metrics(page: &str) -> String {
     let mut classic = String::with_capacity(page.len());

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Whether items move where their keys get other owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MovesMode {
-    /// They do.
+    /// Items move to the new owners.
     On,
     /// New owners begin empty.
     Off,

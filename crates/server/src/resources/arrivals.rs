@@ -20,7 +20,7 @@ const LOOK_MAX: Duration = Duration::from_millis(100);
 /// The clients that wait at one worker.
 #[derive(Default)]
 pub struct Arrivals {
-    /// Their slots, and since when; the longest first.
+    /// The waiting clients' slots, and since when they wait; the longest first.
     waiting: VecDeque<(usize, Duration)>,
     pace: Pace,
 }

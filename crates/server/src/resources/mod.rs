@@ -79,7 +79,8 @@ impl Resources {
         }
     }
 
-    /// The same before messages, whose coming nothing but their being there tells.
+    /// What has been counted before messages, if their time is to be recorded; that they have come
+    /// is only known from their being there.
     pub fn before_messages(&mut self) -> Option<Counted> {
         if self.latencies.is_some() {
             self.turn_began = Instant::now();
@@ -170,7 +171,7 @@ pub fn through_owners<'a>(
     }
 }
 
-/// The same where they are.
+/// What sessions see of the owners of keys whose requests are passed on.
 #[inline]
 pub fn through_desk<'a>(
     gate: &'a Option<Gate>,

@@ -10,11 +10,11 @@ use std::collections::{HashMap, VecDeque};
 /// Whose request waits for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// That of the connection in this slot.
+    /// The request of the connection in this slot.
     Connection(usize),
-    /// A datagram's.
+    /// The request of a datagram.
     Datagram,
-    /// A message's, on the fabric.
+    /// The request of a message on the fabric.
     Message,
 }
 

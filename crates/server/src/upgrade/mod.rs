@@ -30,9 +30,9 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Whether clients without TLS may have a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// They may.
+    /// Clients without TLS may have a session.
     Optional,
-    /// They may not: the server serves some of its clients over TLS.
+    /// Clients without TLS may have none: the server serves some of its clients over TLS.
     Required,
 }
 

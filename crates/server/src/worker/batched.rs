@@ -34,7 +34,7 @@ pub(super) struct BatchedIo {
     results: Vec<io::Result<usize>>,
     /// Replies to all of them.
     replies: Vec<u8>,
-    /// Which part of the replies is whose.
+    /// The parts of the replies, each with the connection whose it is.
     parts: Vec<(usize, Range<usize>)>,
 }
 

@@ -23,7 +23,7 @@ const MEMORY_STREAK_MIN: u8 = 64;
 pub(super) struct Record {
     needed_device: bool,
     memory_streak: u8,
-    /// Its input is one of the pieces that wait.
+    /// The connection's input is one of the pieces that wait.
     is_deferred: bool,
 }
 

@@ -41,7 +41,7 @@ const MEMORY_WAIT: Duration = Duration::from_millis(2);
 pub(super) enum After {
     /// The sockets have just been looked at, and whoever goes first has been served.
     Sockets,
-    /// They have not: the turn before has ended.
+    /// The turn before has ended, and the sockets have not been looked at since.
     Turn,
 }
 
@@ -51,9 +51,9 @@ pub(super) enum Reads {
     /// Nothing.
     #[default]
     None,
-    /// These are under way.
+    /// The connection waits for reads that are under way.
     UnderWay(ReadId),
-    /// These have ended: its request can run again.
+    /// The reads have ended: the connection's request can run again.
     Ended(ReadId),
 }
 

@@ -72,12 +72,13 @@ pub struct Worker {
     connections: Slab<Box<Connection>>,
     /// Connections that have more to do.
     unfinished: Vec<usize>,
-    /// Whether to poll at all; how long, the budgets say.
+    /// Whether to poll at all.
     permit: Permit,
     polling: Polling,
-    /// The same while reads of the SSD tier are under way, which take longer than the next request.
+    /// How long to poll while reads of the SSD tier are under way, which take longer than the next
+    /// request.
     device_polling: Polling,
-    /// The same while there are sessions on the fabric.
+    /// How long to poll while there are sessions on the fabric.
     message_polling: Polling,
     resources: Resources,
     /// Plans for values on several servers.

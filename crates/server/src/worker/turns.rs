@@ -85,7 +85,7 @@ impl Turns {
         self.left > 0
     }
 
-    /// One has been taken.
+    /// Counts a turn that has been taken.
     pub fn take(&mut self) {
         self.left -= 1;
     }

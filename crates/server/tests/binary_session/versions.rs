@@ -66,7 +66,7 @@ fn a_newer_version_is_stored_and_an_older_one_is_told_the_current() {
     let mut world = World::new();
     assert_eq!(world.store(b"second", VERSION + 1), (OK, VERSION + 1));
     assert_eq!(world.store(b"first", VERSION), (EXISTS, VERSION + 1));
-    // The same write once more is no other write; another value of its version is.
+    // A write that is repeated is no other write; another value of its version is.
     assert_eq!(world.store(b"second", VERSION + 1), (OK, VERSION + 1));
     assert_eq!(world.store(b"other", VERSION + 1), (EXISTS, VERSION + 1));
     let found = world.get(ALL);
@@ -140,7 +140,7 @@ fn a_promise_keeps_what_is_older_away_until_it_is_fulfilled() {
     assert_eq!(world.delete(VERSION + 4), (PROMISED, VERSION + 5));
     assert_eq!(world.ask(&get(ALL)).header.cas, VERSION);
     assert_eq!(world.told(&promise(VERSION + 3)), (PROMISED, VERSION + 5));
-    // The same once more: its answer was lost.
+    // The request for the promise is repeated, as if its answer had been lost.
     assert_eq!(world.told(&promise(VERSION + 5)), (OK, VERSION));
     let stored = world.store(b"changed", ON_PROMISE | (VERSION + 5));
     assert_eq!(stored, (OK, VERSION + 5));

@@ -279,7 +279,7 @@ impl<S: Read + Write> Client<S> {
         found.unwrap_or_else(|| panic!("no statistic {name}"))
     }
 
-    /// The same; none where the server closes the connection.
+    /// The value of a general statistic; none where the server closes the connection.
     pub fn stat_if_open(&mut self, name: &str) -> Option<u64> {
         self.stream.get_mut().write_all(b"stats\r\n").ok()?;
         let mut found = None;

@@ -122,7 +122,7 @@ impl Flow {
         Flow::Done { bytes, requests: 1 }
     }
 
-    /// One request that has copied a value of this length.
+    /// Done with one request that has copied a value of this length.
     fn one_with_copy(bytes: usize, value_bytes: usize) -> Flow {
         // The text protocols count batches, this one requests: each is worth a batch.
         let requests = 1 + value_bytes / (COPIED_BYTES_PER_REQUEST * BATCH_MAX);

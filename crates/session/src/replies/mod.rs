@@ -18,13 +18,14 @@ use std::ops::Range;
 /// (`docs/journal/2026-11-21-worker-loop.md`).
 pub const COPY_BYTES_MAX: usize = 4096;
 
-/// The same for replies that travel in messages of the fabric. A larger value is a message of its
-/// own, which the network takes from where the value lies. Measured: copying 4 KiB costs a reply
-/// over shared memory a fifth more time (`docs/journal/2026-11-22-fabric-server.md`).
+/// Values up to this many bytes are copied into a reply that travels in a message of the fabric. A
+/// larger one is a message of its own, which the network takes from where the value lies. Measured:
+/// copying 4 KiB costs a reply over shared memory a fifth more time
+/// (`docs/journal/2026-11-22-fabric-server.md`).
 pub const MESSAGE_COPY_BYTES_MAX: usize = 2 << 10;
 
-/// The same for replies to messages that ask for several values: they go together in large
-/// messages, which costs less than a message of its own for each
+/// Values up to this many bytes are copied into replies to a message of the fabric that asks for
+/// several: they go together in large messages, which costs less than a message for each
 /// (`docs/journal/2026-11-22-libmemcached.md`).
 pub const BATCHED_COPY_BYTES_MAX: usize = 4 << 10;
 
@@ -198,7 +199,8 @@ impl Replies {
         self.push_value_of(self.bytes.len(), item);
     }
 
-    /// The same for the value that ends the packet whose head begins at `packet` in the buffer.
+    /// Appends an item's value to the packet whose head begins at `packet` in the buffer, and which
+    /// it ends: copied if small, else pinned where it lies.
     pub fn push_value_of(&mut self, packet: usize, item: &Item<'_>) {
         let value = item.value();
         if value.len() <= self.copy_bytes_max {

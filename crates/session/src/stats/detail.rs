@@ -36,7 +36,7 @@ impl Detail {
         }
     }
 
-    /// Whether it counts.
+    /// Whether requests are counted by prefix.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Relaxed)
     }

@@ -230,7 +230,7 @@ impl<'i> Run<'_, 'i> {
         }
     }
 
-    /// The same for plain reads in the commands that follow.
+    /// Asks elsewhere, at the same time, for the keys of plain reads in the commands that follow.
     pub(super) fn look_ahead_for_peers(&self, mut rest: &[u8]) {
         for _ in 1..BATCH_MAX {
             let Some((line, bytes)) = split_line(rest) else {

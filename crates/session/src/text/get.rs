@@ -35,13 +35,13 @@ pub(super) fn open_ended(input: &[u8]) -> Option<(usize, Retrieval)> {
 
 /// What became of some keys.
 enum Keys<'i> {
-    /// All have been taken.
+    /// All keys have been taken.
     Taken,
-    /// The replies are full; these are left.
+    /// The replies are full; these keys are left.
     Left(&'i [u8]),
-    /// One is too long.
+    /// A key is too long.
     TooLong,
-    /// Another server does not tell what it has; those before it have been answered.
+    /// Another server does not tell what it has of a key; the keys before that have been answered.
     Failed(Failure),
     /// Something must be waited for first.
     Wait(Flow),

@@ -124,7 +124,7 @@ impl Client {
         self.answers(server)
     }
 
-    /// The same for a single response.
+    /// Sends a packet and returns the one response to it.
     pub fn ask_one(&mut self, server: &mut Server, packet: &[u8]) -> Response {
         let [response] = &self.ask(server, packet)[..] else {
             panic!("not one response");

@@ -22,7 +22,7 @@ fn tiered(durability: Durability) -> (Server, Client) {
     (server, client)
 }
 
-/// The same, with the device under it.
+/// A server with a tier in memory, a client, and the device under the tier.
 fn failing(durability: Durability) -> (Server, Client, Arc<FaultyDevice>) {
     let device = Arc::new(FaultyDevice::new(64 << 20));
     let config = StoreConfig {
