@@ -22,7 +22,7 @@ pub struct Figures {
     rate: AtomicU64,
 }
 
-/// The same as numbers.
+/// [`Figures`] as numbers of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Items sent or received.

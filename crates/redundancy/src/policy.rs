@@ -69,7 +69,7 @@ pub enum InvalidPolicy {
     Redundancy(InvalidRedundancy),
     /// A prefix that is empty, longer than a key, or not written as it has to be.
     Prefix(String),
-    /// The same prefix twice, or one behind a shorter one that takes all its keys.
+    /// A prefix is given twice, or stands behind a shorter one that takes all its keys.
     Unreachable(String),
     /// A rule stands behind the one for all keys.
     BehindLast(String),
@@ -141,7 +141,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The same redundancy for all keys, with the default threshold.
+    /// This redundancy for all keys, with the default threshold.
     pub fn of(redundancy: Redundancy) -> Policy {
         Policy {
             rules: Vec::new(),

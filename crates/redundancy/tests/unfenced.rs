@@ -42,8 +42,8 @@ fn read(redundancy: &str, servers: &[Option<Answer>]) -> (ReadOutcome, Vec<u32>)
     read_beside(redundancy, servers, &[])
 }
 
-/// The same where some servers have something newer by the time that they are sent something, which
-/// they tell from then on.
+/// Runs a read where some servers have something newer by the time that they are sent something,
+/// which they tell from then on.
 fn read_beside(
     redundancy: &str,
     servers: &[Option<Answer>],

@@ -15,7 +15,8 @@ enum Has {
     Nothing,
     /// What another writer's clock, a second ahead, has made.
     Newer,
-    /// The same, and it does not know whether it has had the version before that.
+    /// What another writer's clock, a second ahead, has made; the server does not know whether it
+    /// has had the version before that.
     Unsure,
     /// Requests to it are lost.
     IsSilent,

@@ -81,7 +81,7 @@ fn done_while_written(
     }
 }
 
-/// The same of a version that nobody stores anywhere else.
+/// What a repair does with a version that nobody stores anywhere else meanwhile.
 fn done(newest: HeldPart, holders: u32, ended: Version) -> (Vec<Action>, Option<bool>) {
     let (done, is_clean, _) = done_while_written(newest, holders, (ended, Duration::MAX));
     (done, is_clean)

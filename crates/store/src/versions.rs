@@ -69,8 +69,9 @@ impl Versions {
         Version::from_bits(self.horizon.load(SeqCst))
     }
 
-    /// The same as others are told of it: nothing by a store that catches up, which does not know
-    /// what has become of its keys. It counts as lost, and as empty.
+    /// Up to which version a key without an item counts as deleted, as others are told of it:
+    /// nothing by a store that catches up, which does not know what has become of its keys. It
+    /// counts as lost, and as empty.
     pub fn told_horizon(&self) -> Option<Version> {
         self.horizon().filter(|_| !self.is_catching_up())
     }

@@ -27,7 +27,7 @@ impl<'a> RawItem<'a> {
         RawItem(address, PhantomData)
     }
 
-    /// The same item for longer than its maker has promised.
+    /// This item for longer than its maker has promised.
     ///
     /// # Safety
     /// Its memory is not reused for `'b` either.

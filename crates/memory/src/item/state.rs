@@ -44,13 +44,13 @@ impl State {
         State(now & ACCESS_MASK | FETCHED | frequency << FREQUENCY_SHIFT)
     }
 
-    /// The same last use, with another frequency.
+    /// This state's last use, with another frequency.
     #[inline]
     pub(super) fn inherited(self, frequency: u32) -> State {
         State(self.0 & (ACCESS_MASK | FETCHED) | frequency << FREQUENCY_SHIFT)
     }
 
-    /// The same with a last use that is told in seconds of another process, which are so many
+    /// This state where its last use is told in seconds of another process, which are `shift`
     /// behind.
     pub(super) fn shifted(self, shift: i64) -> State {
         let last_access = i64::from(self.last_access()) - shift;

@@ -70,7 +70,7 @@ impl Line {
         self.asked_at_ms
     }
 
-    /// The same of an answer.
+    /// When an answer arrives that by itself would at `at_ms`.
     pub fn answer_at(&mut self, at_ms: u64) -> u64 {
         self.told_at_ms = self.told_at_ms.max(at_ms);
         self.told_at_ms

@@ -62,7 +62,7 @@ enum Event {
     Begin(usize),
     /// A request is to be carried out at the server that was asked.
     At(Request),
-    /// The same at the owner.
+    /// A request is to be carried out at the key's owner.
     AtOwner(Request),
     /// The owner has answered; none where it does not own the key.
     Answer(Request, Option<Outcome>),

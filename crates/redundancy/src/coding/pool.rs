@@ -34,7 +34,7 @@ impl Pool {
         buffer
     }
 
-    /// The same, given away: a request for a part has no use for sharing it.
+    /// A buffer that is given away: a request for a part has no use for sharing it.
     pub fn take_vec(&self, bytes: usize) -> Vec<u8> {
         Arc::unwrap_or_clone(self.take(bytes))
     }

@@ -68,7 +68,8 @@ impl Accepting {
         Self::asking(Question::Accept, version, form, wanted, is_encoded)
     }
 
-    /// The same for a version for which all members have given their promise (rule 10).
+    /// Nobody has been asked to accept a version for which all members have given their promise
+    /// (rule 10).
     pub fn on_promises(
         version: Version,
         form: Form,

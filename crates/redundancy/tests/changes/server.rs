@@ -18,7 +18,8 @@ pub enum Fault {
     CountsAgain,
     /// What was held before something newer came is refused as if it had never been there.
     ForgetsAcceptance,
-    /// The same, but only where the server does not know.
+    /// What was held before something newer came is refused as if it had never been there, but only
+    /// where the server does not know.
     ForgetsDoubt,
     /// A reader who wants to finish a version is told that it is stored, where something newer is.
     CallsNewerStored,

@@ -9,10 +9,11 @@ use crate::random::Random;
 pub enum Kind {
     /// One client writes plain values; a server crashes.
     OneWriter,
-    /// All do; they are cut off from servers, none of which crashes.
+    /// All clients write plain values; they are cut off from servers, none of which crashes.
     WritersAndCuts,
-    /// The same and a server crashes. Readers ask all members: what a quorum holds and was not
-    /// acknowledged may be lost with one server (see the design's page).
+    /// All clients write plain values and are cut off from servers, and a server crashes. Readers
+    /// ask all members: what a quorum holds and was not acknowledged may be lost with one server
+    /// (see the design's page).
     WritersAndCrashes,
     /// All write, none changes what is there, and nothing fails.
     WritersAlone,

@@ -41,7 +41,7 @@ pub struct Server {
     pub unconfirmed: Option<Version>,
     pub items: BTreeMap<usize, Item>,
     pub horizon: Option<Version>,
-    /// The same since it began to catch up.
+    /// Up to which version something was forgotten since the server began to catch up.
     pub forgotten: Option<Version>,
     pub newest: Option<Version>,
     pub repair: Option<Repair>,

@@ -106,7 +106,8 @@ impl Index {
         self.hint_in(self.table.bucket(number), hash)
     }
 
-    /// The same, as far as an overflow bucket tells that an earlier hint named.
+    /// Where a lookup of the hash will probably lead, as far as an overflow bucket tells that an
+    /// earlier hint named.
     #[inline]
     pub fn hint_further(&self, overflow: u64, hash: u64) -> Hint {
         self.hint_in(self.overflow.bucket(overflow), hash)
@@ -207,8 +208,8 @@ impl Index {
         self.visit_class_hashed(class, level, |_, location| visit(location));
     }
 
-    /// The same with a hash by which the entry is found: that of its key as far as the index knows
-    /// it.
+    /// Visits a class as [`Index::visit_class`] does, and gives with each location a hash by which
+    /// the entry is found: that of its key as far as the index knows it.
     pub fn visit_class_hashed(&self, class: u64, level: u32, mut visit: impl FnMut(u64, Location)) {
         let _no_growth = crate::sync::lock(&self.growing);
         let count = self.count.load(Ordering::Acquire);

@@ -12,8 +12,9 @@ use crate::segment::{Queue, Queues};
 const PROBATION_PART: u32 = 10;
 /// A segment with a smaller live part, in 1024ths, is cleaned before anything is evicted.
 const CLEANING_LIVE_PART_MAX: u64 = 512;
-/// The same where what is evicted goes to a device. Three copies within memory for each segment
-/// gained are cheaper than writing, cleaning and reading items that memory has room for.
+/// The bound of [`CLEANING_LIVE_PART_MAX`] where what is evicted goes to a device. Three copies
+/// within memory for each segment gained are cheaper than writing, cleaning and reading items that
+/// memory has room for.
 const CLEANING_LIVE_PART_MAX_ABOVE_DEVICE: u64 = 768;
 /// With eviction off: a segment with a larger live part is not worth cleaning.
 pub(crate) const COMPACTING_LIVE_PART_MAX: u64 = 1000;

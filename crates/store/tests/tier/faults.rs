@@ -44,8 +44,8 @@ fn open_small(device: &Arc<FaultyDevice>) -> Arc<Store> {
     Store::open(config(512 << 10), tier).unwrap()
 }
 
-/// The same life of a store with one fault at each of its writes in turn, from the first one that
-/// may fail.
+/// Leads one life of a store again and again, with one fault at each of its writes in turn, from
+/// the first one that may fail.
 fn sweep(first: u64, fault: impl Fn(u64) -> Fault) {
     for write in first.. {
         let device = device(4 << 20);

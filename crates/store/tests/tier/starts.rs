@@ -136,7 +136,7 @@ pub fn open_over(devices: &[Arc<FaultyDevice>]) -> Arc<Store> {
     Store::open(config(512 << 10), tier_over(devices.collect())).unwrap()
 }
 
-/// The same devices after the process has ended.
+/// These devices as they are after the process has ended.
 pub fn again(devices: &[Arc<FaultyDevice>]) -> Vec<Arc<FaultyDevice>> {
     let contents = devices.iter().map(|device| device.contents());
     let new = contents.map(|contents| Arc::new(FaultyDevice::with_contents(contents)));
