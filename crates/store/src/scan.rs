@@ -81,7 +81,8 @@ impl ScanCursor {
 
 impl StoreHandle {
     /// Visits about `most` items that have a version, and tombstones, from the cursor on; false when
-    /// the end is reached. As [`StoreHandle::scan`], but what lies on a device is visited too.
+    /// the end is reached, which is at once where no version was ever stored: then no item is looked
+    /// at. As [`StoreHandle::scan`], but what lies on a device is visited too.
     ///
     /// # Errors
     /// [`Suspended`], where items must be read from a device first: the cursor is as it was, and the
@@ -92,6 +93,9 @@ impl StoreHandle {
         most: usize,
         visit: &mut dyn FnMut(&Listed<'_>),
     ) -> Result<bool, Suspended> {
+        if self.core.versions.newest() == 0 {
+            return Ok(false);
+        }
         self.enter();
         let index = &self.core.index;
         let mut next = *cursor;
