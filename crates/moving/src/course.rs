@@ -5,6 +5,9 @@
 //! behind another one does not say from where: the old owner knows where its last answer on the
 //! connection ended. When the connection ends all that is under way is void, and the next question
 //! names the place behind the last answer that has come.
+//!
+//! Two paces are kept: that of the server, which all its old owners share, and that of the old owner,
+//! which the servers that take from it share.
 
 use crate::Pace;
 use crate::stream::{Stage, Stream};
@@ -26,6 +29,9 @@ const RETRY_MS: u64 = 100;
 pub const QUESTIONS_MAX: usize = 16;
 /// Bytes that their answers may be expected to have. One question is asked whatever its answer.
 const ANSWERS_BYTES_MAX: u64 = 1 << 20;
+/// What an answer costs an old owner at least, in bytes at its pace: it looks at up to 1,024 items,
+/// about as long as it takes to send so much, also where none of them is to be sent.
+const COST_BYTES_MIN: u64 = 32 << 10;
 /// What the first answer is expected to have, in bytes; then as much as the one before it.
 const ANSWER_BYTES: u64 = 64 << 10;
 
@@ -74,6 +80,16 @@ struct UnderWay {
     bytes: u64,
 }
 
+impl UnderWay {
+    /// What an answer of so many bytes costs the old owner.
+    fn cost(self, bytes: u64) -> u64 {
+        match self.asked {
+            Asked::Pull => bytes.max(COST_BYTES_MIN),
+            Asked::Acknowledge | Asked::Fetch => bytes,
+        }
+    }
+}
+
 /// How one stream goes on.
 #[derive(Debug)]
 pub struct Course {
@@ -84,6 +100,8 @@ pub struct Course {
     /// Keys that are asked for one by one, those first that are under way.
     by_key: VecDeque<Vec<u8>>,
     swept: bool,
+    /// The old owner's, as far as this stream may use it.
+    share: Pace,
     under_way: VecDeque<UnderWay>,
     /// The old owner has been told on this connection from where on to answer.
     has_begun: bool,
@@ -105,6 +123,7 @@ impl Course {
             place: Place::default(),
             by_key: VecDeque::new(),
             swept: false,
+            share: Pace::new(0),
             under_way: VecDeque::new(),
             has_begun: false,
             answer_bytes: ANSWER_BYTES,
@@ -113,6 +132,12 @@ impl Course {
             silent_since_ms: None,
             not_before_ms: 0,
         }
+    }
+
+    /// From now on the old owner may be asked for so many bytes a second; 0 is no limit, and so it
+    /// begins.
+    pub fn set_share(&mut self, bytes_per_second: u64) {
+        self.share.set(bytes_per_second);
     }
 
     /// What to do now. A question counts as under way from now on.
@@ -139,10 +164,12 @@ impl Course {
         let Some((step, question)) = self.question() else {
             return Step::Wait(limit_ms);
         };
-        if pace.next_ms() > now_ms {
-            return Step::Wait(pace.next_ms().min(limit_ms));
+        let free_ms = pace.next_ms().max(self.share.next_ms());
+        if free_ms > now_ms {
+            return Step::Wait(free_ms.min(limit_ms));
         }
         pace.spend(question.bytes, now_ms);
+        self.share.spend(question.cost(question.bytes), now_ms);
         self.has_begun |= question.asked == Asked::Pull;
         self.under_way.push_back(question);
         step
@@ -198,6 +225,8 @@ impl Course {
         self.silent_since_ms = None;
         if let Some(question) = self.under_way.pop_front() {
             pace.correct(question.bytes, bytes);
+            let expected = question.cost(question.bytes);
+            self.share.correct(expected, question.cost(bytes));
         }
     }
 
@@ -250,6 +279,7 @@ impl Course {
     pub fn on_trouble(&mut self, trouble: Trouble, now_ms: u64, pace: &mut Pace) {
         for question in self.under_way.drain(..) {
             pace.correct(question.bytes, 0);
+            self.share.correct(question.cost(question.bytes), 0);
         }
         self.has_begun = false;
         if trouble == Trouble::NobodyThere && self.stream.stage() == Stage::Awaiting {

@@ -26,6 +26,11 @@ impl Pace {
         }
     }
 
+    /// From now on so many bytes a second; 0 is no limit.
+    pub fn set(&mut self, bytes_per_second: u64) {
+        self.bytes_per_second = bytes_per_second;
+    }
+
     /// So many bytes have come, or are about to.
     pub fn spend(&mut self, bytes: u64, now_ms: u64) {
         let earliest_ns = (now_ms * NS_PER_MS).saturating_sub(LATE_NS_MAX);

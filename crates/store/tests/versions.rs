@@ -638,14 +638,21 @@ fn a_scan_for_versions_ends_at_once_where_there_is_none() {
     let handle = store.handle();
     for number in 0..500 {
         let key = format!("plain{number}");
-        assert!(handle.set(key.as_bytes(), b"v", &SetOptions::default()).is_ok());
+        assert!(
+            handle
+                .set(key.as_bytes(), b"v", &SetOptions::default())
+                .is_ok()
+        );
     }
     let mut cursor = ScanCursor::default();
     let mut visit = |listed: &Listed<'_>| panic!("{listed:?}");
     assert_eq!(handle.scan_versions(&mut cursor, 20, &mut visit), Ok(false));
     put(&handle, "k", "v", 1);
     let mut seen = 0;
-    while handle.scan_versions(&mut cursor, 20, &mut |_| seen += 1).unwrap() {}
+    while handle
+        .scan_versions(&mut cursor, 20, &mut |_| seen += 1)
+        .unwrap()
+    {}
     assert_eq!(seen, 1);
 }
 

@@ -221,3 +221,31 @@ fn nothing_is_taken_from_a_server_that_was_started_anew() {
     course.on_fetched(false, 9, &mut unlimited());
     assert_eq!(course.stream.admit(KeyPlace::new(1, b"k"), 7, || ()), None);
 }
+
+#[test]
+fn an_old_owner_is_asked_no_faster_than_its_share() {
+    let mut course = moving();
+    // A question of 64 KiB each 64 ms.
+    course.set_share(1 << 20);
+    let now_ms = 10_000;
+    assert_eq!(next(&mut course, now_ms), pull(0));
+    course.on_pulled(goes_on(1), Vec::new(), ANSWER_BYTES, &mut unlimited());
+    let waits = Step::Wait(now_ms + 62 - 5);
+    assert_eq!(next(&mut course, now_ms), waits);
+    course.set_share(0);
+    let later_ms = now_ms + 100;
+    assert_eq!(ask_all(&mut course, later_ms).len(), QUESTIONS_MAX);
+}
+
+#[test]
+fn an_answer_without_items_takes_of_the_share_of_the_old_owner_and_not_of_the_servers_pace() {
+    let mut course = moving();
+    course.set_share(1 << 20);
+    let (mut pace, now_ms) = (Pace::new(1 << 20), 10_000);
+    assert_eq!(course.next(now_ms, &mut pace), pull(0));
+    course.on_pulled(items(Some(1)), Vec::new(), 0, &mut pace);
+    assert_eq!(pace.next_ms(), now_ms - 5);
+    let cost_ms = COST_BYTES_MIN * 1000 / (1 << 20);
+    let waits = Step::Wait(now_ms - 5 + cost_ms);
+    assert_eq!(course.next(now_ms, &mut pace), waits);
+}

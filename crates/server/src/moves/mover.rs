@@ -5,7 +5,8 @@ use super::line::Line;
 use super::source::Source;
 use super::{Home, ServerMoves};
 use crate::logging::EVENTS;
-use farcache_cluster::ClusterMap;
+use farcache_cluster::map::{Epoch, Phase};
+use farcache_cluster::{ClusterMap, ServerId};
 use farcache_moving::course::{Asked, Trouble};
 use farcache_moving::figures::Cause;
 use farcache_moving::{Course, KeyPlace, Pace, Stage, Step, Stream};
@@ -13,6 +14,7 @@ use farcache_peers::moves::{Acknowledged, Fetched, MovedItem, Pulled};
 use farcache_session::moved_options;
 use farcache_store::{Interrupt, SetOutcome, StoreHandle, Suspended};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -35,6 +37,7 @@ pub fn start(home: Arc<dyn Home>) -> io::Result<JoinHandle<()>> {
         let mover = Mover {
             pace: Pace::new(home.move_rate()),
             sources: Vec::new(),
+            shared_by: None,
             store,
             home,
         };
@@ -47,11 +50,20 @@ fn hash_of_map(map: &ClusterMap, key: &[u8]) -> u32 {
     map.hash_of_key(key).unwrap_or(0)
 }
 
+/// How many servers take from this one by the map.
+fn takers(map: &ClusterMap, from: ServerId) -> u64 {
+    let moves = map.content().moves.iter();
+    let given = moves.filter(|it| it.from == from && it.phase == Phase::Streaming);
+    given.map(|it| it.to).collect::<BTreeSet<_>>().len() as u64
+}
+
 struct Mover {
     home: Arc<dyn Home>,
     store: StoreHandle,
     sources: Vec<Source>,
     pace: Pace,
+    /// Epoch of the map by which the old owners' paces have been shared.
+    shared_by: Option<Epoch>,
 }
 
 impl Mover {
@@ -85,7 +97,24 @@ impl Mover {
                 let now_ms = moves.now_ms();
                 let course = Course::new(Arc::clone(stream), now_ms, moves.acknowledge_ms);
                 self.sources.push(Source::new(course));
+                self.shared_by = None;
             }
+        }
+        self.share();
+    }
+
+    /// Gives each stream its part of what its old owner may send each second, as much as a server
+    /// may take: those that take from it by the map have equal parts.
+    fn share(&mut self) {
+        let map = self.home.map();
+        if self.shared_by.replace(map.epoch()) == Some(map.epoch()) {
+            return;
+        }
+        let rate = self.home.move_rate();
+        for source in &mut self.sources {
+            let takers = takers(&map, source.stream().from);
+            let part = rate.div_ceil(takers.max(1));
+            source.course.set_share(part);
         }
     }
 
@@ -248,5 +277,25 @@ impl Mover {
         if !matches!(stored, Ok(true)) {
             stream.figures.note_refused();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_take_from_a_server_are_counted_once_each() {
+        let text = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement slots\n\
+            server 1 incarnation=1 weight=1 zone=- state=serving addresses=h1:1\n\
+            server 2 incarnation=1 weight=1 zone=- state=serving addresses=h2:1\n\
+            server 3 incarnation=1 weight=1 zone=- state=joining addresses=h3:1\n\
+            slots 1 0-8191\nslots 2 8192-12287\nslots 3 12288-16383\n\
+            move from=1 to=2 phase=streaming\narc 80000000-8fffffff\n\
+            move from=1 to=3 phase=streaming\narc c0000000-c00000ff\n\
+            move from=2 to=3 phase=handing-over\narc d0000000-d00000ff\nend\n";
+        let map: ClusterMap = text.parse().expect("a map");
+        assert_eq!(takers(&map, ServerId(1)), 2);
+        assert_eq!(takers(&map, ServerId(2)), 0);
     }
 }

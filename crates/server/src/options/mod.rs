@@ -368,8 +368,8 @@ pub struct Options {
     pub repair_interval_s: u32,
     /// Bytes a second that come from other servers of keys that move to this one
     ///
-    /// In megabytes unless there is a suffix; 0 is no limit. What a client asks for comes beside
-    /// that.
+    /// In megabytes unless there is a suffix; 0 is no limit. A server that gives keys sends no more
+    /// than that to all who take from it. What a client asks for comes beside that.
     #[arg(
         long = "move-rate",
         value_name = "size",

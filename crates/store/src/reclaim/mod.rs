@@ -5,6 +5,7 @@
 
 mod ahead;
 mod empty;
+mod rest;
 mod room;
 mod run;
 mod sweep;

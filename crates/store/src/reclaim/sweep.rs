@@ -2,39 +2,80 @@
 
 use super::State;
 use super::policy::Fate;
+use super::rest::Rest;
 use crate::core::Core;
 use crate::flush::Swept;
+use crate::schedule::Instant;
 use crate::segment::SegmentState;
+use std::time::Duration;
 
-/// A sweep that has removed what it had to.
+/// Classes of the index that are swept in one go: some hundreds of entries, so at most a few tenths
+/// of a millisecond.
+const CLASSES_AT_ONCE: u64 = 64;
+
+/// A sweep of the index, which goes on in parts.
 pub(super) struct Sweep {
     swept: Swept,
     /// The last filling when it began.
     last_sequence: u64,
-    epoch: u64,
+    /// Level of the index when it began: it has 2^level classes.
+    level: u32,
+    next_class: u64,
+    rest: Rest,
+    /// Once all classes are through: what readers have to leave behind before the sweep has ended.
+    retired: Option<u64>,
+}
+
+impl Sweep {
+    /// How long there is nothing to do for it; none where only readers are waited for.
+    pub fn rest(&self) -> Option<Duration> {
+        let is_through = self.retired.is_some();
+        (!is_through).then(|| self.rest.left(Instant::now()))
+    }
 }
 
 impl Core {
-    /// Removes every flushed entry from the index; returns what was swept against.
-    pub(super) fn sweep_flushed(&self) -> Sweep {
-        // Looked at first: a fence that is not known to this sweep has a later moment.
-        let swept = self.flush.wanted();
-        let last_sequence = self.arena.last_sequence();
-        let level = self.index.scan_level();
-        for class in 0..1 << level {
-            self.remove_flushed_of_class(class, level, swept.floor());
-        }
+    /// A sweep of the index against what has been flushed so far.
+    pub(super) fn begin_sweep(&self) -> Sweep {
         Sweep {
-            swept,
-            last_sequence,
-            epoch: self.epochs.retire(),
+            // Looked at first: a fence that is not known to this sweep has a later moment.
+            swept: self.flush.wanted(),
+            last_sequence: self.arena.last_sequence(),
+            level: self.index.scan_level(),
+            next_class: 0,
+            rest: Rest::over(Instant::now()),
+            retired: None,
         }
+    }
+
+    /// Removes flushed entries from the next classes of the index, if it is time or room is short;
+    /// true where that was the last of them.
+    pub(super) fn go_on(&self, sweep: &mut Sweep) -> bool {
+        let began = Instant::now();
+        let is_resting = !sweep.rest.left(began).is_zero() && !self.is_low();
+        if sweep.retired.is_some() || is_resting {
+            return false;
+        }
+        let end = (sweep.next_class + CLASSES_AT_ONCE).min(1 << sweep.level);
+        for class in sweep.next_class..end {
+            self.remove_flushed_of_class(class, sweep.level, sweep.swept.floor());
+        }
+        sweep.next_class = end;
+        if end < 1 << sweep.level {
+            sweep.rest.follow(began, Instant::now());
+            return false;
+        }
+        sweep.retired = Some(self.epochs.retire());
+        true
     }
 
     /// Ends a sweep once no reader can hold an entry that it removed: until then readers must go on
     /// comparing what they found with the floor. False if it is too early for that.
     pub(super) fn end_sweep(&self, sweep: &Sweep) -> bool {
-        let has_passed = self.epochs.has_passed(sweep.epoch);
+        let Some(epoch) = sweep.retired else {
+            return false;
+        };
+        let has_passed = self.epochs.has_passed(epoch);
         if has_passed && self.flush.end(sweep.swept) {
             self.retire_fences(sweep.last_sequence);
         }

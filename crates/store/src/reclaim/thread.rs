@@ -50,7 +50,9 @@ fn run(core: &Core, stop: &AtomicBool) {
     while !stop.load(Acquire) {
         sweep = sweep.filter(|sweep| !core.end_sweep(sweep));
         if sweep.is_none() && core.flush.is_sweeping() {
-            sweep = Some(core.sweep_flushed());
+            sweep = Some(core.begin_sweep());
+        }
+        if sweep.as_mut().is_some_and(|sweep| core.go_on(sweep)) {
             core.free_dead_segments();
         }
         let is_device_busy = core.has_to_reclaim() && !core.refill();
@@ -61,12 +63,15 @@ fn run(core: &Core, stop: &AtomicBool) {
             core.free_dead_segments();
         }
         let needs_segments = core.arena.counts().limbo > 0 && core.is_low();
-        let is_waiting_for_readers = needs_segments || sweep.is_some();
-        core.reclaimer.wait(match () {
+        let sweep_rest = sweep.as_ref().map(Sweep::rest);
+        let is_waiting_for_readers = needs_segments || sweep_rest == Some(None);
+        let wait = match () {
             () if is_waiting_for_readers => GRACE_TICK,
             () if is_device_busy => PROGRESS_WAIT,
             () => TICK,
-        });
+        };
+        core.reclaimer
+            .wait(sweep_rest.flatten().unwrap_or(TICK).min(wait));
     }
 }
 
