@@ -343,7 +343,7 @@ impl StoreHandle {
         }
         self.core.arena.collect(&self.core.epochs);
         let was_opened = writer.open_for(arena, size, expiry, now);
-        if self.core.has_to_reclaim() {
+        if self.core.has_to_reclaim() || arena.wants_backing() {
             self.core.reclaimer.wake();
         }
         was_opened

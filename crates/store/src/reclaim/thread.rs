@@ -58,6 +58,7 @@ fn run(core: &Core, stop: &AtomicBool) {
         let is_device_busy = core.has_to_reclaim() && !core.refill();
         core.tell_room();
         core.index.populate_ahead();
+        core.arena.back_ahead();
         if regular.elapsed() >= TICK {
             regular = Instant::now();
             core.free_dead_segments();

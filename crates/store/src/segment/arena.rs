@@ -1,6 +1,7 @@
 //! The arena: one contiguous range of memory in equal segments, and who may use which.
 
 use super::FreeMap;
+use super::backing::{self, Backing};
 use super::meta::{Queue, SegmentMeta, SegmentState};
 use super::queues::{Queued, Queues};
 use super::remnants::{Remnant, Remnants, is_worth_keeping};
@@ -74,6 +75,7 @@ pub(crate) struct Arena {
     queues: Mutex<Queues>,
     /// Of each queue.
     remnants: [Mutex<Remnants>; 2],
+    backing: Backing,
     sequence: AtomicU64,
     /// Segments in which values arrive.
     arriving: AtomicU32,
@@ -137,6 +139,7 @@ impl Arena {
             }),
             queues: Mutex::default(),
             remnants: Default::default(),
+            backing: Backing::default(),
             sequence: AtomicU64::new(0),
             arriving: AtomicU32::new(0),
             keeps_pages: AtomicBool::new(false),
@@ -310,8 +313,29 @@ impl Arena {
         } else {
             pool.free.take_run(run)
         }?;
+        if run == 1 {
+            self.backing.note_taken(head);
+        }
         self.open_taken(&pool, head, run, queue);
         Some(head)
+    }
+
+    /// Whether it is time for [`Arena::back_ahead`].
+    pub fn wants_backing(&self) -> bool {
+        let allowed = self.pool().allowed;
+        let ahead = backing::ahead(allowed, self.segment_bytes());
+        self.backing.is_short(ahead, allowed)
+    }
+
+    /// Backs the segments that will be filled next with memory, so that no writer has to wait for
+    /// the kernel to clear it. For the store's own thread.
+    pub fn back_ahead(&self) {
+        let allowed = self.pool().allowed;
+        let ahead = backing::ahead(allowed, self.segment_bytes());
+        for segment in self.backing.next(ahead, allowed) {
+            let start = self.start(segment).0 as usize;
+            self.region.populate(start, self.segment_bytes());
+        }
     }
 
     /// Opens segments that have just been taken from the free ones. The pool must still be locked:

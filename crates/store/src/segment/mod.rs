@@ -1,6 +1,7 @@
 //! Segments: the arena's equal parts, and what is known of each.
 
 mod arena;
+mod backing;
 mod meta;
 mod pins;
 mod queues;

@@ -72,3 +72,33 @@ fn a_segment_is_opened_by_one_at_a_time() {
     });
     assert_eq!(world.arena.counts().free, SEGMENTS, "all are back");
 }
+
+/// Page faults of this thread so far.
+fn page_faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let behind_name = stat.rsplit_once(") ").unwrap().1;
+    // The tenth field of proc(5), of which two are before.
+    behind_name.split(' ').nth(7).unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_is_filled_next_is_backed_with_memory() {
+    let world = World::new();
+    let fill = |head: u32| {
+        let before = page_faults();
+        let start = world.arena.address(world.arena.start(head));
+        // SAFETY: the segment has just been opened, and is this test's alone.
+        unsafe { start.write_bytes(7, world.arena.segment_bytes()) };
+        page_faults() - before
+    };
+    let first = world.arena.open(1, 0, Queue::Probation).unwrap();
+    assert!(
+        fill(first) >= 16,
+        "each page of 4 KiB is touched for the first time"
+    );
+    assert!(world.arena.wants_backing());
+    world.arena.back_ahead();
+    assert!(!world.arena.wants_backing());
+    let second = world.arena.open(1, 0, Queue::Probation).unwrap();
+    assert_eq!(fill(second), 0);
+}
