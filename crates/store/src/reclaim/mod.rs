@@ -4,6 +4,7 @@
 //! demand, or a writer that found none.
 
 mod ahead;
+mod backing;
 mod empty;
 mod rest;
 mod room;

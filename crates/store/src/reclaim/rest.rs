@@ -27,6 +27,14 @@ impl Rest {
         }
     }
 
+    /// As long as the rests before, but the next part is due now.
+    pub fn anew(&self, now: Instant) -> Rest {
+        Rest {
+            due: now,
+            times: self.times,
+        }
+    }
+
     /// How long it lasts still.
     pub fn left(&self, now: Instant) -> Duration {
         self.due.saturating_duration_since(now)

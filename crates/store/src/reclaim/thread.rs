@@ -1,5 +1,6 @@
 //! The store's own thread: keeps memory free ahead of demand and does the regular work.
 
+use super::backing::BackingParts;
 use super::sweep::Sweep;
 use crate::core::Core;
 use crate::schedule::Instant;
@@ -47,6 +48,7 @@ impl ReclaimThread {
 fn run(core: &Core, stop: &AtomicBool) {
     let mut regular = Instant::now();
     let mut sweep: Option<Sweep> = None;
+    let mut backing = BackingParts::new();
     while !stop.load(Acquire) {
         sweep = sweep.filter(|sweep| !core.end_sweep(sweep));
         if sweep.is_none() && core.flush.is_sweeping() {
@@ -58,7 +60,7 @@ fn run(core: &Core, stop: &AtomicBool) {
         let is_device_busy = core.has_to_reclaim() && !core.refill();
         core.tell_room();
         core.index.populate_ahead();
-        core.arena.back_ahead();
+        let backing_rest = backing.go_on(&core.arena);
         if regular.elapsed() >= TICK {
             regular = Instant::now();
             core.free_dead_segments();
@@ -71,8 +73,9 @@ fn run(core: &Core, stop: &AtomicBool) {
             () if is_device_busy => PROGRESS_WAIT,
             () => TICK,
         };
-        core.reclaimer
-            .wait(sweep_rest.flatten().unwrap_or(TICK).min(wait));
+        let rests = [sweep_rest.flatten(), backing_rest];
+        let wait = rests.into_iter().flatten().fold(wait, Duration::min);
+        core.reclaimer.wait(wait);
     }
 }
 

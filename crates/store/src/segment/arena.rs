@@ -320,22 +320,24 @@ impl Arena {
         Some(head)
     }
 
-    /// Whether it is time for [`Arena::back_ahead`].
+    /// Whether it is time for [`Arena::back_next`], until that has nothing to do.
     pub fn wants_backing(&self) -> bool {
         let allowed = self.pool().allowed;
         let ahead = backing::ahead(allowed, self.segment_bytes());
         self.backing.is_short(ahead, allowed)
     }
 
-    /// Backs the segments that will be filled next with memory, so that no writer has to wait for
-    /// the kernel to clear it. For the store's own thread.
-    pub fn back_ahead(&self) {
+    /// Backs the next of the segments that will be filled with memory, so that no writer has to
+    /// wait for the kernel to clear it; false where enough are. For the store's own thread.
+    pub fn back_next(&self) -> bool {
         let allowed = self.pool().allowed;
         let ahead = backing::ahead(allowed, self.segment_bytes());
-        for segment in self.backing.next(ahead, allowed) {
+        let next = self.backing.next(ahead, allowed);
+        if let Some(segment) = next {
             let start = self.start(segment).0 as usize;
             self.region.populate(start, self.segment_bytes());
         }
+        next.is_some()
     }
 
     /// Opens segments that have just been taken from the free ones. The pool must still be locked:

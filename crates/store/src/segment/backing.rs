@@ -3,7 +3,6 @@
 //! milliseconds. The store's own thread has that done ahead of those who answer requests.
 
 use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
-use std::ops::Range;
 
 /// So much is backed ahead of the last segment that was taken.
 const AHEAD_BYTES: usize = 8 << 20;
@@ -39,16 +38,16 @@ impl Backing {
         self.backed.load(Relaxed) < wanted.min(end)
     }
 
-    /// Segments, below `end`, that are to be backed now; from now on they count as backed. For one
-    /// thread.
-    pub fn next(&self, ahead: u32, end: u32) -> Range<u32> {
+    /// The next segment, below `end`, that is to be backed; from now on it counts as backed. None
+    /// while enough are, and before any has been taken. For one thread.
+    pub fn next(&self, ahead: u32, end: u32) -> Option<u32> {
         let taken = self.taken.load(Relaxed);
-        let first = self.backed.load(Relaxed).max(taken);
-        let last = taken.saturating_add(ahead).min(end).max(first);
-        if taken > 0 {
-            self.backed.store(last, Relaxed);
-        }
-        first..if taken > 0 { last } else { first }
+        let next = self.backed.load(Relaxed).max(taken);
+        let is_wanted = taken > 0 && next < taken.saturating_add(ahead).min(end);
+        is_wanted.then(|| {
+            self.backed.store(next + 1, Relaxed);
+            next
+        })
     }
 }
 
@@ -56,36 +55,36 @@ impl Backing {
 mod tests {
     use super::*;
 
+    /// All that are backed now.
+    fn backed(backing: &Backing, end: u32) -> Vec<u32> {
+        std::iter::from_fn(|| backing.next(8, end)).collect()
+    }
+
     #[test]
     fn nothing_is_backed_before_the_first_segment_is_taken() {
         let backing = Backing::default();
-        assert!(backing.next(8, 100).is_empty());
+        assert_eq!(backed(&backing, 100), []);
         backing.note_taken(0);
         assert!(backing.is_short(8, 100));
-        assert_eq!(backing.next(8, 100), 1..9);
+        assert_eq!(backed(&backing, 100), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert!(!backing.is_short(8, 100));
-        assert!(backing.next(8, 100).is_empty());
     }
 
     #[test]
     fn what_is_ahead_follows_the_highest_segment_taken_up_to_the_end() {
         let backing = Backing::default();
         backing.note_taken(0);
-        backing.next(8, 100);
+        backed(&backing, 100);
         backing.note_taken(4);
         assert!(!backing.is_short(8, 100), "half is left");
         backing.note_taken(5);
         assert!(backing.is_short(8, 100));
-        assert_eq!(backing.next(8, 100), 9..14);
+        assert_eq!(backed(&backing, 100), [9, 10, 11, 12, 13]);
         backing.note_taken(50);
-        assert_eq!(
-            backing.next(8, 53),
-            51..53,
-            "what was passed is backed already"
-        );
+        assert_eq!(backed(&backing, 53), [51, 52], "what was passed is backed");
         assert!(!backing.is_short(8, 53));
         backing.note_taken(2);
-        assert!(backing.next(8, 53).is_empty(), "one that was used before");
+        assert_eq!(backed(&backing, 53), [], "one that was used before");
     }
 
     #[test]

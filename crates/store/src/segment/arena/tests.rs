@@ -97,7 +97,8 @@ fn what_is_filled_next_is_backed_with_memory() {
         "each page of 4 KiB is touched for the first time"
     );
     assert!(world.arena.wants_backing());
-    world.arena.back_ahead();
+    assert!(world.arena.back_next());
+    while world.arena.back_next() {}
     assert!(!world.arena.wants_backing());
     let second = world.arena.open(1, 0, Queue::Probation).unwrap();
     assert_eq!(fill(second), 0);
