@@ -313,7 +313,10 @@ impl Peers {
         }
         let (old, new) = (self.desk.map(), self.cluster().map());
         self.wires.follow((&old, &new), now, failed);
-        self.desk.set_map(new);
+        self.desk.set_map(Arc::clone(&new));
+        if let Some(me) = self.desk.me() {
+            self.wires.connect_ahead(me, &new, now);
+        }
         // A request that waits for this map need not wait any longer.
         self.delayed.iter_mut().for_each(|(at, _)| *at = now);
         if let Some(follower) = &self.follower {

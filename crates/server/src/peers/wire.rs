@@ -146,6 +146,15 @@ impl Wire {
         }
     }
 
+    /// Has it connected ahead of the first request; whether somebody has to dial for that.
+    pub fn want(&mut self, now: Instant) -> bool {
+        let is_wanted = matches!(self.state, State::Down(until) if until <= now);
+        if is_wanted {
+            self.state = State::Wanted;
+        }
+        is_wanted
+    }
+
     /// Has a request sent with the next [`Wire::flush`], whose body is made of these pieces.
     ///
     /// # Errors

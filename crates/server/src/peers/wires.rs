@@ -12,9 +12,20 @@ use farcache_cluster::{ClusterMap, ServerId};
 use farcache_fabric::Grant;
 use farcache_peers::frame::Kind;
 use farcache_session::Failure;
+use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Servers that give keys to which connections are made ahead: each is dialled by a thread.
+const CONNECTED_AHEAD_MAX: usize = 8;
+
+/// The servers that give keys to this one by the map.
+fn givers(map: &ClusterMap, me: ServerId) -> BTreeSet<ServerId> {
+    let moves = map.content().moves.iter();
+    let taken = moves.filter(|moved| moved.to == me);
+    taken.map(|moved| moved.from).collect()
+}
 
 /// All of them; each is made when it is first needed.
 pub struct Wires {
@@ -110,6 +121,17 @@ impl Wires {
             };
             // The worker learns of it as of any other failure.
             self.mailbox.dialled(dialled);
+        }
+    }
+
+    /// Connects to servers that give keys to this one by the map: each read of a key that has not
+    /// come yet would wait for that. Where there are many, connections are made as they are needed.
+    pub(super) fn connect_ahead(&mut self, me: ServerId, map: &ClusterMap, now: Instant) {
+        for giver in givers(map, me).into_iter().take(CONNECTED_AHEAD_MAX) {
+            let index = self.to(giver, Lane::Moves);
+            if self.wires[index].want(now) {
+                self.dial(index, me, map);
+            }
         }
     }
 

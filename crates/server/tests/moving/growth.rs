@@ -2,6 +2,8 @@
 
 use crate::fleet::Fleet;
 use crate::load::Load;
+use crate::support::wait_for;
+use farcache_cluster::map::Phase;
 
 const THREE: [u32; 3] = [1, 2, 3];
 const FOUR: [u32; 4] = [1, 2, 3, 4];
@@ -12,6 +14,20 @@ fn three_of_four(options: &[&str]) -> Fleet {
     fleet.publish(2, &THREE);
     fleet.wait_for_epoch_of(&FOUR, 2);
     fleet
+}
+
+/// A read of a key that has not come yet waits for the connection to the old owner.
+#[test]
+fn a_worker_is_connected_to_those_that_give_keys_before_anybody_reads_one() {
+    let fleet = three_of_four(&[]);
+    let moves = fleet.moves(&THREE, &FOUR);
+    fleet.publish_moving(3, &FOUR, &moves, Phase::HandingOver);
+    for giver in THREE {
+        let told = format!("connected to a peer peer={giver}");
+        wait_for(&told, || {
+            fleet.servers[3].log().contains(&told).then_some(())
+        });
+    }
 }
 
 /// Misses of what should be there, in parts of a million reads.
