@@ -48,11 +48,19 @@ impl Region {
             bytes,
         };
         if huge_pages {
-            // Advice only: without it the region is slower, not wrong.
-            // SAFETY: the range is ours, and the advice does not change its contents.
-            let _ = unsafe { madvise(base.cast(), bytes, Advice::LinuxHugepage) };
+            region.ask_for_huge_pages(0, bytes);
         }
         Ok(region)
+    }
+
+    /// Asks the kernel to back a range with huge pages. What has memory already is gathered into
+    /// huge pages by the kernel's own thread, in its own time. Out-of-range parts are ignored.
+    pub fn ask_for_huge_pages(&self, start: usize, bytes: usize) {
+        let start = start.min(self.bytes) / PAGE_BYTES * PAGE_BYTES;
+        let bytes = bytes.min(self.bytes - start);
+        // Advice only: without it the region is slower, not wrong.
+        // SAFETY: the range lies in the region, and the advice does not change its contents.
+        let _ = unsafe { madvise(self.base().add(start).cast(), bytes, Advice::LinuxHugepage) };
     }
 
     /// First byte of the region, on a huge-page boundary.

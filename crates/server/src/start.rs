@@ -155,6 +155,8 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
     let started = shared.started;
     drop((sockets.metrics.take(), shared));
     let event_log = EventLog::start(&store)?;
+    // Starting took far more of it than serving does.
+    farcache_memory::give_back_code();
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
         endpoint.stop();

@@ -236,7 +236,8 @@ impl std::error::Error for StoreError {}
 /// How a store is laid out and limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
-    /// Memory for items, in bytes (`-m`); the index comes on top.
+    /// Memory for items, the index and all else that grows with them, in bytes (`-m`). With devices
+    /// for items only.
     pub memory_bytes: u64,
     /// Size of a segment in bytes, a power of two from 64 KiB to 64 MiB.
     pub segment_bytes: u32,

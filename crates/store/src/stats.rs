@@ -25,11 +25,11 @@ pub struct StoreStats {
     pub reads_expired: u64,
     /// Reads that found their key flushed.
     pub reads_flushed: u64,
-    /// Memory for items, in bytes.
+    /// The memory limit, in bytes.
     pub memory_bytes: u64,
     /// Size of a segment, in bytes.
     pub segment_bytes: u64,
-    /// Segments in all.
+    /// Segments that the limit allows now.
     pub segments: u64,
     /// Segments that hold nothing.
     pub segments_free: u64,
@@ -80,7 +80,7 @@ impl Store {
             expired_unread: sum(|events| &events.expired_unread),
             reads_expired: sum(|events| &events.reads_expired),
             reads_flushed: sum(|events| &events.reads_flushed),
-            memory_bytes: u64::from(counts.allowed) * core.arena.segment_bytes() as u64,
+            memory_bytes: core.memory_limit(),
             segment_bytes: core.arena.segment_bytes() as u64,
             segments: u64::from(counts.allowed),
             segments_free: u64::from(counts.free),

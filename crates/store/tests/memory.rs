@@ -374,6 +374,41 @@ fn the_memory_limit_can_be_changed() {
 }
 
 #[test]
+fn the_limit_covers_the_index_and_the_ghosts() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    let taken = |stats: &StoreStats| stats.segments * stats.segment_bytes + stats.index_bytes;
+    // Small ones, of which the index is a fifth, twice as many as there is room for.
+    for number in 0..200_000 {
+        set(&handle, number, &[1; 20]).unwrap();
+        handle.quiescent();
+    }
+    assert!(store.stats().index_bytes > 4 << 17, "{:?}", store.stats());
+    eventually(&store, &mut handle, |stats| {
+        taken(stats) <= stats.memory_bytes + stats.segment_bytes / 2
+    });
+    assert_eq!(store.stats().memory_bytes, 4 << 20);
+}
+
+#[test]
+fn a_run_has_room_where_segments_were_given_up_for_the_index() {
+    let store = store(4 << 20, true);
+    let mut handle = store.handle();
+    for number in 0..400_000 {
+        set(&handle, number, &[1; 20]).unwrap();
+        handle.quiescent();
+    }
+    let stats = store.stats();
+    assert!(stats.segments < 56, "some were given up: {stats:?}");
+    // So many are left that a run of half the limit needs those given up in its middle.
+    for number in 0..10 {
+        set(&handle, number, &[2; 2 << 20]).unwrap();
+        assert!(holds(&handle, number));
+        handle.quiescent();
+    }
+}
+
+#[test]
 fn a_pinned_value_stays_however_much_is_stored() {
     let store = store(1 << 20, true);
     let mut handle = store.handle();

@@ -73,5 +73,7 @@ fn what_died_in_segments_left_with_some_room_is_used_again() {
         stored += 1;
     }
     // Some segments are the reclaimer's.
-    assert!(stored >= 62, "{stored} of {SEGMENTS} segments");
+    let segments = store.stats().segments;
+    let is_used = u64::from(stored) + 2 >= segments;
+    assert!(is_used, "{stored} of {segments} segments");
 }

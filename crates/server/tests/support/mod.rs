@@ -150,6 +150,36 @@ impl Server {
         self.status("VmRSS")
     }
 
+    /// Memory that is neither a file's nor shared, in kB.
+    pub fn own_kb(&self) -> usize {
+        self.status("RssAnon")
+    }
+
+    /// What is in memory of the program's file as this process sees it, and all of it that is
+    /// mapped, in kB.
+    pub fn program_kb(&self) -> (usize, usize) {
+        let maps = format!("/proc/{}/smaps", self.child.id());
+        let maps = std::fs::read_to_string(maps).expect("the server runs");
+        let (mut resident, mut all, mut is_program) = (0, 0, false);
+        for line in maps.lines() {
+            let mut words = line.split_whitespace();
+            let (first, second) = (words.next().expect("a word"), words.next());
+            match first {
+                "Size:" | "Rss:" if !is_program => {}
+                "Size:" => {
+                    all += second
+                        .expect("a number")
+                        .parse::<usize>()
+                        .expect("a number")
+                }
+                "Rss:" => resident += second.expect("a number").parse::<usize>().expect("one"),
+                _ if !first.ends_with(':') => is_program = line.ends_with("/farcached"),
+                _ => {}
+            }
+        }
+        (resident, all)
+    }
+
     pub fn threads(&self) -> usize {
         self.status("Threads")
     }

@@ -2,6 +2,7 @@
 
 mod evicted;
 mod lending;
+mod limit;
 mod pinned;
 mod stalled;
 
@@ -29,6 +30,7 @@ use evicted::Observer;
 use farcache_base::time::{START, Seconds};
 use farcache_log::{Log, LogUse, TierPlan};
 use lending::Lending;
+use limit::MemoryLimit;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use stalled::StalledReaders;
 use std::hash::{BuildHasher, RandomState};
@@ -50,6 +52,7 @@ pub(crate) struct Core {
     pub index: Index,
     pub ghosts: Ghosts,
     pub arena: Arena,
+    limit: MemoryLimit,
     pub epochs: Epochs,
     pub flush: Flush,
     pub fences: Fences,
@@ -136,7 +139,8 @@ impl Core {
             sweeper: join(),
             flusher: join(),
         };
-        Ok(Core {
+        let core = Core {
+            limit: MemoryLimit::new(config.memory_bytes),
             index: Index::new(level, capacity, config.huge_pages)?,
             ghosts: Ghosts::new(memory_max, has_huge_ghosts)?,
             epochs,
@@ -161,7 +165,9 @@ impl Core {
             bell: Bell::default(),
             arena,
             config,
-        })
+        };
+        core.fit_segments();
+        Ok(core)
     }
 
     /// The hash of a key. Seeded at random, so that nobody outside can make keys collide.
@@ -397,6 +403,7 @@ impl Core {
         let mut growth_max = change;
         while growth_max > 0 && self.index.wants_growth(entries) {
             if self.index.grow() {
+                self.fit_segments();
                 self.reclaimer.wake();
             }
             growth_max -= 1;

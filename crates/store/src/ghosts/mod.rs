@@ -140,8 +140,10 @@ impl Ghosts {
 
     /// Makes room for about as many ghosts as there are items, or for fewer where that would take
     /// too much beside a memory limit of so many bytes, when some are about to be evicted. A change
-    /// loses the ghosts of some lines, so a small one is not made. By one thread at a time.
-    pub fn fit(&self, items: u64, memory_bytes: u64) {
+    /// loses the ghosts of some lines, so a small one is not made. By one thread at a time. Whether
+    /// more memory is taken than before.
+    pub fn fit(&self, items: u64, memory_bytes: u64) -> bool {
+        let before = self.bytes();
         let wanted = (items / LINE_GHOSTS).min(lines_in(memory_bytes));
         let wanted = wanted.clamp(1, self.table.lines());
         let lines = self.lines.load(Relaxed);
@@ -153,6 +155,7 @@ impl Ghosts {
         if self.made.load(Relaxed) >= SAMPLE_GHOSTS {
             self.judge_sample();
         }
+        self.bytes() > before
     }
 
     /// Where hardly anything comes back, ghosts cost more than they are worth: only the sample has

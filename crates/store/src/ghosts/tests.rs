@@ -13,7 +13,7 @@ fn hash(line: u64, fingerprint: u64) -> u64 {
 
 fn ghosts() -> Ghosts {
     let ghosts = Ghosts::new(MEMORY, false).unwrap();
-    ghosts.fit(ITEMS, MEMORY);
+    let _ = ghosts.fit(ITEMS, MEMORY);
     ghosts
 }
 
@@ -72,9 +72,9 @@ fn there_is_room_for_as_many_ghosts_as_items_and_no_line_is_beyond_the_last() {
         assert_eq!(ghosts.lines.load(Relaxed) * 64, bytes, "{items} items");
         assert_eq!(ghosts.bytes(), 6400, "nothing is given back");
     }
-    ghosts.fit(100 * ITEMS, MEMORY / 2);
+    let _ = ghosts.fit(100 * ITEMS, MEMORY / 2);
     assert_eq!(ghosts.lines.load(Relaxed), 50, "a part of the memory");
-    ghosts.fit(100 * ITEMS, 100 * MEMORY);
+    let _ = ghosts.fit(100 * ITEMS, 100 * MEMORY);
     assert_eq!(ghosts.bytes(), 6464, "no more than there is room for");
     for line in 0..200 {
         ghosts.remember(hash(line, 3));

@@ -1,11 +1,13 @@
 //! Growth by one bucket: the next bucket in turn is split into itself and a new last one.
 
 use super::bucket::{Bucket, Location, SLOTS, Slot, TAG_BITS};
+use super::table::STRETCH_BUCKETS;
 use super::{Index, LOAD_TARGET, lock_bucket};
 use crate::sync::Ordering;
 
-/// Buckets that are backed with memory ahead of growth: one huge page of them.
-const POPULATE_BUCKETS: u64 = 1 << 15;
+/// How often somebody is told that the table has grown, in buckets: by as much memory as the
+/// smallest segment has.
+const TOLD_BUCKETS: u64 = 1 << 10;
 
 impl Index {
     /// Whether this many entries call for growth.
@@ -19,8 +21,8 @@ impl Index {
         count < self.table.capacity() && count.ilog2() - self.initial_level < TAG_BITS
     }
 
-    /// Adds one bucket, unless another thread is just doing so. True when it is time for
-    /// [`Index::populate_ahead`].
+    /// Adds one bucket, unless another thread is just doing so. True from time to time, when the
+    /// index has taken a noticeable amount of memory since.
     pub fn grow(&self) -> bool {
         let Ok(_growing) = self.growing.try_lock() else {
             return false;
@@ -29,7 +31,10 @@ impl Index {
         if self.can_grow(count) {
             self.split(count);
         }
-        count.is_multiple_of(POPULATE_BUCKETS)
+        if count.is_multiple_of(STRETCH_BUCKETS) {
+            self.table.reach(count - STRETCH_BUCKETS, count);
+        }
+        count.is_multiple_of(TOLD_BUCKETS)
     }
 
     /// Makes the table as large as growth would make it for this many entries, at once: for an
@@ -38,19 +43,15 @@ impl Index {
         let _growing = crate::sync::lock(&self.growing);
         let wanted = entries.div_ceil(LOAD_TARGET).min(self.table.capacity());
         let count = self.count.load(Ordering::Relaxed);
+        self.table.reach(count, wanted);
         self.count.store(count.max(wanted), Ordering::Release);
     }
 
     /// Backs the buckets that growth will reach next with memory, so that no insertion has to wait
     /// for the kernel to clear it.
     pub fn populate_ahead(&self) {
-        let next = self
-            .count
-            .load(Ordering::Relaxed)
-            .next_multiple_of(POPULATE_BUCKETS);
-        if next < self.table.capacity() {
-            self.table.populate(next, POPULATE_BUCKETS);
-        }
+        self.table
+            .populate_ahead(self.count.load(Ordering::Relaxed));
     }
 
     fn split(&self, count: u64) {

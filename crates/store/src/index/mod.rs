@@ -68,8 +68,10 @@ impl Index {
     pub fn new(initial_level: u32, capacity: u64, huge_pages: bool) -> io::Result<Index> {
         let ceiling = 1u64 << (initial_level + TAG_BITS).min(40);
         let capacity = capacity.clamp(1 << initial_level, ceiling);
+        let table = Table::reserve(capacity, huge_pages)?;
+        table.reach(0, 1 << initial_level);
         Ok(Index {
-            table: Table::reserve(capacity, huge_pages)?,
+            table,
             overflow: OverflowBuckets::reserve(capacity, huge_pages)?,
             count: AtomicU64::new(1 << initial_level),
             initial_level,
@@ -82,10 +84,10 @@ impl Index {
         (self.count.load(Ordering::Relaxed), self.overflow.used())
     }
 
-    /// Bytes of all buckets in use.
+    /// Bytes of memory taken, which are not given back.
     pub fn bytes(&self) -> u64 {
-        let (buckets, overflow) = self.buckets();
-        (buckets + overflow) * 64
+        let buckets = self.count.load(Ordering::Relaxed);
+        self.table.bytes_of(buckets) + self.overflow.bytes()
     }
 
     fn tag(&self, hash: u64) -> u64 {

@@ -5,7 +5,7 @@
 //! the version of its own chain that it must look again.
 
 use super::bucket::{Bucket, SLOTS, Slot};
-use super::table::Table;
+use super::table::{STRETCH_BUCKETS, Table};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::io;
 
@@ -20,6 +20,8 @@ pub(super) struct OverflowBuckets {
     table: Table,
     free: Mutex<Free>,
     used: AtomicU64,
+    /// As `Free::untouched`, for those who only look.
+    touched: AtomicU64,
 }
 
 impl OverflowBuckets {
@@ -31,11 +33,17 @@ impl OverflowBuckets {
                 first: None,
             }),
             used: AtomicU64::new(0),
+            touched: AtomicU64::new(0),
         })
     }
 
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory taken, which are not given back.
+    pub fn bytes(&self) -> u64 {
+        self.table.bytes_of(self.touched.load(Ordering::Relaxed))
     }
 
     pub fn bucket(&self, number: u64) -> &Bucket {
@@ -55,14 +63,21 @@ impl OverflowBuckets {
                 self.bucket(first).set_next(None);
                 first
             }
-            None if free.untouched < self.table.capacity() => {
-                free.untouched += 1;
-                free.untouched - 1
-            }
+            None if free.untouched < self.table.capacity() => self.touch_next(&mut free),
             None => return None,
         };
         self.used.fetch_add(1, Ordering::Relaxed);
         Some(number)
+    }
+
+    fn touch_next(&self, free: &mut Free) -> u64 {
+        let next = free.untouched;
+        free.untouched = next + 1;
+        self.touched.store(next + 1, Ordering::Relaxed);
+        if next > 0 && next.is_multiple_of(STRETCH_BUCKETS) {
+            self.table.reach(next - STRETCH_BUCKETS, next);
+        }
+        next
     }
 
     /// Gives a bucket back that no chain links to any longer.

@@ -267,7 +267,9 @@ impl Core {
     fn prepare_by_use(&self, state: &mut State, head: u32) -> u64 {
         if self.tier.as_ref().is_none_or(Log::is_crowded) {
             let memory = u64::from(self.arena.segments_end()) * self.arena.segment_bytes() as u64;
-            self.ghosts.fit(self.entries(), memory);
+            if self.ghosts.fit(self.entries(), memory) {
+                self.fit_segments();
+            }
         }
         if self.tier.is_some() {
             return u64::MAX;

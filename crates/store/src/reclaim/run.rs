@@ -171,6 +171,10 @@ impl Core {
         let meta = self.arena.meta(head);
         match meta.state() {
             SegmentState::Free => Some(0),
+            // Another one is given back in its place.
+            SegmentState::Parked if segment < self.arena.segments_end() => {
+                Some(self.arena.segment_bytes() as u64 / 2)
+            }
             SegmentState::Limbo => (!meta.is_pinned()).then_some(0),
             SegmentState::Sealed if self.can_empty(head) && !refused.contains(&head) => {
                 let bytes = u64::from(meta.live_bytes()) / u64::from(meta.run());

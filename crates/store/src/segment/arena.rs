@@ -25,6 +25,8 @@ use std::ptr::NonNull;
 /// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
 /// free what they leave.
 pub(crate) const RECLAIMER_SEGMENTS: u32 = 2;
+/// Fewer are too few to reclaim any.
+pub(crate) const SEGMENTS_MIN: u32 = 8;
 /// How far `cache_memlimit` can raise the limit set at start: address space is reserved for this
 /// many times as much.
 const GROWTH_MAX: u64 = 4;
@@ -103,7 +105,10 @@ impl Arena {
         let allowed = config.memory_bytes / segment;
         let total = allowed * GROWTH_MAX;
         let location_limit = (ITEM_ALIGNMENT as u64) << MEMORY_LOCATION_BITS;
-        if !segment.is_power_of_two() || allowed < 8 || total * segment > location_limit {
+        if !segment.is_power_of_two()
+            || allowed < u64::from(SEGMENTS_MIN)
+            || total * segment > location_limit
+        {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
@@ -151,7 +156,7 @@ impl Arena {
         let base = NonNull::new(self.region.base()).expect("a mapping is never at 0");
         let pool = self.pool();
         self.keeps_pages.store(true, SeqCst);
-        (base, pool.allowed as usize * self.segment_bytes())
+        (base, pool.end as usize * self.segment_bytes())
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -169,6 +174,11 @@ impl Arena {
 
     pub fn segment_count(&self) -> u32 {
         self.metas.len() as u32
+    }
+
+    /// Bytes that the table of segments takes.
+    pub fn table_bytes(&self) -> u64 {
+        size_of_val(&*self.metas) as u64
     }
 
     /// Number behind the last segment that may ever have held memory.
@@ -371,13 +381,16 @@ impl Arena {
     }
 
     /// Keeps a stretch for a run: its free segments, and any that become free, are given to nobody
-    /// else. There is one such stretch at a time.
+    /// else. Others are parked for those that are parked there. There is one such stretch at a
+    /// time.
     pub fn claim(&self, stretch: Range<u32>) {
         let mut pool = self.pool();
         for segment in stretch.clone() {
             pool.free.take_this(segment);
+            self.unpark(&mut pool, segment);
         }
         pool.claimed = stretch;
+        self.park_surplus(&mut pool);
     }
 
     /// Opens the claimed stretch as one run, if all of it is free by now; else gives back what is.
@@ -513,7 +526,8 @@ impl Arena {
     fn free_or_park(&self, pool: &mut Pool, segment: u32) {
         let meta = self.meta(segment);
         meta.leave_run(segment);
-        if pool.managed > pool.allowed {
+        // What stays has to go somewhere first.
+        if pool.managed > pool.allowed && pool.free.free() >= RECLAIMER_SEGMENTS {
             self.park(pool, segment);
             return;
         }
@@ -537,25 +551,46 @@ impl Arena {
         };
     }
 
-    /// Changes how many segments may hold memory; false beyond the address space. Lowering takes
-    /// effect as segments become free.
-    pub fn set_allowed(&self, allowed: u32) -> bool {
-        if allowed < 8 || allowed > self.segment_count() {
-            return false;
-        }
+    /// Changes how many segments may hold memory. Lowering takes effect as segments become free.
+    ///
+    /// # Panics
+    /// Below [`SEGMENTS_MIN`] or beyond the address space.
+    pub fn set_allowed(&self, allowed: u32) {
+        assert!((SEGMENTS_MIN..=self.segment_count()).contains(&allowed));
         let mut pool = self.pool();
         pool.allowed = allowed;
         pool.end = pool.end.max(allowed);
+        self.park_surplus(&mut pool);
         for segment in 0..self.segment_count() {
-            if pool.managed < allowed && self.meta(segment).state() == SegmentState::Parked {
-                pool.managed += 1;
-                self.meta(segment).set_state(SegmentState::Free);
+            if pool.managed >= allowed {
+                return;
+            }
+            if self.unpark(&mut pool, segment) {
                 pool.free.give(segment);
-            } else if pool.managed > allowed && pool.free.take_this(segment) {
-                self.park(&mut pool, segment);
             }
         }
-        true
+    }
+
+    /// Parks free segments where too many may hold memory, as far as the reclaimer can do without.
+    fn park_surplus(&self, pool: &mut Pool) {
+        while pool.managed > pool.allowed && pool.free.free() > RECLAIMER_SEGMENTS {
+            // The highest: those have most likely never been touched.
+            let Some(segment) = pool.free.take_run_of(0..pool.end, 1) else {
+                return;
+            };
+            self.park(pool, segment);
+        }
+    }
+
+    /// A parked segment is free, in nobody's hands; false if it is not parked.
+    fn unpark(&self, pool: &mut Pool, segment: u32) -> bool {
+        let meta = self.meta(segment);
+        let is_parked = meta.state() == SegmentState::Parked;
+        if is_parked {
+            pool.managed += 1;
+            meta.set_state(SegmentState::Free);
+        }
+        is_parked
     }
 }
 

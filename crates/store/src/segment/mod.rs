@@ -8,7 +8,7 @@ mod queues;
 mod remnants;
 mod writer;
 
-pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS};
+pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS, SEGMENTS_MIN};
 pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use queues::{Queued, Queues};

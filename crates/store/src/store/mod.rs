@@ -127,7 +127,7 @@ impl Store {
         &self.core.config
     }
 
-    /// Where the memory for items begins and how many bytes the limit allows now, to be registered
+    /// Where the memory for items begins and how many bytes of it the limit may let be used, to be registered
     /// with a network. It stays in place for the life of the store, and from now on a lower limit
     /// gives no page of it back to the system: the network would go on to use those that it knows.
     pub fn lend_memory(&self) -> (NonNull<u8>, usize) {
@@ -137,8 +137,7 @@ impl Store {
     /// Changes the memory limit (`cache_memlimit`), in bytes; false below eight segments or above
     /// four times the limit at start. A lower limit takes effect as segments are evicted.
     pub fn set_memory_bytes(&self, bytes: u64) -> bool {
-        let segments = bytes / self.core.arena.segment_bytes() as u64;
-        let was_set = u32::try_from(segments).is_ok_and(|count| self.core.arena.set_allowed(count));
+        let was_set = self.core.set_memory_limit(bytes);
         self.core.reclaimer.wake();
         was_set
     }
