@@ -45,7 +45,7 @@ def test_a_server_runs_where_ucx_cannot_be_had(tmp_path):
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/install-deps.sh").write_text("#!/bin/sh\necho \"asked for $*\"\nexit 1\n")
     (tmp_path / "scripts/install-deps.sh").chmod(0o755)
-    command = ["make", "-f", REPOSITORY / "Makefile", "deps-run"]
+    command = ["make", "--no-print-directory", "-f", REPOSITORY / "Makefile", "deps-run"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "asked for run\n")
     assert "goes without the fabric" in done.stderr
