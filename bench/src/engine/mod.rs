@@ -1,5 +1,7 @@
 //! The store without a network: lookups and stores on one core, next to what the memory allows.
 
+mod full;
+
 use crate::load::keys::{KeyId, KeyShape};
 use crate::load::measurement::CpuStopwatch;
 use crate::memory_limit::{self, ReadRate};
@@ -32,6 +34,8 @@ pub struct EngineFigures {
     pub inserts_per_s: f64,
     /// Stores over present keys a second.
     pub overwrites_per_s: f64,
+    /// Stores a second where memory is full, by processor time with that of the store's own thread.
+    pub full_sets_per_s: f64,
     /// Lookups a second, for each size of batch.
     pub lookups_per_s: Vec<(usize, f64)>,
     /// Random reads a second over the same footprint.
@@ -82,6 +86,7 @@ pub fn measure(items: KeyId, batches: &[usize], duration: Duration) -> io::Resul
         items,
         inserts_per_s,
         overwrites_per_s,
+        full_sets_per_s: full::sets_per_s(items, duration)?,
         lookups_per_s,
         memory_limit: memory_limit::random_reads(footprint_bytes as usize, duration),
         overhead_bytes_by_stats: above_key_and_value(footprint_bytes, items),
@@ -136,15 +141,18 @@ impl EngineBench {
     }
 
     fn overwrites(&mut self, duration: Duration) -> io::Result<f64> {
+        repeat(duration, || self.set_random_block())
+    }
+
+    /// Stores [`KEYS_PER_LOOK`] random keys.
+    fn set_random_block(&mut self) -> io::Result<usize> {
         let mut key = Vec::new();
-        repeat(duration, || {
-            for _ in 0..KEYS_PER_LOOK {
-                let id = self.random.random_range(0..self.items);
-                self.set(id, &mut key)?;
-            }
-            self.handle.quiescent();
-            Ok(KEYS_PER_LOOK)
-        })
+        for _ in 0..KEYS_PER_LOOK {
+            let id = self.random.random_range(0..self.items);
+            self.set(id, &mut key)?;
+        }
+        self.handle.quiescent();
+        Ok(KEYS_PER_LOOK)
     }
 
     fn lookups(&mut self, batch: usize, duration: Duration) -> io::Result<f64> {
@@ -218,6 +226,7 @@ mod tests {
     fn a_small_store_gives_figures_for_every_batch() {
         let figures = measure(10_000, &[1, 16], Duration::from_millis(20)).unwrap();
         assert!(figures.inserts_per_s > 0.0 && figures.overwrites_per_s > 0.0);
+        assert!(figures.full_sets_per_s > 0.0);
         assert!(figures.lookups_per_s(1).unwrap() > 0.0);
         assert!(figures.lookups_per_s(16).unwrap() > 0.0);
         assert_eq!(figures.lookups_per_s(32), None);
