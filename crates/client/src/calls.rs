@@ -2,12 +2,10 @@
 
 use crate::driver::SoloEnd;
 use crate::engine::ticket::BATCH_KEYS_MAX;
-use crate::redundant::Redundant;
 use crate::{
     Client, Completion, Delivery, Direction, Error, Initial, Item, ItemInfo, Operation,
-    ReceiveBytes, Reply, Route, Store, StoreMode, Value, Values,
+    ReceiveBytes, Reply, Store, StoreMode, Value, Values,
 };
-use std::sync::Arc;
 
 /// What ends no operation that was asked for.
 const OTHER_REPLY: Error = Error::Protocol("the answer to another question");
@@ -40,9 +38,9 @@ impl Client {
                 let into = ReceiveBytes::from(std::mem::take(value));
                 return self.got_into(Operation::Get { key, into }, value);
             }
-            return redundant.get(self, key, value, None);
+            return redundant.get(key, value, None);
         }
-        match self.shared.get_solo(key, value) {
+        match self.connections.get_solo(key, value) {
             Some(SoloEnd::Answered(info)) => Ok(info),
             Some(SoloEnd::Complete(completion)) => ended_in(completion, value),
             None => {
@@ -50,13 +48,6 @@ impl Client {
                 self.got_into(Operation::Get { key, into }, value)
             }
         }
-    }
-
-    /// What stores and reads a key that lies on several servers.
-    #[inline]
-    pub(crate) fn redundant_of(&self, key: &[u8]) -> Option<&Arc<Redundant>> {
-        let redundant = self.redundant.as_ref();
-        redundant.filter(|redundant| redundant.has(key))
     }
 
     /// Gets an item and gives it a new expiry; `None` where the key is absent.
@@ -111,12 +102,8 @@ impl Client {
         }
         let delivery = Delivery::default();
         let elsewhere = self.got_elsewhere(keys, delivery);
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let (engine, before) = (&mut guard.engine, std::mem::take(values));
-        let ticket = engine.submit_get_rest(keys, before, delivery, now_us, elsewhere);
-        *values = self
-            .shared
-            .wait_from(guard, now_us, |engine| engine.fetch_values(ticket));
+        let (connections, before) = (&self.connections, std::mem::take(values));
+        *values = connections.get_many(keys, before, delivery, elsewhere);
         Ok(())
     }
 
@@ -235,12 +222,12 @@ impl Client {
         if let Some(redundant) = self.redundant_of(store.key) {
             return match (store.mode, store.cas) {
                 (StoreMode::Set, 0) if !redundant.has_server_encode() => {
-                    redundant.store(self, &store, None)
+                    redundant.store(&store, None)
                 }
                 _ => self.done(Operation::Store(store)),
             };
         }
-        match self.shared.store_solo(&store) {
+        match self.connections.store_solo(&store) {
             Some(SoloEnd::Answered(cas)) => Ok(cas),
             Some(SoloEnd::Complete(completion)) => cas_of(completion.outcome),
             None => self.done(Operation::Store(store)),
@@ -267,7 +254,7 @@ impl Client {
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let key = key.as_ref();
         if let Some(redundant) = self.redundant_of(key) {
-            return redundant.delete(self, key, None);
+            return redundant.delete(key, None);
         }
         self.done(Operation::Delete { key, cas: 0 }).map(drop)
     }
@@ -323,13 +310,13 @@ impl Client {
     /// # Errors
     /// The first that any server gave; the others were asked all the same.
     pub fn flush_all(&self, delay_s: u32) -> Result<(), Error> {
-        let replies = self.ask_all(|| Operation::Flush { delay_s });
+        let replies = self.connections.ask_all(|| Operation::Flush { delay_s });
         replies.into_iter().try_for_each(|reply| reply.map(drop))
     }
 
     /// Asks every server for its version.
     pub fn versions(&self) -> Vec<Result<String, Error>> {
-        let replies = self.ask_all(|| Operation::Version).into_iter();
+        let replies = self.connections.ask_all(|| Operation::Version).into_iter();
         let text = |reply| match reply {
             Reply::Text(text) => Ok(text),
             _ => Err(OTHER_REPLY),
@@ -343,7 +330,10 @@ impl Client {
     /// As the operation ends.
     pub fn statistics(&self, server: usize, group: &str) -> Result<Vec<(String, String)>, Error> {
         let group = group.as_bytes();
-        match self.ask(server, Operation::Statistics { group })? {
+        match self
+            .connections
+            .ask(server, Operation::Statistics { group })?
+        {
             Reply::Statistics(statistics) => Ok(statistics),
             _ => Err(OTHER_REPLY),
         }
@@ -354,7 +344,7 @@ impl Client {
     /// # Errors
     /// As the operation ends.
     pub fn noop(&self, server: usize) -> Result<(), Error> {
-        self.ask(server, Operation::Noop).map(drop)
+        self.connections.ask(server, Operation::Noop).map(drop)
     }
 
     /// Sets how much every server logs: 0 to 2. Only for Farcache's servers, see
@@ -363,30 +353,8 @@ impl Client {
     /// # Errors
     /// The first that any server gave; the others were asked all the same.
     pub fn verbosity(&self, level: u32) -> Result<(), Error> {
-        let replies = self.ask_all(|| Operation::Verbosity { level });
+        let replies = self.connections.ask_all(|| Operation::Verbosity { level });
         replies.into_iter().try_for_each(|reply| reply.map(drop))
-    }
-
-    fn ask(&self, server: usize, operation: Operation<'_>) -> Result<Reply, Error> {
-        let delivery = Delivery {
-            route: Route::Server(server),
-            timeout: None,
-        };
-        self.run(operation, delivery).outcome
-    }
-
-    /// Asks all servers at the same time.
-    fn ask_all<'a>(&self, operation: impl Fn() -> Operation<'a>) -> Vec<Result<Reply, Error>> {
-        let submit = |server| {
-            let delivery = Delivery {
-                route: Route::Server(server),
-                timeout: None,
-            };
-            self.submit_to(operation(), delivery)
-        };
-        let requests: Vec<_> = (0..self.servers().len()).map(submit).collect();
-        let requests = requests.into_iter();
-        requests.map(|request| self.wait(request)).collect()
     }
 
     fn done(&self, operation: Operation<'_>) -> Result<u64, Error> {

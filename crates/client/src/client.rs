@@ -1,14 +1,15 @@
 //! The handle: submitting operations, and waiting for them.
 
 use crate::connect::Fabric;
+use crate::connections::Connections;
 use crate::distribution::Server;
-use crate::driver::{ProgressThread, Shared, without_notices};
+use crate::driver::ProgressThread;
+use crate::engine::Elsewhere;
 use crate::redundant::{LastCopies, Redundant};
 use crate::request::{GetManyRequest, Request};
 use crate::{
     ClientConfig, Completion, Delivery, Error, LentMemory, Notice, Operation, Reply, Values,
 };
-use farcache_cluster::Owners;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +22,7 @@ use std::time::Duration;
 /// ([`ClientConfig::progress_thread`]).
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) shared: Arc<Shared>,
-    servers: Arc<[Server]>,
+    pub(crate) connections: Connections,
     /// Where keys may lie on several servers.
     pub(crate) redundant: Option<Arc<Redundant>>,
     /// Ends with the last handle, as the next one.
@@ -32,7 +32,7 @@ pub struct Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Client of {:?}", self.servers)
+        write!(formatter, "Client of {:?}", self.servers())
     }
 }
 
@@ -56,21 +56,17 @@ impl Client {
             redundancy: config.redundancy_chosen()?,
             ..config.clone()
         };
-        let redundant = Redundant::new(config)?.map(Arc::new);
-        let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
-        let servers = shared.lock().engine.placement().servers().into();
+        let connections = Connections::new(config, has_progress_thread, fabric)?;
+        let redundant = Redundant::new(config, &connections)?.map(Arc::new);
         let progress = match has_progress_thread {
             false => None,
-            true => Some(Arc::new(ProgressThread::start(&shared).map_err(
-                |error| Error::Configuration(format!("no progress thread: {error}").into()),
-            )?)),
+            true => Some(Arc::new(connections.start_progress_thread()?)),
         };
         let last_copies = redundant
             .clone()
             .map(|redundant| Arc::new(LastCopies(redundant)));
         Ok(Client {
-            shared,
-            servers,
+            connections,
             redundant,
             _last_copies: last_copies,
             _progress: progress,
@@ -91,7 +87,7 @@ impl Client {
     /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them.
     #[must_use]
     pub fn servers(&self) -> &[Server] {
-        &self.servers
+        self.connections.servers()
     }
 
     /// The index of a server, by its name as it was given (`host:port`, with the default port where
@@ -99,15 +95,14 @@ impl Client {
     /// do not.
     #[must_use]
     pub fn server_named(&self, name: &str) -> Option<usize> {
-        let mut servers = self.servers.iter();
+        let mut servers = self.servers().iter();
         servers.position(|server| server.to_string() == name)
     }
 
     /// The index of the server on which a key lives; `None` without servers.
     #[must_use]
     pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {
-        let guard = self.shared.lock();
-        guard.engine.placement().server_of_key(key)
+        self.connections.server_of_key(key)
     }
 
     /// The indexes of the servers on which a key lies, in the order of placement: several where a
@@ -117,14 +112,8 @@ impl Client {
     pub fn servers_of_key(&self, key: &[u8]) -> Vec<usize> {
         let redundant = self.redundant_of(key);
         let owners = redundant.map_or(1, |redundant| redundant.owners(key));
-        let owners = self.owners_of_key(key, owners);
+        let owners = self.connections.owners_of_key(key, owners);
         owners.iter().map(|owner| owner.0 as usize).collect()
-    }
-
-    /// The servers on which a key with so many owners lies, in the ring's order.
-    pub(crate) fn owners_of_key(&self, key: &[u8], owners: usize) -> Owners {
-        let guard = self.shared.lock();
-        guard.engine.placement().locate(key, owners)
     }
 
     /// Whether a key lies on several servers, by the policy in [`ClientConfig::redundancy`] or the
@@ -140,20 +129,10 @@ impl Client {
         self.redundant.is_some()
     }
 
-    /// Has the next operation try a server that is left alone after a failure.
-    pub(crate) fn end_rest(&self, server: usize) {
-        self.shared.lock().engine.end_rest(server);
-    }
-
-    /// Which attempt to connect to a server was the newest.
-    pub(crate) fn attempt(&self, server: farcache_cluster::ServerId) -> u64 {
-        self.shared.lock().engine.attempt(server.0 as usize)
-    }
-
     /// Whether operations on this server go over the fabric now, and by which networks.
     #[must_use]
     pub fn lanes(&self, server: usize) -> Option<String> {
-        self.shared.lock().lanes(server)
+        self.connections.lanes(server)
     }
 
     /// Why operations on this server go over a socket, where they do: the server offers no fabric,
@@ -161,8 +140,7 @@ impl Client {
     /// [`Transport::Fabric`](crate::Transport::Fabric) takes it all the same).
     #[must_use]
     pub fn no_fabric(&self, server: usize) -> Option<String> {
-        let guard = self.shared.lock();
-        guard.engine.no_fabric(server).map(str::to_owned)
+        self.connections.no_fabric(server)
     }
 
     /// Begins an operation.
@@ -173,12 +151,9 @@ impl Client {
     /// Begins an operation, with its own way and time limit.
     pub fn submit_to(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
         if let Some(redundant) = self.redundant_for(&operation) {
-            return Request::of_plan(&self.shared, redundant.begin(self, operation, delivery));
+            return Request::of_plan(&self.connections, redundant.begin(operation, delivery));
         }
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let ticket = guard.engine.submit(operation, delivery, now_us);
-        self.shared.submitted(guard, now_us);
-        Request::new(&self.shared, ticket)
+        Request::new(self.connections.submit(operation, delivery))
     }
 
     /// Begins an operation and sends it, unless others are under way to the same server and few
@@ -186,12 +161,9 @@ impl Client {
     /// [`Client::test`] or wait.
     pub fn submit_batched(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Request {
         if let Some(redundant) = self.redundant_for(&operation) {
-            return Request::of_plan(&self.shared, redundant.begin(self, operation, delivery));
+            return Request::of_plan(&self.connections, redundant.begin(operation, delivery));
         }
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let ticket = guard.engine.submit(operation, delivery, now_us);
-        self.shared.submitted_batched(guard, now_us);
-        Request::new(&self.shared, ticket)
+        Request::new(self.connections.submit_batched(operation, delivery))
     }
 
     /// Sends an operation of which nobody wants to know how it ends: a store, a deletion, counting
@@ -205,9 +177,7 @@ impl Client {
         delivery: Delivery<'_>,
     ) -> Result<(), Error> {
         if let Some(redundant) = self.redundant_for(&operation) {
-            let begun = redundant.begin(self, operation, delivery);
-            let completion = begun.map_or_else(|ended| *ended, |mut begun| begun.wait());
-            return match completion.outcome {
+            return match redundant.run(operation, delivery).outcome {
                 // What a server answers, whom nobody asks.
                 Ok(_)
                 | Err(Error::NotFound | Error::NotStored | Error::Exists | Error::NotNumeric) => {
@@ -216,10 +186,7 @@ impl Client {
                 Err(error) => Err(error),
             };
         }
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let submitted = guard.engine.submit_quietly(operation, delivery, now_us);
-        self.shared.submitted(guard, now_us);
-        submitted
+        self.connections.submit_quietly(operation, delivery)
     }
 
     /// Begins a multi-get of up to 65,536 keys. `values` may be one that was used before, whose
@@ -234,23 +201,35 @@ impl Client {
         delivery: Delivery<'_>,
     ) -> GetManyRequest {
         let elsewhere = self.got_elsewhere(keys, delivery);
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let engine = &mut guard.engine;
-        let ticket = engine.submit_get_rest(keys, values, delivery, now_us, elsewhere);
-        self.shared.submitted(guard, now_us);
-        GetManyRequest(Request::new(&self.shared, ticket))
+        let connections = &self.connections;
+        let submitted = connections.submit_get_many(keys, values, delivery, elsewhere);
+        GetManyRequest(Request::new(submitted))
+    }
+
+    /// Begins to delete what the servers of a key have of it, each by itself, so that no server that
+    /// is away keeps the others from giving back their room: one request for each of them. For keys
+    /// that are written once, and are not asked for any more; a server that comes back may still
+    /// have its part.
+    #[must_use = "dropping a request gives its result up"]
+    pub fn submit_discard(&self, key: &[u8]) -> Vec<Request> {
+        match self.redundant_of(key) {
+            None => vec![self.submit(Operation::Delete { key, cas: 0 })],
+            Some(redundant) => {
+                let deletions = redundant.discard(key).into_iter();
+                deletions.map(Request::new).collect()
+            }
+        }
     }
 
     /// Sends what has been submitted.
     pub fn flush(&self) {
-        self.shared.flush();
+        self.connections.flush();
     }
 
     /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has
     /// ended.
     pub fn progress(&self) {
-        let guard = self.shared.poll();
-        self.shared.leave_noticed(guard);
+        self.connections.progress();
     }
 
     /// Waits so long, for whoever has to look again later and may not sleep by itself. What has been
@@ -268,13 +247,7 @@ impl Client {
     /// whatever thread makes them, and by the progress thread; never within calls that only submit.
     /// They may use the client and wait; the thread calls no other notices meanwhile.
     pub fn notify(&self, request: &impl AsRef<Request>, notice: Notice) {
-        // Nobody else would move its plan on.
-        without_notices(|| request.as_ref().finish());
-        let mut guard = self.shared.lock();
-        guard.engine.notify(request.as_ref().ticket, notice);
-        if guard.engine.has_notices() {
-            self.shared.leave(guard);
-        }
+        request.as_ref().notify(notice);
     }
 
     /// Registers memory with the network, so that large values are sent from there and received
@@ -287,36 +260,30 @@ impl Client {
     /// that is not known yet, as nothing is connected, is not told: values are registered each time
     /// then.
     pub fn register(&self, memory: &Arc<LentMemory>) -> Result<(), Error> {
-        self.shared.lock().register(memory)
+        self.connections.register(memory)
     }
 
     /// Ends a registration. Nothing that was submitted with this memory may be under way.
     pub fn unregister(&self, memory: &Arc<LentMemory>) {
-        self.shared.lock().unregister(memory);
+        self.connections.unregister(memory);
     }
 
     /// Whether a request is complete: waiting for it then takes no time. Moves all requests on.
     #[must_use]
     pub fn test(&self, request: &Request) -> bool {
-        self.is_complete(request)
+        request.test()
     }
 
     /// Whether a request is complete by what is known now; moves nothing.
     #[must_use]
     pub fn peek(&self, request: &impl AsRef<Request>) -> bool {
-        request.as_ref().look();
-        let mut guard = self.shared.lock();
-        guard.engine.is_complete(request.as_ref().ticket)
+        request.as_ref().peek()
     }
 
     /// As [`Client::test`].
     #[must_use]
     pub fn test_get_many(&self, request: &GetManyRequest) -> bool {
-        self.is_complete(&request.0)
-    }
-
-    fn is_complete(&self, request: &Request) -> bool {
-        request.test()
+        request.0.test()
     }
 
     /// Waits for a request.
@@ -328,15 +295,8 @@ impl Client {
     }
 
     /// Waits for a request; everything that was lent to it comes back.
-    pub fn complete(&self, mut request: Request) -> Completion {
-        request.finish();
-        let guard = request.shared.lock();
-        let ticket = request.ticket;
-        let completion = request
-            .shared
-            .wait_for(guard, |engine| engine.fetch(ticket));
-        request.is_fetched = true;
-        completion
+    pub fn complete(&self, request: Request) -> Completion {
+        request.complete()
     }
 
     /// Waits for a multi-get.
@@ -352,39 +312,50 @@ impl Client {
     #[must_use]
     pub fn wait_any(&self, requests: &[impl AsRef<Request>]) -> usize {
         assert!(!requests.is_empty(), "there is nothing to wait for");
-        let complete = |engine: &mut crate::engine::Engine| {
-            let mut requests = requests.iter();
-            requests.position(|request| engine.is_complete(request.as_ref().ticket))
-        };
+        let own = requests.iter().map(|request| request.as_ref().ticket());
         loop {
             requests.iter().for_each(|request| request.as_ref().look());
             let awaited = requests.iter().flat_map(|one| one.as_ref().awaited());
             let awaited: Vec<_> = awaited.collect();
-            let ended = self.shared.wait_for(self.shared.lock(), |engine| {
-                let is_any = |engine: &mut crate::engine::Engine| {
-                    let mut awaited = awaited.iter();
-                    awaited.any(|ticket| engine.is_complete(*ticket))
-                };
-                match complete(engine) {
-                    None if is_any(engine) => Some(None),
-                    ended => ended.map(Some),
-                }
-            });
-            if let Some(ended) = ended {
-                return ended;
+            let tickets = own.clone().chain(awaited.iter().copied());
+            let at = self.connections.wait_any(tickets);
+            if at < requests.len() {
+                return at;
             }
         }
     }
 
     /// Carries an operation out; everything that was lent to it comes back.
     pub(crate) fn run(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
-        if let Some(redundant) = self.redundant_for(&operation) {
-            let begun = redundant.begin(self, operation, delivery);
-            return begun.map_or_else(|ended| *ended, |mut begun| begun.wait());
+        match self.redundant_for(&operation) {
+            Some(redundant) => redundant.run(operation, delivery),
+            None => self.connections.run(operation, delivery),
         }
-        let (mut guard, now_us) = self.shared.lock_to_submit();
-        let ticket = guard.engine.submit(operation, delivery, now_us);
-        self.shared
-            .wait_from(guard, now_us, |engine| engine.fetch(ticket))
+    }
+
+    /// What stores and reads a key that lies on several servers.
+    #[inline]
+    pub(crate) fn redundant_of(&self, key: &[u8]) -> Option<&Arc<Redundant>> {
+        let redundant = self.redundant.as_ref();
+        redundant.filter(|redundant| redundant.has(key))
+    }
+
+    /// What carries out an operation that a policy has a plan for.
+    #[inline]
+    fn redundant_for(&self, operation: &Operation<'_>) -> Option<&Arc<Redundant>> {
+        let redundant = self.redundant.as_ref();
+        redundant.filter(|redundant| redundant.has_plan_for(operation))
+    }
+
+    /// The values of those of these keys that lie on several servers.
+    pub(crate) fn got_elsewhere<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        delivery: Delivery<'_>,
+    ) -> Elsewhere {
+        let redundant = self.redundant.as_ref();
+        redundant.map_or_else(Elsewhere::new, |redundant| {
+            redundant.get_many(keys, delivery)
+        })
     }
 }

@@ -45,6 +45,7 @@
 //! | [`distribution`], [`hash`] | on which server a key lives, bit for bit as libmemcached has it |
 //! | [`engine`] | requests without I/O and without a clock |
 //! | [`text`] | servers that do not speak the binary protocol |
+//! | `connections` | operations on one server each, which all others are made of |
 //! | `redundant` | values on several servers, by the plans of `farcache-redundancy` |
 //! | `driver` | joins the engine with ports, connections and the clock; how threads wait |
 //! | `connect` | name, socket, encryption, authentication, the question for the fabric |
@@ -56,6 +57,7 @@ mod calls;
 mod client;
 mod config;
 mod connect;
+mod connections;
 mod driver;
 pub mod engine;
 mod error;

@@ -1,50 +1,46 @@
-//! An operation that is under way.
+//! An operation that is under way, on one server or by a plan on several.
 
-use crate::driver::{Shared, without_notices};
+use crate::connections::{Connections, Submitted};
+use crate::driver::without_notices;
 use crate::engine::Ticket;
 use crate::redundant::Begun;
-use crate::{Completion, Error, Values};
+use crate::{Completion, Error, Notice, Values};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An operation that has been submitted and whose result has not been fetched. Dropping it gives
 /// the result up; what the operation does at the server is not undone. It may outlive its client.
 #[must_use = "dropping a request gives its result up"]
 pub struct Request {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) ticket: Ticket,
-    pub(crate) is_fetched: bool,
+    /// Where its result comes.
+    submitted: Submitted,
     /// The plan of an operation on several servers, until it has ended.
     begun: Mutex<Option<Box<Begun>>>,
 }
 
 impl Request {
-    pub(crate) fn new(shared: &Arc<Shared>, ticket: Ticket) -> Self {
+    #[inline]
+    pub(crate) fn new(submitted: Submitted) -> Self {
         Request {
-            shared: Arc::clone(shared),
-            ticket,
-            is_fetched: false,
+            submitted,
             begun: Mutex::new(None),
         }
     }
 
     /// For an operation on several servers, whose first requests are sent now.
-    pub(crate) fn of_plan(shared: &Arc<Shared>, begun: Result<Begun, Box<Completion>>) -> Self {
-        let ticket = shared.lock().engine.submit_elsewhere();
-        let mut request = Request::new(shared, ticket);
+    pub(crate) fn of_plan(
+        connections: &Connections,
+        begun: Result<Begun, Box<Completion>>,
+    ) -> Self {
+        let mut request = Request::new(connections.submit_elsewhere());
         match begun {
             Ok(begun) => {
                 request.begun = Mutex::new(Some(Box::new(begun)));
                 request.look();
             }
-            Err(completion) => request.end(*completion),
+            Err(completion) => request.submitted.end(*completion),
         }
         request
-    }
-
-    fn end(&self, completion: Completion) {
-        let mut guard = self.shared.lock();
-        guard.engine.ended_elsewhere(self.ticket, completion);
     }
 
     fn begun(&self) -> MutexGuard<'_, Option<Box<Begun>>> {
@@ -61,71 +57,81 @@ impl Request {
         let look = |begun: &mut Box<Begun>| without_notices(|| begun.look());
         if let Some(completion) = begun.as_mut().and_then(look) {
             *begun = None;
-            self.end(completion);
+            self.submitted.end(completion);
         }
     }
 
     /// Waits for the end of its plan, if it has one.
-    pub(crate) fn finish(&self) {
+    fn finish(&self) {
         let mut begun = self.begun();
         if let Some(mut plan) = begun.take() {
-            self.end(plan.wait());
+            self.submitted.end(plan.wait());
         }
+    }
+
+    /// Its name among all that are under way.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.submitted.ticket()
     }
 
     /// What must be complete before its plan goes on; nothing where it has none.
     pub(crate) fn awaited(&self) -> Vec<Ticket> {
         let begun = self.begun();
-        let requests = begun.as_ref().map(|begun| begun.under_way());
-        let requests = requests.into_iter().flatten();
-        requests.map(|request| request.ticket).collect()
+        let submitted = begun.as_ref().map(|begun| begun.under_way());
+        let submitted = submitted.into_iter().flatten();
+        submitted.map(Submitted::ticket).collect()
+    }
+
+    /// Has a notice called once it is complete.
+    pub(crate) fn notify(&self, notice: Notice) {
+        // Nobody else would move its plan on.
+        without_notices(|| self.finish());
+        self.submitted.notify(notice);
+    }
+
+    /// Whether it is complete by what is known now.
+    pub(crate) fn peek(&self) -> bool {
+        self.look();
+        self.submitted.is_complete()
     }
 
     /// Whether it is complete, as [`Client::test`](crate::Client::test).
     #[must_use]
     pub fn test(&self) -> bool {
-        if self.shared.is_complete(self.ticket) {
-            return true;
-        }
-        self.look();
-        self.shared.lock().engine.is_complete(self.ticket)
+        self.submitted.test() || self.peek()
     }
 
     /// Waits for it, as [`Client::complete`](crate::Client::complete); the client may be gone.
     pub fn complete(mut self) -> Completion {
         self.finish();
-        let guard = self.shared.lock();
-        let ticket = self.ticket;
-        let completion = self.shared.wait_for(guard, |engine| engine.fetch(ticket));
-        self.is_fetched = true;
-        completion
+        self.submitted.fetch()
     }
 }
 
 impl Drop for Request {
     fn drop(&mut self) {
-        if self.is_fetched {
+        if self.submitted.is_fetched() {
             return;
         }
         let begun = self.begun.get_mut();
         if let Some(mut begun) = begun.unwrap_or_else(PoisonError::into_inner).take() {
             // What it does at the servers is not left half done.
-            self.end(match begun.is_write() && !std::thread::panicking() {
-                true => begun.wait(),
-                false => Completion {
-                    outcome: Err(Error::Timeout),
-                    lent: None,
-                    unused: None,
-                },
-            });
+            self.submitted
+                .end(match begun.is_write() && !std::thread::panicking() {
+                    true => begun.wait(),
+                    false => Completion {
+                        outcome: Err(Error::Timeout),
+                        lent: None,
+                        unused: None,
+                    },
+                });
         }
-        self.shared.lock().engine.abandon(self.ticket);
     }
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Request({:?})", self.ticket)
+        write!(formatter, "Request({:?})", self.ticket())
     }
 }
 
@@ -138,14 +144,7 @@ impl GetManyRequest {
     /// Waits for it, as [`Client::wait_get_many`](crate::Client::wait_get_many); the client may be
     /// gone.
     pub fn wait(mut self) -> Values {
-        let request = &mut self.0;
-        let guard = request.shared.lock();
-        let ticket = request.ticket;
-        let values = request
-            .shared
-            .wait_for(guard, |engine| engine.fetch_values(ticket));
-        request.is_fetched = true;
-        values
+        self.0.submitted.fetch_values()
     }
 }
 

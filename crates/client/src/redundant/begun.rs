@@ -7,11 +7,11 @@ use super::change::{Change, Told};
 use super::changing::{Changed, Changing};
 use super::running::{ReadEnd, Reading, Writing};
 use super::{Redundant, deleted};
-use crate::ItemInfo;
+use crate::connections::Submitted;
 use crate::engine::Elsewhere;
 use crate::{
-    Client, Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Request, Route,
-    SendBytes, Store, StoreMode, Value,
+    Completion, Delivery, Error, Item, ItemInfo, Operation, ReceiveBytes, Reply, Route, SendBytes,
+    Store, StoreMode, Value,
 };
 use farcache_redundancy::Side;
 use farcache_redundancy::plan::{Found, ReadOutcome};
@@ -44,7 +44,6 @@ enum Plan {
 /// A get whose plan has not ended.
 struct Getting {
     redundant: Arc<Redundant>,
-    client: Client,
     key: Box<[u8]>,
     deadline: Instant,
     step: Step,
@@ -109,7 +108,7 @@ impl Begun {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> Vec<&Request> {
+    pub fn under_way(&self) -> Vec<&Submitted> {
         match &self.0 {
             Plan::Set { writing, .. } | Plan::Delete(writing) => writing.under_way(),
             Plan::Sent(sending) => sending.under_way().into_iter().collect(),
@@ -143,7 +142,7 @@ fn ended(changed: Changed, into: Option<ReceiveBytes>) -> Completion {
 }
 
 impl Getting {
-    fn under_way(&self) -> Vec<&Request> {
+    fn under_way(&self) -> Vec<&Submitted> {
         match &self.step {
             Step::Asks(asking) => asking.under_way().into_iter().collect(),
             Step::Reads(reading) => reading.under_way().collect(),
@@ -192,7 +191,7 @@ impl Getting {
     fn read(&mut self, mut into: ReceiveBytes) -> Result<(), Box<Completion>> {
         let room = self.redundant.room_of(&mut into);
         let when = (self.deadline, super::Look::NotAgain);
-        match Reading::begin(&self.redundant, &self.client, &self.key, room, when) {
+        match Reading::begin(&self.redundant, &self.key, room, when) {
             Ok(reading) => {
                 (self.step, self.into) = (Step::Reads(Box::new(reading)), into);
                 Ok(())
@@ -216,53 +215,10 @@ impl Getting {
             ReadOutcome::Found(Found::Nothing) if !end.passes_over => Ok(None),
             _ => {
                 *value = pieces.take_room();
-                let (client, key) = (&self.client, &self.key);
-                self.redundant.get_until(client, key, value, self.deadline)
+                let (redundant, key) = (&self.redundant, &self.key);
+                redundant.get_until(key, value, self.deadline)
             }
         }
-    }
-}
-
-impl Client {
-    /// What carries out an operation that a policy has a plan for.
-    pub(crate) fn redundant_for(&self, operation: &Operation<'_>) -> Option<&Arc<Redundant>> {
-        match operation {
-            Operation::Get { key, .. }
-            | Operation::Delete { key, .. }
-            | Operation::GetAndTouch { key, .. }
-            | Operation::Touch { key, .. }
-            | Operation::Arithmetic { key, .. } => self.redundant_of(key),
-            Operation::Store(store) if !store.mode.is_of_plan() => self.redundant_of(store.key),
-            _ => None,
-        }
-    }
-
-    /// The values of those of these keys that lie on several servers.
-    pub(crate) fn got_elsewhere<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        delivery: Delivery<'_>,
-    ) -> Elsewhere {
-        let mut found = Elsewhere::new();
-        if self.redundant.is_none() {
-            return found;
-        }
-        let mut begun = VecDeque::new();
-        for (number, key) in keys.iter().enumerate() {
-            let key = key.as_ref();
-            if let Some(redundant) = self.redundant_of(key) {
-                if begun.len() == READS_TOGETHER {
-                    found.extend(begun.pop_front().map(got));
-                }
-                let into = ReceiveBytes::default();
-                let mut get = redundant.begin(self, Operation::Get { key, into }, delivery);
-                // Its first requests are sent; what it is when it has ended already is told below.
-                let ended = get.as_mut().ok().and_then(Begun::look);
-                begun.push_back((number, ended.map_or(get, |end| Err(Box::new(end)))));
-            }
-        }
-        found.extend(begun.into_iter().map(got));
-        found
     }
 }
 
@@ -284,31 +240,61 @@ fn got(
 }
 
 impl Redundant {
+    /// The values of those of these keys that lie on several servers.
+    pub fn get_many<K: AsRef<[u8]>>(
+        self: &Arc<Self>,
+        keys: &[K],
+        delivery: Delivery<'_>,
+    ) -> Elsewhere {
+        let mut found = Elsewhere::new();
+        let mut begun = VecDeque::new();
+        for (number, key) in keys.iter().enumerate() {
+            let key = key.as_ref();
+            if !self.has(key) {
+                continue;
+            }
+            if begun.len() == READS_TOGETHER {
+                found.extend(begun.pop_front().map(got));
+            }
+            let into = ReceiveBytes::default();
+            let mut get = self.begin(Operation::Get { key, into }, delivery);
+            // Its first requests are sent; what it is when it has ended already is told below.
+            let ended = get.as_mut().ok().and_then(Begun::look);
+            begun.push_back((number, ended.map_or(get, |end| Err(Box::new(end)))));
+        }
+        found.extend(begun.into_iter().map(got));
+        found
+    }
+
+    /// Carries an operation out.
+    pub fn run(self: &Arc<Self>, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
+        let begun = self.begin(operation, delivery);
+        begun.map_or_else(|ended| *ended, |mut begun| begun.wait())
+    }
+
     /// Begins an operation, or tells how it has ended already.
     pub fn begin(
         self: &Arc<Self>,
-        client: &Client,
         operation: Operation<'_>,
         delivery: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
         match operation {
-            Operation::Get { key, into } => self.begin_get(client, key, into, delivery),
+            Operation::Get { key, into } => self.begin_get(key, into, delivery),
             Operation::Delete { key, cas: 0 } => {
                 let writing = check_route(key, delivery.route)
-                    .and_then(|()| self.begin_delete(client, key, delivery.timeout));
+                    .and_then(|()| self.begin_delete(key, delivery.timeout));
                 let begun = writing.map(|writing| Begun(Plan::Delete(writing)));
                 begun.map_err(|error| bare(Err(error)).into())
             }
             Operation::Store(store) if store.mode == StoreMode::Set && store.cas == 0 => {
-                self.begin_set(client, store, delivery)
+                self.begin_set(store, delivery)
             }
-            change => self.begin_change(client, change, delivery),
+            change => self.begin_change(change, delivery),
         }
     }
 
     fn begin_change(
         self: &Arc<Self>,
-        client: &Client,
         mut operation: Operation<'_>,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
@@ -323,9 +309,7 @@ impl Redundant {
         let changing = match (Change::of(operation), checked) {
             (None, _) => Err((Change::Finish, no_plan)),
             (Some(change), Err(error)) => Err((change, error)),
-            (Some(change), Ok(())) => {
-                Changing::begin(self, client, key, change, self.deadline(timeout))
-            }
+            (Some(change), Ok(())) => Changing::begin(self, key, change, self.deadline(timeout)),
         };
         match changing {
             Ok(changing) => Ok(Begun(Plan::Change {
@@ -342,7 +326,6 @@ impl Redundant {
 
     fn begin_get(
         self: &Arc<Self>,
-        client: &Client,
         key: &[u8],
         mut into: ReceiveBytes,
         Delivery { route, timeout }: Delivery<'_>,
@@ -352,18 +335,17 @@ impl Redundant {
             Side::Client => {
                 let room = self.room_of(&mut into);
                 let when = (deadline, super::Look::NotAgain);
-                let reading = Reading::begin(self, client, key, room, when)?;
+                let reading = Reading::begin(self, key, room, when)?;
                 Ok(Step::Reads(Box::new(reading)))
             }
             Side::Server => {
                 let into = std::mem::take(&mut into);
-                Ok(Step::Asks(Asking::begin(self, client, key, into, deadline)))
+                Ok(Step::Asks(Asking::begin(self, key, into, deadline)))
             }
         });
         match step {
             Ok(step) => Ok(Begun(Plan::Get(Box::new(Getting {
                 redundant: Arc::clone(self),
-                client: client.without_progress_thread(),
                 key: key.into(),
                 deadline,
                 step,
@@ -383,16 +365,15 @@ impl Redundant {
 
     fn begin_set(
         self: &Arc<Self>,
-        client: &Client,
         store: Store<'_>,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
         if self.policy.encode() == Side::Server && check_route(store.key, route).is_ok() {
             let deadline = self.deadline(timeout);
-            return Sending::begin(self, client, store, deadline).map(|it| Begun(Plan::Sent(it)));
+            return Sending::begin(self, store, deadline).map(|it| Begun(Plan::Sent(it)));
         }
         let writing =
-            check_route(store.key, route).and_then(|()| self.begin_store(client, &store, timeout));
+            check_route(store.key, route).and_then(|()| self.begin_store(&store, timeout));
         let lent = match store.value {
             Value::Copied(_) => None,
             Value::Lent(bytes) => Some(bytes),

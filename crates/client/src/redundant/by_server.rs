@@ -5,9 +5,9 @@
 use super::begun::{bare, unused};
 use super::call::Patience;
 use super::{Redundant, lost_way, refused};
+use crate::connections::{Connections, Submitted};
 use crate::{
-    Client, Completion, Delivery, Error, Operation, ReceiveBytes, Request, Route, SendBytes, Store,
-    StoreMode, Value,
+    Completion, Delivery, Error, Operation, ReceiveBytes, Route, SendBytes, Store, StoreMode, Value,
 };
 use farcache_cluster::{Owners, ServerId};
 use farcache_proto::binary::Status;
@@ -26,17 +26,17 @@ const TEMPORARY_FAILURE: u16 = Status::TemporaryFailure as u16;
 /// The owners of a key, those that were not down a moment ago first, and what they are told.
 fn spread_of(
     redundant: &Redundant,
-    client: &Client,
     key: &[u8],
     value_bytes: usize,
     deadline: Instant,
 ) -> (Vec<ServerId>, [u8; SPREAD_BYTES]) {
     let policy = &redundant.policy;
     let redundancy = policy.of_key(key);
-    let owners: Owners = client.owners_of_key(key, redundancy.owners());
+    let connections = &redundant.connections;
+    let owners: Owners = connections.owners_of_key(key, redundancy.owners());
     let servers = owners
         .iter()
-        .map(|owner| &client.servers()[owner.0 as usize]);
+        .map(|owner| &connections.servers()[owner.0 as usize]);
     let is_shards = matches!(redundancy, Redundancy::Erasure(_));
     let spread = Spread {
         redundancy,
@@ -53,7 +53,6 @@ fn spread_of(
 /// A value that a server stores.
 pub(super) struct Sending {
     redundant: Arc<Redundant>,
-    client: Client,
     key: Box<[u8]>,
     /// Who is asked after the one that has been, if that is not there.
     owners: std::vec::IntoIter<ServerId>,
@@ -62,7 +61,7 @@ pub(super) struct Sending {
     flags: u32,
     expiry_s: u32,
     deadline: Instant,
-    request: Option<Request>,
+    request: Option<Submitted>,
     lent: Option<SendBytes>,
     /// Whether the value is the caller's own memory, which it gets back.
     is_callers: bool,
@@ -72,7 +71,6 @@ impl Sending {
     /// Sends a value.
     pub fn begin(
         redundant: &Arc<Redundant>,
-        client: &Client,
         store: Store<'_>,
         deadline: Instant,
     ) -> Result<Box<Sending>, Box<Completion>> {
@@ -101,11 +99,10 @@ impl Sending {
                 ..bare(Err(error))
             }));
         }
-        let (owners, spread) = spread_of(redundant, client, store.key, value_bytes, deadline);
+        let (owners, spread) = spread_of(redundant, store.key, value_bytes, deadline);
         let mut owners = owners.into_iter();
         let mut sending = Box::new(Sending {
             redundant: Arc::clone(redundant),
-            client: client.without_progress_thread(),
             key: store.key.into(),
             to: owners.next().unwrap_or(ServerId(0)),
             owners,
@@ -133,14 +130,14 @@ impl Sending {
             expiry_s: self.expiry_s,
             cas: 0,
         };
-        let (to, deadline) = (self.to, self.deadline);
-        self.request = Some(submit(&self.client, Operation::Store(store), to, deadline));
+        let (connections, to, deadline) = (&self.redundant.connections, self.to, self.deadline);
+        self.request = Some(submit(connections, Operation::Store(store), to, deadline));
     }
 
     /// Moves it on: the version under which it was written, once it has been.
     pub fn go_on(&mut self, patience: Patience) -> Option<Result<u64, Error>> {
         loop {
-            let ended = ended(&self.client, &mut self.request, patience)?;
+            let ended = ended(&mut self.request, patience)?;
             self.lent = ended.lent;
             let error = match ended.outcome {
                 Ok(crate::Reply::Done { cas }) => {
@@ -175,7 +172,7 @@ impl Sending {
     }
 
     /// The request that must end before it goes on.
-    pub fn under_way(&self) -> Option<&Request> {
+    pub fn under_way(&self) -> Option<&Submitted> {
         self.request.as_ref()
     }
 }
@@ -183,9 +180,8 @@ impl Sending {
 /// A value that a server reads.
 pub(super) struct Asking {
     redundant: Arc<Redundant>,
-    client: Client,
     to: ServerId,
-    request: Option<Request>,
+    request: Option<Submitted>,
 }
 
 /// What has come of it.
@@ -199,14 +195,13 @@ impl Asking {
     /// Asks for a value, which comes into this memory.
     pub fn begin(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         into: ReceiveBytes,
         deadline: Instant,
     ) -> Asking {
         let now = Instant::now();
         let until = now + deadline.saturating_duration_since(now) / READ_PART;
-        let (mut owners, spread) = spread_of(redundant, client, key, 0, until);
+        let (mut owners, spread) = spread_of(redundant, key, 0, until);
         let first = redundant.first_of(redundant.policy.of_key(key));
         let is_up = |owner: &&ServerId| !redundant.was_just_down(**owner);
         let up = owners.iter().filter(is_up).count();
@@ -215,15 +210,14 @@ impl Asking {
         let get = Operation::GetSpread { key, spread, into };
         Asking {
             redundant: Arc::clone(redundant),
-            client: client.without_progress_thread(),
             to,
-            request: Some(submit(client, get, to, until)),
+            request: Some(submit(&redundant.connections, get, to, until)),
         }
     }
 
     /// What has come of it, once that is known.
     pub fn go_on(&mut self, patience: Patience) -> Option<Asked> {
-        let ended = ended(&self.client, &mut self.request, patience)?;
+        let ended = ended(&mut self.request, patience)?;
         let error = match ended.outcome {
             Ok(_) => {
                 self.redundant.note_down(self.to, false);
@@ -251,28 +245,32 @@ impl Asking {
     }
 
     /// The request that must end before it goes on.
-    pub fn under_way(&self) -> Option<&Request> {
+    pub fn under_way(&self) -> Option<&Submitted> {
         self.request.as_ref()
     }
 }
 
-fn submit(client: &Client, operation: Operation<'_>, to: ServerId, until: Instant) -> Request {
+fn submit(
+    connections: &Connections,
+    operation: Operation<'_>,
+    to: ServerId,
+    until: Instant,
+) -> Submitted {
     let delivery = Delivery {
         route: Route::Server(to.0 as usize),
         timeout: Some(until.saturating_duration_since(Instant::now())),
     };
-    let request = client.submit_to(operation, delivery);
-    client.flush();
+    let request = connections.submit(operation, delivery);
+    connections.flush();
     request
 }
 
 /// How a request has ended, once it has.
-fn ended(client: &Client, request: &mut Option<Request>, patience: Patience) -> Option<Completion> {
-    let under_way = request.as_ref()?;
-    if patience == Patience::Looks && !client.peek(under_way) {
+fn ended(request: &mut Option<Submitted>, patience: Patience) -> Option<Completion> {
+    if patience == Patience::Looks && !request.as_ref()?.is_complete() {
         return None;
     }
-    Some(client.complete(request.take()?))
+    Some(request.take()?.complete())
 }
 
 /// Whether nothing has reached the server, so that another one may be asked.

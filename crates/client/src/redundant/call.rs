@@ -2,9 +2,9 @@
 
 use super::Redundant;
 use super::change::Present;
+use crate::connections::Submitted;
 use crate::{
-    Client, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request, Route, Store,
-    StoreMode,
+    ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Route, Store, StoreMode,
 };
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::coding::{Parts, Pieces};
@@ -54,7 +54,7 @@ pub(super) enum Look {
 
 /// A plan's request that is under way.
 struct UnderWay {
-    request: Request,
+    request: Submitted,
     asked: plan::Request,
     /// Over which connection.
     attempt: u64,
@@ -63,16 +63,9 @@ struct UnderWay {
 /// A server that has accepted something, with the connection over which it has said so.
 pub(super) type Witness = (ServerId, u64);
 
-impl AsRef<Request> for UnderWay {
-    fn as_ref(&self) -> &Request {
-        &self.request
-    }
-}
-
 /// What a plan needs while it runs.
 pub(super) struct Call {
     redundant: Arc<Redundant>,
-    client: Client,
     key: Box<[u8]>,
     redundancy: Redundancy,
     deadline: Instant,
@@ -95,17 +88,17 @@ impl Call {
     /// A plan for a key. Of owners that were down it is found out whether they still are.
     pub fn new(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         deadline: Instant,
         look: Look,
     ) -> Result<Call, Error> {
         crate::engine::check_key(key)?;
         let redundancy = redundant.policy.of_key(key);
-        let owners = client.owners_of_key(key, redundancy.owners());
+        let owners = redundant
+            .connections
+            .owners_of_key(key, redundancy.owners());
         let mut call = Call {
             redundant: Arc::clone(redundant),
-            client: client.without_progress_thread(),
             key: key.into(),
             redundancy,
             deadline,
@@ -152,13 +145,14 @@ impl Call {
         let asked: Vec<_> = down
             .map(|server| {
                 // A server that is back and is not asked would lack what is written now.
-                self.client.end_rest(server.0 as usize);
-                let request = self.client.submit_to(Operation::Noop, delivery(server));
+                redundant.connections.end_rest(server);
+                let noop = Operation::Noop;
+                let request = redundant.connections.submit(noop, delivery(server));
                 (server, request)
             })
             .collect();
         for (server, request) in asked {
-            match self.client.wait(request) {
+            match request.wait() {
                 Err(error) if self.redundant.is_gone(server, &error) => {
                     self.owners.begin_without(server);
                     self.redundant.note_down(server, true);
@@ -175,7 +169,7 @@ impl Call {
         if !self.redundancy.is_async() {
             return first;
         }
-        let waiting = self.redundant.following.of_key(&self.client, &self.key);
+        let waiting = self.redundant.following.of_key(&self.key);
         let owners: arrayvec::ArrayVec<ServerId, OWNERS_MAX> = self.owners.iter().collect();
         let mut turned = (0..owners.len()).map(|offset| (first + offset) % owners.len());
         let has_all = |server| !self.owners.is_down(server) && !waiting.contains(&server);
@@ -205,8 +199,8 @@ impl Call {
     }
 
     /// What is needed to ask after the same key once more.
-    pub fn place(&self) -> (&Arc<Redundant>, &Client, &[u8]) {
-        (&self.redundant, &self.client, &self.key)
+    pub fn place(&self) -> (&Arc<Redundant>, &[u8]) {
+        (&self.redundant, &self.key)
     }
 
     /// Another plan follows, for the same owners, with this to be stored.
@@ -296,7 +290,7 @@ impl Call {
             }
         }
         if has_actions {
-            self.client.flush();
+            self.redundant.connections.flush();
         }
         if let Some(outcome) = ended {
             return Ok(Turn::Ended(outcome));
@@ -317,7 +311,7 @@ impl Call {
     }
 
     /// Requests of which one must end before the plan goes on.
-    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
+    pub fn under_way(&self) -> impl Iterator<Item = &Submitted> + Clone {
         self.under_way.iter().map(|one| &one.request)
     }
 
@@ -360,7 +354,7 @@ impl Call {
         let Some(request) = self.submit(&asked) else {
             return self.events.push_back(Event::Lost(asked.id));
         };
-        let attempt = self.client.attempt(asked.to);
+        let attempt = self.redundant.connections.attempt(asked.to);
         self.under_way.push(UnderWay {
             request,
             asked,
@@ -369,17 +363,17 @@ impl Call {
     }
 
     /// Begins a request; none where it is about bytes that are not at hand.
-    fn submit(&mut self, asked: &plan::Request) -> Option<Request> {
+    fn submit(&mut self, asked: &plan::Request) -> Option<Submitted> {
         let is_promised = matches!(asked.question, Question::AcceptPromised(..));
         if let Question::Store(version, _) = asked.question {
             self.take_parts_of(version);
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (key, client) = (&*self.key, &self.client);
+        let (key, connections) = (&*self.key, &self.redundant.connections);
         let deliver = |operation, timeout| {
             let route = Route::Server(asked.to.0 as usize);
             let timeout = Some(timeout);
-            client.submit_to(operation, Delivery { route, timeout })
+            connections.submit(operation, Delivery { route, timeout })
         };
         match asked.question {
             Question::Accept(version, Part::Tombstone)
@@ -447,21 +441,21 @@ impl Call {
             return Err(Error::Protocol("a plan that waits for nothing"));
         }
         let at = match patience {
-            Patience::Waits => self.client.wait_any(&self.under_way),
-            Patience::Looks => {
-                let is_there = |one: &UnderWay| self.client.peek(&one.request);
-                match self.under_way.iter().position(is_there) {
-                    Some(at) => at,
-                    None => return Ok(None),
-                }
+            Patience::Waits => {
+                let tickets = self.under_way().map(Submitted::ticket);
+                self.redundant.connections.wait_any(tickets)
             }
+            Patience::Looks => match self.under_way().position(Submitted::is_complete) {
+                Some(at) => at,
+                None => return Ok(None),
+            },
         };
         let UnderWay {
             request,
             asked,
             attempt,
         } = self.under_way.swap_remove(at);
-        let event = match self.client.wait(request) {
+        let event = match request.wait() {
             Ok(reply) => {
                 let reply = self.answer(&asked, reply)?;
                 if matches!(reply, plan::Reply::Stored { .. }) {

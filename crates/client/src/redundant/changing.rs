@@ -5,7 +5,8 @@ use super::call::{Call, Look, Patience, Turn};
 use super::change::{Change, Present, Told, Written, rewritten};
 use super::settling::Settling;
 use super::{Redundant, failure, now, refused, too_few_live};
-use crate::{Client, Error, Request};
+use crate::Error;
+use crate::connections::Submitted;
 use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
@@ -25,7 +26,6 @@ pub(super) struct Changed {
 /// A change that is under way.
 pub(super) struct Changing {
     redundant: Arc<Redundant>,
-    client: Client,
     key: Box<[u8]>,
     change: Change,
     deadline: Instant,
@@ -79,19 +79,17 @@ impl Changing {
     /// Begins a change.
     pub fn begin(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         change: Change,
         deadline: Instant,
     ) -> Result<Changing, (Change, Error)> {
-        let call = match Call::new(redundant, client, key, deadline, Look::AtAll) {
+        let call = match Call::new(redundant, key, deadline, Look::AtAll) {
             Ok(call) => call,
             Err(error) => return Err((change, error)),
         };
         let version = redundant.clock().next(now());
         let mut changing = Changing {
             redundant: Arc::clone(redundant),
-            client: client.without_progress_thread(),
             key: key.into(),
             change,
             deadline,
@@ -277,7 +275,7 @@ impl Changing {
             }
             WriteOutcome::Overtaken { version } => {
                 let witnesses = self.call.witnesses(write.witnesses());
-                let at = (&self.redundant, &self.client, &*self.key);
+                let at = (&self.redundant, &*self.key);
                 let settling = Settling::new(at, version, witnesses, self.deadline);
                 self.phase = Phase::Settling {
                     settling: Box::new(settling),
@@ -306,8 +304,8 @@ impl Changing {
         }
         self.tries += 1;
         super::pause(self.tries);
-        let at = (&self.redundant, &self.client, &*self.key);
-        let call = Call::new(at.0, at.1, at.2, self.deadline, Look::AtAll);
+        let at = (&self.redundant, &*self.key);
+        let call = Call::new(at.0, at.1, self.deadline, Look::AtAll);
         match call {
             Ok(call) => self.call = call,
             Err(error) => return Next::Ended(Err(error)),
@@ -319,7 +317,7 @@ impl Changing {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> Vec<&Request> {
+    pub fn under_way(&self) -> Vec<&Submitted> {
         match &self.phase {
             Phase::Settling { settling, .. } => settling.under_way(),
             Phase::Asking { .. } | Phase::Writing { .. } => self.call.under_way().collect(),

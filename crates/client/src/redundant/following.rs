@@ -2,7 +2,7 @@
 //! client begin elsewhere meanwhile, and the client's end waits for them.
 
 use super::Redundant;
-use crate::{Client, Request};
+use crate::connections::Submitted;
 use farcache_cluster::ServerId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ const FOLLOWING_MAX: usize = 1024;
 struct Copy {
     key: Box<[u8]>,
     to: ServerId,
-    request: Request,
+    request: Submitted,
 }
 
 /// All of them.
@@ -26,7 +26,7 @@ impl Following {
     }
 
     /// Copies of a key follow by these requests.
-    pub fn add(&self, key: &[u8], requests: impl Iterator<Item = (ServerId, Request)>) {
+    pub fn add(&self, key: &[u8], requests: impl Iterator<Item = (ServerId, Submitted)>) {
         let mut all = self.all();
         all.extend(requests.map(|(to, request)| Copy {
             key: key.into(),
@@ -40,10 +40,10 @@ impl Following {
     }
 
     /// Servers that have not told yet that they have their copy of a key.
-    pub fn of_key(&self, client: &Client, key: &[u8]) -> Vec<ServerId> {
+    pub fn of_key(&self, key: &[u8]) -> Vec<ServerId> {
         let mut all = self.all();
         let ended: Vec<_> = all
-            .extract_if(.., |one| *one.key == *key && client.peek(&one.request))
+            .extract_if(.., |one| *one.key == *key && one.request.is_complete())
             .collect();
         let waiting = all.iter().filter(|one| *one.key == *key);
         let waiting = waiting.map(|one| one.to).collect();

@@ -22,8 +22,8 @@ mod following;
 mod running;
 mod settling;
 
-use crate::ItemInfo;
-use crate::{Client, ClientConfig, ConnectError, ConnectStage, Error, Store};
+use crate::connections::Connections;
+use crate::{ClientConfig, ConnectError, ConnectStage, Error, ItemInfo, Operation, Store};
 pub(crate) use begun::Begun;
 use call::{Look, Patience};
 use change::Change;
@@ -66,6 +66,7 @@ const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
 
 /// What a client needs for keys that lie on several servers.
 pub(crate) struct Redundant {
+    connections: Connections,
     policy: Policy,
     clock: Mutex<Clock>,
     /// When nobody listened at a server's address, where that was so when it was last asked: in
@@ -83,7 +84,13 @@ pub(crate) struct Redundant {
 
 impl Redundant {
     /// Nothing without a policy.
-    pub fn new(config: &ClientConfig) -> Result<Option<Redundant>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: the policy does not go with the servers or with other settings.
+    pub fn new(
+        config: &ClientConfig,
+        connections: &Connections,
+    ) -> Result<Option<Redundant>, Error> {
         let Some(policy) = config.redundancy.clone() else {
             return Ok(None);
         };
@@ -104,6 +111,7 @@ impl Redundant {
         let number = RandomState::new().hash_one("writer") % u64::from(Writer::COUNT);
         let writer = Writer::new(number as u16).expect("below the count");
         Ok(Some(Redundant {
+            connections: connections.clone(),
             policy,
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
             down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -121,6 +129,20 @@ impl Redundant {
         self.policy.of_key(key) != Redundancy::None
     }
 
+    /// Whether there is a plan for an operation: its key lies on several servers, and it is not a
+    /// request of a plan itself.
+    pub fn has_plan_for(&self, operation: &Operation<'_>) -> bool {
+        match operation {
+            Operation::Get { key, .. }
+            | Operation::Delete { key, .. }
+            | Operation::GetAndTouch { key, .. }
+            | Operation::Touch { key, .. }
+            | Operation::Arithmetic { key, .. } => self.has(key),
+            Operation::Store(store) => !store.mode.is_of_plan() && self.has(store.key),
+            _ => false,
+        }
+    }
+
     /// On how many servers a key lies.
     pub fn owners(&self, key: &[u8]) -> usize {
         self.policy.of_key(key).owners()
@@ -136,20 +158,18 @@ impl Redundant {
         self.policy.encode() == Side::Server
     }
 
-    /// Gets a value; see [`Client::get_into`].
+    /// Gets a value; see [`crate::Client::get_into`].
     pub fn get(
         self: &Arc<Self>,
-        client: &Client,
         key: &[u8],
         value: &mut Vec<u8>,
         timeout: Option<Duration>,
     ) -> Result<Option<ItemInfo>, Error> {
-        self.get_until(client, key, value, self.deadline(timeout))
+        self.get_until(key, value, self.deadline(timeout))
     }
 
     fn get_until(
         self: &Arc<Self>,
-        client: &Client,
         key: &[u8],
         value: &mut Vec<u8>,
         deadline: Instant,
@@ -157,7 +177,7 @@ impl Redundant {
         let (mut pause, mut look, mut reads) = (READ_PAUSE_MIN, Look::NotAgain, 0);
         while Instant::now() + pause < deadline {
             let room = std::mem::take(value);
-            let mut reading = Reading::begin(self, client, key, room, (deadline, look))?;
+            let mut reading = Reading::begin(self, key, room, (deadline, look))?;
             let ReadEnd {
                 outcome,
                 mut pieces,
@@ -181,7 +201,7 @@ impl Redundant {
                 ReadOutcome::Unavailable => {
                     reads += 1;
                     if reads % READS_BEFORE_FINISHING == 0 {
-                        self.finish(client, key, deadline);
+                        self.finish(key, deadline);
                     }
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(READ_PAUSE_MAX);
@@ -197,27 +217,25 @@ impl Redundant {
 
     /// Has what is there be complete, where it cannot be finished under its own version: somebody
     /// has asked for a promise, and does not go on.
-    fn finish(self: &Arc<Self>, client: &Client, key: &[u8], deadline: Instant) {
-        if let Ok(mut changing) = Changing::begin(self, client, key, Change::Finish, deadline) {
+    fn finish(self: &Arc<Self>, key: &[u8], deadline: Instant) {
+        if let Ok(mut changing) = Changing::begin(self, key, Change::Finish, deadline) {
             // Whatever comes of it, the next read tells.
             let _ = changing.go_on(Patience::Waits);
         }
     }
 
-    /// Stores a value; see [`Client::store`].
+    /// Stores a value; see [`crate::Client::store`].
     pub fn store(
         self: &Arc<Self>,
-        client: &Client,
         store: &Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<u64, Error> {
-        let mut writing = self.begin_store(client, store, timeout)?;
+        let mut writing = self.begin_store(store, timeout)?;
         writing.go_on(Patience::Waits)?.ok_or(STILL_GOES)?.0
     }
 
     fn begin_store(
         self: &Arc<Self>,
-        client: &Client,
         store: &Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<Writing, Error> {
@@ -232,28 +250,22 @@ impl Redundant {
         let stored_as = (form, redundancy.owners());
         let parts = Parts::new(&self.workshop, stored_as, value, store.flags, expiry_unix);
         let deadline = self.deadline(timeout);
-        Writing::begin(self, client, store.key, (form, Some(parts)), deadline)
+        Writing::begin(self, store.key, (form, Some(parts)), deadline)
     }
 
-    /// Removes an item; see [`Client::delete`].
-    pub fn delete(
-        self: &Arc<Self>,
-        client: &Client,
-        key: &[u8],
-        timeout: Option<Duration>,
-    ) -> Result<(), Error> {
-        let mut writing = self.begin_delete(client, key, timeout)?;
+    /// Removes an item; see [`crate::Client::delete`].
+    pub fn delete(self: &Arc<Self>, key: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
+        let mut writing = self.begin_delete(key, timeout)?;
         deleted(writing.go_on(Patience::Waits)?.ok_or(STILL_GOES)?)
     }
 
     fn begin_delete(
         self: &Arc<Self>,
-        client: &Client,
         key: &[u8],
         timeout: Option<Duration>,
     ) -> Result<Writing, Error> {
         let deadline = self.deadline(timeout);
-        Writing::begin(self, client, key, (Form::Tombstone, None), deadline)
+        Writing::begin(self, key, (Form::Tombstone, None), deadline)
     }
 
     fn deadline(&self, timeout: Option<Duration>) -> Instant {

@@ -3,7 +3,8 @@
 use super::call::{Call, Look, Patience, Turn};
 use super::settling::Settling;
 use super::{Redundant, now, written};
-use crate::{Client, Error, Request};
+use crate::Error;
+use crate::connections::Submitted;
 use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{Action, Fencing, Form, Read, ReadOutcome, Write, WriteOutcome};
 use std::sync::Arc;
@@ -30,13 +31,12 @@ impl Reading {
     /// Begins a read. The value comes into this room.
     pub fn begin(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         room: Vec<u8>,
         (deadline, look): (Instant, Look),
     ) -> Result<Reading, Error> {
         let redundancy = redundant.policy.of_key(key);
-        let mut call = Call::new(redundant, client, key, deadline, look)?;
+        let mut call = Call::new(redundant, key, deadline, look)?;
         call.receive_into(room);
         let mut actions = Vec::new();
         let (group, fencing, first) = (call.group(), Fencing::None, call.first());
@@ -52,11 +52,10 @@ impl Reading {
     /// Begins a read that sees to it that all members hold what it shows.
     pub fn begin_thorough(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         deadline: Instant,
     ) -> Result<Reading, Error> {
-        let mut call = Call::new(redundant, client, key, deadline, Look::AtAll)?;
+        let mut call = Call::new(redundant, key, deadline, Look::AtAll)?;
         call.receive_into(redundant.workshop.pool.take_vec(0));
         let mut actions = Vec::new();
         let (redundancy, group) = (call.redundancy(), call.group());
@@ -93,7 +92,7 @@ impl Reading {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> impl Iterator<Item = &Request> {
+    pub fn under_way(&self) -> impl Iterator<Item = &Submitted> {
         self.call.under_way()
     }
 }
@@ -116,13 +115,12 @@ impl Writing {
     /// Begins a write, of a deletion without parts.
     pub fn begin(
         redundant: &Arc<Redundant>,
-        client: &Client,
         key: &[u8],
         (form, parts): (Form, Option<Parts>),
         deadline: Instant,
     ) -> Result<Writing, Error> {
         let redundancy = redundant.policy.of_key(key);
-        let mut call = Call::new(redundant, client, key, deadline, Look::AtAll)?;
+        let mut call = Call::new(redundant, key, deadline, Look::AtAll)?;
         call.give(parts);
         let mut actions = Vec::new();
         let write = {
@@ -176,7 +174,7 @@ impl Writing {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> Vec<&Request> {
+    pub fn under_way(&self) -> Vec<&Submitted> {
         match &self.settling {
             Some((settling, _)) => settling.under_way(),
             None => self.call.under_way().collect(),

@@ -6,7 +6,8 @@ use super::change::Change;
 use super::changing::Changing;
 use super::running::{ReadEnd, Reading};
 use super::{Redundant, lost_way};
-use crate::{Client, Error, Request};
+use crate::Error;
+use crate::connections::Submitted;
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::{Found, ReadOutcome};
 use std::sync::Arc;
@@ -19,7 +20,6 @@ const READS_MAX: u32 = 8;
 /// A write whose end is looked for.
 pub(super) struct Settling {
     redundant: Arc<Redundant>,
-    client: Client,
     key: Box<[u8]>,
     version: Version,
     /// As long as so many are there as it takes to read it, whoever writes above it has met it.
@@ -38,14 +38,13 @@ enum Step {
 
 impl Settling {
     pub fn new(
-        (redundant, client, key): (&Arc<Redundant>, &Client, &[u8]),
+        (redundant, key): (&Arc<Redundant>, &[u8]),
         version: Version,
         witnesses: Vec<Witness>,
         deadline: Instant,
     ) -> Settling {
         Settling {
             redundant: Arc::clone(redundant),
-            client: client.without_progress_thread(),
             key: key.into(),
             version,
             witnesses,
@@ -93,12 +92,12 @@ impl Settling {
         }
         self.reads += 1;
         super::pause(self.reads);
-        let (redundant, client, key) = (&self.redundant, &self.client, &*self.key);
+        let (redundant, key) = (&self.redundant, &*self.key);
         if self.reads <= READS_MAX {
-            let reading = Reading::begin_thorough(redundant, client, key, self.deadline)?;
+            let reading = Reading::begin_thorough(redundant, key, self.deadline)?;
             return Ok(Step::Reads(Box::new(reading)));
         }
-        let changing = Changing::begin(redundant, client, key, Change::Finish, self.deadline);
+        let changing = Changing::begin(redundant, key, Change::Finish, self.deadline);
         let changing = changing.map_err(|(_, error)| error)?;
         Ok(Step::Finishes(Box::new(changing)))
     }
@@ -113,7 +112,8 @@ impl Settling {
         };
         let needed = self.redundant.policy.of_key(&self.key).needed();
         let is_there = |(server, attempt): &&Witness| {
-            self.redundant.is_known_to_all(*server) && self.client.attempt(*server) == *attempt
+            self.redundant.is_known_to_all(*server)
+                && self.redundant.connections.attempt(*server) == *attempt
         };
         let is_met = || self.witnesses.iter().filter(is_there).count() >= needed;
         match found == self.version || found > self.version && is_met() {
@@ -123,7 +123,7 @@ impl Settling {
     }
 
     /// Requests of which one must end before it goes on.
-    pub fn under_way(&self) -> Vec<&Request> {
+    pub fn under_way(&self) -> Vec<&Submitted> {
         match &self.step {
             Step::Begins => Vec::new(),
             Step::Reads(reading) => reading.under_way().collect(),

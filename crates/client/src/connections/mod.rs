@@ -1,0 +1,247 @@
+//! The connections to all servers: an operation goes to the server that its key or its route names,
+//! and ends with the answer of that one. Redundancy runs on this, and the [`Client`] chooses
+//! between the two.
+//!
+//! [`Client`]: crate::Client
+
+mod submitted;
+
+pub(crate) use submitted::Submitted;
+
+use crate::connect::Fabric;
+use crate::distribution::Server;
+use crate::driver::{ProgressThread, Shared, SoloEnd};
+use crate::engine::{Elsewhere, Engine, Ticket};
+use crate::{
+    ClientConfig, Completion, Delivery, Error, ItemInfo, LentMemory, Operation, Reply, Route,
+    Store, Values,
+};
+use farcache_cluster::{Owners, ServerId};
+use std::sync::Arc;
+
+/// A handle that any number of threads may use. It does not keep the progress thread.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    shared: Arc<Shared>,
+    servers: Arc<[Server]>,
+}
+
+impl Connections {
+    /// To the servers of these settings; nothing is connected before the first operation.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`].
+    pub fn new(
+        config: &ClientConfig,
+        has_progress_thread: bool,
+        fabric: Arc<dyn Fabric>,
+    ) -> Result<Connections, Error> {
+        let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
+        let servers = shared.lock().engine.placement().servers().into();
+        Ok(Connections { shared, servers })
+    }
+
+    /// Starts the thread that moves operations for which nobody waits.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: the system has no thread left.
+    pub fn start_progress_thread(&self) -> Result<ProgressThread, Error> {
+        ProgressThread::start(&self.shared)
+            .map_err(|error| Error::Configuration(format!("no progress thread: {error}").into()))
+    }
+
+    /// The servers, in the order in which [`Route::Server`] counts them.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The server on which a key lives; `None` without servers.
+    pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {
+        let guard = self.shared.lock();
+        guard.engine.placement().server_of_key(key)
+    }
+
+    /// The servers on which a key with so many owners lies, in the ring's order.
+    pub fn owners_of_key(&self, key: &[u8], owners: usize) -> Owners {
+        let guard = self.shared.lock();
+        guard.engine.placement().locate(key, owners)
+    }
+
+    /// Has the next operation try a server that is left alone after a failure.
+    pub fn end_rest(&self, server: ServerId) {
+        self.shared.lock().engine.end_rest(server.0 as usize);
+    }
+
+    /// Which attempt to connect to a server was the newest.
+    pub fn attempt(&self, server: ServerId) -> u64 {
+        self.shared.lock().engine.attempt(server.0 as usize)
+    }
+
+    /// The networks in use towards a server, if the fabric is.
+    pub fn lanes(&self, server: usize) -> Option<String> {
+        self.shared.lock().lanes(server)
+    }
+
+    /// Why operations on this server go over a socket, where they do.
+    pub fn no_fabric(&self, server: usize) -> Option<String> {
+        let guard = self.shared.lock();
+        guard.engine.no_fabric(server).map(str::to_owned)
+    }
+
+    /// Registers memory with the fabric.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: the network's reason.
+    pub fn register(&self, memory: &Arc<LentMemory>) -> Result<(), Error> {
+        self.shared.lock().register(memory)
+    }
+
+    /// Ends a registration.
+    pub fn unregister(&self, memory: &Arc<LentMemory>) {
+        self.shared.lock().unregister(memory);
+    }
+
+    /// Begins an operation.
+    #[inline]
+    pub fn submit(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Submitted {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared.submitted(guard, now_us);
+        Submitted::new(&self.shared, ticket)
+    }
+
+    /// Begins an operation and sends it, unless more are likely to follow.
+    #[inline]
+    pub fn submit_batched(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Submitted {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared.submitted_batched(guard, now_us);
+        Submitted::new(&self.shared, ticket)
+    }
+
+    /// Begins an operation of which nobody wants to know how it ends.
+    ///
+    /// # Errors
+    /// It cannot be sent.
+    #[inline]
+    pub fn submit_quietly(
+        &self,
+        operation: Operation<'_>,
+        delivery: Delivery<'_>,
+    ) -> Result<(), Error> {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let submitted = guard.engine.submit_quietly(operation, delivery, now_us);
+        self.shared.submitted(guard, now_us);
+        submitted
+    }
+
+    /// Begins a multi-get, without the keys whose values have been got elsewhere.
+    ///
+    /// # Panics
+    /// There are more than 65,536 keys, or 8192 multi-gets are under way.
+    #[inline]
+    pub fn submit_get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        values: Values,
+        delivery: Delivery<'_>,
+        elsewhere: Elsewhere,
+    ) -> Submitted {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let engine = &mut guard.engine;
+        let ticket = engine.submit_get_rest(keys, values, delivery, now_us, elsewhere);
+        self.shared.submitted(guard, now_us);
+        Submitted::new(&self.shared, ticket)
+    }
+
+    /// A place for the end of an operation that is carried out above: see [`Submitted::end`].
+    pub fn submit_elsewhere(&self) -> Submitted {
+        let ticket = self.shared.lock().engine.submit_elsewhere();
+        Submitted::new(&self.shared, ticket)
+    }
+
+    /// Carries an operation out; everything that was lent to it comes back.
+    #[inline]
+    pub fn run(&self, operation: Operation<'_>, delivery: Delivery<'_>) -> Completion {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let ticket = guard.engine.submit(operation, delivery, now_us);
+        self.shared
+            .wait_from(guard, now_us, |engine| engine.fetch(ticket))
+    }
+
+    /// Gets many values, without the keys whose values have been got elsewhere.
+    ///
+    /// # Panics
+    /// As [`Connections::submit_get_many`].
+    #[inline]
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        values: Values,
+        delivery: Delivery<'_>,
+        elsewhere: Elsewhere,
+    ) -> Values {
+        let (mut guard, now_us) = self.shared.lock_to_submit();
+        let engine = &mut guard.engine;
+        let ticket = engine.submit_get_rest(keys, values, delivery, now_us, elsewhere);
+        self.shared
+            .wait_from(guard, now_us, |engine| engine.fetch_values(ticket))
+    }
+
+    /// Gets a value into `room`, if that can go the short way; otherwise nothing has happened.
+    #[inline]
+    pub fn get_solo(&self, key: &[u8], room: &mut Vec<u8>) -> Option<SoloEnd<Option<ItemInfo>>> {
+        self.shared.get_solo(key, room)
+    }
+
+    /// Stores a value and tells its CAS token, if that can go the short way; otherwise nothing has
+    /// happened.
+    #[inline]
+    pub fn store_solo(&self, store: &Store<'_>) -> Option<SoloEnd<u64>> {
+        self.shared.store_solo(store)
+    }
+
+    /// Asks one server.
+    ///
+    /// # Errors
+    /// As the operation ends.
+    pub fn ask(&self, server: usize, operation: Operation<'_>) -> Result<Reply, Error> {
+        self.run(operation, to_server(server)).outcome
+    }
+
+    /// Asks all servers at the same time.
+    pub fn ask_all<'a>(&self, operation: impl Fn() -> Operation<'a>) -> Vec<Result<Reply, Error>> {
+        let submit = |server| self.submit(operation(), to_server(server));
+        let asked: Vec<_> = (0..self.servers.len()).map(submit).collect();
+        asked.into_iter().map(Submitted::wait).collect()
+    }
+
+    /// Sends what has been submitted.
+    #[inline]
+    pub fn flush(&self) {
+        self.shared.flush();
+    }
+
+    /// Sends what has been submitted, takes in what has arrived, and calls the notices of what has
+    /// ended.
+    pub fn progress(&self) {
+        let guard = self.shared.poll();
+        self.shared.leave_noticed(guard);
+    }
+
+    /// Waits until one of these is complete; its index, or that of the first where several are.
+    pub fn wait_any(&self, tickets: impl Iterator<Item = Ticket> + Clone) -> usize {
+        let complete = |engine: &mut Engine| {
+            let mut tickets = tickets.clone();
+            tickets.position(|ticket| engine.is_complete(ticket))
+        };
+        self.shared.wait_for(self.shared.lock(), complete)
+    }
+}
+
+fn to_server<'a>(server: usize) -> Delivery<'a> {
+    Delivery {
+        route: Route::Server(server),
+        timeout: None,
+    }
+}
