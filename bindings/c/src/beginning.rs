@@ -1,9 +1,9 @@
 //! What all operations begin with.
 
 use crate::arguments::{reference, reference_mut};
-use crate::buffer::Registered;
 use crate::call::Call;
 use crate::client::{ClientHandle, ClientState};
+use crate::registrations::Registered;
 use crate::request::{Pending, Request, Submitted};
 use crate::status::{Failure, Status};
 use farcache_client::{Delivery, Operation};
@@ -61,7 +61,7 @@ impl<'a> Beginning<'a> {
 
     /// Makes what has been submitted a request that C has.
     pub fn hand_over(self, pending: Pending, lends: bool) -> Status {
-        let request = Request::begin(self.client, pending, self.call, lends);
+        let request = Request::begin(self.client, pending, self.call.callback(), lends);
         // C has its share, in place, before a callback may use it.
         *self.place = Arc::into_raw(Arc::clone(&request)).cast_mut();
         request.arm();

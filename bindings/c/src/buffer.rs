@@ -2,12 +2,12 @@
 
 use crate::arguments::{reference, reference_mut};
 use crate::client::{ClientHandle, ClientState};
+use crate::registrations::Registered;
 use crate::status::{Failure, Status, status_of};
 use farcache_client::LentMemory;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Memory of the caller that is registered with the network.
 pub struct Buffer {
@@ -15,55 +15,21 @@ pub struct Buffer {
     registered: Arc<Registered>,
 }
 
-/// A share is held by each request that uses the memory.
-pub struct Registered(Arc<LentMemory>);
-
-impl ClientState {
-    fn buffers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Registered>>> {
-        let locked = self.registered.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn register(self: &Arc<Self>, memory: LentMemory) -> Result<Buffer, Failure> {
+impl Buffer {
+    fn register(client: &Arc<ClientState>, memory: LentMemory) -> Result<Buffer, Failure> {
         let memory = Arc::new(memory);
-        let done = self.client.register(&memory);
+        let done = client.client.register(&memory);
         done.map_err(|error| Failure::from(&error))?;
-        let registered = Arc::new(Registered(memory));
-        let mut buffers = self.buffers();
-        buffers.push(Arc::clone(&registered));
-        self.registered_count
-            .store(buffers.len(), Ordering::Release);
         Ok(Buffer {
-            client: Arc::clone(self),
-            registered,
+            client: Arc::clone(client),
+            registered: client.registrations.add(memory),
         })
     }
 
-    /// The registration that these bytes lie in.
-    pub fn registration(&self, bytes: &[u8]) -> Option<Arc<Registered>> {
-        if self.registered_count.load(Ordering::Acquire) == 0 || bytes.is_empty() {
-            return None;
-        }
-        let buffers = self.buffers();
-        let found = buffers
-            .iter()
-            .find(|registered| registered.0.contains(bytes));
-        found.cloned()
-    }
-
-    /// Takes a buffer out of the list, unless a request uses it.
-    fn unregister(&self, registered: &Arc<Registered>) -> Result<(), Failure> {
-        let mut buffers = self.buffers();
-        // The list's and the buffer's own; requests get theirs under the same lock.
-        if Arc::strong_count(registered) > 2 {
-            let message = "a request that is not complete uses the buffer";
-            return Err(Failure::new(Status::Busy, message));
-        }
-        buffers.retain(|other| !Arc::ptr_eq(other, registered));
-        self.registered_count
-            .store(buffers.len(), Ordering::Release);
-        drop(buffers);
-        self.client.unregister(&registered.0);
+    /// Ends the registration, unless a request uses it.
+    fn unregister(&self) -> Result<(), Failure> {
+        self.client.registrations.remove(&self.registered)?;
+        self.client.client.unregister(self.registered.memory());
         Ok(())
     }
 }
@@ -87,7 +53,7 @@ pub unsafe extern "C" fn farcache_buffer_register(
         let start = NonNull::new(memory.cast()).filter(|_| memory_bytes > 0);
         // SAFETY: C's contract: the memory stays until `farcache_buffer_free`.
         let memory = unsafe { LentMemory::new(start.ok_or_else(empty)?, memory_bytes) };
-        *place = Box::into_raw(Box::new(client.state.register(memory)?));
+        *place = Box::into_raw(Box::new(Buffer::register(&client.state, memory)?));
         Ok(Status::Ok)
     }))
 }
@@ -100,7 +66,7 @@ pub unsafe extern "C" fn farcache_buffer_free(buffer: *mut Buffer) -> Status {
     let Some(borrowed) = (unsafe { buffer.as_ref() }) else {
         return Status::Ok;
     };
-    status_of(borrowed.client.unregister(&borrowed.registered).map(|()| {
+    status_of(borrowed.unregister().map(|()| {
         // SAFETY: C's contract; made by `farcache_buffer_register`.
         drop(unsafe { Box::from_raw(buffer) });
         Status::Ok

@@ -1,16 +1,11 @@
 //! How one operation is to be carried out.
 
 use crate::arguments::bytes;
-use crate::request::Request;
+use crate::request::{Callback, Calling};
 use crate::status::Failure;
 use farcache_client::{Delivery, Route};
 use std::ffi::c_void;
 use std::time::Duration;
-
-/// Called once when the operation is complete, within farcache_progress, farcache_test or a call
-/// that waits, by whatever thread makes it, or by the progress thread. It may use the client, look
-/// at the request, and free it.
-pub type Callback = Option<unsafe extern "C" fn(request: *mut Request, argument: *mut c_void)>;
 
 /// How one operation is to be carried out, where it is not as usual. Begin with FARCACHE_CALL_INIT,
 /// which changes nothing.
@@ -47,6 +42,11 @@ impl Call {
         flags: 0,
         copies_value: 0,
     };
+
+    /// What is called when the operation is complete.
+    pub fn callback(&self) -> Calling {
+        Calling::new(self.callback, self.argument)
+    }
 
     /// Where it goes and how long it may take.
     ///

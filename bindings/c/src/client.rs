@@ -1,13 +1,13 @@
 //! The handle, and what it knows of its servers.
 
 use crate::arguments::{bytes, reference, reference_mut, text};
-use crate::buffer::Registered;
 use crate::options::Options;
+use crate::registrations::Registrations;
 use crate::status::{Failure, Status, status_of};
 use farcache_client::Client;
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
 
 /// A client of one or several servers; any number of threads may use it at the same time.
 pub struct ClientHandle {
@@ -19,9 +19,7 @@ pub struct ClientHandle {
 /// What requests and buffers keep of their client.
 pub struct ClientState {
     pub client: Client,
-    pub registered: Mutex<Vec<Arc<Registered>>>,
-    /// How many there are, to be looked at without the lock.
-    pub registered_count: AtomicUsize,
+    pub registrations: Registrations,
     /// Multi-gets under way.
     pub multi_gets: AtomicUsize,
 }
@@ -35,8 +33,7 @@ fn create(servers: &str, options: Option<&Options>) -> Result<ClientHandle, Fail
     let client = Client::new(&config).map_err(|error| Failure::from(&error))?;
     let state = ClientState {
         client: client.without_progress_thread(),
-        registered: Mutex::default(),
-        registered_count: AtomicUsize::new(0),
+        registrations: Registrations::default(),
         multi_gets: AtomicUsize::new(0),
     };
     Ok(ClientHandle {

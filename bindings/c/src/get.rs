@@ -2,9 +2,9 @@
 
 use crate::arguments::bytes;
 use crate::beginning::Beginning;
-use crate::buffer::Registered;
 use crate::call::Call;
 use crate::client::ClientHandle;
+use crate::registrations::Registered;
 use crate::request::Request;
 use crate::status::{Failure, Status, status_of};
 use farcache_client::{Operation, ReceiveBytes};
@@ -30,7 +30,7 @@ impl Beginning<'_> {
             let memory = std::slice::from_raw_parts(start.as_ptr(), room_bytes);
             (memory, ReceiveBytes::from_foreign(start, room_bytes, None))
         };
-        (into, self.client.registration(memory))
+        (into, self.client.registrations.of(memory))
     }
 }
 

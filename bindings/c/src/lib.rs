@@ -14,7 +14,8 @@
 //! | `status` | how calls end, and the message that goes with a failure |
 //! | `options` | settings of a client, by name |
 //! | `client` | the handle, and what it knows of its servers |
-//! | `buffer` | registered memory |
+//! | `registrations` | which memory is registered with the network, and what uses it |
+//! | `buffer` | registering memory |
 //! | `call` | how one operation is to be carried out |
 //! | `beginning` | what all operations begin with |
 //! | `get`, `get_many`, `store`, `change` | beginning an operation on a key |
@@ -22,6 +23,7 @@
 //! | `blob` | files as chunks |
 //! | `request` | an operation that is under way: testing, waiting, callbacks |
 //! | `outcome` | what an operation has brought |
+//! | `result` | looking at that |
 //!
 //! To Rust, the crate shows what the header shows to C and nothing else: bindings for other
 //! languages are written against that.
@@ -41,7 +43,9 @@ mod get;
 mod get_many;
 mod options;
 mod outcome;
+mod registrations;
 mod request;
+mod result;
 mod servers;
 mod status;
 mod store;
@@ -54,7 +58,7 @@ pub use blob::{
     farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
 };
 pub use buffer::{Buffer, farcache_buffer_free, farcache_buffer_register};
-pub use call::{Call, Callback};
+pub use call::Call;
 pub use change::{farcache_decrement, farcache_delete, farcache_increment, farcache_touch};
 pub use client::{
     ClientHandle, farcache_client_free, farcache_client_new, farcache_lanes, farcache_progress,
@@ -63,12 +67,11 @@ pub use client::{
 pub use get::{farcache_get, farcache_get_and_touch};
 pub use get_many::{Slice, farcache_get_many};
 pub use options::{Options, farcache_options_free, farcache_options_new, farcache_options_set};
-pub use outcome::{
-    Item, Outcome, farcache_request_message, farcache_request_result, farcache_result_item,
-};
+pub use outcome::{Item, Outcome};
 pub use request::{
-    Request, farcache_request_free, farcache_test, farcache_wait, farcache_wait_any,
+    Callback, Request, farcache_request_free, farcache_test, farcache_wait, farcache_wait_any,
 };
+pub use result::{farcache_request_message, farcache_request_result, farcache_result_item};
 pub use servers::{
     farcache_flush_server, farcache_noop, farcache_server_version, farcache_statistics,
 };

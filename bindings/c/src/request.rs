@@ -4,10 +4,9 @@
 //! that in, and calls the callback: exactly one thread, as nobody else finds anything to take.
 
 use crate::arguments::bytes;
-use crate::buffer::Registered;
-use crate::call::{Call, Callback};
 use crate::client::ClientState;
 use crate::outcome::Brought;
+use crate::registrations::Registered;
 use crate::status::{Failure, Status, status_of};
 use farcache_client::{GetManyRequest, Notice, Request as ClientRequest};
 use std::ffi::c_void;
@@ -22,10 +21,27 @@ pub struct Request {
     stage: Mutex<Stage>,
     /// Told when another thread is done with it.
     changed: Condvar,
-    callback: Callback,
-    argument: Argument,
+    calling: Calling,
     /// Memory of the caller's is lent to the operation.
     lends: bool,
+}
+
+/// Called once when the operation is complete, within farcache_progress, farcache_test or a call
+/// that waits, by whatever thread makes it, or by the progress thread. It may use the client, look
+/// at the request, and free it.
+pub type Callback = Option<unsafe extern "C" fn(request: *mut Request, argument: *mut c_void)>;
+
+/// What is called when an operation is complete, with the application's argument.
+pub struct Calling {
+    callback: Callback,
+    argument: Argument,
+}
+
+impl Calling {
+    pub fn new(callback: Callback, argument: *mut c_void) -> Calling {
+        let argument = Argument(argument);
+        Calling { callback, argument }
+    }
 }
 
 /// The application's, handed back to it.
@@ -75,15 +91,14 @@ impl Request {
     pub fn begin(
         client: &Arc<ClientState>,
         pending: Pending,
-        call: &Call,
+        calling: Calling,
         lends: bool,
     ) -> Arc<Self> {
         Arc::new(Request {
             client: Arc::clone(client),
             stage: Mutex::new(Stage::UnderWay(pending)),
             changed: Condvar::new(),
-            callback: call.callback,
-            argument: Argument(call.argument),
+            calling,
             lends,
         })
     }
@@ -91,7 +106,7 @@ impl Request {
     /// Has the callback called once the request is complete; by another thread perhaps before this
     /// returns.
     pub fn arm(self: &Arc<Self>) {
-        if self.callback.is_none() {
+        if self.calling.callback.is_none() {
             return;
         }
         let request = Arc::clone(self);
@@ -127,12 +142,12 @@ impl Request {
     fn finish(self: &Arc<Self>, pending: Pending) -> Status {
         let brought = self.fetch(pending);
         let status = brought.status;
-        let calling = self.callback.map(|_| std::thread::current().id());
+        let calling = self.calling.callback.map(|_| std::thread::current().id());
         *self.stage() = Stage::Complete { brought, calling };
-        if let Some(callback) = self.callback {
+        if let Some(callback) = self.calling.callback {
             // SAFETY: the application's own function, with its own argument. The request lives as
             // long as `self`, also where the callback frees it.
-            unsafe { callback(Arc::as_ptr(self).cast_mut(), self.argument.0) };
+            unsafe { callback(Arc::as_ptr(self).cast_mut(), self.calling.argument.0) };
             if let Stage::Complete { calling, .. } = &mut *self.stage() {
                 *calling = None;
             }

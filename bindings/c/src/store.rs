@@ -29,7 +29,7 @@ unsafe fn store(
             // SAFETY: as the caller promises: the value stays as it is until the request is
             // complete.
             let lent = unsafe { SendBytes::from_foreign(start, bytes.len(), None) };
-            (Value::Lent(lent), beginning.client.registration(bytes))
+            (Value::Lent(lent), beginning.client.registrations.of(bytes))
         }
     };
     let store = Store {

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 /// In the order in which a reader of the header wants to meet them.
-const SOURCES: [&str; 13] = [
-    "status", "options", "client", "call", "request", "outcome", "buffer", "get", "get_many",
-    "store", "change", "servers", "blob",
+const SOURCES: [&str; 14] = [
+    "status", "options", "client", "call", "request", "outcome", "result", "buffer", "get",
+    "get_many", "store", "change", "servers", "blob",
 ];
 
 fn folder() -> PathBuf {
