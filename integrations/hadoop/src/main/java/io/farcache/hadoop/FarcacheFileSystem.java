@@ -15,7 +15,6 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Paths;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
-import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
@@ -119,6 +118,7 @@ public final class FarcacheFileSystem extends FileSystem {
     private final BitSet checked = new BitSet();
     private boolean closed;
     private Heads heads;
+    private KeptTimes times;
     private Sealing sealing;
     private Cache cache;
     private Pending pending;
@@ -158,7 +158,8 @@ public final class FarcacheFileSystem extends FileSystem {
         heads = new Heads(names.hidden("heads"), watched);
         cache = new Cache(client, blobs, cacheSettings(configuration),
                 new FileClock(names.hidden("clock")), names.id(), names.device());
-        persistence = new Persistence(blobs, heads, cache, new Pace(
+        times = new KeptTimes(names.hidden("times"), names.device(), watched);
+        persistence = new Persistence(blobs, heads, times, cache, new Pace(
                 configuration.getLongBytes(PERSIST_BANDWIDTH, 0)));
         pending = Pending.create(names.hidden("pending"), watched);
         persister = new Persister(persistence, watched, configuration.getTimeDuration(
@@ -645,23 +646,28 @@ public final class FarcacheFileSystem extends FileSystem {
         boolean isDirectory = attributes.isDirectory();
         long length = isDirectory ? 0 : attributes.size();
         Reference reference = isDirectory ? null : Reference.of(place);
-        Identity identity = null;
+        FileTime kept = times.of(before);
         if (reference != null) {
-            // The times of a file that is being persisted change, so it is not told by them.
             length = persistence.lengthOf(reference);
-        } else if (before != null) {
+        }
+        Identity identity = null;
+        // While a file is being persisted, its own times change.
+        boolean isSteady = reference == null || kept == null && reference.isWritten();
+        if (before != null && isSteady) {
             identity = Identity.of(place);
             boolean isChanging = !before.isSame(identity) && look < CHANGES_MAX;
-            if (isChanging || length == 0 && sealing.isAwaited(place, look)) {
+            boolean isEmpty = reference == null && length == 0;
+            if (isChanging || isEmpty && sealing.isAwaited(place, look)) {
                 return null;
             }
         }
+        FileTime modified = kept == null ? attributes.lastModifiedTime() : kept;
         String letters = PosixFilePermissions.toString(attributes.permissions());
         FileStatus status = new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
-                attributes.lastModifiedTime().toMillis(), attributes.lastAccessTime().toMillis(),
+                modified.toMillis(), attributes.lastAccessTime().toMillis(),
                 FsPermission.valueOf("-" + letters), attributes.owner().getName(),
                 attributes.group().getName(), path);
-        return EtagStatus.of(status, identity);
+        return reference == null && kept == null ? EtagStatus.of(status, identity) : status;
     }
 
     @Override
@@ -713,14 +719,7 @@ public final class FarcacheFileSystem extends FileSystem {
     @Override
     public void setTimes(Path path, long modified, long accessed) throws IOException {
         getFileStatus(path);
-        Reference reference = Reference.of(place(path));
-        if (reference != null) {
-            // It would be given the time at which it was written.
-            persister.await(reference.id);
-        }
-        PosixFileAttributeView view = Files.getFileAttributeView(place(path),
-                PosixFileAttributeView.class);
-        view.setTimes(time(modified), time(accessed), null);
+        times.set(place(path), time(modified), time(accessed));
     }
 
     private static FileTime time(long milliseconds) {

@@ -5,7 +5,7 @@ import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
 import java.util.Queue;
@@ -33,14 +33,16 @@ final class Persistence {
     private static final Logger LOG = LoggerFactory.getLogger(Persistence.class);
     private final FarcacheBlobs blobs;
     private final Heads heads;
+    private final KeptTimes times;
     private final Cache cache;
     private final Pace pace;
     /** Direct buffers that nobody uses. */
     private final Queue<ByteBuffer> spare = new ConcurrentLinkedQueue<>();
 
-    Persistence(FarcacheBlobs blobs, Heads heads, Cache cache, Pace pace) {
+    Persistence(FarcacheBlobs blobs, Heads heads, KeptTimes times, Cache cache, Pace pace) {
         this.blobs = blobs;
         this.heads = heads;
+        this.times = times;
         this.cache = cache;
         this.pace = pace;
     }
@@ -87,26 +89,24 @@ final class Persistence {
             finishDeleted(file, pending, id);
             return;
         }
-        FileTime modified = Files.getLastModifiedTime(pending.name(id));
         Heads.Head head = heads.read(id);
         Reference reference = isComplete(head) ? null : Reference.read(file.channel());
         if (reference != null && !reference.id.equals(id)) {
             // Somebody else writes it: who has recorded it here died before it had begun.
+            times.forget(pending.name(id), id);
             pending.remove(id);
             return;
         }
         long length = reference == null ? 0 : lengthOf(reference);
         if (reference != null) {
+            times.keep(pending.name(id), id);
             byte[] bytes = copy(file, reference, length);
             file.resize(Math.max(length, Reference.BYTES));
             file.force();
             head = new Heads.Head(reference.part, length, bytes);
             heads.write(id, head);
         }
-        if (isComplete(head)) {
-            seal(file, head.bytes, head.length);
-        }
-        Files.setLastModifiedTime(pending.name(id), modified);
+        FileTime modified = isComplete(head) ? seal(file, head, pending.name(id), id) : null;
         // What was synchronised before has left the servers already.
         boolean isWhole = reference != null && reference.start == 0 && cache.keeps(length);
         if (isWhole && cache.keep(reference.blob())) {
@@ -122,6 +122,7 @@ final class Persistence {
         cache.clock().awaitLater(modified.to(TimeUnit.NANOSECONDS));
         Identity written = Identity.of(pending.name(reference.id));
         heads.remove(reference.id);
+        times.forget(pending.name(reference.id), reference.id);
         pending.remove(reference.id);
         if (!cache.publish(reference.blob(), written)) {
             removeBlob(reference.id, reference.part);
@@ -148,6 +149,13 @@ final class Persistence {
         return head != null && head.length >= 0;
     }
 
+    /** As {@link #seal(Below, byte[], long)}; its time of modification stays, which is told. */
+    private FileTime seal(Below file, Heads.Head head, Path name, String id) throws IOException {
+        times.keep(name, id);
+        seal(file, head.bytes, head.length);
+        return times.giveBack(name);
+    }
+
     /** Puts the head into its place: from now on the file is an ordinary one. */
     static void seal(Below file, byte[] head, long length) throws IOException {
         if (length < Reference.BYTES) {
@@ -172,6 +180,7 @@ final class Persistence {
             removeBlob(id, left);
         }
         heads.remove(id);
+        times.forget(pending.name(id), id);
         pending.remove(id);
     }
 

@@ -36,6 +36,13 @@ final class Faults implements Below.Watch {
         from = changes.get();
     }
 
+    /** One change fails, before which so many more succeed. */
+    void failAt(int more) {
+        int number = changes.get() + more;
+        until = number + 1;
+        from = number;
+    }
+
     /** The next so many changes fail that are made behind the writers' backs. */
     void failBehindFor(int next) {
         isBehind = true;

@@ -40,8 +40,6 @@ public class FileContextTest {
             if (files == null) {
                 FarcacheContract contract = new FarcacheContract(CONFIGURATION);
                 contract.init();
-                // The times of a file change while it is persisted, which some tests look at.
-                contract.getConf().set(FarcacheFileSystem.CLOSE, "persisted");
                 files = AbstractFileSystem.get(URI.create("farcache://test/"),
                         contract.getConf());
             }

@@ -109,7 +109,7 @@ class PersistenceTest {
     }
 
     private void assertNothingIsPending() throws IOException {
-        for (String hidden : new String[] {"pending", "heads"}) {
+        for (String hidden : new String[] {"pending", "heads", "times"}) {
             try (java.util.stream.Stream<java.nio.file.Path> left = Files.list(
                     names.resolve(".farcache").resolve(hidden))) {
                 assertEquals(0, left.count(), hidden);
