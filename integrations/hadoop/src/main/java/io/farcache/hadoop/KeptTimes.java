@@ -14,12 +14,12 @@ import java.util.Arrays;
  * The times of modification of files that are becoming ordinary ones. Writing their data into their
  * place changes their times, so what they were is kept in a file of its own meanwhile: its name is
  * the inode, for that is all that is known of a file just before it has its time again; its content
- * is the id of the file, its time of modification the time. It is there only while there is a record
- * of the file, so no other file has that inode.
+ * is the id of the file, its time of modification the time. It is there only while there is a
+ * record of the file, so no other file has that inode.
  *
  * <p>Whoever sets a time sets that of the file first, then the kept one, then that of the file
- * again; whoever keeps or gives back a time looks afterwards whether it was set meanwhile. So a time
- * that was set is not lost, whichever of them is first.
+ * again; whoever keeps or gives back a time looks afterwards whether it was set meanwhile. So a
+ * time that was set is not lost, whichever of them is first.
  */
 final class KeptTimes {
     private final Path folder;
@@ -109,7 +109,7 @@ final class KeptTimes {
         return folder.resolve(id + ".new");
     }
 
-    /** Whether a time is kept here of the file with this id: a dead writer may have left another. */
+    /** Whether it is kept here of the file with this id: a dead writer may have left another. */
     private static boolean isOf(Path place, String id) throws IOException {
         try {
             return Arrays.equals(Files.readAllBytes(place), id.getBytes(StandardCharsets.US_ASCII));

@@ -12,6 +12,7 @@ import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.examples.RandomWriter;
 import org.apache.hadoop.examples.Sort;
+import org.apache.hadoop.examples.terasort.TeraChecksum;
 import org.apache.hadoop.examples.terasort.TeraGen;
 import org.apache.hadoop.examples.terasort.TeraSort;
 import org.apache.hadoop.examples.terasort.TeraValidate;
@@ -31,9 +32,8 @@ import org.apache.hadoop.util.ToolRunner;
  * on a cluster of YARN. As a program ({@link #main}) it tells how long each took.
  */
 public final class Jobs {
-    /** Files that TestDFSIO writes, and bytes of a row that TeraGen makes. */
+    /** Files that TestDFSIO writes. */
     static final int FILES = 4;
-    private static final int ROW_BYTES = 100;
     /** The system property that names a file: the configuration of YARN, if jobs run there. */
     private static final String CLUSTER = "farcache.jobs.cluster";
     /** Maps at a time, and files that each map of NNBench makes. */
@@ -257,13 +257,26 @@ public final class Jobs {
         }
     }
 
-    /** Writes rows, sorts them, and looks whether they are in order. */
+    /** Writes rows, sorts them, and looks whether these very rows are there in order. */
     void tera() throws Exception {
-        long rows = ((long) megabytes << 20) / ROW_BYTES;
-        run("tera-gen", new TeraGen(), "" + rows, base + "/rows");
+        run("tera-gen", new TeraGen(), "" + rows(), base + "/rows");
         run("tera-sort", new TeraSort(), base + "/rows", base + "/rows-sorted");
         persist("tera-persist");
+        validateTera();
+    }
+
+    private long rows() {
+        return ((long) megabytes << 20) / TeraCheck.ROW_BYTES;
+    }
+
+    void validateTera() throws Exception {
+        FileSystem files = FileSystem.get(configuration);
+        for (String former : new String[] {"/checksum", "/report"}) {
+            files.delete(new org.apache.hadoop.fs.Path(base + former), true);
+        }
+        run("tera-checksum", new TeraChecksum(), base + "/rows", base + "/checksum");
         run("tera-validate", new TeraValidate(), base + "/rows-sorted", base + "/report");
+        new TeraCheck(files, base).require(rows());
     }
 
     /** All of them, the second reading after the first. */

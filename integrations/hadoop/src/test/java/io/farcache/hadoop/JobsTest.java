@@ -1,8 +1,10 @@
 package io.farcache.hadoop;
 
 import io.farcache.client.TestServer;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -12,6 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Hadoop's benchmarks run on this file system, and what they write is right. */
@@ -30,6 +33,29 @@ class JobsTest {
         assertArrayEquals(new byte[content.length], content, file.toString());
     }
 
+    /** Whoever looks at rows that were sorted finds that something is wrong with them. */
+    private static void assertChangesAreFound(Jobs jobs, Path file) throws Exception {
+        byte[] content = Files.readAllBytes(file);
+        byte[] changed = content.clone();
+        int row = content.length / TeraCheck.ROW_BYTES / 2 * TeraCheck.ROW_BYTES;
+        changed[row] ^= 0x7f;
+        assertChangeIsFound(jobs, file, changed, "misorder");
+        // Behind the key, which is all of a row that is in order.
+        changed[row] = content[row];
+        changed[row + TeraCheck.ROW_BYTES - 1] ^= 1;
+        assertChangeIsFound(jobs, file, changed, "other rows");
+        changed = Arrays.copyOf(content, content.length - TeraCheck.ROW_BYTES);
+        assertChangeIsFound(jobs, file, changed, "not " + (MEGABYTES << 20) / TeraCheck.ROW_BYTES
+                + " rows");
+    }
+
+    private static void assertChangeIsFound(Jobs jobs, Path file, byte[] changed, String how)
+            throws Exception {
+        Files.write(file, changed);
+        IOException thrown = assertThrows(IOException.class, jobs::validateTera);
+        assertTrue(thrown.getMessage().contains(how), thrown.toString());
+    }
+
     @Test
     void hadoopsBenchmarksRun() throws Exception {
         // Less memory than is written in all.
@@ -41,6 +67,7 @@ class JobsTest {
             Jobs jobs = Jobs.onFarcache(configuration, scratch, MEGABYTES);
             jobs.all();
             assertTrue(jobs.told().size() > 8, jobs.told().toString());
+            assertChangesAreFound(jobs, names.resolve("jobs/rows-sorted/part-r-00000"));
         }
         try (Stream<Path> files = Files.list(names.resolve("jobs/dfsio/io_data"))) {
             List<Path> written = files.collect(Collectors.toList());
