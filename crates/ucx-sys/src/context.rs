@@ -1,5 +1,6 @@
 //! UCX's resources of this process.
 
+use crate::ending::InUse;
 use crate::error::Error;
 use crate::library::Library;
 use crate::raw::*;
@@ -46,8 +47,11 @@ impl Context {
     ///
     /// # Errors
     /// What UCX says: no device for the transports asked for, a value that it does not understand.
-    /// `UCS_ERR_INVALID_PARAM` for a name or value with a zero byte.
+    /// `UCS_ERR_INVALID_PARAM` for a name or value with a zero byte, `UCS_ERR_CANCELED` when the
+    /// process is ending.
     pub fn new(library: &'static Library, settings: &[(&str, &str)]) -> Result<Context, Error> {
+        let in_use = InUse::begin();
+        let _in_use = in_use.ok_or_else(|| library.error("ucp_init_version", UCS_ERR_CANCELED))?;
         let config = Config::read(library)?;
         let variable = |name: &str| {
             let value = std::env::var_os(name);
@@ -85,6 +89,9 @@ impl Context {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        let Some(_in_use) = InUse::begin() else {
+            return;
+        };
         // SAFETY: workers hold this value, so none is left, and it is given up once.
         unsafe { (self.library.functions().ucp_cleanup)(self.handle) };
     }

@@ -9,11 +9,13 @@
 //! | [`raw`] | types, constants and functions under their C names, so that UCX's own documentation applies |
 //! | [`Library`] | the loaded functions; one per process, never unloaded |
 //! | [`Context`] | UCX's resources of this process; shared by its workers |
+//! | [`InUse`] | keeps the end of the process from ending UCX under a thread |
 //!
 //! Whoever calls the functions answers for the lifetimes: the fabric for its pinned segments, and
 //! `bench/bare-ucx` for messages with owned buffers, by which UCX itself is measured and tested.
 
 mod context;
+mod ending;
 mod error;
 mod library;
 pub mod raw;
@@ -21,6 +23,7 @@ mod signals;
 
 pub use {
     context::Context,
+    ending::InUse,
     error::Error,
     library::{LIBRARY_FILE, Library, LoadError},
 };

@@ -1,5 +1,6 @@
 //! Finding UCX on this machine.
 
+use crate::ending;
 use crate::error::Error;
 use crate::raw::{API_VERSION, Functions, loader_reason, ucs_status_t};
 use crate::signals::SignalHandlers;
@@ -70,6 +71,9 @@ impl Library {
         // another library, the same is assumed of it, as of every installed library.
         let code = unsafe { unix::Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
         handlers.restore();
+        if code.is_ok() {
+            ending::watch();
+        }
         let code = code.map_err(|error| LoadError::Absent {
             file: file.into(),
             reason: loader_reason(&error),

@@ -16,6 +16,7 @@ use super::{Driver, bell, clock, notices};
 use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::{ClientConfig, Error};
+use farcache_fabric::ucx::InUse;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar};
@@ -230,8 +231,10 @@ impl Shared {
     /// with the one that computes meanwhile.
     pub(crate) fn progress(&self, stop: impl Fn() -> bool) {
         let mut guard = self.lock();
-        while !stop() {
+        // Whoever owns the client may end the process without ending this thread.
+        while let Some(in_use) = InUse::begin().filter(|_| !stop()) {
             if self.waiting.load(Ordering::Relaxed) > 0 && !guard.engine.has_notices() {
+                drop(in_use);
                 guard = self.rest.rest(guard, NAP);
                 continue;
             }
@@ -242,17 +245,21 @@ impl Shared {
             let ended = notices::take(&mut guard);
             if !ended.is_empty() {
                 drop(guard);
+                drop(in_use);
                 notices::call(ended);
                 guard = self.lock();
             } else if self.lock.is_wanted() {
                 guard = self.lock.step_aside(guard);
             } else if !has_moved && guard.is_idle() {
+                drop(in_use);
                 guard = self.rest.rest(guard, REST_MAX);
             } else if !has_moved {
-                guard = self.sleep(guard, clock::now_us());
+                guard = self.sleep(guard, clock::now_us(), Some(in_use));
             }
         }
-        self.leave(guard);
+        if let Some(_in_use) = InUse::begin() {
+            self.leave(guard);
+        }
     }
 
     /// Moves the driver until something has happened, or it is time to do something else in
@@ -340,7 +347,7 @@ impl Shared {
         };
         if spun_us >= limit_us {
             spin.end_moment(&mut guard.moments, false);
-            guard = self.sleep(guard, spin.now_us);
+            guard = self.sleep(guard, spin.now_us, None);
             spin.now_us = clock::about_now_us().max(spin.now_us);
             spin.since_us = 0;
             spin.has_begun = false;
@@ -354,8 +361,9 @@ impl Shared {
         guard
     }
 
-    /// Sleeps until something has happened, or for as long as nothing is due.
-    fn sleep<'a>(&'a self, mut guard: Guard<'a>, now_us: u64) -> Guard<'a> {
+    /// Sleeps until something has happened, or for as long as nothing is due. What the progress
+    /// thread has `in_use` it does not keep while it sleeps.
+    fn sleep<'a>(&'a self, mut guard: Guard<'a>, now_us: u64, in_use: Option<InUse>) -> Guard<'a> {
         if !guard.arm(now_us) {
             return guard;
         }
@@ -363,6 +371,8 @@ impl Shared {
         // The clock that is looked at lags behind: a millisecond more makes sure that it is time.
         let due = Duration::from_micros(due_us.saturating_add(1000));
         let limit = guard.sleep_limit.min(due);
+        let is_progress_thread = in_use.is_some();
+        drop(in_use);
         if guard.has_sleeper {
             guard.followers += 1;
             let waited = self.told.wait_timeout(guard, limit);
@@ -375,6 +385,10 @@ impl Shared {
         bell::sleep(&self.events, limit);
         guard = self.lock();
         guard.has_sleeper = false;
+        let in_use = InUse::begin().filter(|_| is_progress_thread);
+        if is_progress_thread && in_use.is_none() {
+            return guard;
+        }
         let now_us = clock::now_us();
         let has_moved = guard.turn_sockets(now_us) | guard.full_turn(now_us);
         guard.sleep_limit = match has_moved {

@@ -55,6 +55,7 @@ mod settle;
 mod slots;
 mod worker;
 
+pub use farcache_ucx_sys::InUse;
 pub use {
     layout::defaults as shared_memory_defaults,
     network::Network,

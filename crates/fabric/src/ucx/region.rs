@@ -2,8 +2,8 @@
 
 use super::worker::check;
 use crate::error::Error;
-use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::*;
+use farcache_ucx_sys::{Context, InUse};
 use std::any::Any;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
@@ -16,7 +16,7 @@ pub(super) struct Region {
     handle: ucp_mem_h,
     addresses: Range<usize>,
     /// Keeps the memory; dropped after the registration has ended.
-    _memory: Arc<dyn Any + Send + Sync>,
+    memory: Arc<dyn Any + Send + Sync>,
 }
 
 // SAFETY: the handle is only read from, and UCX locks what the context's threads share.
@@ -44,6 +44,7 @@ impl Region {
         };
         let mut handle = ptr::null_mut();
         let library = context.library();
+        let _in_use = InUse::begin().ok_or(Error::Cancelled)?;
         // SAFETY: the context is open and both places outlive the call. Of the memory UCX wants
         // only that the system knows it, which answers with an error where it does not: registering
         // pins pages and reads nothing.
@@ -55,13 +56,18 @@ impl Region {
             context: context.clone(),
             handle,
             addresses: first..first + bytes,
-            _memory: memory,
+            memory,
         })
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
+        let Some(_in_use) = InUse::begin() else {
+            // The network may still write there.
+            std::mem::forget(Arc::clone(&self.memory));
+            return;
+        };
         let unmap = self.context.library().functions().ucp_mem_unmap;
         // SAFETY: mapped by `new`, ended once; ports hold the regions, so no operation is left.
         unsafe { unmap(self.context.handle(), self.handle) };

@@ -4,7 +4,7 @@ use super::errors::error_of;
 use super::named;
 use crate::error::Error;
 use farcache_ucx_sys::raw::*;
-use farcache_ucx_sys::{Context, Library};
+use farcache_ucx_sys::{Context, InUse, Library};
 use std::ffi::c_void;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
@@ -41,6 +41,7 @@ impl Worker {
         params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
         let mut handle = ptr::null_mut();
         let create = library.functions().ucp_worker_create;
+        let _in_use = InUse::begin().ok_or(Error::Cancelled)?;
         // SAFETY: the context lives as long as the worker, which holds it; the rest outlives the
         // call.
         let status = unsafe { create(context.handle(), &params, &mut handle) };
@@ -186,6 +187,10 @@ impl Drop for Worker {
             std::mem::forget(self.context.clone());
             return;
         }
+        let Some(_in_use) = InUse::begin() else {
+            // The end of the process takes it.
+            return;
+        };
         // SAFETY: given up once; its endpoints end with it, and what it was given pointers to is
         // dropped later.
         unsafe { (self.functions().ucp_worker_destroy)(self.handle) };
