@@ -17,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.conf.Configuration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -334,6 +335,8 @@ final class Cache {
 
     /** How it is used. */
     static final class Settings {
+        /** More would be a time since 1970. */
+        private static final int EXPIRY_SECONDS_MAX = 30 * 86_400;
         /** Whether what is persisted stays. */
         boolean keeps;
         /** Whether what is read below is stored. */
@@ -346,5 +349,23 @@ final class Cache {
         long settleNanoseconds;
         /** Deletions that are sent together. */
         final int deletionsTogether = 512;
+
+        /** As the properties of {@link FarcacheFileSystem} tell. */
+        static Settings of(Configuration configuration) {
+            Settings settings = new Settings();
+            settings.keeps = configuration.getBoolean(FarcacheFileSystem.CACHE_PERSISTED, true);
+            settings.readsThrough = configuration.getBoolean(FarcacheFileSystem.CACHE_READS, true);
+            settings.chunkBytes = (int) configuration.getLongBytes(FarcacheFileSystem.CHUNK_BYTES,
+                    512L << 10);
+            settings.windowBytes = configuration.getLongBytes(FarcacheFileSystem.WINDOW_BYTES,
+                    8L << 20);
+            settings.expirySeconds = (int) Math.min(EXPIRY_SECONDS_MAX,
+                    configuration.getTimeDuration(FarcacheFileSystem.CACHE_TIME, 7 * 86_400,
+                            TimeUnit.SECONDS));
+            settings.settleNanoseconds = TimeUnit.MILLISECONDS.toNanos(
+                    configuration.getTimeDuration(FarcacheFileSystem.CACHE_SETTLE, 2000,
+                            TimeUnit.MILLISECONDS));
+            return settings;
+        }
     }
 }

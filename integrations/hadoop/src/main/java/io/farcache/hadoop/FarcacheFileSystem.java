@@ -1,28 +1,15 @@
 package io.farcache.hadoop;
 
-import io.farcache.client.FarcacheBlobs;
-import io.farcache.client.FarcacheClient;
-import io.farcache.client.FarcacheConnectionException;
 import io.farcache.client.FarcacheException;
 import java.io.Closeable;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Paths;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.FileTime;
-import java.nio.file.attribute.PosixFileAttributes;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.BitSet;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.HadoopIllegalArgumentException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.CommonPathCapabilities;
@@ -33,10 +20,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FsStatus;
 import org.apache.hadoop.fs.LocatedFileStatus;
-import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathFilter;
-import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.impl.PathCapabilitiesSupport;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -93,13 +78,6 @@ public final class FarcacheFileSystem extends FileSystem {
     public static final String CACHE_TIME = "fs.farcache.cache.time";
     /** Property: how old the last change of a file must be before what is read is stored; 2 s. */
     public static final String CACHE_SETTLE = "fs.farcache.cache.settle";
-    private static final String NO_REDUNDANCY = "none";
-    /** Goes before what a client is told, if it is set. */
-    private static final String REDUNDANCY_VARIABLE = "FARCACHE_REDUNDANCY";
-    /** How often somebody may have changed a file while it was looked at. */
-    private static final int CHANGES_MAX = 100;
-    /** More would be a time since 1970. */
-    private static final int CACHE_TIME_SECONDS_MAX = 30 * 86_400;
 
     /** Tests fail here what is done below. */
     volatile Below.Watch watch = change -> {
@@ -107,23 +85,19 @@ public final class FarcacheFileSystem extends FileSystem {
     private URI uri;
     private Path workingDirectory;
     private Names names;
-    private FarcacheClient client;
-    private FarcacheBlobs blobs;
-    private ServerNames serverNames;
+    private Servers servers;
     private FsPermission mask;
     private long blockBytes;
-    private Close mode;
-    private boolean hasRedundancy;
-    /** Servers that are known to evict nothing. */
-    private final BitSet checked = new BitSet();
     private boolean closed;
-    private Heads heads;
     private KeptTimes times;
-    private Sealing sealing;
     private Cache cache;
     private Pending pending;
-    private Persistence persistence;
     private Persister persister;
+    private Statuses statuses;
+    private Opening opening;
+    private Writing writing;
+    private Naming naming;
+    private Removal removal;
 
     /** To be initialised. */
     public FarcacheFileSystem() {
@@ -141,43 +115,31 @@ public final class FarcacheFileSystem extends FileSystem {
         if (directory.isEmpty()) {
             throw new IOException(NAMES_DIRECTORY + " is not set");
         }
-        String redundancy = configuration.getTrimmed(REDUNDANCY, NO_REDUNDANCY);
-        hasRedundancy = !redundancy.equals(NO_REDUNDANCY);
-        mode = Close.of(configuration.getTrimmed(CLOSE, Close.BUFFERED.toString()));
-        if (mode == Close.REDUNDANT) {
-            checkRedundant();
-        }
         names = new Names(Paths.get(directory));
-        try {
-            connect(configuration, redundancy);
-        } catch (FarcacheException e) {
-            throw new IOException(e.getMessage(), e);
-        }
+        servers = Servers.connect(configuration, uri.getAuthority());
+        begin(configuration);
+    }
+
+    /** Makes the parts that do the work, and has them finish what dead clients have left. */
+    private void begin(Configuration configuration) throws IOException {
         Below.Watch watched = change -> watch.before(change);
-        sealing = new Sealing(names.hidden("pending"));
-        heads = new Heads(names.hidden("heads"), watched);
-        cache = new Cache(client, blobs, cacheSettings(configuration),
+        Sealing sealing = new Sealing(names.hidden("pending"));
+        Heads heads = new Heads(names.hidden("heads"), watched);
+        cache = new Cache(servers.client, servers.blobs, Cache.Settings.of(configuration),
                 new FileClock(names.hidden("clock")), names.id(), names.device());
         times = new KeptTimes(names.hidden("times"), names.device(), watched);
-        persistence = new Persistence(blobs, heads, times, cache, new Pace(
+        Persistence persistence = new Persistence(servers.blobs, heads, times, cache, new Pace(
                 configuration.getLongBytes(PERSIST_BANDWIDTH, 0)));
         pending = Pending.create(names.hidden("pending"), watched);
         persister = new Persister(persistence, watched, configuration.getTimeDuration(
                 PERSIST_PATIENCE, 60_000, TimeUnit.MILLISECONDS));
+        statuses = new Statuses(names, sealing, times, persistence, blockBytes);
+        opening = new Opening(servers, heads, sealing, cache);
+        writing = new Writing(servers, names, heads, cache, pending, persistence, persister,
+                watched);
+        naming = new Naming(names, cache);
+        removal = new Removal(names, servers.blobs, cache);
         persister.recover(names.hidden("pending"));
-    }
-
-    private static Cache.Settings cacheSettings(Configuration configuration) {
-        Cache.Settings settings = new Cache.Settings();
-        settings.keeps = configuration.getBoolean(CACHE_PERSISTED, true);
-        settings.readsThrough = configuration.getBoolean(CACHE_READS, true);
-        settings.chunkBytes = (int) configuration.getLongBytes(CHUNK_BYTES, 512L << 10);
-        settings.windowBytes = configuration.getLongBytes(WINDOW_BYTES, 8L << 20);
-        settings.expirySeconds = (int) Math.min(CACHE_TIME_SECONDS_MAX,
-                configuration.getTimeDuration(CACHE_TIME, 7 * 86_400, TimeUnit.SECONDS));
-        settings.settleNanoseconds = TimeUnit.MILLISECONDS.toNanos(
-                configuration.getTimeDuration(CACHE_SETTLE, 2000, TimeUnit.MILLISECONDS));
-        return settings;
     }
 
     /** What readers find in the servers. */
@@ -188,63 +150,6 @@ public final class FarcacheFileSystem extends FileSystem {
     /** Waits until a file, or what dead clients have left, is persisted. */
     void awaitPersisted(String id) throws IOException {
         persister.await(id);
-    }
-
-    private void checkRedundant() throws IOException {
-        if (!hasRedundancy) {
-            throw new IOException(CLOSE + "=" + mode + " cannot be promised without " + REDUNDANCY);
-        }
-        if (System.getenv(REDUNDANCY_VARIABLE) != null) {
-            throw new IOException(CLOSE + "=" + mode + " cannot be promised: "
-                    + REDUNDANCY_VARIABLE + " in the environment goes before " + REDUNDANCY);
-        }
-    }
-
-    /** What is only buffered must not be evicted; what closing waits for may fail instead. */
-    private synchronized void checkServers() throws IOException {
-        for (int server = 0; mode != Close.PERSISTED && server < client.servers(); server++) {
-            if (!checked.get(server) && evicts(server)) {
-                throw new IOException(CLOSE + "=" + mode + " cannot be promised: server "
-                        + server + " evicts; start it with --disable-evictions, or wait with "
-                        + CLOSE + "=" + Close.PERSISTED);
-            }
-        }
-    }
-
-    /** Whether a server evicts. One that is away is asked later, if the others can do without. */
-    private boolean evicts(int server) {
-        try {
-            boolean evicts = !"off".equals(client.statistics(server, "settings").get("evictions"));
-            checked.set(server, !evicts);
-            return evicts;
-        } catch (FarcacheConnectionException e) {
-            if (!hasRedundancy) {
-                throw e;
-            }
-            return false;
-        }
-    }
-
-    private void connect(Configuration configuration, String redundancy) {
-        Duration timeout = milliseconds(configuration, TIMEOUT, 30_000);
-        FarcacheClient.Builder builder = FarcacheClient
-                .builder(configuration.getTrimmed(SERVERS, uri.getAuthority()))
-                .transport(configuration.getTrimmed(TRANSPORT, "auto"))
-                .timeout(timeout).connectTimeout(timeout);
-        if (hasRedundancy) {
-            builder.option("blob-redundancy", redundancy);
-        }
-        client = builder.build();
-        serverNames = new ServerNames(client);
-        blobs = client.blobs((int) configuration.getLongBytes(CHUNK_BYTES, 0),
-                configuration.getLongBytes(WINDOW_BYTES, 0),
-                configuration.getLongBytes(IN_FLIGHT_BYTES_MAX, 0),
-                milliseconds(configuration, WRITE_PATIENCE, 60_000));
-    }
-
-    private static Duration milliseconds(Configuration configuration, String name, long usual) {
-        return Duration.ofMillis(
-                configuration.getTimeDuration(name, usual, TimeUnit.MILLISECONDS));
     }
 
     /**
@@ -269,9 +174,8 @@ public final class FarcacheFileSystem extends FileSystem {
                 failure = failure == null ? e : failure;
             }
         }
-        if (blobs != null) {
-            blobs.close();
-            client.close();
+        if (servers != null) {
+            servers.close();
         }
         if (failure != null) {
             throw failure;
@@ -317,41 +221,13 @@ public final class FarcacheFileSystem extends FileSystem {
     }
 
     private Source source(Path path, java.nio.file.Path place) throws IOException {
-        Identity before = cache.identity(place);
-        FileChannel channel;
         try {
-            channel = FileChannel.open(place, StandardOpenOption.READ);
+            return opening.source(place);
         } catch (NoSuchFileException e) {
             throw absent(path);
-        }
-        Source source = null;
-        try {
-            // Once more where the file is persisted just now.
-            for (int look = 0; source == null; look++) {
-                source = source(channel, place, before, look);
-            }
-            return source;
-        } catch (IOException | FarcacheException e) {
+        } catch (IOException e) {
             throw new IOException(path + ": " + e.getMessage(), e);
-        } finally {
-            if (source == null) {
-                channel.close();
-            }
         }
-    }
-
-    private Source source(FileChannel channel, java.nio.file.Path place, Identity before,
-            int look) throws IOException {
-        byte[] head = Reference.ordinaryHeadOf(channel);
-        if (head != null && head.length == 0 && sealing.isAwaited(place, look)) {
-            return null;
-        }
-        if (head != null) {
-            return cache.source(new OrdinaryFile(channel, place, head), before);
-        }
-        Reference reference = Reference.read(channel);
-        return reference == null ? null
-                : CachedSource.open(channel, reference, blobs, heads);
     }
 
     private static FileNotFoundException absent(Path path) {
@@ -366,9 +242,9 @@ public final class FarcacheFileSystem extends FileSystem {
         if (names.isRoot(place)) {
             throw new FileAlreadyExistsException(path + ": a directory");
         }
-        checkParent(path, place);
+        names.requireNoFileAbove(place, path);
         names.makeDirectories(place.getParent(), FsPermission.getDirDefault().applyUMask(mask));
-        return begin(path, place, permission, overwrite);
+        return create(path, place, permission, overwrite);
     }
 
     @Override
@@ -376,118 +252,36 @@ public final class FarcacheFileSystem extends FileSystem {
             java.util.EnumSet<org.apache.hadoop.fs.CreateFlag> flags, int bufferBytes,
             short replication, long blockSize, Progressable progress) throws IOException {
         java.nio.file.Path place = place(path);
-        checkParent(path, place);
+        names.requireNoFileAbove(place, path);
         if (!names.isRoot(place) && !Files.exists(place.getParent())) {
             throw absent(path.getParent());
         }
-        return begin(path, place, permission,
+        return create(path, place, permission,
                 flags.contains(org.apache.hadoop.fs.CreateFlag.OVERWRITE));
     }
 
-    /** Nothing above it may be a file. */
-    private void checkParent(Path path, java.nio.file.Path place) throws IOException {
-        java.nio.file.Path above = place;
-        while (!names.isRoot(above)) {
-            above = above.getParent();
-            if (Files.exists(above)) {
-                if (!Files.isDirectory(above)) {
-                    throw new ParentNotDirectoryException(path + ": under a file");
-                }
-                return;
-            }
-        }
-    }
-
-    /** Makes the name, and the stream to what is going to be its blob. */
-    private FSDataOutputStream begin(Path path, java.nio.file.Path place, FsPermission permission,
+    private FSDataOutputStream create(Path path, java.nio.file.Path place, FsPermission permission,
             boolean overwrite) throws IOException {
-        while (true) {
-            if (Files.isDirectory(place)) {
-                throw new FileAlreadyExistsException(path + ": a directory");
-            }
-            try {
-                checkServers();
-                FileChannel file = names.create(place, permission.applyUMask(mask));
-                return new FSDataOutputStream(stream(file, place), statistics);
-            } catch (FarcacheException e) {
-                throw new IOException(e.getMessage(), e);
-            } catch (java.nio.file.FileAlreadyExistsException e) {
-                if (!overwrite) {
-                    throw new FileAlreadyExistsException(path + ": a file");
-                }
-            }
-            removeAll(place);
-        }
+        return stream(writing.create(path, place, permission.applyUMask(mask),
+                overwrite ? removal : null));
     }
 
-    private FarcacheOutputStream stream(FileChannel channel, java.nio.file.Path place)
-            throws IOException {
-        Below file = new Below(channel, change -> watch.before(change));
-        try {
-            Reference reference = Reference.fresh();
-            pending.add(reference.id, place);
-            reference.write(file);
-            return new FarcacheOutputStream(blobs, persistence, persister, pending, file,
-                    reference, mode);
-        } catch (IOException e) {
-            file.close();
-            throw e;
-        }
+    private FSDataOutputStream stream(FarcacheOutputStream stream) throws IOException {
+        return new FSDataOutputStream(stream, statistics, stream.position());
     }
 
     /** The file is persisted before. Others cannot append to it until this stream is closed. */
     @Override
     public FSDataOutputStream append(Path path, int bufferBytes, Progressable progress)
             throws IOException {
-        java.nio.file.Path place = ordinary(path);
-        try {
-            checkServers();
-            Identity before = cache.identity(place);
-            Appending begun = Appending.begin(place.toRealPath(), pending, heads, persister,
-                    change -> watch.before(change));
-            cache.forget(before);
-            FarcacheOutputStream stream = new FarcacheOutputStream(blobs, persistence, persister,
-                    pending, begun.file, begun.reference, mode);
-            stream.goOn(begun.head);
-            return new FSDataOutputStream(stream, statistics, begun.reference.start);
-        } catch (IOException | FarcacheException e) {
-            throw new IOException(path + ": " + e.getMessage(), e);
-        }
+        return stream(writing.append(path, place(path)));
     }
 
     /** Shortens a file at once; it is persisted before. */
     @Override
     public boolean truncate(Path path, long bytes) throws IOException {
-        java.nio.file.Path place = ordinary(path);
-        Identity before = cache.identity(place);
-        try (Below file = new Below(FileChannel.open(place, StandardOpenOption.READ,
-                StandardOpenOption.WRITE), change -> watch.before(change))) {
-            if (bytes < 0 || bytes > file.channel().size()) {
-                throw new HadoopIllegalArgumentException(path + ": cannot be truncated to " + bytes
-                        + " bytes");
-            }
-            if (Reference.ordinaryHeadOf(file.channel()) == null) {
-                throw new IOException(path + ": it is being written");
-            }
-            file.resize(bytes);
-            file.force();
-        }
-        cache.forget(before);
+        writing.truncate(path, place(path), bytes);
         return true;
-    }
-
-    /** The place of a file, once it is an ordinary one. */
-    private java.nio.file.Path ordinary(Path path) throws IOException {
-        java.nio.file.Path place = place(path);
-        if (!Files.isRegularFile(place)) {
-            throw new FileNotFoundException(path + ": there is no such file");
-        }
-        try {
-            persister.awaitOrdinary(place);
-            return place;
-        } catch (IOException e) {
-            throw new IOException(path + ": " + e.getMessage(), e);
-        }
     }
 
     @Override
@@ -510,86 +304,18 @@ public final class FarcacheFileSystem extends FileSystem {
      */
     @Override
     public boolean rename(Path from, Path to) throws IOException {
-        java.nio.file.Path source = place(from);
-        java.nio.file.Path destination = place(to);
-        if (names.isRoot(source) || !Files.exists(source)) {
-            return false;
-        }
-        if (source.equals(destination)) {
-            return !Files.isDirectory(source);
-        }
-        if (Files.isDirectory(destination)) {
-            destination = destination.resolve(source.getFileName().toString());
-        }
-        if (destination.startsWith(source) || Files.exists(destination)
-                || !Files.isDirectory(destination.getParent())) {
-            return false;
-        }
-        try {
-            Identity before = cache.identity(source);
-            names.rename(source, destination);
-            cache.follow(before, destination);
-            return true;
-        } catch (NoSuchFileException e) {
-            return false;
-        }
+        return naming.rename(place(from), place(to));
     }
 
     @Override
     public boolean delete(Path path, boolean recursive) throws IOException {
-        java.nio.file.Path place = place(path);
-        if (names.isRoot(place)) {
-            return deleteBelowRoot(recursive);
-        }
-        if (!Files.exists(place)) {
-            return false;
-        }
-        if (Files.isDirectory(place) && !recursive) {
-            names.removeEmpty(place);
-            return true;
-        }
-        return removeAll(place);
-    }
-
-    /** The root itself stays. */
-    private boolean deleteBelowRoot(boolean recursive) throws IOException {
-        List<java.nio.file.Path> below = names.list(place(new Path("/")));
-        if (!recursive && !below.isEmpty()) {
-            throw new PathIsNotEmptyDirectoryException("/");
-        }
-        for (java.nio.file.Path place : below) {
-            removeAll(place);
-        }
-        return recursive || below.isEmpty();
-    }
-
-    /** Removes the name at once, then the blobs. */
-    private boolean removeAll(java.nio.file.Path place) throws IOException {
-        java.nio.file.Path kept = names.remove(place);
-        if (kept == null) {
-            return false;
-        }
-        names.forget(kept, this::removeBlob);
-        return true;
-    }
-
-    private void removeBlob(java.nio.file.Path file) throws IOException {
-        Reference reference = Files.isSymbolicLink(file) ? null : Reference.of(file);
-        if (reference != null) {
-            try {
-                blobs.remove(reference.blob());
-            } catch (FarcacheException e) {
-                throw new IOException("blob " + reference.blob() + ": " + e.getMessage(), e);
-            }
-        } else if (!Files.isSymbolicLink(file)) {
-            cache.forget(cache.identity(file));
-        }
+        return removal.remove(place(path), recursive);
     }
 
     @Override
     public boolean mkdirs(Path path, FsPermission permission) throws IOException {
         java.nio.file.Path place = place(path);
-        checkParent(path, place);
+        names.requireNoFileAbove(place, path);
         names.makeDirectories(place, permission.applyUMask(mask));
         return true;
     }
@@ -597,7 +323,7 @@ public final class FarcacheFileSystem extends FileSystem {
     @Override
     public FileStatus getFileStatus(Path path) throws IOException {
         try {
-            return status(place(path), makeQualified(path));
+            return statuses.of(place(path), makeQualified(path));
         } catch (NoSuchFileException e) {
             throw absent(path);
         } catch (java.nio.file.FileSystemException e) {
@@ -615,59 +341,11 @@ public final class FarcacheFileSystem extends FileSystem {
         if (!own.isDirectory()) {
             return new FileStatus[] {own};
         }
-        List<FileStatus> all = new ArrayList<>();
         try {
-            for (java.nio.file.Path place : names.list(place(path))) {
-                String name = place.getFileName().toString();
-                try {
-                    all.add(status(place, new Path(own.getPath(), name)));
-                } catch (NoSuchFileException e) {
-                    // Removed meanwhile.
-                }
-            }
+            return statuses.list(place(path), own.getPath());
         } catch (NoSuchFileException | NotDirectoryException e) {
             throw absent(path);
         }
-        return all.toArray(new FileStatus[0]);
-    }
-
-    private FileStatus status(java.nio.file.Path place, Path path) throws IOException {
-        FileStatus status = null;
-        for (int look = 0; status == null; look++) {
-            status = status(place, path, look);
-        }
-        return status;
-    }
-
-    /** Null where the file became an ordinary one meanwhile, or is becoming one. */
-    private FileStatus status(java.nio.file.Path place, Path path, int look) throws IOException {
-        Identity before = Identity.of(place);
-        PosixFileAttributes attributes = Files.readAttributes(place, PosixFileAttributes.class);
-        boolean isDirectory = attributes.isDirectory();
-        long length = isDirectory ? 0 : attributes.size();
-        Reference reference = isDirectory ? null : Reference.of(place);
-        FileTime kept = times.of(before);
-        if (reference != null) {
-            length = persistence.lengthOf(reference);
-        }
-        Identity identity = null;
-        // While a file is being persisted, its own times change.
-        boolean isSteady = reference == null || kept == null && reference.isWritten();
-        if (before != null && isSteady) {
-            identity = Identity.of(place);
-            boolean isChanging = !before.isSame(identity) && look < CHANGES_MAX;
-            boolean isEmpty = reference == null && length == 0;
-            if (isChanging || isEmpty && sealing.isAwaited(place, look)) {
-                return null;
-            }
-        }
-        FileTime modified = kept == null ? attributes.lastModifiedTime() : kept;
-        String letters = PosixFilePermissions.toString(attributes.permissions());
-        FileStatus status = new FileStatus(length, isDirectory, 1, isDirectory ? 0 : blockBytes,
-                modified.toMillis(), attributes.lastAccessTime().toMillis(),
-                FsPermission.valueOf("-" + letters), attributes.owner().getName(),
-                attributes.group().getName(), path);
-        return reference == null && kept == null ? EtagStatus.of(status, identity) : status;
     }
 
     @Override
@@ -692,7 +370,7 @@ public final class FarcacheFileSystem extends FileSystem {
             return super.getFileBlockLocations(file, start, bytes);
         }
         try (Source source = source(file.getPath(), place(file.getPath()))) {
-            return new Blocks(source, serverNames, file.getLen(), blockBytes)
+            return new Blocks(source, servers.names, file.getLen(), blockBytes)
                     .between(start, bytes);
         } catch (IOException | FarcacheException e) {
             LOG.debug("where {} lies: {}", file.getPath(), e.toString());
@@ -709,20 +387,13 @@ public final class FarcacheFileSystem extends FileSystem {
     @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
         getFileStatus(path);
-        java.nio.file.Path place = place(path);
-        Identity before = cache.identity(place);
-        names.permit(place, permission);
-        cache.follow(before, place);
+        naming.permit(place(path), permission);
     }
 
     /** Less than 0 leaves a time as it is. */
     @Override
     public void setTimes(Path path, long modified, long accessed) throws IOException {
         getFileStatus(path);
-        times.set(place(path), time(modified), time(accessed));
-    }
-
-    private static FileTime time(long milliseconds) {
-        return milliseconds < 0 ? null : FileTime.fromMillis(milliseconds);
+        times.set(place(path), modified, accessed);
     }
 }

@@ -58,6 +58,11 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         length = reference.start;
     }
 
+    /** Where what is written next goes. */
+    synchronized long position() {
+        return length;
+    }
+
     private void check() throws IOException {
         persister.check();
         if (closed) {

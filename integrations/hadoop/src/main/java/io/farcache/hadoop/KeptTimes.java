@@ -118,8 +118,16 @@ final class KeptTimes {
         }
     }
 
-    /** Sets the times of whatever has this name; null leaves one as it is. */
-    void set(Path file, FileTime modified, FileTime accessed) throws IOException {
+    /** Sets times of whatever has this name, in ms since 1970; less than 0 leaves one as it is. */
+    void set(Path file, long modified, long accessed) throws IOException {
+        set(file, time(modified), time(accessed));
+    }
+
+    private static FileTime time(long milliseconds) {
+        return milliseconds < 0 ? null : FileTime.fromMillis(milliseconds);
+    }
+
+    private void set(Path file, FileTime modified, FileTime accessed) throws IOException {
         BasicFileAttributeView view = Files.getFileAttributeView(file,
                 BasicFileAttributeView.class);
         // Where only the other one is wanted, this is set, too, to what it is below.

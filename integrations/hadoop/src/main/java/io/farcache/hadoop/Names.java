@@ -116,6 +116,24 @@ final class Names {
         return places;
     }
 
+    /**
+     * Nothing above a place may be a file.
+     *
+     * @param path by which the error tells of it
+     */
+    void requireNoFileAbove(Path place, Object path) throws IOException {
+        Path above = place;
+        while (!isRoot(above)) {
+            above = above.getParent();
+            if (Files.exists(above)) {
+                if (!Files.isDirectory(above)) {
+                    throw new ParentNotDirectoryException(path + ": under a file");
+                }
+                return;
+            }
+        }
+    }
+
     /** Makes a directory and those above it, where they are not there. */
     void makeDirectories(Path directory, FsPermission permission) throws IOException {
         if (Files.isDirectory(directory)) {

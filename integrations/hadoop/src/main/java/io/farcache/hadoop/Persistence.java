@@ -81,8 +81,8 @@ final class Persistence {
 
     /**
      * Finishes a file: one that was written whole, or whose writer is dead. Of the latter there are
-     * the bytes that were persisted while it was written, and those that it has put into the servers
-     * for all to see.
+     * the bytes that were persisted while it was written, and those that it has put into the
+     * servers for all to see.
      */
     void finish(Below file, Pending pending, String id) throws IOException {
         if (pending.isDeleted(id)) {
