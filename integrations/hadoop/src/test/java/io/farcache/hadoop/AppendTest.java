@@ -1,13 +1,10 @@
 package io.farcache.hadoop;
 
-import io.farcache.client.TestServer;
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import org.apache.hadoop.HadoopIllegalArgumentException;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
@@ -19,6 +16,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import static io.farcache.hadoop.FilesFixture.CONTENT;
+import static io.farcache.hadoop.FilesFixture.FILE;
+import static io.farcache.hadoop.FilesFixture.content;
+import static io.farcache.hadoop.FilesFixture.read;
+import static io.farcache.hadoop.FilesFixture.write;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -26,77 +28,51 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Files grow and shrink at their end, and lose nothing of what they had. */
 class AppendTest {
-    private static final byte[] CONTENT = Content.of(2_000_000);
-    private static final Path FILE = new Path("/file");
-
     @TempDir
     java.nio.file.Path names;
-    private TestServer server;
+    private FilesFixture fixture;
 
     @BeforeEach
     void start() throws Exception {
-        server = new TestServer("-m", "256", "-M", "--evict-expiring");
+        fixture = new FilesFixture(names, "-m", "256", "-M", "--evict-expiring");
     }
 
     @AfterEach
     void stop() {
-        server.close();
+        fixture.close();
     }
 
     private FarcacheFileSystem open(String mode, Faults faults, String patience)
             throws IOException {
-        Configuration configuration = new Configuration();
-        FarcacheContract.configure(configuration, server, names);
-        configuration.set(FarcacheFileSystem.CLOSE, mode);
-        configuration.set(FarcacheFileSystem.PERSIST_PATIENCE, patience);
-        FarcacheFileSystem files = (FarcacheFileSystem) FileSystem.get(
-                URI.create("farcache://any/"), configuration);
+        FarcacheFileSystem files = fixture.open(FarcacheFileSystem.CLOSE, mode,
+                FarcacheFileSystem.PERSIST_PATIENCE, patience);
         files.watch = faults;
         return files;
     }
 
     private java.nio.file.Path below() {
-        return names.resolve("file");
-    }
-
-    private static byte[] content(int bytes) {
-        return Arrays.copyOf(CONTENT, bytes);
-    }
-
-    private static void write(FileSystem files, int bytes) throws IOException {
-        try (FSDataOutputStream stream = files.create(FILE, true)) {
-            stream.write(CONTENT, 0, bytes);
-        }
-    }
-
-    private static byte[] read(FileSystem files) throws IOException {
-        byte[] content = new byte[(int) files.getFileStatus(FILE).getLen()];
-        try (FSDataInputStream stream = files.open(FILE)) {
-            stream.readFully(content);
-            assertEquals(-1, stream.read());
-        }
-        return content;
+        return fixture.below(FILE);
     }
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, Reference.BYTES, Reference.BYTES + 1, 700_000})
     void aFileThatIsAppendedToIsSeenAsItGrows(int bytes) throws Exception {
         try (FarcacheFileSystem files = open("buffered", new Faults(), "60s")) {
-            write(files, bytes);
+            write(files, FILE, bytes);
             int length = bytes;
             for (int more : new int[] {1, 100, 800_000}) {
                 try (FSDataOutputStream stream = files.append(FILE)) {
                     assertEquals(length, stream.getPos());
                     if (length > 0) {
-                        assertArrayEquals(content(length), read(files));
+                        assertArrayEquals(content(length), read(files, FILE));
                     }
                     stream.write(CONTENT, length, more);
                     stream.hsync();
-                    assertArrayEquals(content(length + more), read(files));
+                    assertArrayEquals(content(length + more), read(files, FILE));
                     stream.write(CONTENT, length + more, 7);
                 }
                 length += more + 7;
-                assertArrayEquals(content(length), read(files));
+                assertArrayEquals(content(length), read(files, FILE));
             }
             files.append(FILE).close();
         }
@@ -109,7 +85,7 @@ class AppendTest {
     @ValueSource(strings = {"from the servers", "below"})
     void whoHasTheFileOpenReadsWhatItHeld(String where) throws Exception {
         try (FarcacheFileSystem files = open("persisted", new Faults(), "60s")) {
-            write(files, 900_000);
+            write(files, FILE, 900_000);
             if (where.equals("below")) {
                 Files.setLastModifiedTime(below(), Files.getLastModifiedTime(names));
             }
@@ -121,7 +97,7 @@ class AppendTest {
                 reader.readFully(0, found);
                 assertArrayEquals(content(900_000), found);
             }
-            assertArrayEquals(content(900_100), read(files));
+            assertArrayEquals(content(900_100), read(files, FILE));
         }
     }
 
@@ -129,7 +105,7 @@ class AppendTest {
     void oneWriterAppendsAtATime() throws Exception {
         try (FarcacheFileSystem files = open("buffered", new Faults(), "0s");
                 FarcacheFileSystem others = open("buffered", new Faults(), "0s")) {
-            write(files, 900_000);
+            write(files, FILE, 900_000);
             try (FSDataOutputStream stream = files.append(FILE)) {
                 assertThrows(IOException.class, () -> files.append(FILE));
                 assertThrows(IOException.class, () -> others.append(FILE));
@@ -148,7 +124,7 @@ class AppendTest {
         boolean failed = true;
         for (int step = 0; failed; step++) {
             try (FarcacheFileSystem files = open("persisted", new Faults(), "60s")) {
-                write(files, before);
+                write(files, FILE, before);
             }
             Faults dying = new Faults();
             FarcacheFileSystem files = open("buffered", dying, "0s");
@@ -165,7 +141,7 @@ class AppendTest {
                 String what = "step " + step + ": " + found.length + " bytes";
                 assertTrue(found.length >= acknowledged && found.length <= lengths[2], what);
                 assertArrayEquals(content(found.length), found, what);
-                assertArrayEquals(found, read(next), what);
+                assertArrayEquals(found, read(next, FILE), what);
             }
         }
     }
@@ -194,13 +170,13 @@ class AppendTest {
         }
     }
 
-    /** Where the reference is only just being put there, a half of it may be, as after a power loss. */
+    /** Where the reference is just being put there, half of it may be, as after a power loss. */
     private void tear() throws IOException {
         Reference reference = Reference.of(below());
         if (reference == null) {
             return;
         }
-        Heads.Head head = new Heads(names.resolve(".farcache/heads"), change -> {
+        Heads.Head head = new Heads(fixture.hidden("heads"), change -> {
         }).read(reference.id);
         if (head != null && head.length >= 0) {
             byte[] half = Arrays.copyOfRange(head.bytes, head.bytes.length / 2,
@@ -215,10 +191,10 @@ class AppendTest {
     @Test
     void aFileThatIsTruncatedIsShorterAtOnce() throws Exception {
         try (FarcacheFileSystem files = open("buffered", new Faults(), "60s")) {
-            write(files, 900_000);
+            write(files, FILE, 900_000);
             for (int length : new int[] {900_000, 500_000, Reference.BYTES, 1, 0}) {
                 assertTrue(files.truncate(FILE, length));
-                assertArrayEquals(content(length), read(files));
+                assertArrayEquals(content(length), read(files, FILE));
                 assertArrayEquals(content(length), Files.readAllBytes(below()));
                 assertThrows(HadoopIllegalArgumentException.class,
                         () -> files.truncate(FILE, length + 1));

@@ -10,11 +10,8 @@ import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
-import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -26,25 +23,26 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import static io.farcache.hadoop.FilesFixture.CONTENT;
+import static io.farcache.hadoop.FilesFixture.FILE;
+import static io.farcache.hadoop.FilesFixture.await;
+import static io.farcache.hadoop.FilesFixture.read;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.fail;
 
 /** Ordinary files are read from the servers where they are there, and never as they were before. */
 class CacheTest {
-    private static final byte[] CONTENT = Content.of(3_000_000);
     private static final int CHUNKS = 6;
-    private static final Path FILE = new Path("/folder/file");
 
     @TempDir
     java.nio.file.Path names;
-    private TestServer server;
+    private FilesFixture fixture;
     private FarcacheFileSystem files;
 
     @BeforeEach
     void start() throws Exception {
-        server = new TestServer("-m", "256");
+        fixture = new FilesFixture(names, "-m", "256");
         files = open(TestServer.PATIENCE_SECONDS + "s", "true", "0s");
     }
 
@@ -53,29 +51,23 @@ class CacheTest {
         try {
             files.close();
         } finally {
-            server.close();
+            fixture.close();
         }
     }
 
     private FarcacheFileSystem open(String timeout, String reads, String settle)
             throws IOException {
-        Configuration configuration = new Configuration();
-        FarcacheContract.configure(configuration, server, names);
-        configuration.set(FarcacheFileSystem.TIMEOUT, timeout);
-        configuration.set(FarcacheFileSystem.CLOSE, "persisted");
-        configuration.set(FarcacheFileSystem.CACHE_READS, reads);
-        configuration.set(FarcacheFileSystem.CACHE_SETTLE, settle);
-        return (FarcacheFileSystem) FileSystem.get(URI.create("farcache://any/"), configuration);
+        return fixture.open(FarcacheFileSystem.TIMEOUT, timeout, FarcacheFileSystem.CLOSE,
+                "persisted", FarcacheFileSystem.CACHE_READS, reads,
+                FarcacheFileSystem.CACHE_SETTLE, settle);
     }
 
     private java.nio.file.Path below(Path path) {
-        return names.resolve(path.toUri().getPath().substring(1));
+        return fixture.below(path);
     }
 
     private void write(Path path) throws IOException {
-        try (FSDataOutputStream stream = files.create(path, true)) {
-            stream.write(CONTENT);
-        }
+        FilesFixture.write(files, path, CONTENT.length);
     }
 
     /** A file that another program has written. */
@@ -87,19 +79,10 @@ class CacheTest {
 
     /** Waits until whoever changes the file gives it another time: clocks below tick by the ms. */
     private void awaitTick() throws Exception {
-        FileClock clock = new FileClock(names.resolve(".farcache/clock"));
+        FileClock clock = new FileClock(fixture.hidden("clock"));
         while (clock.now() <= Identity.of(below(FILE)).changed) {
             Thread.sleep(1);
         }
-    }
-
-    private static byte[] read(FileSystem files, Path path) throws IOException {
-        byte[] content = new byte[(int) files.getFileStatus(path).getLen()];
-        try (FSDataInputStream stream = files.open(path)) {
-            stream.readFully(content);
-            assertEquals(-1, stream.read());
-        }
-        return content;
     }
 
     private void assertRead(byte[] content, int bytesFromServers) throws IOException {
@@ -114,30 +97,13 @@ class CacheTest {
         return changed;
     }
 
-    private long items() {
-        try (FarcacheClient client = FarcacheClient.connect(server.address())) {
-            return Long.parseLong(client.statistics(0, "").get("curr_items"));
-        }
-    }
-
     private void awaitItems(long count) throws Exception {
-        await(() -> items() == count, () -> items() + " items, not " + count);
-    }
-
-    private static void await(Callable<Boolean> condition, Callable<String> otherwise)
-            throws Exception {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TestServer.PATIENCE_SECONDS);
-        while (!condition.call()) {
-            if (System.nanoTime() >= end) {
-                fail(otherwise.call());
-            }
-            Thread.sleep(5);
-        }
+        await(() -> fixture.items() == count, () -> fixture.items() + " items, not " + count);
     }
 
     /** As another program has it in the servers. */
     private String keyOfCopy() throws IOException {
-        byte[] id = Files.readAllBytes(names.resolve(".farcache/id"));
+        byte[] id = Files.readAllBytes(fixture.hidden("id"));
         return "file:" + new String(id, StandardCharsets.US_ASCII) + ":"
                 + Files.getAttribute(below(FILE), "unix:ino");
     }
@@ -147,7 +113,7 @@ class CacheTest {
         write(FILE);
         assertArrayEquals(CONTENT, Files.readAllBytes(below(FILE)));
         // The blob stays; that it is of this file stands in a line.
-        assertEquals(CHUNKS + 2, items());
+        assertEquals(CHUNKS + 2, fixture.items());
         assertRead(CONTENT, CONTENT.length);
     }
 
@@ -164,7 +130,7 @@ class CacheTest {
         writeBelow(CONTENT);
         try (FarcacheFileSystem other = open("60s", "false", "0s")) {
             assertArrayEquals(CONTENT, read(other, FILE));
-            assertEquals(0, items());
+            assertEquals(0, fixture.items());
             write(FILE);
             long before = other.cache().bytesRead.get();
             assertArrayEquals(CONTENT, read(other, FILE));
@@ -178,7 +144,7 @@ class CacheTest {
         try (FarcacheFileSystem other = open("60s", "true", "1h")) {
             assertArrayEquals(CONTENT, read(other, FILE));
         }
-        assertEquals(0, items());
+        assertEquals(0, fixture.items());
     }
 
     /** What another program does to a file. */
@@ -241,7 +207,7 @@ class CacheTest {
     void aChunkThatIsEvictedOrDamagedIsReadBelow() throws Exception {
         writeBelow(CONTENT);
         assertRead(CONTENT, 0);
-        try (FarcacheClient client = FarcacheClient.connect(server.address())) {
+        try (FarcacheClient client = FarcacheClient.connect(fixture.server().address())) {
             CachedCopy copy = CachedCopy.parse(client.get(keyOfCopy()));
             assertTrue(client.delete(copy.key(2)));
             client.set(copy.key(4), new byte[copy.bytesOf(4)], 0);
@@ -257,7 +223,8 @@ class CacheTest {
             }
             assertRead(CONTENT, CONTENT.length);
             client.delete(copy.key(0));
-            client.set(keyOfCopy(), "farcache-cached 1 what".getBytes(StandardCharsets.US_ASCII), 0);
+            byte[] damaged = "farcache-cached 1 what".getBytes(StandardCharsets.US_ASCII);
+            client.set(keyOfCopy(), damaged, 0);
         }
         assertArrayEquals(CONTENT, read(files, FILE));
     }
@@ -277,7 +244,7 @@ class CacheTest {
     @ValueSource(strings = {"evicted", "damaged", "without its manifest"})
     void aBlobThatHasLostSomethingIsReadBelowAndReplaced(String how) throws Exception {
         write(FILE);
-        try (FarcacheClient client = FarcacheClient.connect(server.address())) {
+        try (FarcacheClient client = FarcacheClient.connect(fixture.server().address())) {
             if (how.equals("evicted")) {
                 assertTrue(client.delete(keyOfChunk(client, 2)));
             } else if (how.equals("damaged")) {
@@ -299,7 +266,7 @@ class CacheTest {
         byte[] found = new byte[CONTENT.length];
         try (FSDataInputStream stream = files.open(FILE)) {
             stream.readFully(0, found, 0, 1_000_000);
-            try (FarcacheClient client = FarcacheClient.connect(server.address())) {
+            try (FarcacheClient client = FarcacheClient.connect(fixture.server().address())) {
                 client.flush(0, 0);
             }
             stream.readFully(1_000_000, found, 1_000_000, 2_000_000);
@@ -313,7 +280,7 @@ class CacheTest {
         byte[] found = new byte[CONTENT.length];
         try (FSDataInputStream stream = files.open(FILE)) {
             stream.readFully(0, found, 0, 1_000_000);
-            server.kill();
+            fixture.server().kill();
             stream.readFully(1_000_000, found, 1_000_000, 2_000_000);
         }
         assertArrayEquals(CONTENT, found);
@@ -330,11 +297,11 @@ class CacheTest {
         write(FILE);
         try (FarcacheFileSystem other = open("1s", "true", "0s")) {
             assertArrayEquals(CONTENT, read(other, FILE));
-            server.freeze(true);
+            fixture.server().freeze(true);
             try {
                 assertArrayEquals(CONTENT, read(other, FILE));
             } finally {
-                server.freeze(false);
+                fixture.server().freeze(false);
             }
         }
     }
@@ -369,15 +336,13 @@ class CacheTest {
         int count = 40;
         try (TestServer full = new TestServer("-m", "64", "-M", "--evict-expiring")) {
             Configuration configuration = new Configuration();
-            FarcacheContract.configure(configuration, full, names);
+            FilesFixture.configure(configuration, full.address(), names);
             configuration.set(FarcacheFileSystem.CLOSE, "persisted");
             try (FileSystem other = FileSystem.get(URI.create("farcache://any/"), configuration);
                     FarcacheClient client = FarcacheClient.connect(full.address())) {
                 for (int number = 0; number < count; number++) {
                     Path file = new Path("/" + number);
-                    try (FSDataOutputStream stream = other.create(file)) {
-                        stream.write(CONTENT);
-                    }
+                    FilesFixture.write(other, file, CONTENT.length);
                     assertArrayEquals(CONTENT, read(other, file));
                 }
                 assertTrue(Long.parseLong(client.statistics(0, "").get("evictions")) > CHUNKS);

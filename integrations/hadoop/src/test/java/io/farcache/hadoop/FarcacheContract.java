@@ -32,17 +32,7 @@ final class FarcacheContract extends AbstractFSContract {
     public void init() throws IOException {
         super.init();
         Path names = Files.createTempDirectory("farcache-names-");
-        configure(getConf(), SERVER, names);
-    }
-
-    /** A file system with time for a busy machine. */
-    static void configure(Configuration configuration, TestServer server, Path names) {
-        configuration.set(FarcacheFileSystem.SERVERS, server.address());
-        configuration.set(FarcacheFileSystem.NAMES_DIRECTORY, names.toString());
-        configuration.set(FarcacheFileSystem.TIMEOUT, TestServer.PATIENCE_SECONDS + "s");
-        configuration.setBoolean("fs.farcache.impl.disable.cache", true);
-        configuration.set("fs.AbstractFileSystem.farcache.impl",
-                FarcacheAbstractFileSystem.class.getName());
+        FilesFixture.configure(getConf(), SERVER.address(), names);
     }
 
     @Override

@@ -39,7 +39,7 @@ class FarcacheFileSystemTest {
     void start() throws Exception {
         server = new TestServer("-m", "256", "-M");
         Configuration configuration = new Configuration();
-        FarcacheContract.configure(configuration, server, names);
+        FilesFixture.configure(configuration, server.address(), names);
         files = FileSystem.get(URI.create("farcache://any/"), configuration);
         ((FarcacheFileSystem) files).watch = faults;
     }

@@ -14,7 +14,6 @@ import org.apache.hadoop.fs.FileContextUtilBase;
 import org.apache.hadoop.fs.FileSystem;
 import org.junit.After;
 import org.junit.Before;
-import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Suite;
 

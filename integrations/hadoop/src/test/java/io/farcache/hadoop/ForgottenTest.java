@@ -73,7 +73,7 @@ class ForgottenTest {
                 FarcacheClient client = FarcacheClient.connect(server.address())) {
             long before = sessions(client);
             Configuration configuration = new Configuration();
-            FarcacheContract.configure(configuration, server, names);
+            FilesFixture.configure(configuration, server.address(), names);
             use(configuration);
             assertTrue(sessions(client) > before);
             while (sessions(client) > before) {

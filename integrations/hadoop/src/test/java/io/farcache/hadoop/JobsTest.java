@@ -61,7 +61,7 @@ class JobsTest {
         // Less memory than is written in all.
         try (TestServer server = new TestServer("-m", "64", "-M", "--evict-expiring")) {
             Configuration configuration = new Configuration();
-            FarcacheContract.configure(configuration, server, names);
+            FilesFixture.configure(configuration, server.address(), names);
             // One file system for all, as jobs have it.
             configuration.setBoolean("fs.farcache.impl.disable.cache", false);
             Jobs jobs = Jobs.onFarcache(configuration, scratch, MEGABYTES);

@@ -30,7 +30,7 @@ class StatusTest {
     void aFileHasItsLengthWhileItBecomesAnOrdinaryOne() throws Exception {
         try (TestServer server = new TestServer("-m", "64", "-M", "--evict-expiring")) {
             Configuration configuration = new Configuration();
-            FarcacheContract.configure(configuration, server, names);
+            FilesFixture.configure(configuration, server.address(), names);
             try (FileSystem opened = FileSystem.get(URI.create("farcache://any/"),
                     configuration)) {
                 files = opened;

@@ -11,8 +11,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What TeraValidate has found: its status is 0 also where rows are out of order, or are not the rows
- * that were generated. That stands in its report only.
+ * What TeraValidate has found: its status is 0 also where rows are out of order, or are not the
+ * rows that were generated. That stands in its report only.
  */
 final class TeraCheck {
     /** Of a row that TeraGen makes. */

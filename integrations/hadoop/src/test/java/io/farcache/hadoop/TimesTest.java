@@ -2,7 +2,6 @@ package io.farcache.hadoop;
 
 import io.farcache.client.TestServer;
 import java.io.IOException;
-import java.net.URI;
 import java.nio.file.Files;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -25,27 +24,27 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import static io.farcache.hadoop.FilesFixture.CONTENT;
+import static io.farcache.hadoop.FilesFixture.FILE;
+import static io.farcache.hadoop.FilesFixture.URI_OF_ANY;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A file has the same time of modification from when it was closed, whoever asks, and when. */
 class TimesTest {
-    private static final byte[] CONTENT = Content.of(3_000_000);
-    private static final URI URI_OF_ANY = URI.create("farcache://any/");
-    private static final Path FILE = new Path("/folder/file");
     /** How long each change below takes: clocks there tick by at most 10 ms. */
     private static final long CHANGE_MILLISECONDS = 20;
     private static final long SET = 1_000_000_000_000L;
 
     @TempDir
     java.nio.file.Path names;
-    private TestServer server;
+    private FilesFixture fixture;
     private final Faults faults = new Faults();
     private FarcacheFileSystem files;
 
     @BeforeEach
     void start() throws Exception {
-        server = new TestServer("-m", "256", "-M", "--evict-expiring");
+        fixture = new FilesFixture(names, "-m", "256", "-M", "--evict-expiring");
         files = open(change -> {
             faults.before(change);
             if (isPersister()) {
@@ -59,7 +58,7 @@ class TimesTest {
         try {
             files.close();
         } finally {
-            server.close();
+            fixture.close();
         }
     }
 
@@ -68,21 +67,17 @@ class TimesTest {
     }
 
     private Configuration configuration() {
-        Configuration configuration = new Configuration();
-        FarcacheContract.configure(configuration, server, names);
-        configuration.set(FarcacheFileSystem.PERSIST_PATIENCE, "0s");
-        return configuration;
+        return fixture.configuration(FarcacheFileSystem.PERSIST_PATIENCE, "0s");
     }
 
     private FarcacheFileSystem open(Below.Watch watch) throws IOException {
-        FarcacheFileSystem opened = (FarcacheFileSystem) FileSystem.get(URI_OF_ANY,
-                configuration());
+        FarcacheFileSystem opened = FilesFixture.open(configuration());
         opened.watch = watch;
         return opened;
     }
 
     private java.nio.file.Path below() {
-        return names.resolve("folder/file");
+        return fixture.below(FILE);
     }
 
     /** Writes the file in steps, and closes it; each but the last is synchronised, or appended. */
@@ -189,7 +184,7 @@ class TimesTest {
             Recovery.run(URI_OF_ANY, configuration());
             assertTrue(isPersisted());
             assertEquals(closed, Files.getLastModifiedTime(below()).toMillis(), "step " + step);
-            assertNothingIsKept();
+            fixture.assertNothingIsLeft("heads", "times");
         }
     }
 
@@ -216,7 +211,7 @@ class TimesTest {
             long expected = set < 0 || !isSet ? closed : set;
             assertEquals(isSet ? 1 : 0, Collections.frequency(told, expected), "step " + step);
             assertEquals(expected, Files.getLastModifiedTime(below()).toMillis(), "step " + step);
-            assertNothingIsKept();
+            fixture.assertNothingIsLeft("heads", "times");
         }
     }
 
@@ -228,12 +223,5 @@ class TimesTest {
         assertEquals(SET, files.getFileStatus(FILE).getModificationTime());
         faults.release();
         assertOneTime(ways(), SET);
-    }
-
-    private void assertNothingIsKept() throws IOException {
-        try (java.util.stream.Stream<java.nio.file.Path> left = Files.list(
-                names.resolve(".farcache/times"))) {
-            assertEquals(0, left.count());
-        }
     }
 }
