@@ -15,9 +15,10 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_micros(200);
 
 /// Who is inside UCX, and whether more may come.
+#[derive(Debug)]
 struct Door(AtomicU32);
 
-static DOOR: Door = Door(AtomicU32::new(0));
+static DOOR: Door = Door::open();
 /// The process that closes the door when it ends; a child that was forked off has none of its
 /// threads.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -25,29 +26,32 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Keeps UCX in use: the process does not end it as long as this exists, for two seconds at most.
 #[derive(Debug)]
 #[must_use]
-pub struct InUse(());
+pub struct InUse(&'static Door);
 
 impl InUse {
     /// For a thread that may still run when `main` has returned. None if the process is ending:
     /// then UCX must be left as it is.
     pub fn begin() -> Option<InUse> {
-        DOOR.enter().then_some(InUse(()))
+        DOOR.enter()
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        DOOR.leave();
+        self.0.leave();
     }
 }
 
 impl Door {
-    fn enter(&self) -> bool {
-        let may_enter = self.0.fetch_add(1, SeqCst) & ENDING == 0;
-        if !may_enter {
-            self.leave();
-        }
-        may_enter
+    const fn open() -> Door {
+        Door(AtomicU32::new(0))
+    }
+
+    fn enter(&'static self) -> Option<InUse> {
+        let before = self.0.fetch_add(1, SeqCst);
+        // Who may not be inside has left when this is dropped.
+        let in_use = InUse(self);
+        (before & ENDING == 0).then_some(in_use)
     }
 
     fn leave(&self) {
@@ -104,20 +108,24 @@ mod tests {
 
     #[test]
     fn nobody_comes_in_once_the_process_ends() {
-        let door = Door(AtomicU32::new(0));
-        assert!(door.enter());
-        door.leave();
-        door.close_and_wait(WAIT_MAX);
-        assert!(!door.enter());
-        assert!(door.is_empty(), "who was not let in is not inside");
+        static DOOR: Door = Door::open();
+        let first = DOOR.enter();
+        assert!(first.is_some());
+        DOOR.close();
+        for _ in 0..3 {
+            assert!(DOOR.enter().is_none());
+        }
+        assert!(!DOOR.is_empty(), "the first one is still there");
+        drop(first);
+        assert!(DOOR.is_empty() && DOOR.enter().is_none());
     }
 
     #[test]
     fn the_end_does_not_wait_for_ever() {
-        let door = Door(AtomicU32::new(0));
-        assert!(door.enter());
+        static DOOR: Door = Door::open();
+        let _in_use = DOOR.enter();
         let begin = Instant::now();
-        door.close_and_wait(Duration::from_millis(20));
+        DOOR.close_and_wait(Duration::from_millis(20));
         assert!(begin.elapsed() >= Duration::from_millis(20));
     }
 }
