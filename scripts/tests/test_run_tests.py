@@ -115,7 +115,7 @@ def test_two_steps_run_at_the_same_time(tmp_path):
     # Each waits for the other.
     waits = "touch {0} && until [ -e {1} ]; do sleep 0.01; done && echo '2 passed in 0.1s'"
     one, other = tmp_path / "one", tmp_path / "other"
-    first, second = run_tests.TOGETHER
+    first, *_, second = run_tests.TOGETHER
     steps = [(first, waits.format(one, other), "pytest"), (second, waits.format(other, one), None), ("last", "false", None)]
     groups = run_tests.in_groups(steps)
     assert groups == [steps[:2], steps[2:]]

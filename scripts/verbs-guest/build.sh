@@ -3,16 +3,15 @@
 
 built_folder=${CARGO_TARGET_DIR:-target}
 
-# built_test PACKAGE TEST: the path of an integration test's program.
+# built_test FOLDER TEST: the path of an integration test's program. As of all packages, so that they are compiled once.
 built_test() {
-    cargo test --quiet -p "$1" --test "$2" --no-run --message-format=json |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+    cargo test --quiet --workspace --test "$2" --no-run --message-format=json |
+        sed -n "/\/$(printf %s "$1" | sed 's,/,\\/,g')\//s/.*\"executable\":\"\([^\"]*\)\".*/\1/p"
 }
 
 # What the checks of the fabric need.
 build_fabric_programs() {
-    cargo build --quiet -p farcache-server --bin farcached
-    cargo build --quiet -p farcache-conformance
+    scripts/test-programs
     fabric_programs=(--program "$built_folder/debug/farcached"
         --program "$built_folder/debug/farcache-conformance" --program memcached)
 }
