@@ -74,7 +74,7 @@ impl Store {
 impl StoreHandle {
     /// A handle for the participant place just joined.
     fn new(store: Arc<Store>, core: Arc<Core>, participant: usize) -> StoreHandle {
-        let writers = Writers::new(&core.config);
+        let writers = Writers::new(&core.arena, core.config.handles_max);
         StoreHandle {
             store,
             core,

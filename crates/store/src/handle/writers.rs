@@ -1,12 +1,11 @@
 //! The segments that one thread has open, by the queue that they will be in.
 
-use crate::options::StoreConfig;
 use crate::segment::{Arena, Placed, Queue, RECLAIMER_SEGMENTS, Writer, is_large};
 use std::cell::{RefCell, RefMut};
 
 /// Segments of the store for each thread, below which threads open none for what comes back: an
 /// open segment cannot be evicted, and is half empty in the mean.
-const SEGMENTS_PER_THREAD: u64 = 16;
+const SEGMENTS_PER_THREAD: usize = 16;
 
 /// One thread's open segments.
 pub(crate) struct Writers {
@@ -17,11 +16,10 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    /// None is open yet.
-    pub fn new(config: &StoreConfig) -> Writers {
+    /// None is open yet; of a thread of so many.
+    pub fn new(arena: &Arena, threads: usize) -> Writers {
         let of = |queue| RefCell::new(Writer::new(queue, RECLAIMER_SEGMENTS));
-        let segments = config.memory_bytes / u64::from(config.segment_bytes);
-        let has_returned = segments >= SEGMENTS_PER_THREAD * config.handles_max as u64;
+        let has_returned = arena.segment_count() as usize >= SEGMENTS_PER_THREAD * threads;
         Writers {
             new: of(Queue::Probation),
             returned: has_returned.then(|| of(Queue::Main)),
