@@ -165,8 +165,6 @@ fn run(memory_bytes: u64, evict: bool) -> StoreStats {
         memory_bytes,
         segment_bytes: 64 << 10,
         evict,
-        // So few that threads open segments for what comes back.
-        handles_max: 4,
         ..StoreConfig::default()
     };
     let fixture = Fixture {

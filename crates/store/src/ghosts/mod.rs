@@ -1,11 +1,10 @@
 //! Ghosts: what was evicted a short while ago, as fingerprints of hashes.
 //!
-//! An item that comes back while its ghost is here was evicted too soon: it goes to the main queue
-//! at once (S3-FIFO's ghost queue, SOSP 2023), or where a thread has no segment open for it counts
-//! as used, so that it moves there. There are about as many ghosts as items, 2 bytes each, in lines
-//! of the cache, and fewer where items are so small that this would be more than a 128th of the
-//! memory limit; each line forgets its oldest. So a ghost lasts for about as many evictions as there
-//! are ghosts.
+//! An item that comes back while its ghost is here was evicted too soon: it counts as used from the
+//! start, so that it reaches the main queue (S3-FIFO's ghost queue, SOSP 2023). There are about as
+//! many ghosts as items, 2 bytes each, in lines of the cache, and fewer where items are so small
+//! that this would be more than a 128th of the memory limit; each line forgets its oldest. So a
+//! ghost lasts for about as many evictions as there are ghosts.
 //!
 //! While hardly anything comes back only a sample of all hashes, an eighth, has ghosts: then most
 //! evictions and most new items touch no line. As those of the sample have all lines to themselves,

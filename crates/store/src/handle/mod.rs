@@ -6,7 +6,6 @@ mod found;
 mod on_device;
 mod reads;
 mod room;
-mod writers;
 
 pub use found::Item;
 pub use reads::ReadId;
@@ -14,18 +13,21 @@ pub use reads::ReadId;
 use crate::core::{Core, Entry, PinnedValue, StalledValues};
 use crate::events::Events;
 use crate::index::{Location, LockedChain};
-use crate::item::RawItem;
-use crate::options::Access;
+use crate::item::{Layout, RawItem};
+use crate::options::{Access, StoreError};
+use crate::reclaimer::Room;
+use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
-use crate::suspended::Suspended;
+use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{START, Seconds};
 use reads::Reads;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use writers::Writers;
 
 /// Changes in the number of entries that a handle reports together.
 const ENTRIES_PER_REPORT: i64 = 16;
+/// Tries to find room for one item before the store counts as full.
+const ROOM_TRIES: u32 = 8;
 /// What an item is looked up for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -49,7 +51,7 @@ pub struct StoreHandle {
     now: Cell<Seconds>,
     /// Items handed out and not dropped: while there are any, the handle may not go offline.
     pub(crate) borrowed: Cell<usize>,
-    pub(crate) writers: Writers,
+    pub(crate) writer: RefCell<Writer>,
     entries: Cell<i64>,
     pub(crate) reads: Reads,
     /// Something was looked up that may not be durable yet.
@@ -74,7 +76,6 @@ impl Store {
 impl StoreHandle {
     /// A handle for the participant place just joined.
     fn new(store: Arc<Store>, core: Arc<Core>, participant: usize) -> StoreHandle {
-        let writers = Writers::new(&core.arena, core.config.handles_max);
         StoreHandle {
             store,
             core,
@@ -82,7 +83,7 @@ impl StoreHandle {
             is_online: Cell::new(false),
             now: Cell::new(START),
             borrowed: Cell::new(0),
-            writers,
+            writer: RefCell::new(Writer::new(Queue::Probation, RECLAIMER_SEGMENTS)),
             entries: Cell::new(0),
             reads: Reads::default(),
             has_seen_undurable: Cell::new(false),
@@ -304,6 +305,76 @@ impl StoreHandle {
         }
     }
 
+    /// Room for an item of this layout, for this thread alone until it is published.
+    pub(crate) fn place(&self, layout: &Layout, expiry: Seconds) -> Option<Placed> {
+        let floor = self.core.floor_for_new();
+        let mut writer = self.writer.borrow_mut();
+        writer.place(&self.core.arena, layout, expiry, self.now(), floor)
+    }
+
+    /// Makes sure that [`StoreHandle::place`] finds room for an item of this layout. May pass a
+    /// quiescent point: what the caller read from the store before is void.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`], or [`Suspended`] where the devices have yet to make room.
+    pub(crate) fn ensure_room(&self, layout: &Layout, expiry: Seconds) -> Result<(), Interrupt> {
+        let size = layout.size();
+        for _ in 0..ROOM_TRIES {
+            if self.has_room(size, expiry) {
+                return Ok(());
+            }
+            self.suspend_for_room(least_run(&self.core.arena, size))?;
+            if !self.make_room(size, expiry) {
+                break;
+            }
+        }
+        self.events().out_of_memory.add(1);
+        Err(StoreError::OutOfMemory.into())
+    }
+
+    fn has_room(&self, size: usize, expiry: Seconds) -> bool {
+        let arena = &self.core.arena;
+        let mut writer = self.writer.borrow_mut();
+        let (now, floor) = (self.now(), self.core.floor_for_new());
+        if writer.fits(arena, size, expiry, now, floor)
+            || writer.resume(arena, size, expiry, now, floor)
+        {
+            return true;
+        }
+        self.core.arena.collect(&self.core.epochs);
+        let was_opened = writer.open_for(arena, size, expiry, now);
+        if self.core.has_to_reclaim() || arena.wants_backing() {
+            self.core.reclaimer.wake();
+        }
+        was_opened
+    }
+
+    /// Reclaims memory. While items are borrowed the handle cannot wait for readers, itself among
+    /// them, to leave retired segments.
+    fn make_room(&self, size: usize, expiry: Seconds) -> bool {
+        if self.borrowed.get() > 0 {
+            return false;
+        }
+        let was_online = self.is_online.get();
+        self.go_offline();
+        let run = least_run(&self.core.arena, size);
+        let mut room = self.core.make_room(run);
+        if run > 1 && matches!(room, Room::None) {
+            // What this thread itself has open may stand in the way of a long run. Only then: what
+            // is open was written last, and cannot be evicted.
+            self.writer.borrow_mut().seal_all(&self.core.arena);
+            room = self.core.make_room(run);
+        }
+        if was_online {
+            self.enter();
+        }
+        if let Room::Run(head) = room {
+            let mut writer = self.writer.borrow_mut();
+            writer.adopt_run(&self.core.arena, head, size, expiry, self.now());
+        }
+        !matches!(room, Room::None)
+    }
+
     /// Accounts for a change in the number of entries.
     pub(crate) fn note_entries(&self, change: i64) {
         let entries = self.entries.get() + change;
@@ -319,7 +390,7 @@ impl StoreHandle {
 impl Drop for StoreHandle {
     fn drop(&mut self) {
         self.note_short(false);
-        self.writers.seal_all(&self.core.arena);
+        self.writer.borrow_mut().seal_all(&self.core.arena);
         self.core.note_entries(self.entries.get());
         self.go_offline();
         self.core.epochs.leave(self.participant);

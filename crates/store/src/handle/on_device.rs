@@ -124,7 +124,7 @@ impl StoreHandle {
             && self.in_memory(&chain, item.key()).is_none();
         if !is_wanted || !chain.insert(placed.location()) {
             drop(chain);
-            self.writers.unplace(&self.core.arena, &placed);
+            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
             return None;
         }
         let meta = self.core.arena.meta(placed.head);

@@ -145,14 +145,10 @@ impl StoreHandle {
                 value: vec![0; value_len].into_boxed_slice(),
             }
         } else {
-            let hash = self.core.hash(key);
-            let (placed, frequency) = self.place_value(hash, &layout, options.expiry)?;
+            let placed = self.place_or_make_room(&layout, options.expiry)?;
             let address = arena.address(placed.place);
             // SAFETY: the room was just placed for this thread alone, with this layout's size.
-            let item = unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
-            if frequency > 0 {
-                item.inherit_state(item.state(), frequency);
-            }
+            unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
             arena.add_arriving(placed.head);
             Room::InSegment(InSegment { placed, layout })
         };

@@ -130,7 +130,7 @@ impl StoreHandle {
         let was_published =
             entry.is_some() && self.publish(hash, chain, entry.as_ref(), &placed, successor);
         if !was_published {
-            self.writers.unplace(&self.core.arena, &placed);
+            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
             return None;
         }
         Some(Item::new(

@@ -10,10 +10,9 @@ use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
 use crate::segment::Placed;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use farcache_base::time::Seconds;
 
-/// Frequency of an item that was evicted a short while ago and did not find room in the main queue:
-/// enough to reach it, however large the item is.
+/// Frequency of an item that was evicted a short while ago: enough to reach the main queue, however
+/// large it is.
 const FREQUENCY_OF_GHOST: u32 = 2;
 
 /// How putting a written item under its key ended.
@@ -72,15 +71,13 @@ impl StoreHandle {
         let fields = self.fields_of(options);
         let layout = fields.layout(key.len(), value.len());
         loop {
-            let (placed, frequency) = self.place_value(hash, &layout, options.expiry)?;
+            let placed = self.place_or_make_room(&layout, options.expiry)?;
             // SAFETY: the room was just placed for this thread alone, with this layout's size.
             let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
-            if frequency > 0 {
-                item.inherit_state(item.state(), frequency);
-            }
             let commit = self.commit_placed(hash, key, &placed, item, options);
             if !matches!(commit, Ok(Commit::Ended(SetOutcome::Stored { .. }))) {
-                self.writers.unplace(&self.core.arena, &placed);
+                let mut writer = self.writer.borrow_mut();
+                writer.unplace(&self.core.arena, &placed);
             }
             match commit? {
                 Commit::Ended(outcome) => return Ok(outcome),
@@ -122,22 +119,17 @@ impl StoreHandle {
         }
     }
 
-    /// Room for a value that a client stores, and the frequency that its item starts with. What was
-    /// evicted a short while ago goes where it would have stayed, if there is room. May pass a
-    /// quiescent point.
-    pub(super) fn place_value(
+    /// Room for an item; may pass a quiescent point to get it.
+    pub(super) fn place_or_make_room(
         &self,
-        hash: u64,
         layout: &Layout,
-        expiry: Seconds,
-    ) -> Result<(Placed, u32), Interrupt> {
-        if !self.core.ghosts.take(hash) {
-            return Ok((self.place_or_make_room(layout, expiry)?, 0));
+        expiry: u32,
+    ) -> Result<Placed, Interrupt> {
+        if let Some(placed) = self.place(layout, expiry) {
+            return Ok(placed);
         }
-        if let Some(placed) = self.place_returned(layout, expiry) {
-            return Ok((placed, 0));
-        }
-        Ok((self.place_or_make_room(layout, expiry)?, FREQUENCY_OF_GHOST))
+        self.ensure_room(layout, expiry)?;
+        Ok(self.place(layout, expiry).ok_or(StoreError::OutOfMemory)?)
     }
 
     /// Writes an item whose value is the parts in a row.
@@ -342,6 +334,10 @@ impl StoreHandle {
                 }
             }
             None => {
+                // Before others see the item, whose uses count in the same word.
+                if self.core.ghosts.take(hash) {
+                    item.inherit_state(item.state(), FREQUENCY_OF_GHOST);
+                }
                 if !chain.insert(placed.location()) {
                     self.core.note_dead(placed.location(), item);
                     return false;

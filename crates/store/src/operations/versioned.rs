@@ -126,7 +126,8 @@ impl StoreHandle {
             let item = self.write_valueless(&placed, layout, &fields, key);
             let commit = self.commit_version(hash, key, &placed, item, terms);
             if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
-                self.writers.unplace(&self.core.arena, &placed);
+                let mut writer = self.writer.borrow_mut();
+                writer.unplace(&self.core.arena, &placed);
             }
             return Ok(match commit? {
                 VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },

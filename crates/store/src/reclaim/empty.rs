@@ -302,8 +302,17 @@ impl Core {
         let (key, value) = (item.key(), item.value());
         let layout = fields.layout(key.len(), value.len());
         let (expiry, now) = (fields.expiry, self.now());
+        let size = layout.size();
         let floor = self.floor_for_new();
-        let placed = writer.place_or_open(&self.arena, &layout, expiry, now, floor)?;
+        let placed = writer
+            .place(&self.arena, &layout, expiry, now, floor)
+            .or_else(|| {
+                let opened = writer.resume(&self.arena, size, expiry, now, floor)
+                    || writer.open_for(&self.arena, size, expiry, now);
+                opened
+                    .then(|| writer.place(&self.arena, &layout, expiry, now, floor))
+                    .flatten()
+            })?;
         // SAFETY: the room was just placed for this writer alone, with this layout's size.
         let copy = unsafe {
             let address = self.arena.address(placed.place);

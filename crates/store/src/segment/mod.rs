@@ -12,4 +12,4 @@ pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS, SEGMENTS_MIN};
 pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use queues::{Queued, Queues};
-pub(crate) use writer::{Placed, Writer, is_large, least_run};
+pub(crate) use writer::{Placed, Writer, least_run};

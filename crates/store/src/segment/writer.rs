@@ -158,25 +158,6 @@ impl Writer {
         })
     }
 
-    /// Room as [`Writer::place`] finds it, if need be in another segment; none where none is free.
-    pub fn place_or_open(
-        &mut self,
-        arena: &Arena,
-        layout: &Layout,
-        expiry: Seconds,
-        now: Seconds,
-        floor: u64,
-    ) -> Option<Placed> {
-        let size = layout.size();
-        self.place(arena, layout, expiry, now, floor).or_else(|| {
-            let has_room = self.resume(arena, size, expiry, now, floor)
-                || self.open_for(arena, size, expiry, now);
-            has_room
-                .then(|| self.place(arena, layout, expiry, now, floor))
-                .flatten()
-        })
-    }
-
     /// Whether [`Writer::place`] would find room.
     pub fn fits(
         &self,
@@ -287,8 +268,7 @@ fn class_of(arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> usize 
     usize::from(is_large(size, arena.segment_bytes())) * LIFETIMES + lifetime
 }
 
-/// Whether items of this size have segments, or runs, of their own.
-pub(crate) fn is_large(size: usize, segment_bytes: usize) -> bool {
+fn is_large(size: usize, segment_bytes: usize) -> bool {
     size > segment_bytes / LARGE_PART
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreConfig};
+use crate::options::{Access, SetOptions, StoreConfig};
 use crate::reclaimer::patience::Patience;
 use crate::store::Store;
 use farcache_log::{Device, Durability, EngineChoice, TierConfig};
@@ -68,51 +68,6 @@ fn an_evicted_item_counts_as_used_when_it_comes_back_and_an_expired_one_does_not
     };
     assert_eq!(frequency_of_the_next(false), 2);
     assert_eq!(frequency_of_the_next(true), 0);
-}
-
-/// Its room is given back where the value is refused after all.
-#[test]
-fn what_comes_back_soon_after_its_eviction_is_in_the_main_queue_at_once() {
-    let config = StoreConfig {
-        memory_bytes: 1 << 20,
-        handles_max: 1,
-        segment_bytes: 64 << 10,
-        huge_pages: false,
-        ..StoreConfig::default()
-    };
-    let store = Store::new(config).unwrap();
-    let core = &*store.core;
-    let handle = store.handle();
-    core.ghosts.fit(1000, 1 << 20);
-    let (key, hash) = (b"key", core.hash(b"key"));
-    let set = |mode| {
-        let options = SetOptions {
-            mode,
-            ..SetOptions::default()
-        };
-        handle.set(key, b"value", &options).unwrap()
-    };
-    let home = || {
-        let location = core.index.find(hash, Some)?;
-        Some((core.arena.meta_of(location).queue(), location))
-    };
-    set(SetMode::Set);
-    assert_eq!(home().unwrap().0, Queue::Probation);
-    core.ghosts.remember(hash);
-    set(SetMode::Set);
-    let (queue, first) = home().unwrap();
-    assert_eq!(queue, Queue::Main);
-    assert_eq!(item_at(core, first).state().frequency(), 0);
-    set(SetMode::Set);
-    assert_eq!(home().unwrap().0, Queue::Probation, "its ghost is gone");
-    core.ghosts.remember(hash);
-    assert_eq!(set(SetMode::Add), SetOutcome::NotStored);
-    core.ghosts.remember(hash);
-    set(SetMode::Set);
-    let (queue, second) = home().unwrap();
-    let bytes = (second.0 - first.0) * ITEM_ALIGNMENT as u64;
-    let size = item_at(core, second).layout().size() as u64;
-    assert_eq!((queue, bytes), (Queue::Main, size));
 }
 
 /// A device whose writes do not end while it is held.
