@@ -204,6 +204,10 @@ final class Names {
             rename(place, kept);
             return kept;
         } catch (NoSuchFileException e) {
+            if (!Files.isDirectory(removed)) {
+                // The name may be there: nothing is known but that it cannot be removed.
+                throw e;
+            }
             return null;
         }
     }

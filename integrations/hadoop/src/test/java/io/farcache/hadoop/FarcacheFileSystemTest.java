@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -22,6 +23,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** What the contract tests do not ask: servers, names of others, what is left behind. */
@@ -193,5 +195,15 @@ class FarcacheFileSystemTest {
         write(FILE, CONTENT);
         assertEquals(1, files.listStatus(new Path("/")).length);
         assertThrows(FileNotFoundException.class, () -> files.getFileStatus(new Path("/absent")));
+    }
+
+    @Test
+    void whatCannotBeRemovedIsAnError() throws Exception {
+        write(FILE, new byte[1]);
+        Files.delete(names.resolve(".farcache/removed"));
+        assertThrows(IOException.class, () -> files.delete(FILE, false));
+        assertTimeoutPreemptively(Duration.ofSeconds(TestServer.PATIENCE_SECONDS),
+                () -> assertThrows(IOException.class, () -> files.create(FILE, true)));
+        assertTrue(files.exists(FILE));
     }
 }

@@ -1,6 +1,7 @@
 package io.farcache.hadoop;
 
 import io.farcache.client.TestServer;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -59,10 +61,11 @@ class JobsTest {
     @Test
     void hadoopsBenchmarksRun() throws Exception {
         // Less memory than is written in all.
-        try (TestServer server = new TestServer("-m", "64", "-M", "--evict-expiring")) {
+        try (TestServer server = new TestServer("-m", "64", "-M", "--evict-expiring");
+                Closeable opened = FileSystem::closeAll) {
             Configuration configuration = new Configuration();
             FilesFixture.configure(configuration, server.address(), names);
-            // One file system for all, as jobs have it.
+            // One file system for all, as jobs have it; the next test must not have it.
             configuration.setBoolean("fs.farcache.impl.disable.cache", false);
             Jobs jobs = Jobs.onFarcache(configuration, scratch, MEGABYTES);
             jobs.all();
