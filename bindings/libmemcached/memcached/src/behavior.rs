@@ -2,7 +2,8 @@
 
 use crate::arguments::{code, context};
 use crate::context::Context;
-use crate::{hash, placement};
+use crate::distribution::is_consistent;
+use crate::hash;
 use farcache_libmemcached_abi::{Behavior, Distribution, Handle, HashAlgorithm, Return, flags};
 
 /// The flag behind a behavior that is no more than a flag, and whether setting it ends the
@@ -175,7 +176,7 @@ impl Context<'_> {
             return u64::from(self.handle.has(flag));
         }
         let handle = &self.handle;
-        let consistent = placement::is_consistent(handle.distribution);
+        let consistent = is_consistent(handle.distribution);
         match behavior {
             Behavior::CACHE_LOOKUPS | Behavior::CORK => 1,
             Behavior::NOREPLY => u64::from(!handle.has(flags::REPLY)),

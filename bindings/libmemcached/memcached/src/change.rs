@@ -1,8 +1,8 @@
 //! Deleting, touching, looking whether a key is there, and counting.
 
 use crate::arguments::{bytes, code, context, tell};
-use crate::connection::code_of;
 use crate::context::Context;
+use crate::failure::code_of;
 use crate::key::OVER_S;
 use farcache_client::{Direction, Error, Initial, Operation, Reply, Store, StoreMode, Value};
 use farcache_libmemcached_abi::{EXPIRATION_NOT_ADD, Handle, Return, flags};

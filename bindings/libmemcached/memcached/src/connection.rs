@@ -1,9 +1,7 @@
 //! The handle's connections: Farcache's client, made at the first operation.
 
-use crate::context::Context;
-use farcache_client::{
-    Client, ClientConfig, ConnectStage, Delivery, Error, Operation, Reply, Request, Route,
-};
+use crate::context::{Context, Pending};
+use farcache_client::{Client, ClientConfig, Delivery, Error, Operation, Reply, Request, Route};
 use farcache_cluster::distribution::Server;
 use farcache_libmemcached_abi::{Connection, Return};
 use std::time::Duration;
@@ -16,12 +14,6 @@ const IMPATIENT_LIMIT_MIN: Duration = Duration::from_secs(1);
 
 fn milliseconds(number: i32) -> Duration {
     u64::try_from(number).map_or(LONG, Duration::from_millis)
-}
-
-/// An operation whose end is waited for before the next one begins, or the connections end.
-pub(crate) struct Pending {
-    server: usize,
-    request: Request,
 }
 
 impl Context<'_> {
@@ -43,7 +35,7 @@ impl Context<'_> {
             connect_timeout: milliseconds(handle.connect_timeout),
             connect_answer_timeout: Some(self.limit()),
             timeout: self.limit(),
-            // Who is left alone, and for how long, is decided here: `health`.
+            // Who is left alone, and for how long, is decided here: `admission`.
             reconnect_delay_min: Duration::ZERO,
             reconnect_delay_max: Duration::ZERO,
             progress_thread: self.state.has_progress_thread,
@@ -217,50 +209,5 @@ impl Context<'_> {
                 Ok(outcome)
             }
         }
-    }
-}
-
-/// Whether there was no connection, rather than none any more, or no answer.
-pub(crate) fn is_about_connecting(error: &Error) -> bool {
-    match error {
-        Error::Connect(why) => !why.was_reached(),
-        Error::AuthFailed(_) | Error::FabricUnavailable(_) | Error::ServerDead => true,
-        _ => false,
-    }
-}
-
-/// The return code of a failure that is the same whatever was asked.
-pub(crate) fn code_of(error: &Error) -> Return {
-    match error {
-        Error::NotFound => Return::NOTFOUND,
-        Error::NotStored => Return::NOTSTORED,
-        Error::Exists => Return::DATA_EXISTS,
-        Error::TooLarge => Return::E2BIG,
-        Error::OutOfMemory => Return::SERVER_MEMORY_ALLOCATION_FAILURE,
-        Error::NotNumeric => Return::CLIENT_ERROR,
-        Error::InvalidKey => Return::BAD_KEY_PROVIDED,
-        Error::BufferTooSmall { .. } => Return::E2BIG,
-        Error::InvalidArguments(_) => Return::INVALID_ARGUMENTS,
-        Error::Timeout => Return::TIMEOUT,
-        Error::ServerDead => Return::SERVER_TEMPORARILY_DISABLED,
-        Error::Connect(why) => match why.stage {
-            ConnectStage::NoAddress => Return::HOST_LOOKUP_FAILURE,
-            ConnectStage::Unreachable | ConnectStage::Silent => Return::TIMEOUT,
-            ConnectStage::Refused | ConnectStage::Ended => match why.errno {
-                None
-                | Some(libc::ECONNREFUSED | libc::ECONNRESET | libc::ENOTCONN | libc::EPIPE) => {
-                    Return::CONNECTION_FAILURE
-                }
-                Some(libc::ENOMEM) => Return::MEMORY_ALLOCATION_FAILURE,
-                Some(libc::EINVAL) => Return::INVALID_ARGUMENTS,
-                Some(_) => Return::ERRNO,
-            },
-        },
-        Error::ConnectionLost(_) | Error::FabricUnavailable(_) => Return::CONNECTION_FAILURE,
-        Error::AuthFailed(_) => Return::AUTH_FAILURE,
-        Error::Unsupported | Error::Protocol(_) => Return::PROTOCOL_ERROR,
-        Error::Server { .. } => Return::SERVER_ERROR,
-        Error::NoServers => Return::NO_SERVERS,
-        Error::Configuration(_) => Return::INVALID_ARGUMENTS,
     }
 }

@@ -1,11 +1,18 @@
 //! A handle and all that is kept for it.
 
-use crate::errors::Record;
-use crate::placement::Buckets;
-use crate::server::Instance;
+use crate::batch::Batch;
+use crate::distribution::Buckets;
+use crate::instance::Instance;
+use crate::record::Record;
 use farcache_cluster::distribution::Placement;
 use farcache_libmemcached_abi::{Handle, flags};
 use std::ffi::CString;
+
+/// An operation whose end is waited for before the next one begins, or the connections end.
+pub(crate) struct Pending {
+    pub(crate) server: usize,
+    pub(crate) request: farcache_client::Request,
+}
 
 /// What belongs to a handle and is not shown to C. The handle owns it through `ketama.continuum`.
 #[derive(Default)]
@@ -27,9 +34,9 @@ pub(crate) struct State {
     /// The connections, from the first operation on.
     pub(crate) client: Option<farcache_client::Client>,
     /// Operations that were sent, or will be, without waiting for how they end.
-    pub(crate) pending: Vec<crate::connection::Pending>,
+    pub(crate) pending: Vec<Pending>,
     /// Values that wait to be fetched.
-    pub(crate) batches: std::collections::VecDeque<crate::batch::Batch>,
+    pub(crate) batches: std::collections::VecDeque<Batch>,
     /// A server that failed while its values were fetched.
     pub(crate) fetch_failure: Option<farcache_libmemcached_abi::Return>,
     /// Length of the value that was got last, as that of the next is likely to be no greater.

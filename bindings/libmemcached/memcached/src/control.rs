@@ -1,9 +1,9 @@
 //! What is asked of every server: emptying, versions, verbosity; and the connections themselves.
 
 use crate::arguments::{code, context, list};
-use crate::connection::code_of;
 use crate::context::Context;
-use crate::server::PROGRAM_UNKNOWN;
+use crate::failure::code_of;
+use crate::instance::PROGRAM_UNKNOWN;
 use farcache_client::{Error, Operation, Reply, Request};
 use farcache_libmemcached_abi::{Handle, Return, flags};
 use std::ffi::{CString, c_char, c_void};

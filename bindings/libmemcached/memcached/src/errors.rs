@@ -2,23 +2,10 @@
 
 use crate::arguments::context;
 use crate::context::Context;
-use crate::server::Instance;
+use crate::instance::Instance;
+use crate::record::Record;
 use farcache_libmemcached_abi::{Handle, Return};
-use std::ffi::{CStr, CString, c_char, c_int};
-
-/// Where libmemcached names its source file and line.
-const AT: &str = "farcache";
-
-/// An error that is remembered.
-#[derive(Clone, Debug)]
-pub(crate) struct Record {
-    pub(crate) code: Return,
-    /// The system's error number, or 0.
-    pub(crate) errno: c_int,
-    pub(crate) message: CString,
-    /// The query that failed.
-    query: u64,
-}
+use std::ffi::{CStr, c_char, c_int};
 
 impl Context<'_> {
     /// Remembers a failure, unless it is a server's ordinary answer; returns its code.
@@ -64,45 +51,14 @@ impl Context<'_> {
         if !code.is_fatal() && code != Return::CLIENT_ERROR {
             return false;
         }
-        let query = self.handle.query_id;
-        if self
-            .state
-            .errors
-            .last()
-            .is_some_and(|last| last.query != query)
-        {
-            self.state.errors.clear();
+        let record = Record::new(self.handle, code, errno, what);
+        let errors = &mut self.state.errors;
+        if errors.last().is_some_and(|last| !last.is_with(&record)) {
+            errors.clear();
         }
-        let message = message(self.raw(), code, errno, what);
-        self.state.errors.push(Record {
-            code,
-            errno,
-            message,
-            query,
-        });
+        errors.push(record);
         true
     }
-}
-
-/// The text that `memcached_last_error_message` returns, in libmemcached's form.
-fn message(handle: *const Handle, code: Return, errno: c_int, what: &str) -> CString {
-    let name = code.text().to_string_lossy();
-    let text = match (code, errno, what) {
-        (Return::CLIENT_ERROR, _, what) => format!("({handle:p}) {what}"),
-        (Return::PARSE_ERROR, 0, what) if !what.is_empty() => {
-            format!("({handle:p}) {what} -> {AT}")
-        }
-        (_, 0, "") => format!("({handle:p}) {name} -> {AT}"),
-        (_, 0, what) => format!("({handle:p}) {name}, {what} -> {AT}"),
-        (_, errno, what) => {
-            let system = std::io::Error::from_raw_os_error(errno).to_string();
-            let system = system.split(" (os error").next().unwrap_or_default();
-            format!("({handle:p}) {name}({system}), {what} -> {AT}")
-        }
-    };
-    let mut bytes = text.into_bytes();
-    bytes.retain(|&byte| byte != 0);
-    CString::new(bytes).unwrap_or_default()
 }
 
 fn last_message(context: Option<Context<'_>>) -> *const c_char {

@@ -1,8 +1,8 @@
 //! Getting one value at once.
 
 use crate::arguments::{bytes, code, context, tell};
-use crate::connection::code_of;
 use crate::context::Context;
+use crate::failure::code_of;
 use crate::store::{Item, Verb};
 use crate::{memory, result};
 use farcache_client::{Operation, ReceiveBytes, Reply};

@@ -2,8 +2,8 @@
 
 use crate::arguments::{bytes, code, context};
 use crate::batch::{Answer, Batch, NO_SERVER};
-use crate::connection::is_about_connecting;
 use crate::context::Context;
+use crate::failure::is_about_connecting;
 use farcache_client::Values;
 use farcache_libmemcached_abi::{ExecuteFunction, Handle, Return, flags};
 use std::collections::BTreeMap;

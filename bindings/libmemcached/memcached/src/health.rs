@@ -1,16 +1,7 @@
-//! How far a server can be relied on: libmemcached's count of failures, its time-outs for retries,
-//! and its removal of servers.
-//!
-//! Only a server that cannot be connected to is counted and left alone. One that answers too late,
-//! or whose connection ends, is tried again at once.
+//! What is remembered of a server's failures: libmemcached's counts. It is given what happens, and
+//! the limits of the handle.
 
-use crate::connection::{code_of, is_about_connecting};
-use crate::context::Context;
-use crate::server::now_s;
-use farcache_client::Error;
-use farcache_libmemcached_abi::{Return, flags};
-
-/// What is remembered of a server's failures.
+/// How far one server can be relied on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     /// It has answered since it was last connected to.
@@ -43,128 +34,65 @@ impl Counter {
     }
 }
 
-impl Context<'_> {
-    /// Whether a server is used at all now. Fails where it is left alone, or has failed so often
-    /// that it is removed.
-    pub(crate) fn admit(&mut self, server: usize) -> Result<(), Return> {
-        if self.state.servers[server].health.is_connected {
-            return Ok(());
-        }
-        self.admit_again(server)
+impl Health {
+    /// Whether it has failed so often that it is not asked any more.
+    pub(crate) fn has_failed_often(&self, failures_max: u32) -> bool {
+        self.failures.count >= failures_max
     }
 
-    #[cold]
-    fn admit_again(&mut self, server: usize) -> Result<(), Return> {
-        let now = now_s();
-        let limit = self.handle.server_failure_limit;
-        let is_removing = self.handle.has(flags::AUTO_EJECT_HOSTS);
-        let asked = &mut self.state.servers[server];
-        let health = &mut asked.health;
-        if health.failures.count >= limit {
-            if is_removing {
-                return Err(self.remove_dead(server, now));
-            }
-            health.is_resting = true;
-            if asked.next_retry.get() == 0 {
-                asked.next_retry.set(1);
-            }
-        }
-        health.is_on_trial = health.is_resting;
-        if health.is_resting && asked.next_retry.get() >= now {
-            self.lost(server);
-            return Err(self.fail_at(server, Return::SERVER_TEMPORARILY_DISABLED, ""));
-        }
-        if health.is_on_trial {
-            health.is_resting = false;
-            health.attempts.count = 0;
-        }
-        Ok(())
+    /// One more failure, and it has failed too often again.
+    pub(crate) fn forgive_one(&mut self, failures_max: u32) {
+        self.failures.count = failures_max - 1;
     }
 
-    /// Whether a server may be asked, where the application is not told if it may not, as of
-    /// copies.
-    pub(crate) fn is_admitted_unseen(&mut self, server: usize) -> bool {
-        let known = self.state.errors.len();
-        let is_admitted = self.admit(server).is_ok();
-        self.state.errors.truncate(known);
-        is_admitted
+    /// It is left alone from now on.
+    pub(crate) fn rest(&mut self) {
+        self.is_resting = true;
     }
 
-    /// Gives the keys of a server to the others that has failed too often.
-    fn remove_dead(&mut self, server: usize, now: libc::time_t) -> Return {
-        self.lost(server);
-        let dead_s = self.handle.dead_timeout;
-        let limit = self.handle.server_failure_limit;
-        if dead_s > 0 {
-            let dead = &mut self.state.servers[server];
-            dead.next_retry.set(now + libc::time_t::from(dead_s));
-            // One more failure after that, and it is dead again.
-            dead.health.failures.count = limit - 1;
+    /// Whether it may be asked, where its rest is over or it has none. After a rest it is on trial.
+    pub(crate) fn may_be_asked(&mut self, is_rest_over: bool) -> bool {
+        self.is_on_trial = self.is_resting;
+        if self.is_resting && !is_rest_over {
+            return false;
         }
-        if crate::placement::is_consistent(self.handle.distribution) {
-            self.make_ring();
+        if self.is_resting {
+            self.is_resting = false;
+            self.attempts.count = 0;
         }
-        self.fail_at(server, Return::SERVER_MARKED_DEAD, "")
+        true
     }
 
-    /// A server has answered.
-    pub(crate) fn answered(&mut self, server: usize) {
-        let answering = &mut self.state.servers[server];
-        if !answering.health.is_connected {
-            answering.health = Health {
-                is_connected: true,
-                ..Health::default()
-            };
-            answering.next_retry.set(0);
+    /// It has answered; whether all that was before is forgotten, as it was not connected.
+    pub(crate) fn answered(&mut self) -> bool {
+        if self.is_connected {
+            return false;
         }
-    }
-
-    /// Counts and remembers a server's failure; returns its code.
-    pub(crate) fn server_failed(&mut self, server: usize, error: &Error) -> Return {
-        self.count_failure(server, error);
-        let (errno, what) = match error {
-            Error::Connect(why) => (why.errno.unwrap_or(0), why.to_string()),
-            error => (0, error.to_string()),
+        *self = Health {
+            is_connected: true,
+            ..Health::default()
         };
-        let what = if errno == 0 { &*what } else { "" };
-        let code = self.fail_with_at(server, code_of(error), errno, what);
-        match self.state.servers[server].health.is_on_trial && is_about_connecting(error) {
-            true => self.fail_at(server, Return::SERVER_TEMPORARILY_DISABLED, ""),
-            false => code,
-        }
+        true
     }
 
-    /// Counts a server's failure, of which the application is not told.
-    pub(crate) fn count_failure(&mut self, server: usize, error: &Error) {
-        if !is_about_connecting(error) {
-            // It took the connection, and the next operation makes another.
-            self.answered(server);
-            self.state.servers[server].health.is_connected = false;
-            return;
+    /// It could not be connected to; whether it is left alone from now on, after so many attempts.
+    pub(crate) fn failed(&mut self, query: u64, attempts_max: u32) -> bool {
+        self.is_connected = false;
+        self.is_unreachable = true;
+        self.attempts.count_in(query);
+        let begins_rest = !self.is_resting && self.attempts.count >= attempts_max;
+        if begins_rest {
+            self.is_resting = true;
+            self.failures.count_in(query);
         }
-        self.lost(server);
-        let query = self.handle.query_id;
-        let failed = &mut self.state.servers[server];
-        let health = &mut failed.health;
-        health.is_connected = false;
-        health.is_unreachable = true;
-        health.attempts.count_in(query);
-        if !health.is_resting && health.attempts.count >= self.handle.server_timeout_limit {
-            let rest_s = libc::time_t::from(self.handle.retry_timeout);
-            failed.next_retry.set(now_s() + rest_s);
-            health.is_resting = true;
-            health.failures.count_in(query);
-        }
+        begins_rest
     }
 
-    /// The connections have been closed on purpose: every server is tried again at once.
-    pub(crate) fn forget_rests(&mut self) {
-        for server in &mut self.state.servers {
-            let health = &mut server.health;
-            if health.is_connected {
-                *health = Health::default();
-            }
-            health.is_resting = false;
+    /// The connection has been closed on purpose: it is tried again at once.
+    pub(crate) fn forget_rest(&mut self) {
+        if self.is_connected {
+            *self = Health::default();
         }
+        self.is_resting = false;
     }
 }

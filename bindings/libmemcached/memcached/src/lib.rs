@@ -24,25 +24,31 @@ macro_rules! export {
     };
 }
 
+mod admission;
 mod arguments;
 mod batch;
 mod behavior;
 mod callback;
 mod change;
+mod configured;
 mod connection;
 mod context;
 mod control;
+mod distribution;
 mod errors;
+mod failure;
 mod fetch;
 mod get;
 mod get_many;
 mod hash;
 mod health;
+mod instance;
 mod key;
 mod lifecycle;
 mod memory;
 mod options;
 mod placement;
+mod record;
 mod redundancy;
 mod request;
 mod result;

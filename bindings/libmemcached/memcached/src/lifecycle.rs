@@ -1,10 +1,10 @@
 //! Handles: made, copied, emptied, freed.
 
-use crate::arguments::{bytes, code, context};
+use crate::arguments::context;
 use crate::context::{Context, State};
-use crate::{hash, memory, options, result};
+use crate::{hash, memory, result};
 use farcache_libmemcached_abi::{Distribution, Handle, Return, flags};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 /// Bit of [`Handle::options`]: this library allocated the handle.
@@ -170,21 +170,18 @@ fn copy(to: &mut Context<'_>, from: &mut Context<'_>) -> Result<(), Return> {
     Ok(())
 }
 
-impl Context<'_> {
-    /// Sets everything back to how it was made, servers and error messages included; the
-    /// configuration file is read again.
-    pub(crate) fn reset(&mut self) -> Result<(), Return> {
-        let (options, query) = (self.handle.options, self.handle.query_id);
-        let (file, state) = (self.state.file.take(), self.handle.ketama.continuum);
-        empty(self);
-        let handle = self.raw();
-        // SAFETY: the handle is the application's or this library's memory.
-        unsafe { fill_fields(handle, options) };
-        self.handle.ketama.continuum = state;
-        self.handle.query_id = query;
-        self.state.file = file;
-        options::read_file_of(self)
-    }
+/// Sets everything back to how it was made, servers and error messages included, but for the name of
+/// the configuration file.
+pub(crate) fn renew(context: &mut Context<'_>) {
+    let (options, query) = (context.handle.options, context.handle.query_id);
+    let (file, state) = (context.state.file.take(), context.handle.ketama.continuum);
+    empty(context);
+    let handle = context.raw();
+    // SAFETY: the handle is the application's or this library's memory.
+    unsafe { fill_fields(handle, options) };
+    context.handle.ketama.continuum = state;
+    context.handle.query_id = query;
+    context.state.file = file;
 }
 
 export! {
@@ -224,36 +221,6 @@ export! {
             return null_mut();
         }
         copied
-    }
-
-    /// Sets a handle back to how it was made.
-    fn memcached_reset(handle: *mut Handle) -> Return {
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let Some(mut context) = (unsafe { context(handle) }) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        code(context.reset())
-    }
-
-    /// Makes a handle as the text says, or as the variable LIBMEMCACHED says where there is no
-    /// text.
-    fn memcached(text: *const c_char, length: usize) -> *mut Handle {
-        if text.is_null() != (length == 0) {
-            return null_mut();
-        }
-        // SAFETY: it makes memory of its own.
-        let handle = unsafe { create(null_mut()) };
-        // SAFETY: it was made just now, and nobody else knows of it.
-        let Some(mut context) = (unsafe { context(handle) }) else {
-            return null_mut();
-        };
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        if options::configure(&mut context, unsafe { bytes(text, length) }).is_err() {
-            // SAFETY: as above; it is used no more.
-            unsafe { destroy(handle) };
-            return null_mut();
-        }
-        handle
     }
 
     /// The application's own pointer.

@@ -1,15 +1,13 @@
 //! Handles made by a text: `--SERVER=host:port --BINARY-PROTOCOL ...`,
 //! libmemcached_configuration(3).
 
-use crate::arguments::bytes;
 use crate::context::Context;
 use crate::lifecycle;
 use farcache_client::Transport;
 use farcache_libmemcached_abi::{
-    Behavior, DEFAULT_PORT, Distribution, Handle, HashAlgorithm, Return, flags,
+    Behavior, DEFAULT_PORT, Distribution, HashAlgorithm, Return, flags,
 };
-use std::ffi::{CString, OsStr, c_char};
-use std::mem::MaybeUninit;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
 /// Names a text where the application gave none.
@@ -373,10 +371,19 @@ fn read_file(context: &mut Context<'_>, name: &std::ffi::CStr) -> Result<(), Ret
 }
 
 /// Reads the file that the handle's options name, if any.
-pub(crate) fn read_file_of(context: &mut Context<'_>) -> Result<(), Return> {
+fn read_file_of(context: &mut Context<'_>) -> Result<(), Return> {
     match context.state.file.clone() {
         Some(file) => read_file(context, &file),
         None => Ok(()),
+    }
+}
+
+impl Context<'_> {
+    /// Sets everything back to how it was made, servers and error messages included; the
+    /// configuration file is read again.
+    pub(crate) fn reset(&mut self) -> Result<(), Return> {
+        lifecycle::renew(self);
+        read_file_of(self)
     }
 }
 
@@ -396,55 +403,4 @@ pub(crate) fn configure(context: &mut Context<'_>, text: &[u8]) -> Result<(), Re
     }
     read(context, text)?;
     read_file_of(context)
-}
-
-/// Writes a text into C's room, cut off where there is not enough.
-///
-/// # Safety
-/// `room` bytes at `place` can be written, unless it is null.
-unsafe fn write_text(place: *mut c_char, room: usize, text: &[u8]) {
-    if place.is_null() || room == 0 {
-        return;
-    }
-    let length = text.len().min(room - 1);
-    // SAFETY: as the caller promises.
-    unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, length);
-        place.add(length).write(0);
-    }
-}
-
-export! {
-    /// Whether a handle could be made of the text; why not is written into the buffer.
-    fn libmemcached_check_configuration(
-        text: *const c_char,
-        length: usize,
-        error: *mut c_char,
-        error_room: usize,
-    ) -> Return {
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let text = unsafe { bytes(text, length) };
-        if text.is_empty() {
-            return Return::INVALID_ARGUMENTS;
-        }
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        unsafe { write_text(error, error_room, b"") };
-        let mut handle = MaybeUninit::<Handle>::uninit();
-        // SAFETY: the memory is this function's own.
-        let handle = unsafe { lifecycle::create(handle.as_mut_ptr()) };
-        // SAFETY: the handle was made just now, and is this function's own.
-        let Some(mut context) = (unsafe { Context::new(handle) }) else {
-            return Return::MEMORY_ALLOCATION_FAILURE;
-        };
-        let outcome = configure(&mut context, text);
-        if outcome.is_err() {
-            let last = context.state.errors.last();
-            let message = last.map_or(&b""[..], |last| last.message.to_bytes());
-            // SAFETY: C's contract, as it stands at the top of the crate.
-            unsafe { write_text(error, error_room, message) };
-        }
-        // SAFETY: the handle is this function's own, and is used no more.
-        unsafe { lifecycle::destroy(handle) };
-        crate::arguments::code(outcome)
-    }
 }

@@ -2,12 +2,13 @@
 
 use crate::arguments::{bytes, code, context};
 use crate::context::Context;
+use crate::distribution::{Buckets, algorithm, is_consistent};
 use crate::hash;
+use crate::instance::now_s;
 use farcache_cluster::distribution::{
     Distribution as Ring, Placement, PlacementSettings, Server, consecutive, digest_prefixed,
 };
-use farcache_cluster::hash::HashAlgorithm as Algorithm;
-use farcache_libmemcached_abi::{Distribution, Handle, HashAlgorithm, Return, flags};
+use farcache_libmemcached_abi::{Distribution, Handle, Return, flags};
 use std::ffi::c_char;
 
 /// What libmemcached makes room for: points of a server on an unweighted ring and, on average, on a
@@ -15,34 +16,6 @@ use std::ffi::c_char;
 const POINTS_PER_SERVER: u32 = 100;
 const WEIGHTED_POINTS_PER_SERVER: u32 = 160;
 const SERVERS_TO_COME: u32 = 10;
-
-/// The servers of virtual buckets.
-pub(crate) struct Buckets(Box<[u32]>);
-
-fn algorithm(number: HashAlgorithm) -> Algorithm {
-    match number {
-        HashAlgorithm::MD5 => Algorithm::Md5,
-        HashAlgorithm::CRC => Algorithm::Crc,
-        HashAlgorithm::FNV1_64 => Algorithm::Fnv1_64,
-        HashAlgorithm::FNV1A_64 => Algorithm::Fnv1a64,
-        HashAlgorithm::FNV1_32 => Algorithm::Fnv1_32,
-        HashAlgorithm::FNV1A_32 => Algorithm::Fnv1a32,
-        HashAlgorithm::MURMUR => Algorithm::Murmur,
-        HashAlgorithm::JENKINS => Algorithm::Jenkins,
-        HashAlgorithm::MURMUR3 => Algorithm::Murmur3,
-        _ => Algorithm::Default,
-    }
-}
-
-pub(crate) fn is_consistent(distribution: Distribution) -> bool {
-    matches!(
-        distribution,
-        Distribution::CONSISTENT
-            | Distribution::CONSISTENT_KETAMA
-            | Distribution::CONSISTENT_KETAMA_SPY
-            | Distribution::CONSISTENT_WEIGHTED
-    )
-}
 
 impl Context<'_> {
     /// Does what libmemcached does whenever servers or distribution change: sorts the servers if
@@ -98,7 +71,7 @@ impl Context<'_> {
         let mut live = self.state.servers.len();
         self.handle.ketama.next_distribution_rebuild = 0;
         if self.handle.has(flags::AUTO_EJECT_HOSTS) {
-            let now = crate::server::now_s();
+            let now = now_s();
             let retries = || {
                 self.state
                     .servers
@@ -139,7 +112,7 @@ impl Context<'_> {
     pub(crate) fn rebuild_when_due(&mut self) {
         let due = self.handle.ketama.next_distribution_rebuild;
         let is_ejecting = self.handle.has(flags::AUTO_EJECT_HOSTS);
-        if is_ejecting && due != 0 && crate::server::now_s() > due {
+        if is_ejecting && due != 0 && now_s() > due {
             self.make_ring();
         }
     }
@@ -182,8 +155,7 @@ impl Context<'_> {
         let hash = hash as usize;
         match self.handle.distribution {
             Distribution::VIRTUAL_BUCKET => match &self.state.buckets {
-                // The application may name servers that are not there.
-                Some(Buckets(masters)) => masters[hash & (masters.len() - 1)] as usize % count,
+                Some(buckets) => buckets.server_of_hash(hash, count),
                 None => hash & (count - 1),
             },
             Distribution::RANDOM => {
@@ -279,7 +251,7 @@ export! {
         }
         // SAFETY: C's contract, as it stands at the top of the crate.
         let masters = unsafe { std::slice::from_raw_parts(host_map, buckets as usize) };
-        context.state.buckets = Some(Buckets(masters.into()));
+        context.state.buckets = Some(Buckets::new(masters));
         code(context.set_distribution(Distribution::VIRTUAL_BUCKET))
     }
 }

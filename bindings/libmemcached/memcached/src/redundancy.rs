@@ -1,8 +1,8 @@
 //! Keys that lie on several servers: the client's policy carries operations out. What a handle does
 //! about servers that fail, copies and buffers does not apply.
 
-use crate::connection::code_of;
 use crate::context::Context;
+use crate::failure::code_of;
 use crate::get::Got;
 use crate::store::{Item, Verb, answer, mode};
 use farcache_client::{Client, Error, Operation, REDUNDANCY_VARIABLE, Reply, Store, Value};

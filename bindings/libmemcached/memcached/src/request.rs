@@ -2,8 +2,8 @@
 //! tells what they do.
 
 use crate::arguments::{bytes, code, context};
-use crate::connection::code_of;
 use crate::context::Context;
+use crate::failure::code_of;
 use crate::memory;
 use crate::store::lend;
 use farcache_base::limits::VALUE_BYTES_MAX;

@@ -2,112 +2,21 @@
 
 use crate::arguments::{bytes, code, context, list, tell, text};
 use crate::context::Context;
-use crate::errors::Record;
-use crate::health::Health;
-use farcache_libmemcached_abi::{Connection, DEFAULT_PORT, HOST_ROOM_BYTES, Handle, Return};
-use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_void};
+use crate::distribution::is_consistent;
+use crate::instance::{Instance, is_valid_name};
+use farcache_libmemcached_abi::{Connection, DEFAULT_PORT, Handle, Return};
+use std::ffi::{CStr, c_char, c_void};
 
 /// `memcached_server_fn`: called with each server.
 type ServerFunction =
     unsafe extern "C" fn(*const Handle, *const Instance, context: *mut c_void) -> Return;
 
-/// What libmemcached's own tools read from a server without asking: memcping looks for name and
-/// port where they are in libmemcached 1.1.4. The rest is room.
-#[repr(C)]
-#[derive(Clone, Debug)]
-pub(crate) struct Shown {
-    _before_port: [u8; 16],
-    port: u16,
-    _before_weight: [u8; 46],
-    weight: u32,
-    _before_hostname: [u8; 16508],
-    hostname: [c_char; HOST_ROOM_BYTES],
-}
-
-const _: () = {
-    assert!(std::mem::offset_of!(Shown, port) == 16);
-    assert!(std::mem::offset_of!(Shown, weight) == 64);
-    assert!(std::mem::offset_of!(Shown, hostname) == 16576);
-};
-
-impl Shown {
-    fn new(name: &CStr, port: u16, weight: u32) -> Self {
-        let mut hostname = [0; HOST_ROOM_BYTES];
-        for (place, &byte) in hostname.iter_mut().zip(name.to_bytes()) {
-            *place = byte.cast_signed();
-        }
-        Shown {
-            _before_port: [0; 16],
-            port,
-            _before_weight: [0; 46],
-            weight,
-            _before_hostname: [0; 16508],
-            hostname,
-        }
-    }
-}
-
-/// `memcached_instance_st`: a server of a handle. C passes pointers to it around.
-#[repr(C)]
-#[derive(Clone, Debug)]
-pub struct Instance {
-    shown: Shown,
-    pub(crate) hostname: CString,
-    pub(crate) port: u16,
-    pub(crate) kind: Connection,
-    pub(crate) weight: u32,
-    /// Counts the servers that the handle has had.
-    pub(crate) version: u32,
-    /// Major, minor, micro; 255 while they are unknown.
-    pub(crate) program: [u8; 3],
-    /// Seconds since 1970 before which the server is not used. C may set it through a pointer to
-    /// `const`.
-    pub(crate) next_retry: Cell<libc::time_t>,
-    pub(crate) health: Health,
-    pub(crate) error: Option<Record>,
-}
-
-pub(crate) const PROGRAM_UNKNOWN: [u8; 3] = [u8::MAX; 3];
-
-impl Instance {
-    /// As error messages name it.
-    pub(crate) fn address_text(&self) -> String {
-        let host = self.hostname.to_string_lossy();
-        match self.kind {
-            Connection::UNIX_SOCKET => format!("socket: {host}"),
-            _ => format!("host: {host}:{}", self.port),
-        }
-    }
-}
-
-/// Seconds since 1970.
-pub(crate) fn now_s() -> libc::time_t {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs() as libc::time_t)
-}
-
-/// Whether a host's name can be one.
-pub(crate) fn is_valid_name(name: &CStr) -> bool {
-    name.count_bytes() < HOST_ROOM_BYTES
-}
-
 impl Context<'_> {
     fn push(&mut self, hostname: &CStr, port: u16, weight: u32, kind: Connection) {
         self.handle.server_version = self.handle.server_version.wrapping_add(1);
-        let weight = weight.max(1);
-        self.state.servers.push(Box::new(Instance {
-            shown: Shown::new(hostname, port, weight),
-            hostname: hostname.into(),
-            port,
-            kind,
-            weight,
-            version: self.handle.server_version,
-            program: PROGRAM_UNKNOWN,
-            next_retry: Cell::new(0),
-            health: Health::default(),
-            error: None,
-        }));
+        let version = self.handle.server_version;
+        let server = Instance::new(hostname, port, weight.max(1), kind, version);
+        self.state.servers.push(Box::new(server));
     }
 
     /// Makes the handle's public fields say how many servers there are; they are connected to anew.
@@ -171,7 +80,7 @@ impl Context<'_> {
 
     fn add(&mut self, name: &CStr, port: u16, weight: u32, kind: Connection) {
         self.push(name, port, weight, kind);
-        if weight > 1 && crate::placement::is_consistent(self.handle.distribution) {
+        if weight > 1 && is_consistent(self.handle.distribution) {
             self.handle.ketama.weighted = true;
         }
         self.run_distribution();

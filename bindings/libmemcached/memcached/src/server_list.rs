@@ -2,7 +2,7 @@
 //! allocator.
 
 use crate::arguments::{context, tell, text};
-use crate::server::is_valid_name;
+use crate::instance::is_valid_name;
 use farcache_libmemcached_abi::{
     Connection, DEFAULT_PORT, Handle, Return, ServerState, ServerStructure,
 };

@@ -2,7 +2,7 @@
 
 use crate::arguments::{context, tell, text};
 use crate::context::Context;
-use crate::server::Instance;
+use crate::instance::Instance;
 use crate::{lifecycle, memory};
 use farcache_client::{Operation, Reply};
 use farcache_libmemcached_abi::{

@@ -1,8 +1,8 @@
 //! Storing: set, add, replace, append, prepend, cas, each also by the key of a group.
 
 use crate::arguments::{bytes, code, context};
-use crate::connection::code_of;
 use crate::context::Context;
+use crate::failure::code_of;
 use farcache_client::{Error, Operation, SendBytes, Store, StoreMode, Value};
 use farcache_libmemcached_abi::{Handle, Return, flags};
 use std::ffi::c_char;
