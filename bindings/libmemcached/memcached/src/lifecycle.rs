@@ -170,8 +170,8 @@ fn copy(to: &mut Context<'_>, from: &mut Context<'_>) -> Result<(), Return> {
     Ok(())
 }
 
-/// Sets everything back to how it was made, servers and error messages included, but for the name of
-/// the configuration file.
+/// Sets everything back to how it was made, servers and error messages included, but for the name
+/// of the configuration file.
 pub(crate) fn renew(context: &mut Context<'_>) {
     let (options, query) = (context.handle.options, context.handle.query_id);
     let (file, state) = (context.state.file.take(), context.handle.ketama.continuum);

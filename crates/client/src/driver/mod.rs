@@ -10,6 +10,7 @@
 //! | `spin` | how long a thread polls |
 //! | `notices` | programs' functions that are called when operations end |
 //! | `progress` | a thread that moves operations for which nobody waits |
+//! | `sleepers` | threads that sleep, and who wakes them |
 //! | `bell` | sleeps for the ports, and wakes who does |
 //! | `clock` | the time |
 
@@ -20,6 +21,7 @@ mod lock;
 mod notices;
 mod progress;
 mod shared;
+mod sleepers;
 mod solo;
 mod spin;
 mod turn;
@@ -125,7 +127,7 @@ impl Driver {
             flushes: 0,
             has_sleeper: false,
             followers: 0,
-            sleep_limit: shared::SLEEP_MIN,
+            sleep_limit: sleepers::SLEEP_MIN,
             polling: Backoff::default(),
             moments: Moments::default(),
         })

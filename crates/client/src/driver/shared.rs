@@ -5,21 +5,19 @@
 //! thread wants it: nobody sleeps for the lock while somebody polls, so there is no convoy.
 //!
 //! After its polling budget, or at once where other threads want its processor
-//! ([`farcache_base::polling`]), a thread sleeps: the first one for the ports, all others until
-//! that one has taken something in. Before a thread sleeps it arms the ports, as any thread may
-//! have emptied them since the sleeper did.
+//! ([`farcache_base::polling`]), a thread sleeps.
 
 use super::lock::{Guard, Lock};
 use super::progress::Rest;
+use super::sleepers::Sleepers;
 use super::spin::Spin;
-use super::{Driver, bell, clock, notices};
+use super::{Driver, clock, notices};
 use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::{ClientConfig, Error};
 use farcache_fabric::ucx::InUse;
-use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
 /// Turns between two looks at the clock: some 3 us. A look costs as much as four turns, and with
@@ -33,12 +31,6 @@ const TURNS_PER_LOOK_AT_SOCKETS: u32 = 8;
 /// A thread that polls for longer gives way to others that want its processor.
 const YIELD_AFTER_US: u64 = 15;
 
-/// The first sleep, and the longest: each in vain is followed by one twice as long. A wake-up may
-/// be lost: over shared memory, UCX drops those that its socket has no room for, which is full when
-/// some hundred idle clients have not read theirs.
-pub(super) const SLEEP_MIN: Duration = Duration::from_millis(1);
-const SLEEP_MAX: Duration = Duration::from_millis(100);
-
 /// Longest rest of the progress thread while nothing is under way. Whoever submits something ends
 /// it.
 const REST_MAX: Duration = Duration::from_secs(3600);
@@ -50,9 +42,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// A driver that threads share.
 pub(crate) struct Shared {
     pub(super) lock: Lock,
-    told: Condvar,
-    events: Arc<OwnedFd>,
-    bell: Arc<super::Bell>,
+    sleepers: Sleepers,
     spin_us: u64,
     /// Operations are moved by a thread of their own.
     pub(super) has_progress_thread: bool,
@@ -79,10 +69,8 @@ impl Shared {
     ) -> Result<Self, Error> {
         let driver = Driver::new(config, fabric)?;
         Ok(Shared {
-            events: Arc::clone(&driver.events),
-            bell: Arc::clone(&driver.bell),
+            sleepers: Sleepers::new(&driver),
             lock: Lock::new(driver),
-            told: Condvar::new(),
             spin_us: micros(config.spin),
             has_progress_thread,
             waiting: AtomicU32::new(0),
@@ -144,7 +132,7 @@ impl Shared {
         }
         let now_us = clock::about_now_us();
         guard.full_turn(now_us);
-        self.tell(&guard);
+        self.sleepers.tell(&guard);
         let is_complete = guard.engine.is_complete(ticket);
         self.leave_noticed(guard);
         is_complete
@@ -155,7 +143,7 @@ impl Shared {
         let mut guard = self.lock();
         let now_us = clock::about_now_us();
         guard.full_turn(now_us);
-        self.tell(&guard);
+        self.sleepers.tell(&guard);
         guard
     }
 
@@ -167,9 +155,9 @@ impl Shared {
             self.rest.rouse();
         }
         if guard.has_sleeper && (is_needed || !guard.arm(clock::about_now_us())) {
-            self.bell.ring();
+            self.sleepers.ring();
         }
-        self.tell(&guard);
+        self.sleepers.tell(&guard);
     }
 
     /// Lets the lock go after moving something, and calls the notices of what has ended.
@@ -240,7 +228,7 @@ impl Shared {
             }
             let has_moved = guard.full_turn(clock::now_us());
             if has_moved {
-                self.tell(&guard);
+                self.sleepers.tell(&guard);
             }
             let ended = notices::take(&mut guard);
             if !ended.is_empty() {
@@ -254,7 +242,8 @@ impl Shared {
                 drop(in_use);
                 guard = self.rest.rest(guard, REST_MAX);
             } else if !has_moved {
-                guard = self.sleep(guard, clock::now_us(), Some(in_use));
+                let sleepers = &self.sleepers;
+                guard = sleepers.sleep(&self.lock, guard, clock::now_us(), Some(in_use));
             }
         }
         if let Some(_in_use) = InUse::begin() {
@@ -281,7 +270,7 @@ impl Shared {
                 }
                 spin.since_us = 0;
                 spin.end_moment(&mut guard.moments, true);
-                self.tell(&guard);
+                self.sleepers.tell(&guard);
                 return guard;
             }
             spin.turns += 1;
@@ -331,7 +320,7 @@ impl Shared {
         }
         spin.look(&mut guard.polling);
         if guard.full_turn(spin.now_us) {
-            self.tell(&guard);
+            self.sleepers.tell(&guard);
             spin.since_us = 0;
             spin.end_moment(&mut guard.moments, true);
             return guard;
@@ -347,7 +336,7 @@ impl Shared {
         };
         if spun_us >= limit_us {
             spin.end_moment(&mut guard.moments, false);
-            guard = self.sleep(guard, spin.now_us, None);
+            guard = self.sleepers.sleep(&self.lock, guard, spin.now_us, None);
             spin.now_us = clock::about_now_us().max(spin.now_us);
             spin.since_us = 0;
             spin.has_begun = false;
@@ -361,54 +350,9 @@ impl Shared {
         guard
     }
 
-    /// Sleeps until something has happened, or for as long as nothing is due. What the progress
-    /// thread has `in_use` it does not keep while it sleeps.
-    fn sleep<'a>(&'a self, mut guard: Guard<'a>, now_us: u64, in_use: Option<InUse>) -> Guard<'a> {
-        if !guard.arm(now_us) {
-            return guard;
-        }
-        let due_us = guard.engine.deadline_us().saturating_sub(now_us);
-        // The clock that is looked at lags behind: a millisecond more makes sure that it is time.
-        let due = Duration::from_micros(due_us.saturating_add(1000));
-        let limit = guard.sleep_limit.min(due);
-        let is_progress_thread = in_use.is_some();
-        drop(in_use);
-        if guard.has_sleeper {
-            guard.followers += 1;
-            let waited = self.told.wait_timeout(guard, limit);
-            guard = waited.expect("no thread panicked inside the client").0;
-            guard.followers -= 1;
-            return guard;
-        }
-        guard.has_sleeper = true;
-        drop(guard);
-        bell::sleep(&self.events, limit);
-        guard = self.lock();
-        guard.has_sleeper = false;
-        let in_use = InUse::begin().filter(|_| is_progress_thread);
-        if is_progress_thread && in_use.is_none() {
-            return guard;
-        }
-        let now_us = clock::now_us();
-        let has_moved = guard.turn_sockets(now_us) | guard.full_turn(now_us);
-        guard.sleep_limit = match has_moved {
-            true => SLEEP_MIN,
-            false => SLEEP_MAX.min(guard.sleep_limit * 2),
-        };
-        self.tell(&guard);
-        guard
-    }
-
-    /// Tells the threads that sleep behind the one that sleeps for the ports.
-    fn tell(&self, guard: &Guard<'_>) {
-        if guard.followers > 0 {
-            self.told.notify_all();
-        }
-    }
-
     /// Has the progress thread look whether it is to end.
     pub(crate) fn end_progress(&self) {
-        self.bell.ring();
+        self.sleepers.ring();
         // The holder of the lock knows that the thread is not between its last look and its rest.
         self.rest.end(&self.lock());
     }

@@ -1,23 +1,22 @@
 //! Operations that are begun rather than called: their first requests are sent at once, and their
 //! plans go on when somebody looks at them or waits.
 
-use super::by_server::{Asked, Asking, Sending};
+use super::by_server::Sending;
 use super::call::Patience;
 use super::change::{Change, Told};
 use super::changing::{Changed, Changing};
-use super::running::{ReadEnd, Reading, Writing};
-use super::{Redundant, deleted};
+use super::getting::Getting;
+use super::running::Writing;
+use super::{Redundant, bare, deleted, unused};
 use crate::connections::Submitted;
 use crate::engine::Elsewhere;
 use crate::{
-    Completion, Delivery, Error, Item, ItemInfo, Operation, ReceiveBytes, Reply, Route, SendBytes,
-    Store, StoreMode, Value,
+    Completion, Delivery, Error, Item, Operation, ReceiveBytes, Reply, Route, SendBytes, Store,
+    StoreMode, Value,
 };
 use farcache_redundancy::Side;
-use farcache_redundancy::plan::{Found, ReadOutcome};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Keys of a multi-get that are read at the same time.
 const READS_TOGETHER: usize = 16;
@@ -39,21 +38,6 @@ enum Plan {
         /// Room for the value that was there, where the operation brings it.
         into: Option<ReceiveBytes>,
     },
-}
-
-/// A get whose plan has not ended.
-struct Getting {
-    redundant: Arc<Redundant>,
-    key: Box<[u8]>,
-    deadline: Instant,
-    step: Step,
-    into: ReceiveBytes,
-}
-
-enum Step {
-    /// A server has been asked to read.
-    Asks(Asking),
-    Reads(Box<Reading>),
 }
 
 impl Begun {
@@ -138,87 +122,6 @@ fn ended(changed: Changed, into: Option<ReceiveBytes>) -> Completion {
             }
         },
         (told, _, _) => bare(Ok(told.reply(version.bits()))),
-    }
-}
-
-impl Getting {
-    fn under_way(&self) -> Vec<&Submitted> {
-        match &self.step {
-            Step::Asks(asking) => asking.under_way().into_iter().collect(),
-            Step::Reads(reading) => reading.under_way().collect(),
-        }
-    }
-
-    fn go_on(&mut self, patience: Patience) -> Option<Completion> {
-        let reading = match &mut self.step {
-            Step::Reads(reading) => reading,
-            Step::Asks(asking) => match asking.go_on(patience)? {
-                Asked::Ended(completion) => return Some(completion),
-                Asked::Unknown(into) => {
-                    if let Err(completion) = self.read(into) {
-                        return Some(*completion);
-                    }
-                    return self.go_on(patience);
-                }
-            },
-        };
-        let mut value = Vec::new();
-        let got = match reading.go_on(patience).transpose()? {
-            Ok(end) => self.end(end, &mut value),
-            Err(error) => Err(error),
-        };
-        let mut into = std::mem::take(&mut self.into);
-        let outcome = match got {
-            Ok(Some(ItemInfo { flags, cas })) => {
-                if let Some(room) = into.owned() {
-                    *room = value;
-                } else if into.fill(&value) {
-                    self.redundant.workshop.pool.give_back(Arc::new(value));
-                } else {
-                    let value_bytes = value.len();
-                    return Some(unused(into, Error::BufferTooSmall { value_bytes }));
-                }
-                let value = into;
-                return Some(bare(Ok(Reply::Value { value, flags, cas })));
-            }
-            Ok(None) => Error::NotFound,
-            Err(error) => error,
-        };
-        Some(unused(into, outcome))
-    }
-
-    /// The server that was asked could not say: the client reads itself.
-    fn read(&mut self, mut into: ReceiveBytes) -> Result<(), Box<Completion>> {
-        let room = self.redundant.room_of(&mut into);
-        let when = (self.deadline, super::Look::NotAgain);
-        match Reading::begin(&self.redundant, &self.key, room, when) {
-            Ok(reading) => {
-                (self.step, self.into) = (Step::Reads(Box::new(reading)), into);
-                Ok(())
-            }
-            Err(error) => Err(unused(into, error).into()),
-        }
-    }
-
-    /// What a first read has found. If that was not enough to say, more are made, and waited for.
-    fn end(&self, end: ReadEnd, value: &mut Vec<u8>) -> Result<Option<ItemInfo>, Error> {
-        let mut pieces = end.pieces;
-        match end.outcome {
-            ReadOutcome::Found(Found::Value(version)) => {
-                let found = pieces.take_value(version);
-                let (bytes, flags) = found.ok_or(Error::Protocol("a value without bytes"))?;
-                *value = bytes;
-                let cas = version.bits();
-                Ok(Some(ItemInfo { flags, cas }))
-            }
-            ReadOutcome::Found(Found::Deleted(_)) => Ok(None),
-            ReadOutcome::Found(Found::Nothing) if !end.passes_over => Ok(None),
-            _ => {
-                *value = pieces.take_room();
-                let (redundant, key) = (&self.redundant, &self.key);
-                redundant.get_until(key, value, self.deadline)
-            }
-        }
     }
 }
 
@@ -330,36 +233,13 @@ impl Redundant {
         mut into: ReceiveBytes,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
-        let deadline = self.deadline(timeout);
-        let step = check_route(key, route).and_then(|()| match self.policy.decode() {
-            Side::Client => {
-                let room = self.room_of(&mut into);
-                let when = (deadline, super::Look::NotAgain);
-                let reading = Reading::begin(self, key, room, when)?;
-                Ok(Step::Reads(Box::new(reading)))
-            }
-            Side::Server => {
-                let into = std::mem::take(&mut into);
-                Ok(Step::Asks(Asking::begin(self, key, into, deadline)))
-            }
+        let getting = check_route(key, route).and_then(|()| {
+            let deadline = self.deadline(timeout);
+            Getting::begin(self, key, &mut into, deadline)
         });
-        match step {
-            Ok(step) => Ok(Begun(Plan::Get(Box::new(Getting {
-                redundant: Arc::clone(self),
-                key: key.into(),
-                deadline,
-                step,
-                into,
-            })))),
+        match getting {
+            Ok(getting) => Ok(Begun(Plan::Get(Box::new(getting)))),
             Err(error) => Err(unused(into, error).into()),
-        }
-    }
-
-    /// The memory that was given for a value, or some of its own.
-    fn room_of(&self, into: &mut ReceiveBytes) -> Vec<u8> {
-        match into.owned() {
-            Some(room) => std::mem::take(room),
-            None => self.workshop.pool.take_vec(0),
         }
     }
 
@@ -385,21 +265,6 @@ impl Redundant {
                 ..bare(Err(error))
             })),
         }
-    }
-}
-
-pub(super) fn bare(outcome: Result<Reply, Error>) -> Completion {
-    Completion {
-        outcome,
-        lent: None,
-        unused: None,
-    }
-}
-
-pub(super) fn unused(into: ReceiveBytes, error: Error) -> Completion {
-    Completion {
-        unused: Some(into),
-        ..bare(Err(error))
     }
 }
 

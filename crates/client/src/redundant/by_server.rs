@@ -2,9 +2,8 @@
 //! and codes (`encode=server`, `decode=server`). If it fails in the middle, it is as if the
 //! client had crashed: nobody knows whether a write has taken effect.
 
-use super::begun::{bare, unused};
 use super::call::Patience;
-use super::{Redundant, lost_way, refused};
+use super::{Redundant, bare, lost_way, refused, unused};
 use crate::connections::{Connections, Submitted};
 use crate::{
     Completion, Delivery, Error, Operation, ReceiveBytes, Route, SendBytes, Store, StoreMode, Value,
@@ -46,7 +45,7 @@ fn spread_of(
         time: deadline.saturating_duration_since(Instant::now()),
     };
     let mut order = owners.to_vec();
-    order.sort_by_key(|owner| redundant.was_just_down(*owner));
+    order.sort_by_key(|owner| redundant.availability.was_just_down(*owner));
     (order, spread.encode())
 }
 
@@ -141,7 +140,7 @@ impl Sending {
             self.lent = ended.lent;
             let error = match ended.outcome {
                 Ok(crate::Reply::Done { cas }) => {
-                    self.redundant.note_down(self.to, false);
+                    self.redundant.availability.note_down(self.to, false);
                     return Some(Ok(cas));
                 }
                 Ok(_) => return Some(Err(Error::Protocol("the answer to another question"))),
@@ -203,7 +202,7 @@ impl Asking {
         let until = now + deadline.saturating_duration_since(now) / READ_PART;
         let (mut owners, spread) = spread_of(redundant, key, 0, until);
         let first = redundant.first_of(redundant.policy.of_key(key));
-        let is_up = |owner: &&ServerId| !redundant.was_just_down(**owner);
+        let is_up = |owner: &&ServerId| !redundant.availability.was_just_down(**owner);
         let up = owners.iter().filter(is_up).count();
         owners[..up].rotate_left(first % up.max(1));
         let to = owners.first().copied().unwrap_or(ServerId(0));
@@ -220,7 +219,7 @@ impl Asking {
         let ended = ended(&mut self.request, patience)?;
         let error = match ended.outcome {
             Ok(_) => {
-                self.redundant.note_down(self.to, false);
+                self.redundant.availability.note_down(self.to, false);
                 return Some(Asked::Ended(ended));
             }
             Err(error) => error,
@@ -275,8 +274,8 @@ fn ended(request: &mut Option<Submitted>, patience: Patience) -> Option<Completi
 
 /// Whether nothing has reached the server, so that another one may be asked.
 fn is_unsent(redundant: &Redundant, server: ServerId, error: &Error) -> bool {
-    if redundant.is_gone(server, error) {
-        redundant.note_down(server, true);
+    if redundant.availability.is_gone(server, error) {
+        redundant.availability.note_down(server, true);
     }
     matches!(error, Error::Connect(_) | Error::ServerDead)
 }

@@ -1,18 +1,13 @@
 //! One plan: its requests go out together, what comes back goes in.
 
 use super::Redundant;
-use super::change::Present;
+use super::cargo::{Cargo, is_read};
 use crate::connections::Submitted;
-use crate::{
-    ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Route, Store, StoreMode,
-};
+use crate::{Delivery, Error, Operation, Route};
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_redundancy::Redundancy;
 use farcache_redundancy::coding::{Parts, Pieces};
-use farcache_redundancy::plan::{
-    self, Action, Answer, Event, Group, Held, KnownOwners, Part, Question,
-};
-use farcache_redundancy::stored::HEADER_BYTES;
-use farcache_redundancy::{Redundancy, Version};
+use farcache_redundancy::plan::{self, Action, Event, Group, KnownOwners, Question};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,16 +67,9 @@ pub(super) struct Call {
     owners: KnownOwners,
     under_way: Vec<UnderWay>,
     events: VecDeque<Event>,
-    has_asked_for_bytes: bool,
-    pieces: Pieces,
-    decoded: Option<Version>,
-    parts: Option<Parts>,
-    was_present: bool,
-    /// Why a server that was to accept a version will not take it.
-    refusal: Option<Error>,
+    /// What it stores, and what it is brought.
+    pub cargo: Cargo,
     accepted: arrayvec::ArrayVec<Witness, OWNERS_MAX>,
-    /// The newest version that a server has told of.
-    newest: u64,
 }
 
 impl Call {
@@ -105,18 +93,13 @@ impl Call {
             owners: KnownOwners::new(owners.iter().copied()),
             under_way: Vec::new(),
             events: VecDeque::new(),
-            has_asked_for_bytes: false,
-            pieces: Pieces::new(&redundant.workshop, Vec::new()),
-            decoded: None,
-            parts: None,
-            was_present: false,
-            refusal: None,
+            cargo: Cargo::new(redundancy, &redundant.workshop),
             accepted: arrayvec::ArrayVec::new(),
-            newest: 0,
         };
         if look == Look::NotAgain {
-            call.owners
-                .leave_out(redundancy, |server| redundant.was_just_down(server));
+            call.owners.leave_out(redundancy, |server| {
+                redundant.availability.was_just_down(server)
+            });
         }
         call.look_after_those_down();
         Ok(call)
@@ -136,7 +119,7 @@ impl Call {
         let (owners, redundant) = (&self.owners, &self.redundant);
         let down = owners.iter().filter(|server| {
             let is_left_out = owners.is_down(*server);
-            !is_left_out && redundant.is_down(*server)
+            !is_left_out && redundant.availability.is_down(*server)
         });
         let delivery = |server: ServerId| Delivery {
             route: Route::Server(server.0 as usize),
@@ -153,11 +136,11 @@ impl Call {
             .collect();
         for (server, request) in asked {
             match request.wait() {
-                Err(error) if self.redundant.is_gone(server, &error) => {
+                Err(error) if self.redundant.availability.is_gone(server, &error) => {
                     self.owners.begin_without(server);
-                    self.redundant.note_down(server, true);
+                    self.redundant.availability.note_down(server, true);
                 }
-                _ => self.redundant.note_down(server, false),
+                _ => self.redundant.availability.note_down(server, false),
             }
         }
     }
@@ -208,66 +191,18 @@ impl Call {
         self.under_way.clear();
         self.events.clear();
         self.owners.begin_next();
-        self.parts = parts;
+        self.cargo.give(parts);
         self.accepted.clear();
     }
 
-    /// The value of a version that servers have brought, with what goes with it.
-    pub fn take_present(&mut self, version: Version) -> Option<Present> {
-        let expiry_unix = self.pieces.expiry_unix(version)?;
-        let (value, flags) = self.pieces.take_value(version)?;
-        Some(Present {
-            value,
-            flags,
-            expiry_unix,
-            cas: version.bits(),
-        })
-    }
-
-    /// The newest version of which any server has told that it holds a part.
-    pub fn newest(&self) -> Option<Version> {
-        Version::from_bits(self.newest)
-    }
-
-    /// The value that was to be stored.
-    pub fn take_parts(&mut self) -> Option<Parts> {
-        self.parts.take()
-    }
-
-    /// Whether a server has something that this policy cannot have stored.
-    pub fn has_foreign(&self) -> bool {
-        self.pieces.has_foreign()
+    /// What servers have brought.
+    pub fn take_pieces(&mut self) -> Pieces {
+        self.cargo.take_pieces(&self.redundant.workshop)
     }
 
     /// The owners as they are known now.
     pub fn group(&self) -> Group {
         self.owners.group()
-    }
-
-    /// The value that is to be stored.
-    pub fn give(&mut self, parts: Option<Parts>) {
-        self.parts = parts;
-    }
-
-    /// Room for the value that is read.
-    pub fn receive_into(&mut self, room: Vec<u8>) {
-        self.pieces = Pieces::new(&self.redundant.workshop, room);
-    }
-
-    /// What servers have brought.
-    pub fn take_pieces(&mut self) -> Pieces {
-        let nothing = Pieces::new(&self.redundant.workshop, Vec::new());
-        std::mem::replace(&mut self.pieces, nothing)
-    }
-
-    /// Whether a server has deleted a value.
-    pub fn was_present(&self) -> bool {
-        self.was_present
-    }
-
-    /// Why a server has not accepted what it was sent, where that was not for a newer version.
-    pub fn take_refusal(&mut self) -> Option<Error> {
-        self.refusal.take()
     }
 
     /// Carries out what the plan wants, and gives it what happens next.
@@ -318,29 +253,15 @@ impl Call {
     fn code<O>(&mut self, action: Action<O>) {
         match action {
             Action::Encode => {
-                if let Some(version) = self.decoded {
-                    self.take_parts_of(version);
-                }
-                if let Some(parts) = &mut self.parts {
-                    parts.encode(&self.redundant.workshop);
-                }
+                self.cargo.encode(&self.redundant.workshop);
                 self.events.push_back(Event::Encoded);
             }
             Action::Decode(version, from) => {
-                self.pieces.decode(&self.redundant.workshop, version, &from);
-                self.decoded = Some(version);
+                let workshop = &self.redundant.workshop;
+                self.cargo.decode(workshop, version, &from);
                 self.events.push_back(Event::Decoded);
             }
             Action::Ask(_) | Action::Done(_) => {}
-        }
-    }
-
-    /// Has the parts of a version that was read at hand, to store them where they are missing.
-    fn take_parts_of(&mut self, version: Version) {
-        if self.parts.is_none() {
-            let form = self.pieces.form(version);
-            let workshop = &self.redundant.workshop;
-            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
         }
     }
 
@@ -352,6 +273,7 @@ impl Call {
             return self.events.push_back(self.owners.event_of_down(&asked));
         }
         let Some(request) = self.submit(&asked) else {
+            // It is about bytes that are not at hand.
             return self.events.push_back(Event::Lost(asked.id));
         };
         let attempt = self.redundant.connections.attempt(asked.to);
@@ -362,77 +284,20 @@ impl Call {
         });
     }
 
-    /// Begins a request; none where it is about bytes that are not at hand.
+    /// Begins a request, if the bytes are at hand that it is about.
     fn submit(&mut self, asked: &plan::Request) -> Option<Submitted> {
-        let is_promised = matches!(asked.question, Question::AcceptPromised(..));
-        if let Question::Store(version, _) = asked.question {
-            self.take_parts_of(version);
-        }
+        let (workshop, key) = (&self.redundant.workshop, &self.key);
+        let operation = self.cargo.operation(workshop, key, asked.question)?;
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (key, connections) = (&*self.key, &self.redundant.connections);
-        let deliver = |operation, timeout| {
-            let route = Route::Server(asked.to.0 as usize);
-            let timeout = Some(timeout);
-            connections.submit(operation, Delivery { route, timeout })
+        let timeout = match is_read(&asked.question) {
+            true => left.min(self.redundant.timeout / READ_PART),
+            false => left,
         };
-        match asked.question {
-            Question::Accept(version, Part::Tombstone)
-            | Question::AcceptPromised(version, Part::Tombstone)
-            | Question::Store(version, Part::Tombstone) => {
-                let (version, keep_s) = (version.bits(), 0);
-                let delete = Operation::DeleteIfNewer {
-                    key,
-                    version,
-                    keep_s,
-                    is_promised,
-                };
-                Some(deliver(delete, left))
-            }
-            Question::Accept(version, part)
-            | Question::AcceptPromised(version, part)
-            | Question::Store(version, part) => {
-                let parts = self.parts.as_mut()?;
-                let store = Store {
-                    mode: match is_promised {
-                        true => StoreMode::IfPromised,
-                        false => StoreMode::IfNewer,
-                    },
-                    key,
-                    value: parts.of(part, version).into(),
-                    flags: parts.flags,
-                    expiry_s: parts.expiry_unix,
-                    cas: version.bits(),
-                };
-                Some(deliver(Operation::Store(store), left))
-            }
-            Question::Read(_) | Question::Promise(_) => {
-                let (wanted, promise) = match asked.question {
-                    Question::Promise(version) => (None, version.bits()),
-                    Question::Read(wanted) => (wanted, 0),
-                    _ => (None, 0),
-                };
-                // Of copies one is brought, the others are only asked for their versions.
-                let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
-                let is_head = is_copy && wanted.is_none() && self.has_asked_for_bytes;
-                let into = match is_head {
-                    true => ReceiveBytes::default(),
-                    false => self.redundant.workshop.pool.take_vec(HEADER_BYTES).into(),
-                };
-                self.has_asked_for_bytes = true;
-                let get = Operation::GetVersioned {
-                    key,
-                    promise,
-                    bytes_max: if is_head {
-                        HEADER_BYTES as u32
-                    } else {
-                        u32::MAX
-                    },
-                    into,
-                };
-                Some(deliver(get, left.min(self.redundant.timeout / READ_PART)))
-            }
-            Question::Complete(_) => None,
-        }
+        let delivery = Delivery {
+            route: Route::Server(asked.to.0 as usize),
+            timeout: Some(timeout),
+        };
+        Some(self.redundant.connections.submit(operation, delivery))
     }
 
     /// The next answer, once it is there.
@@ -457,7 +322,9 @@ impl Call {
         } = self.under_way.swap_remove(at);
         let event = match request.wait() {
             Ok(reply) => {
-                let reply = self.answer(&asked, reply)?;
+                self.redundant.availability.note_down(asked.to, false);
+                let is_late = || Instant::now() >= self.deadline;
+                let reply = self.cargo.take(&asked, reply, is_late)?;
                 if matches!(reply, plan::Reply::Stored { .. }) {
                     self.note_accepted(asked.to, attempt);
                 }
@@ -475,85 +342,13 @@ impl Call {
         }
     }
 
-    fn answer(&mut self, asked: &plan::Request, reply: Reply) -> Result<plan::Reply, Error> {
-        self.redundant.note_down(asked.to, false);
-        if let Reply::Value { cas: version, .. } | Reply::Deleted { version } = reply {
-            self.newest = self.newest.max(version);
-        }
-        let refusal = |current| {
-            let current = Version::from_bits(current);
-            current.ok_or(Error::Protocol("a refusal without a version"))
-        };
-        Ok(match (asked.question, reply) {
-            // Who was stopped for so long does not know what was made of the version meanwhile, and
-            // must not go above it.
-            (Question::Accept(..), Reply::Older { .. } | Reply::Unsure { .. })
-                if Instant::now() >= self.deadline =>
-            {
-                return Err(Error::Timeout);
-            }
-            (
-                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
-                Reply::Older { current },
-            ) => {
-                let current = refusal(current)?;
-                plan::Reply::Refused { current }
-            }
-            (
-                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
-                Reply::Unsure { current },
-            ) => {
-                let current = refusal(current)?;
-                plan::Reply::Unsure { current }
-            }
-            (_, Reply::Promised { current }) => {
-                let current = refusal(current)?;
-                plan::Reply::Promised { current }
-            }
-            (
-                Question::Accept(_, part)
-                | Question::AcceptPromised(_, part)
-                | Question::Store(_, part),
-                Reply::Done { .. },
-            ) => {
-                let was_present = part == Part::Tombstone;
-                self.was_present |= was_present;
-                stored(was_present)
-            }
-            (
-                Question::Accept(..) | Question::AcceptPromised(..) | Question::Store(..),
-                Reply::Absent { .. },
-            ) => stored(false),
-            (Question::Read(_) | Question::Promise(_), Reply::Value { value, flags, cas }) => {
-                let brought = (value.into_vec(), flags, cas);
-                let answer = self.pieces.take(self.redundancy, asked.to, brought);
-                plan::Reply::Answer(answer)
-            }
-            (Question::Read(_) | Question::Promise(_), Reply::Deleted { version }) => {
-                let mut answer = Answer::default();
-                if let Some(version) = Version::from_bits(version) {
-                    let part = Part::Tombstone;
-                    answer.held.push(Held { version, part });
-                }
-                plan::Reply::Answer(answer)
-            }
-            (Question::Read(_) | Question::Promise(_), Reply::Absent { version }) => {
-                plan::Reply::Answer(Answer {
-                    dropped: Version::from_bits(version),
-                    ..Answer::default()
-                })
-            }
-            _ => return Err(Error::Protocol("the answer to another question")),
-        })
-    }
-
     /// A request has failed: whether that ends the operation, or what the plan is told.
     fn failed(&mut self, asked: &plan::Request, error: Error) -> Result<Event, Error> {
         if Instant::now() >= self.deadline {
             return Err(Error::Timeout);
         }
-        if self.redundant.is_gone(asked.to, &error) {
-            self.redundant.note_down(asked.to, true);
+        if self.redundant.availability.is_gone(asked.to, &error) {
+            self.redundant.availability.note_down(asked.to, true);
             self.owners.note_down(asked.to);
             return Ok(self.owners.event_of_down(asked));
         }
@@ -565,12 +360,10 @@ impl Call {
             Error::Unsupported => Err(error),
             // It has not taken the value, and it will not fit the next time either.
             Error::TooLarge | Error::OutOfMemory | Error::InvalidArguments(_) if is_first => {
-                self.refusal = Some(error);
+                self.cargo.refuse(error);
                 Ok(Event::Reply(asked.id, plan::Reply::NotReady))
             }
-            Error::ServerDead
-                if !matches!(asked.question, Question::Read(_) | Question::Promise(_)) =>
-            {
+            Error::ServerDead if !is_read(&asked.question) => {
                 std::thread::sleep(REST_PAUSE);
                 Ok(Event::Lost(asked.id))
             }
@@ -586,32 +379,8 @@ impl Drop for Call {
             return;
         }
         let under_way = self.under_way.drain(..);
-        let writes = under_way
-            .filter(|one| !matches!(one.asked.question, Question::Read(_) | Question::Promise(_)));
+        let writes = under_way.filter(|one| !is_read(&one.asked.question));
         let requests = writes.map(|one| (one.asked.to, one.request));
         self.redundant.following.add(&self.key, requests);
     }
-}
-
-impl Redundant {
-    /// Whether an error says that nobody listens at the server's address: its process has ended,
-    /// and its memory with it. A server that is silent may be alive, and reached by others.
-    pub(super) fn is_gone(&self, server: ServerId, error: &Error) -> bool {
-        match error {
-            Error::Connect(error) => {
-                let errno = error.errno.map(rustix::io::Errno::from_raw_os_error);
-                error.stage == ConnectStage::Refused
-                    && matches!(
-                        errno,
-                        Some(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::NOENT)
-                    )
-            }
-            Error::ServerDead => self.is_down(server),
-            _ => false,
-        }
-    }
-}
-
-fn stored(was_present: bool) -> plan::Reply {
-    plan::Reply::Stored { was_present }
 }

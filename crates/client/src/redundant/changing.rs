@@ -101,9 +101,9 @@ impl Changing {
             tried: Vec::new(),
             tries: 0,
         };
-        changing
-            .call
-            .receive_into(redundant.workshop.pool.take_vec(0));
+        let room = redundant.workshop.pool.take_vec(0);
+        let cargo = &mut changing.call.cargo;
+        cargo.receive_into(&redundant.workshop, room);
         Ok(changing)
     }
 
@@ -164,7 +164,7 @@ impl Changing {
             ReadOutcome::Unavailable => {
                 let current = self.version;
                 let is_late = Instant::now() >= self.deadline;
-                match is_late || self.call.has_foreign() {
+                match is_late || self.call.cargo.has_foreign() {
                     true => Next::Ended(Err(refused(
                         "too few of the key's servers have parts of one version",
                     ))),
@@ -173,7 +173,7 @@ impl Changing {
             }
             ReadOutcome::Found(found) => {
                 self.present = match found {
-                    Found::Value(version) => match self.call.take_present(version) {
+                    Found::Value(version) => match self.call.cargo.take_present(version) {
                         Some(present) => Some(present),
                         None => return Next::Ended(Err(Error::Protocol("a value without bytes"))),
                     },
@@ -235,7 +235,7 @@ impl Changing {
 
     /// Whether what it has left behind is the newest that there is.
     fn is_left_alone(&self) -> bool {
-        let newest = self.call.newest();
+        let newest = self.call.cargo.newest();
         self.left.is_some() && newest.is_some_and(|newest| self.tried.contains(&newest))
     }
 
@@ -255,7 +255,7 @@ impl Changing {
         self.tried.push(self.version);
         self.left = Some(Left {
             form: *form,
-            parts: self.call.take_parts(),
+            parts: self.call.cargo.take_parts(),
             told: told.clone(),
             present: self.present.take(),
         });
@@ -284,7 +284,7 @@ impl Changing {
                 Next::Goes
             }
             WriteOutcome::Unavailable => {
-                let refusal = self.call.take_refusal();
+                let refusal = self.call.cargo.take_refusal();
                 Next::Ended(Err(refusal.unwrap_or_else(|| failure(outcome))))
             }
             _ => Next::Ended(Err(failure(outcome))),
@@ -310,8 +310,9 @@ impl Changing {
             Ok(call) => self.call = call,
             Err(error) => return Next::Ended(Err(error)),
         }
-        self.call
-            .receive_into(self.redundant.workshop.pool.take_vec(0));
+        let workshop = &self.redundant.workshop;
+        let room = workshop.pool.take_vec(0);
+        self.call.cargo.receive_into(workshop, room);
         self.phase = asking(&self.call, self.version);
         Next::Goes
     }

@@ -2,33 +2,42 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `availability` | which servers are down, and since when |
+//! | `cargo` | what a plan stores, and what servers bring it |
 //! | `call` | one plan: its requests go out together, what comes back goes in |
 //! | `running` | a read or a write, moved on bit by bit |
 //! | `change` | what an operation makes of the value that it finds |
 //! | `changing` | a change, moved on bit by bit |
 //! | `settling` | the end of a write that others have come in the way of |
 //! | `following` | copies that follow an acknowledged write |
+//! | `getting` | a get, moved on bit by bit |
 //! | `begun` | operations that are begun rather than called |
 //! | `by_server` | operations that a server carries out for the client |
 //! | `discard` | keys that nobody writes again |
 
+mod availability;
 mod begun;
 mod by_server;
 mod call;
+mod cargo;
 mod change;
 mod changing;
 mod discard;
 mod following;
+mod getting;
 mod running;
 mod settling;
 
 use crate::connections::Connections;
-use crate::{ClientConfig, ConnectError, ConnectStage, Error, ItemInfo, Operation, Store};
+use crate::{
+    ClientConfig, Completion, ConnectError, ConnectStage, Error, ItemInfo, Operation, ReceiveBytes,
+    Reply, Store,
+};
+use availability::Availability;
 pub(crate) use begun::Begun;
 use call::{Look, Patience};
 use change::Change;
 use changing::Changing;
-use farcache_cluster::ServerId;
 use farcache_redundancy::coding::{Parts, Workshop};
 use farcache_redundancy::plan::{Form, Found, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{Clock, Policy, Redundancy, SKEW_MAX, Side, Writer};
@@ -36,7 +45,7 @@ use following::Following;
 pub(crate) use following::LastCopies;
 use running::{ReadEnd, Reading, WriteEnd, Writing};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -54,10 +63,6 @@ const READS_BEFORE_FINISHING: u32 = 6;
 const CHANGE_PAUSE_MIN: Duration = Duration::from_micros(100);
 const CHANGE_PAUSE_MAX: Duration = Duration::from_millis(8);
 
-/// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
-/// costs more than the read itself.
-const DOWN_KNOWN_MS: u64 = 1000;
-
 /// Of a plan that was waited for.
 const STILL_GOES: Error = Error::Protocol("a plan that goes on after its end");
 
@@ -69,12 +74,7 @@ pub(crate) struct Redundant {
     connections: Connections,
     policy: Policy,
     clock: Mutex<Clock>,
-    /// When nobody listened at a server's address, where that was so when it was last asked: in
-    /// milliseconds since the client began, and 1 more. 0 where it is up.
-    down: Box<[AtomicU64]>,
-    /// When a server was up again that had been down; 0 where it never was.
-    returned: Box<[AtomicU64]>,
-    began: Instant,
+    availability: Availability,
     workshop: Workshop,
     /// Reads that were begun, where they take turns at the copies.
     reads: AtomicUsize,
@@ -114,9 +114,7 @@ impl Redundant {
             connections: connections.clone(),
             policy,
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
-            down: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
-            returned: config.servers.iter().map(|_| AtomicU64::new(0)).collect(),
-            began: Instant::now(),
+            availability: Availability::new(config.servers.len(), config.timeout),
             workshop: Workshop::default(),
             reads: AtomicUsize::new(0),
             following: Following::default(),
@@ -285,42 +283,6 @@ impl Redundant {
             false => 0,
         }
     }
-
-    fn is_down(&self, server: ServerId) -> bool {
-        self.down[server.0 as usize].load(Relaxed) > 0
-    }
-
-    /// Whether it was down when it was asked a moment ago.
-    fn was_just_down(&self, server: ServerId) -> bool {
-        let noted_ms = self.down[server.0 as usize].load(Relaxed);
-        noted_ms > 0 && self.now_ms() - noted_ms < DOWN_KNOWN_MS
-    }
-
-    fn note_down(&self, server: ServerId, is_down: bool) {
-        let noted_ms = if is_down { self.now_ms() } else { 0 };
-        let down = &self.down[server.0 as usize];
-        let was_down = down.load(Relaxed) > 0;
-        if is_down || was_down {
-            down.store(noted_ms, Relaxed);
-        }
-        if was_down && !is_down {
-            self.returned[server.0 as usize].store(self.now_ms(), Relaxed);
-        }
-    }
-
-    /// Whether a server is up, and has been for so long that nobody whose operation is under way
-    /// takes it for down.
-    fn is_known_to_all(&self, server: ServerId) -> bool {
-        let returned_ms = self.returned[server.0 as usize].load(Relaxed);
-        let since_ms = self.now_ms() - returned_ms;
-        let is_settled = returned_ms == 0 || u128::from(since_ms) > self.timeout.as_millis();
-        is_settled && !self.is_down(server)
-    }
-
-    /// Never 0.
-    fn now_ms(&self) -> u64 {
-        self.began.elapsed().as_millis() as u64 + 1
-    }
 }
 
 fn now() -> Duration {
@@ -337,6 +299,23 @@ fn absolute(expiry_s: u32) -> u32 {
             u32::try_from(unix).unwrap_or(u32::MAX)
         }
         _ => expiry_s,
+    }
+}
+
+/// An operation's end that gives nothing back.
+fn bare(outcome: Result<Reply, Error>) -> Completion {
+    Completion {
+        outcome,
+        lent: None,
+        unused: None,
+    }
+}
+
+/// The failure of an operation that has not used this memory.
+fn unused(into: ReceiveBytes, error: Error) -> Completion {
+    Completion {
+        unused: Some(into),
+        ..bare(Err(error))
     }
 }
 

@@ -37,7 +37,7 @@ impl Reading {
     ) -> Result<Reading, Error> {
         let redundancy = redundant.policy.of_key(key);
         let mut call = Call::new(redundant, key, deadline, look)?;
-        call.receive_into(room);
+        call.cargo.receive_into(&redundant.workshop, room);
         let mut actions = Vec::new();
         let (group, fencing, first) = (call.group(), Fencing::None, call.first());
         let spare = redundant.policy.delta();
@@ -56,7 +56,8 @@ impl Reading {
         deadline: Instant,
     ) -> Result<Reading, Error> {
         let mut call = Call::new(redundant, key, deadline, Look::AtAll)?;
-        call.receive_into(redundant.workshop.pool.take_vec(0));
+        let room = redundant.workshop.pool.take_vec(0);
+        call.cargo.receive_into(&redundant.workshop, room);
         let mut actions = Vec::new();
         let (redundancy, group) = (call.redundancy(), call.group());
         let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
@@ -121,7 +122,7 @@ impl Writing {
     ) -> Result<Writing, Error> {
         let redundancy = redundant.policy.of_key(key);
         let mut call = Call::new(redundant, key, deadline, Look::AtAll)?;
-        call.give(parts);
+        call.cargo.give(parts);
         let mut actions = Vec::new();
         let write = {
             let (clock, now) = (&mut redundant.clock(), now());
@@ -149,7 +150,7 @@ impl Writing {
         loop {
             if let Some((settling, version)) = settling {
                 let settled = settling.go_on(patience)?;
-                return Ok(settled.map(|()| (Ok(*version), call.was_present())));
+                return Ok(settled.map(|()| (Ok(*version), call.cargo.was_present())));
             }
             let step = |event, actions: &mut Vec<_>| {
                 write.handle(event, &mut redundant.clock(), now(), actions);
@@ -164,10 +165,10 @@ impl Writing {
                 }
                 Turn::Ended(outcome) => {
                     // Nobody has it, and one has said why.
-                    let refusal = call.take_refusal();
+                    let refusal = call.cargo.take_refusal();
                     let refusal = refusal.filter(|_| outcome == WriteOutcome::Unavailable);
                     let written = refusal.map_or_else(|| written(outcome), Err);
-                    return Ok(Some((written, call.was_present())));
+                    return Ok(Some((written, call.cargo.was_present())));
                 }
             }
         }

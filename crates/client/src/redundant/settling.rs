@@ -112,7 +112,7 @@ impl Settling {
         };
         let needed = self.redundant.policy.of_key(&self.key).needed();
         let is_there = |(server, attempt): &&Witness| {
-            self.redundant.is_known_to_all(*server)
+            self.redundant.availability.is_known_to_all(*server)
                 && self.redundant.connections.attempt(*server) == *attempt
         };
         let is_met = || self.witnesses.iter().filter(is_there).count() >= needed;

@@ -1,0 +1,286 @@
+//! What a plan stores, and what servers bring it: its questions become operations, and replies
+//! become its answers. It asks nobody, and knows no clock.
+
+use super::change::Present;
+use crate::{Error, Operation, ReceiveBytes, Reply, Store, StoreMode};
+use farcache_cluster::ServerId;
+use farcache_redundancy::coding::{Parts, Pieces, Workshop};
+use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
+use farcache_redundancy::stored::HEADER_BYTES;
+use farcache_redundancy::{Redundancy, Version};
+
+/// The bytes of one key.
+pub(super) struct Cargo {
+    redundancy: Redundancy,
+    /// The value that is to be stored.
+    parts: Option<Parts>,
+    /// What servers have brought.
+    pieces: Pieces,
+    /// The version that was decoded last.
+    decoded: Option<Version>,
+    has_asked_for_bytes: bool,
+    was_present: bool,
+    /// Why a server that was to accept a version will not take it.
+    refusal: Option<Error>,
+    /// The newest version that a server has told of.
+    newest: u64,
+}
+
+/// Whether a question changes nothing at its server but promises.
+pub(super) fn is_read(question: &Question) -> bool {
+    matches!(question, Question::Read(_) | Question::Promise(_))
+}
+
+impl Cargo {
+    /// Nothing yet, for a key whose values lie in so many places.
+    pub fn new(redundancy: Redundancy, workshop: &Workshop) -> Cargo {
+        Cargo {
+            redundancy,
+            parts: None,
+            pieces: Pieces::new(workshop, Vec::new()),
+            decoded: None,
+            has_asked_for_bytes: false,
+            was_present: false,
+            refusal: None,
+            newest: 0,
+        }
+    }
+
+    /// The value that is to be stored.
+    pub fn give(&mut self, parts: Option<Parts>) {
+        self.parts = parts;
+    }
+
+    /// The value that was to be stored.
+    pub fn take_parts(&mut self) -> Option<Parts> {
+        self.parts.take()
+    }
+
+    /// Room for the value that is read.
+    pub fn receive_into(&mut self, workshop: &Workshop, room: Vec<u8>) {
+        self.pieces = Pieces::new(workshop, room);
+    }
+
+    /// What servers have brought.
+    pub fn take_pieces(&mut self, workshop: &Workshop) -> Pieces {
+        std::mem::replace(&mut self.pieces, Pieces::new(workshop, Vec::new()))
+    }
+
+    /// The value of a version that servers have brought, with what goes with it.
+    pub fn take_present(&mut self, version: Version) -> Option<Present> {
+        let expiry_unix = self.pieces.expiry_unix(version)?;
+        let (value, flags) = self.pieces.take_value(version)?;
+        Some(Present {
+            value,
+            flags,
+            expiry_unix,
+            cas: version.bits(),
+        })
+    }
+
+    /// Whether a server has something that this policy cannot have stored.
+    pub fn has_foreign(&self) -> bool {
+        self.pieces.has_foreign()
+    }
+
+    /// The newest version of which any server has told that it holds a part.
+    pub fn newest(&self) -> Option<Version> {
+        Version::from_bits(self.newest)
+    }
+
+    /// Whether a server has deleted a value.
+    pub fn was_present(&self) -> bool {
+        self.was_present
+    }
+
+    /// A server has not accepted what it was sent, and not for a newer version.
+    pub fn refuse(&mut self, why: Error) {
+        self.refusal = Some(why);
+    }
+
+    /// Why a server has not accepted what it was sent, where that was not for a newer version.
+    pub fn take_refusal(&mut self) -> Option<Error> {
+        self.refusal.take()
+    }
+
+    /// Computes the shards of what is to be stored, or was decoded.
+    pub fn encode(&mut self, workshop: &Workshop) {
+        if let Some(version) = self.decoded {
+            self.take_parts_of(workshop, version);
+        }
+        if let Some(parts) = &mut self.parts {
+            parts.encode(workshop);
+        }
+    }
+
+    /// Makes a version's value of what these servers have brought.
+    pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
+        self.pieces.decode(workshop, version, from);
+        self.decoded = Some(version);
+    }
+
+    /// Has the parts of a version that was read at hand, to store them where they are missing.
+    fn take_parts_of(&mut self, workshop: &Workshop, version: Version) {
+        if self.parts.is_none() {
+            let form = self.pieces.form(version);
+            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
+        }
+    }
+
+    /// The operation that asks a server this; none where it is about bytes that are not at hand.
+    pub fn operation<'a>(
+        &mut self,
+        workshop: &Workshop,
+        key: &'a [u8],
+        question: Question,
+    ) -> Option<Operation<'a>> {
+        let is_promised = matches!(question, Question::AcceptPromised(..));
+        match question {
+            Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
+                self.store(key, (version, part), is_promised)
+            }
+            Question::Store(version, part) => {
+                self.take_parts_of(workshop, version);
+                self.store(key, (version, part), false)
+            }
+            Question::Read(wanted) => Some(self.get(workshop, key, wanted.is_none(), 0)),
+            Question::Promise(version) => Some(self.get(workshop, key, true, version.bits())),
+            Question::Complete(_) => None,
+        }
+    }
+
+    fn store<'a>(
+        &mut self,
+        key: &'a [u8],
+        (version, part): (Version, Part),
+        is_promised: bool,
+    ) -> Option<Operation<'a>> {
+        if part == Part::Tombstone {
+            return Some(Operation::DeleteIfNewer {
+                key,
+                version: version.bits(),
+                keep_s: 0,
+                is_promised,
+            });
+        }
+        let parts = self.parts.as_mut()?;
+        Some(Operation::Store(Store {
+            mode: match is_promised {
+                true => StoreMode::IfPromised,
+                false => StoreMode::IfNewer,
+            },
+            key,
+            value: parts.of(part, version).into(),
+            flags: parts.flags,
+            expiry_s: parts.expiry_unix,
+            cas: version.bits(),
+        }))
+    }
+
+    /// Of copies one is brought, the others are only asked for their versions, where any version
+    /// will do.
+    fn get<'a>(
+        &mut self,
+        workshop: &Workshop,
+        key: &'a [u8],
+        is_any: bool,
+        promise: u64,
+    ) -> Operation<'a> {
+        let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
+        let is_head = is_copy && is_any && self.has_asked_for_bytes;
+        self.has_asked_for_bytes = true;
+        let (bytes_max, into) = match is_head {
+            true => (HEADER_BYTES as u32, ReceiveBytes::default()),
+            false => (u32::MAX, workshop.pool.take_vec(HEADER_BYTES).into()),
+        };
+        Operation::GetVersioned {
+            key,
+            promise,
+            bytes_max,
+            into,
+        }
+    }
+
+    /// Takes what a server has replied; what that is to the plan. `is_late` tells whether the operation's
+    /// time is over.
+    ///
+    /// # Errors
+    /// It ends the operation.
+    pub fn take(
+        &mut self,
+        asked: &plan::Request,
+        reply: Reply,
+        is_late: impl Fn() -> bool,
+    ) -> Result<plan::Reply, Error> {
+        if let Reply::Value { cas: version, .. } | Reply::Deleted { version } = reply {
+            self.newest = self.newest.max(version);
+        }
+        match asked.question {
+            // Who was stopped for so long does not know what was made of the version meanwhile, and
+            // must not go above it.
+            Question::Accept(..)
+                if matches!(reply, Reply::Older { .. } | Reply::Unsure { .. }) && is_late() =>
+            {
+                Err(Error::Timeout)
+            }
+            Question::Accept(_, part)
+            | Question::AcceptPromised(_, part)
+            | Question::Store(_, part) => self.stored(part, reply),
+            Question::Read(_) | Question::Promise(_) => self.brought(asked.to, reply),
+            Question::Complete(_) => Err(OTHER_REPLY),
+        }
+    }
+
+    fn stored(&mut self, part: Part, reply: Reply) -> Result<plan::Reply, Error> {
+        Ok(match reply {
+            Reply::Older { current } => plan::Reply::Refused {
+                current: refused_for(current)?,
+            },
+            Reply::Unsure { current } => plan::Reply::Unsure {
+                current: refused_for(current)?,
+            },
+            Reply::Promised { current } => plan::Reply::Promised {
+                current: refused_for(current)?,
+            },
+            Reply::Done { .. } => {
+                let was_present = part == Part::Tombstone;
+                self.was_present |= was_present;
+                plan::Reply::Stored { was_present }
+            }
+            Reply::Absent { .. } => plan::Reply::Stored { was_present: false },
+            _ => return Err(OTHER_REPLY),
+        })
+    }
+
+    fn brought(&mut self, from: ServerId, reply: Reply) -> Result<plan::Reply, Error> {
+        let mut answer = Answer::default();
+        match reply {
+            Reply::Value { value, flags, cas } => {
+                let brought = (value.into_vec(), flags, cas);
+                answer = self.pieces.take(self.redundancy, from, brought);
+            }
+            Reply::Deleted { version } => {
+                if let Some(version) = Version::from_bits(version) {
+                    let part = Part::Tombstone;
+                    answer.held.push(Held { version, part });
+                }
+            }
+            Reply::Absent { version } => answer.dropped = Version::from_bits(version),
+            Reply::Promised { current } => {
+                let current = refused_for(current)?;
+                return Ok(plan::Reply::Promised { current });
+            }
+            _ => return Err(OTHER_REPLY),
+        }
+        Ok(plan::Reply::Answer(answer))
+    }
+}
+
+const OTHER_REPLY: Error = Error::Protocol("the answer to another question");
+
+fn refused_for(current: u64) -> Result<Version, Error> {
+    Version::from_bits(current).ok_or(Error::Protocol("a refusal without a version"))
+}
+
+#[cfg(test)]
+mod tests;
