@@ -42,14 +42,6 @@ class AppendTest {
         fixture.close();
     }
 
-    private FarcacheFileSystem open(String mode, Faults faults, String patience)
-            throws IOException {
-        FarcacheFileSystem files = fixture.open(FarcacheFileSystem.CLOSE, mode,
-                FarcacheFileSystem.PERSIST_PATIENCE, patience);
-        files.watch = faults;
-        return files;
-    }
-
     private java.nio.file.Path below() {
         return fixture.below(FILE);
     }
@@ -57,7 +49,7 @@ class AppendTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, Reference.BYTES, Reference.BYTES + 1, 700_000})
     void aFileThatIsAppendedToIsSeenAsItGrows(int bytes) throws Exception {
-        try (FarcacheFileSystem files = open("buffered", new Faults(), "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", new Faults(), "60s")) {
             write(files, FILE, bytes);
             int length = bytes;
             for (int more : new int[] {1, 100, 800_000}) {
@@ -84,7 +76,7 @@ class AppendTest {
     @ParameterizedTest
     @ValueSource(strings = {"from the servers", "below"})
     void whoHasTheFileOpenReadsWhatItHeld(String where) throws Exception {
-        try (FarcacheFileSystem files = open("persisted", new Faults(), "60s")) {
+        try (FarcacheFileSystem files = fixture.open("persisted", new Faults(), "60s")) {
             write(files, FILE, 900_000);
             if (where.equals("below")) {
                 Files.setLastModifiedTime(below(), Files.getLastModifiedTime(names));
@@ -103,8 +95,8 @@ class AppendTest {
 
     @Test
     void oneWriterAppendsAtATime() throws Exception {
-        try (FarcacheFileSystem files = open("buffered", new Faults(), "0s");
-                FarcacheFileSystem others = open("buffered", new Faults(), "0s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", new Faults(), "0s");
+                FarcacheFileSystem others = fixture.open("buffered", new Faults(), "0s")) {
             write(files, FILE, 900_000);
             try (FSDataOutputStream stream = files.append(FILE)) {
                 assertThrows(IOException.class, () -> files.append(FILE));
@@ -123,11 +115,11 @@ class AppendTest {
         int[] lengths = {before, before + 60, before + 900_000};
         boolean failed = true;
         for (int step = 0; failed; step++) {
-            try (FarcacheFileSystem files = open("persisted", new Faults(), "60s")) {
+            try (FarcacheFileSystem files = fixture.open("persisted", new Faults(), "60s")) {
                 write(files, FILE, before);
             }
             Faults dying = new Faults();
-            FarcacheFileSystem files = open("buffered", dying, "0s");
+            FarcacheFileSystem files = fixture.open("buffered", dying, "0s");
             dying.failAfter(step);
             int acknowledged = appendUntilItFails(files, lengths);
             closeDying(files);
@@ -135,7 +127,7 @@ class AppendTest {
             if (failed && acknowledged < lengths[2]) {
                 tear();
             }
-            try (FarcacheFileSystem next = open("buffered", new Faults(), "60s")) {
+            try (FarcacheFileSystem next = fixture.open("buffered", new Faults(), "60s")) {
                 next.awaitPersisted(Persister.RECOVERY);
                 byte[] found = Files.readAllBytes(below());
                 String what = "step " + step + ": " + found.length + " bytes";
@@ -190,7 +182,7 @@ class AppendTest {
 
     @Test
     void aFileThatIsTruncatedIsShorterAtOnce() throws Exception {
-        try (FarcacheFileSystem files = open("buffered", new Faults(), "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", new Faults(), "60s")) {
             write(files, FILE, 900_000);
             for (int length : new int[] {900_000, 500_000, Reference.BYTES, 1, 0}) {
                 assertTrue(files.truncate(FILE, length));

@@ -46,22 +46,8 @@ class DeathTest {
         fixture.close();
     }
 
-    /** A file system with these faults, which its test has to close. */
-    private FarcacheFileSystem open(String mode, Faults faults, String patience)
-            throws IOException {
-        FarcacheFileSystem files = fixture.open(FarcacheFileSystem.CLOSE, mode,
-                FarcacheFileSystem.PERSIST_PATIENCE, patience);
-        files.watch = faults;
-        return files;
-    }
-
     private java.nio.file.Path below(Path path) {
         return fixture.below(path);
-    }
-
-    private void assertNothingIsPending() throws IOException {
-        fixture.assertNothingIsLeft("pending", "heads", "times");
-        assertEquals(0, fixture.items());
     }
 
     /** What a writer was told before everything below failed. */
@@ -110,19 +96,19 @@ class DeathTest {
         boolean failed = true;
         for (int step = 0; failed; step++) {
             Faults dying = new Faults();
-            FarcacheFileSystem files = open("buffered", dying, "0s");
+            FarcacheFileSystem files = fixture.open("buffered", dying, "0s");
             dying.failAfter(step);
             Told told = writeUntilItFails(files, lengths);
             closeDying(files);
             failed = dying.failures() > 0;
-            try (FarcacheFileSystem next = open("buffered", new Faults(), "60s")) {
+            try (FarcacheFileSystem next = fixture.open("buffered", new Faults(), "60s")) {
                 next.awaitPersisted(Persister.RECOVERY);
                 checkAfter(next, told, whole, step);
                 next.delete(FILE, false);
             }
             if (told.closed) {
                 // Of a writer that died while it wrote there may be chunks that nobody knows of.
-                assertNothingIsPending();
+                fixture.assertNothingIsPending();
             }
         }
     }
@@ -149,12 +135,12 @@ class DeathTest {
         for (int step = 0; !torn; step++) {
             assertTrue(step < 100, "nothing but the reference is never left");
             Faults dying = new Faults();
-            FarcacheFileSystem files = open("buffered", dying, "0s");
+            FarcacheFileSystem files = fixture.open("buffered", dying, "0s");
             dying.failAfter(step);
             writeUntilItFails(files, new int[] {1_000_000, CONTENT.length});
             closeDying(files);
             torn = tear();
-            try (FarcacheFileSystem next = open("buffered", new Faults(), "60s")) {
+            try (FarcacheFileSystem next = fixture.open("buffered", new Faults(), "60s")) {
                 next.awaitPersisted(Persister.RECOVERY);
             }
         }
@@ -211,7 +197,7 @@ class DeathTest {
             BufferedReader says = new BufferedReader(new InputStreamReader(
                     victim.getInputStream(), StandardCharsets.US_ASCII));
             assertEquals("ready", says.readLine());
-            try (FarcacheFileSystem other = open("buffered", new Faults(), "60s")) {
+            try (FarcacheFileSystem other = fixture.open("buffered", new Faults(), "60s")) {
                 other.awaitPersisted(Persister.RECOVERY);
                 assertNotNull(Reference.of(below(FILE)));
                 assertArrayEquals(CONTENT, read(other, FILE));

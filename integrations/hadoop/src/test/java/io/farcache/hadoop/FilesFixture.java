@@ -81,6 +81,14 @@ final class FilesFixture implements AutoCloseable {
         return open(configuration(properties));
     }
 
+    /** One that closes its files so, with these faults and this patience. */
+    FarcacheFileSystem open(String close, Faults faults, String patience) throws IOException {
+        FarcacheFileSystem files = open(FarcacheFileSystem.CLOSE, close,
+                FarcacheFileSystem.PERSIST_PATIENCE, patience);
+        files.watch = faults;
+        return files;
+    }
+
     static FarcacheFileSystem open(Configuration configuration) throws IOException {
         return (FarcacheFileSystem) FileSystem.get(URI_OF_ANY, configuration);
     }
@@ -130,6 +138,12 @@ final class FilesFixture implements AutoCloseable {
                 assertEquals(0, left.count(), folder);
             }
         }
+    }
+
+    /** All is persisted, and the server keeps nothing. */
+    void assertNothingIsPending() throws IOException {
+        assertNothingIsLeft("pending", "heads", "times");
+        assertEquals(0, items());
     }
 
     /** Waits for a condition that comes true by itself. */

@@ -47,22 +47,8 @@ class PersistenceTest {
         fixture.close();
     }
 
-    /** A file system with these faults, which its test has to close. */
-    private FarcacheFileSystem open(String mode, Faults faults, String patience)
-            throws IOException {
-        FarcacheFileSystem files = fixture.open(FarcacheFileSystem.CLOSE, mode,
-                FarcacheFileSystem.PERSIST_PATIENCE, patience);
-        files.watch = faults;
-        return files;
-    }
-
     private java.nio.file.Path below(Path path) {
         return fixture.below(path);
-    }
-
-    private void assertNothingIsPending() throws IOException {
-        fixture.assertNothingIsLeft("pending", "heads", "times");
-        assertEquals(0, fixture.items());
     }
 
     private static void await(Callable<Boolean> condition) throws Exception {
@@ -73,20 +59,20 @@ class PersistenceTest {
     @ValueSource(ints = {0, 1, Reference.BYTES - 1, Reference.BYTES, Reference.BYTES + 1, 524_288,
         3_000_000})
     void aFileThatIsClosedAsPersistedIsAnOrdinaryOne(int bytes) throws Exception {
-        try (FarcacheFileSystem files = open("persisted", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("persisted", faults, "60s")) {
             write(files, FILE, bytes);
             assertArrayEquals(content(bytes), Files.readAllBytes(below(FILE)));
             assertEquals(1, Files.getAttribute(below(FILE), "unix:nlink"));
             assertArrayEquals(content(bytes), read(files, FILE));
         }
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void aFileThatIsBufferedIsReadAndRenamedAndThenPersisted() throws Exception {
         Path later = new Path("/later");
         faults.hold();
-        try (FarcacheFileSystem files = open("buffered", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", faults, "60s")) {
             write(files, FILE, CONTENT.length);
             assertNotNull(Reference.of(below(FILE)));
             assertArrayEquals(CONTENT, read(files, FILE));
@@ -103,12 +89,12 @@ class PersistenceTest {
             assertArrayEquals(CONTENT, all);
             reader.close();
         }
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void closingTheFileSystemWaitsForWhatIsBuffered() throws Exception {
-        try (FarcacheFileSystem files = open("buffered", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", faults, "60s")) {
             for (int number = 0; number < 5; number++) {
                 write(files, new Path("/" + number), CONTENT.length);
             }
@@ -116,24 +102,24 @@ class PersistenceTest {
         for (int number = 0; number < 5; number++) {
             assertArrayEquals(CONTENT, Files.readAllBytes(below(new Path("/" + number))));
         }
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void whatIsDeletedBeforeItIsPersistedLeavesNothing() throws Exception {
         faults.hold();
-        try (FarcacheFileSystem files = open("buffered", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", faults, "60s")) {
             write(files, FILE, CONTENT.length);
             assertTrue(files.delete(FILE, false));
             faults.release();
         }
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
         assertFalse(Files.exists(below(FILE)));
     }
 
     @Test
     void timesThatWereSetStay() throws Exception {
-        try (FarcacheFileSystem files = open("buffered", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", faults, "60s")) {
             write(files, FILE, CONTENT.length);
             files.setTimes(FILE, 1_000_000_000_000L, -1);
         }
@@ -145,7 +131,7 @@ class PersistenceTest {
     @ValueSource(strings = {"buffered", "persisted"})
     void whatIsSynchronisedIsSeenAndStays(String mode) throws Exception {
         int[] lengths = {10, Reference.BYTES - 1, Reference.BYTES, 200, 1_000_000, 2_500_000};
-        try (FarcacheFileSystem files = open(mode, faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open(mode, faults, "60s")) {
             try (FSDataOutputStream stream = files.create(FILE)) {
                 assertTrue(stream.hasCapability("hsync"));
                 int written = 0;
@@ -161,12 +147,12 @@ class PersistenceTest {
             assertArrayEquals(CONTENT, read(files, FILE));
         }
         assertArrayEquals(CONTENT, Files.readAllBytes(below(FILE)));
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void aFullFileSystemIsToldWhenAFileIsClosedAndNothingIsLost() throws Exception {
-        try (FarcacheFileSystem files = open("persisted", faults, "0s")) {
+        try (FarcacheFileSystem files = fixture.open("persisted", faults, "0s")) {
             FSDataOutputStream stream = files.create(FILE);
             stream.write(CONTENT);
             faults.hold();
@@ -183,12 +169,12 @@ class PersistenceTest {
             await(() -> Reference.of(below(FILE)) == null);
         }
         assertArrayEquals(CONTENT, Files.readAllBytes(below(FILE)));
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void aFullFileSystemIsToldWhenAFileIsSynchronised() throws Exception {
-        try (FarcacheFileSystem files = open("buffered", faults, "0s")) {
+        try (FarcacheFileSystem files = fixture.open("buffered", faults, "0s")) {
             FSDataOutputStream stream = files.create(FILE);
             stream.write(CONTENT, 0, 1_000_000);
             stream.hsync();
@@ -204,7 +190,7 @@ class PersistenceTest {
             // What could not be persisted is in the servers.
             assertArrayEquals(content(2_000_000), read(files, FILE));
         }
-        try (FarcacheFileSystem next = open("buffered", new Faults(), "60s")) {
+        try (FarcacheFileSystem next = fixture.open("buffered", new Faults(), "60s")) {
             next.awaitPersisted(Persister.RECOVERY);
             assertArrayEquals(content(2_000_000), Files.readAllBytes(below(FILE)));
         }
@@ -213,7 +199,7 @@ class PersistenceTest {
     @ParameterizedTest
     @ValueSource(strings = {"hsync", "close"})
     void whatFailsForAWhileIsTriedAgain(String call) throws Exception {
-        try (FarcacheFileSystem files = open("persisted", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("persisted", faults, "60s")) {
             FSDataOutputStream stream = files.create(FILE);
             stream.write(CONTENT);
             if (call.equals("hsync")) {
@@ -242,13 +228,13 @@ class PersistenceTest {
             stream.close();
             assertArrayEquals(CONTENT, Files.readAllBytes(below(FILE)));
         }
-        assertNothingIsPending();
+        fixture.assertNothingIsPending();
     }
 
     @Test
     void aServerThatDiesTakesWhatIsBufferedButNothingThatIsPersisted() throws Exception {
         Path buffered = new Path("/buffered");
-        FarcacheFileSystem files = open("buffered", faults, "0s");
+        FarcacheFileSystem files = fixture.open("buffered", faults, "0s");
         write(files, FILE, CONTENT.length);
         await(() -> Reference.of(below(FILE)) == null && fixture.items() == 0);
         faults.hold();
@@ -257,7 +243,7 @@ class PersistenceTest {
         faults.release();
         assertThrows(IOException.class, files::close);
         fixture.start();
-        try (FarcacheFileSystem next = open("buffered", new Faults(), "0s")) {
+        try (FarcacheFileSystem next = fixture.open("buffered", new Faults(), "0s")) {
             assertArrayEquals(CONTENT, read(next, FILE));
             assertThrows(IOException.class, () -> next.awaitPersisted(Persister.RECOVERY));
             IOException thrown = assertThrows(IOException.class, () -> next.open(buffered));
@@ -273,8 +259,8 @@ class PersistenceTest {
 
     @Test
     void whatCannotBePromisedIsRefused() throws Exception {
-        assertThrows(IOException.class, () -> open("redundant", faults, "60s"));
-        assertThrows(IOException.class, () -> open("other", faults, "60s"));
+        assertThrows(IOException.class, () -> fixture.open("redundant", faults, "60s"));
+        assertThrows(IOException.class, () -> fixture.open("other", faults, "60s"));
         try (TestServer evicting = new TestServer("-m", "256")) {
             try (FileSystem files = openOn(evicting, "buffered")) {
                 IOException thrown = assertThrows(IOException.class, () -> files.create(FILE));
@@ -290,7 +276,7 @@ class PersistenceTest {
     @Test
     void whatWouldBeTakenForAReferenceIsRefused() throws Exception {
         byte[] like = "farcache-file 1 whatever".getBytes(StandardCharsets.US_ASCII);
-        try (FarcacheFileSystem files = open("persisted", faults, "60s")) {
+        try (FarcacheFileSystem files = fixture.open("persisted", faults, "60s")) {
             FSDataOutputStream stream = files.create(FILE);
             stream.write(like, 0, 10);
             assertThrows(IOException.class, () -> stream.write(like, 10, 14));
