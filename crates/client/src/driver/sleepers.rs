@@ -62,7 +62,12 @@ impl Sleepers {
         bell::sleep(&self.events, limit);
         guard = lock.take();
         guard.has_sleeper = false;
-        let in_use = InUse::begin().filter(|_| is_progress_thread);
+        // A caller does not end the process while it waits here.
+        let in_use = if is_progress_thread {
+            InUse::begin()
+        } else {
+            None
+        };
         if is_progress_thread && in_use.is_none() {
             return guard;
         }
