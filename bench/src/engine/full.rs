@@ -2,8 +2,8 @@
 
 use super::{EngineBench, KEYS_PER_LOOK};
 use crate::load::keys::KeyId;
+use crate::load::measurement::process_cpu_time;
 use farcache_store::{Store, StoreConfig};
-use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::time::Duration;
 
@@ -32,15 +32,10 @@ pub(super) fn sets_per_s(items: KeyId, duration: Duration) -> io::Result<f64> {
     for _ in 0..2 * keys as usize / KEYS_PER_LOOK {
         bench.set_random_block()?;
     }
-    let start = process_time();
+    let start = process_cpu_time();
     let mut sets = 0;
-    while process_time() - start < duration {
+    while process_cpu_time() - start < duration {
         sets += bench.set_random_block()?;
     }
-    Ok(sets as f64 / (process_time() - start).as_secs_f64())
-}
-
-fn process_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Ok(sets as f64 / (process_cpu_time() - start).as_secs_f64())
 }

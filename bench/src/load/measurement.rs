@@ -4,6 +4,7 @@ use super::protocol::Operation;
 use super::scanner::Outcome;
 use hdrhistogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, Instant};
@@ -49,7 +50,16 @@ impl CpuStopwatch {
 }
 
 fn thread_cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    cpu_time(ClockId::ThreadCPUTime)
+}
+
+/// CPU time that all threads of this process have taken.
+pub fn process_cpu_time() -> Duration {
+    cpu_time(ClockId::ProcessCPUTime)
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 

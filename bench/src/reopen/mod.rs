@@ -1,9 +1,9 @@
 //! How long a store with an SSD takes to open again, by what lies on the device.
 
 use crate::host_memory;
+use crate::load::measurement::process_cpu_time;
 use crate::statistics::median;
 use farcache_store::{FileDevice, SetOptions, Store, StoreConfig, TierConfig};
-use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -151,22 +151,16 @@ pub fn measure(folder: &Path, contents: &Contents, rounds: usize) -> io::Result<
     reopen(&scratch, contents, rounds)
 }
 
-/// Processor time of all threads of this process, in seconds.
-fn process_cpu_s() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_secs_f64()
-}
-
 fn reopen(scratch: &Scratch, contents: &Contents, rounds: usize) -> io::Result<ReopenFigures> {
     let items = contents.data_bytes / contents.value_bytes as u64;
     let host_bytes = items * HOST_BYTES_PER_ITEM + contents.memory_bytes;
     let (mut seconds, mut cpu_seconds) = (Vec::new(), Vec::new());
     loop {
         host_memory::take_and_give_back(host_bytes as usize);
-        let (started, cpu) = (Instant::now(), process_cpu_s());
+        let (started, cpu) = (Instant::now(), process_cpu_time());
         let store = scratch.open_store()?;
         seconds.push(started.elapsed().as_secs_f64());
-        cpu_seconds.push(process_cpu_s() - cpu);
+        cpu_seconds.push((process_cpu_time() - cpu).as_secs_f64());
         if seconds.len() < rounds {
             continue;
         }
