@@ -1,6 +1,7 @@
 //! What values on several servers cost:
 //! `cargo run --release -p farcache-bench --example redundancy -- target/release/farcached`, with
-//! `tcp` behind it over sockets instead of the fabric.
+//! `tcp` behind it over sockets instead of the fabric, with `one-thread` with servers of one
+//! process that share a thread (`farcache-fleet`, which is looked for beside `farcached`).
 //!
 //! Five servers on one core, the client on another. Ways of storing and reading a value take turns;
 //! medians count. Bytes are those that the servers tell.
@@ -11,6 +12,8 @@ use farcache_client::{
 use farcache_harness::pinning::pin_to_cpu;
 use farcache_harness::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
 use std::error::Error;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,31 +38,73 @@ const REPLICAS: &str = "replicate:3";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
+/// How the servers share their core.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    /// Each is a process.
+    Processes,
+    /// They take turns on one thread.
+    OneThread,
+}
+
 struct Fleet {
-    servers: Vec<ServerProcess>,
+    addresses: Vec<SocketAddr>,
     transport: Transport,
+    /// Ends the servers when it goes.
+    _processes: Vec<ServerProcess>,
 }
 
 impl Fleet {
-    fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
-        let launcher = Launcher {
-            farcached: PathBuf::from(farcached),
+    fn start(farcached: &str, transport: Transport, sharing: Sharing) -> Outcome<Fleet> {
+        let farcached = PathBuf::from(farcached);
+        let mut launcher = Launcher {
+            farcached: farcached.clone(),
             memcached: PathBuf::from("memcached"),
             cpu: Some(SERVER_CPU),
             user: "root".into(),
         };
-        let options = ["-m", "512", "-I", "8m", "--fabric", "auto"];
-        let start = |_| launcher.start(Product::Farcached, &options);
-        let servers = (0..SERVERS).map(start).collect::<Result<_, _>>()?;
-        Ok(Fleet { servers, transport })
+        let ports = free_ports()?;
+        let options = ["-m", "512", "-I", "8m", "-A", "--fabric", "auto"].map(String::from);
+        let start = |launcher: &Launcher, port: u16, options: &[String]| {
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            launcher.start_on(port, Product::Farcached, &options, &[])
+        };
+        let processes = match sharing {
+            Sharing::Processes => {
+                let start = |port: &u16| start(&launcher, *port, &options);
+                ports.iter().map(start).collect::<Result<_, _>>()?
+            }
+            Sharing::OneThread => {
+                launcher.farcached = farcached.with_file_name("farcache-fleet");
+                let mut all = options.to_vec();
+                for port in &ports[1..] {
+                    all.extend(["--", "-l", "127.0.0.1", "-t", "1", "-p"].map(String::from));
+                    all.push(port.to_string());
+                    all.extend(options.clone());
+                }
+                vec![start(&launcher, ports[0], &all)?]
+            }
+        };
+        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        Ok(Fleet {
+            addresses: ports.into_iter().map(local).collect(),
+            transport,
+            _processes: processes,
+        })
+    }
+
+    /// Ends a server.
+    fn stop(&self, server: usize) -> Outcome<()> {
+        let mut connection = TcpStream::connect(self.addresses[server])?;
+        connection.write_all(b"shutdown\r\n")?;
+        while TcpStream::connect(self.addresses[server]).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     fn client(&self, policy: Option<&str>) -> Outcome<Client> {
-        let addresses: Vec<_> = self
-            .servers
-            .iter()
-            .map(|one| one.address().to_string())
-            .collect();
+        let addresses: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
         let mut config = ClientConfig::new(&addresses.join(","))?;
         config.transport = self.transport;
         config.timeout = Duration::from_secs(30);
@@ -81,6 +126,13 @@ impl Fleet {
         }
         Ok(sum)
     }
+}
+
+fn free_ports() -> Outcome<Vec<u16>> {
+    let listen = |_| TcpListener::bind("127.0.0.1:0");
+    let listeners: Vec<_> = (0..SERVERS).map(listen).collect::<Result<_, _>>()?;
+    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
+    listeners.iter().map(port).collect()
 }
 
 fn median_us(mut times: Vec<Duration>) -> f64 {
@@ -271,16 +323,18 @@ fn memory(fleet: &Fleet, clients: &Clients) -> Outcome<()> {
 }
 
 fn main() -> Outcome<()> {
-    let farcached = std::env::args()
-        .nth(1)
-        .ok_or("usage: redundancy FARCACHED [tcp]")?;
+    let usage = "usage: redundancy FARCACHED [tcp] [one-thread]";
+    let farcached = std::env::args().nth(1).ok_or(usage)?;
     stop_servers_on_signals()?;
-    let transport = match std::env::args().nth(2).as_deref() {
-        None => Transport::Fabric,
-        Some("tcp") => Transport::Tcp,
-        Some(other) => return Err(format!("{other}: tcp or nothing").into()),
-    };
-    let mut fleet = Fleet::start(&farcached, transport)?;
+    let (mut transport, mut sharing) = (Transport::Fabric, Sharing::Processes);
+    for word in std::env::args().skip(2) {
+        match word.as_str() {
+            "tcp" => transport = Transport::Tcp,
+            "one-thread" => sharing = Sharing::OneThread,
+            other => return Err(format!("{other}? {usage}").into()),
+        }
+    }
+    let fleet = Fleet::start(&farcached, transport, sharing)?;
     pin_to_cpu(CLIENT_CPU)?;
     let clients = Clients {
         plain: fleet.client(None)?,
@@ -311,9 +365,7 @@ fn main() -> Outcome<()> {
         }
     }
     let healthy = reads(&clients, "with all servers")?;
-    for server in fleet.servers.drain(LOST) {
-        server.stop()?;
-    }
+    LOST.into_iter().try_for_each(|server| fleet.stop(server))?;
     let degraded = reads(&clients, "with two servers lost")?;
     println!("\nGET of ec:3,2 with two servers lost, over all there");
     for ((bytes, healthy), degraded) in SIZES.iter().zip(healthy).zip(degraded) {

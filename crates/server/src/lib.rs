@@ -7,6 +7,7 @@ pub mod check;
 pub mod cluster;
 pub mod coding;
 pub mod connections;
+pub mod crew;
 pub mod descriptors;
 pub mod dial;
 pub mod fabric;

@@ -2,6 +2,7 @@
 
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
+use crate::crew::{Crew, Ended, Post};
 use crate::fabric::ServerPort;
 use crate::fabric::open::Opened;
 use crate::mailbox::Mailbox;
@@ -9,7 +10,6 @@ use crate::net::listen::Listener;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::upgrade::registry::{Place, Registry};
-use crate::worker::Worker;
 use socket2::Socket;
 use std::io;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct Server {
     shared: Arc<Shared>,
     mailboxes: Vec<Arc<Mailbox>>,
     admission: Arc<Admission>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Vec<Ended>,
     repair: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Starts the workers, which also serve `datagram_sockets` and, a port each, the fabric.
+    /// Has `crew` run the workers, which also serve `datagram_sockets` and, a port each, the fabric.
     ///
     /// # Errors
     /// When descriptors, threads or memory are exhausted.
@@ -33,6 +33,7 @@ impl Server {
         shared: Arc<Shared>,
         datagram_sockets: Vec<Arc<Socket>>,
         fabric: Option<Opened>,
+        crew: &dyn Crew,
     ) -> io::Result<Self> {
         let admission = Arc::new(Admission::new()?);
         let threads = shared.settings.threads;
@@ -51,8 +52,15 @@ impl Server {
         let ports = fabric.map_or_else(Vec::new, |fabric| server.join_fabric(fabric));
         let mut ports = ports.into_iter();
         for index in 0..threads {
-            let worker = server.start_worker(index, datagram_sockets.clone(), ports.next())?;
-            server.workers.push(worker);
+            let post = Post {
+                shared: Arc::clone(&server.shared),
+                index,
+                mailbox: Arc::clone(&server.mailboxes[index]),
+                admission: Arc::clone(&server.admission),
+                datagram_sockets: datagram_sockets.clone(),
+                port: ports.next(),
+            };
+            server.workers.push(crew.employ(post)?);
         }
         Ok(server)
     }
@@ -70,35 +78,6 @@ impl Server {
         let is_first = self.shared.fabric.set(registry).is_ok();
         assert!(is_first, "a server is started once");
         fabric.ports
-    }
-
-    fn start_worker(
-        &self,
-        index: usize,
-        sockets: Vec<Arc<Socket>>,
-        port: Option<Box<ServerPort>>,
-    ) -> io::Result<JoinHandle<()>> {
-        let shared = Arc::clone(&self.shared);
-        let mailbox = Arc::clone(&self.mailboxes[index]);
-        let admission = Arc::clone(&self.admission);
-        let (report, started) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name(format!("worker-{index}"))
-            .spawn(
-                move || match Worker::new(shared, index, mailbox, admission, sockets, port) {
-                    Ok(worker) => {
-                        let _ = report.send(Ok(()));
-                        worker.run();
-                    }
-                    Err(error) => {
-                        let _ = report.send(Err(error));
-                    }
-                },
-            )?;
-        started
-            .recv()
-            .map_err(|_| io::Error::other("a worker failed to start"))??;
-        Ok(thread)
     }
 
     /// Accepts connections on the calling thread until the server is told to stop; returns when
@@ -119,12 +98,8 @@ impl Server {
         self.mailboxes
             .iter()
             .for_each(|mailbox| mailbox.waker.wake());
-        let threads = self.workers.into_iter().chain(self.repair);
-        for worker in threads {
-            if worker.join().is_err() {
-                return Err(io::Error::other("a thread has failed"));
-            }
-        }
-        Ok(())
+        self.workers.into_iter().try_for_each(Ended::wait)?;
+        let repair = self.repair.map_or(Ok(()), JoinHandle::join);
+        repair.map_err(|_| io::Error::other("a thread has failed"))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cluster;
 use crate::connections::Address;
+use crate::crew::{Crew, Threads};
 use crate::descriptors;
 use crate::fabric;
 use crate::logging;
@@ -52,6 +53,15 @@ fn system_failure(error: &dyn std::fmt::Display) -> Refusal {
 /// # Errors
 /// Why it cannot start.
 pub fn run(options: &Options) -> Result<(), Refusal> {
+    run_with(options, &Threads)
+}
+
+/// As [`run`], with workers that `crew` runs. A process may have several such servers at a time:
+/// signals go to all of them, and the log, the user and the limits are the process's.
+///
+/// # Errors
+/// Why it cannot start.
+pub fn run_with(options: &Options, crew: &dyn Crew) -> Result<(), Refusal> {
     let mut plan = options.plan()?;
     let identity = find_identity(options)?;
     logging::start(options.log_format, options.verbose);
@@ -86,7 +96,7 @@ pub fn run(options: &Options) -> Result<(), Refusal> {
         devices,
         cluster,
     };
-    let served = serve(options, plan, sockets, opened).map_err(fail);
+    let served = serve(options, plan, sockets, opened, crew).map_err(fail);
     drop(unix_file);
     served
 }
@@ -98,7 +108,13 @@ struct Opened {
     cluster: Option<cluster::Opened>,
 }
 
-fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) -> io::Result<()> {
+fn serve(
+    options: &Options,
+    plan: Plan,
+    mut sockets: Sockets,
+    opened: Opened,
+    crew: &dyn Crew,
+) -> io::Result<()> {
     let _pid_file = options
         .pid_file
         .as_deref()
@@ -139,7 +155,12 @@ fn serve(options: &Options, plan: Plan, mut sockets: Sockets, opened: Opened) ->
         Ok(opened) => opened.description.clone(),
         Err(reason) => reason.clone(),
     };
-    let server = Server::start(Arc::clone(&shared), sockets.datagrams.clone(), fabric.ok())?;
+    let server = Server::start(
+        Arc::clone(&shared),
+        sockets.datagrams.clone(),
+        fabric.ok(),
+        crew,
+    )?;
     let movers = start_movers(&shared)?;
     let metrics = sockets
         .metrics

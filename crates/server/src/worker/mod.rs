@@ -100,6 +100,8 @@ pub struct Worker {
     streak: Streak,
     /// Whether it is worth a moment's polling where polling is barred.
     moments: Moments,
+    /// Whether its thread has other workers, too, which are next when this one has nothing to do.
+    shares_thread: bool,
 }
 
 impl Worker {
@@ -160,21 +162,38 @@ impl Worker {
             watching: Vec::new(),
             datagram_sockets,
             datagrams: datagram::Datagrams::default(),
+            shares_thread: false,
         })
+    }
+
+    /// From now on turns neither sleep nor give way: others on the same thread are next.
+    pub fn share_thread(&mut self) {
+        self.shares_thread = true;
+        self.permit = Permit::without_looking(self.permit.is_wanted());
+    }
+
+    /// Whether its server goes on.
+    pub fn is_wanted(&self) -> bool {
+        !self.resources.shared.is_stopping()
     }
 
     /// Serves until the server stops.
     pub fn run(mut self) {
-        while !self.resources.shared.is_stopping() {
+        while self.is_wanted() {
             self.turn();
         }
+        self.end();
+    }
+
+    /// Ends all conversations of a server that stops.
+    pub fn end(mut self) {
         // Whatever told this worker to stop, the accepting thread must hear of it too.
         self.admission.waker.wake();
         self.drain();
     }
 
     /// Waits for something to do and does it.
-    fn turn(&mut self) {
+    pub fn turn(&mut self) {
         self.tend_peers();
         if self.messages.is_some() {
             self.poll_devices(After::Turn);
@@ -223,8 +242,8 @@ impl Worker {
             self.polling.active();
             self.device_polling.active();
             self.message_polling.active();
-        } else if self.streak.has_found() {
-            // The client that is alone may ask again within a moment.
+        } else if self.streak.has_found() || self.shares_thread {
+            // The client that is alone may ask again within a moment, or others have their turn.
         } else if self.budget().should_sleep(now) || !may_poll {
             self.sleep(&mut events);
         } else {
@@ -237,6 +256,7 @@ impl Worker {
     fn sleeps_at_once(&self) -> bool {
         let seen_at = self.resources.turn_began;
         !self.permit.may_poll(seen_at)
+            && !self.shares_thread
             && !self.streak.has_found()
             && !self.has_more_to_do()
             && !self.uses_messages()

@@ -75,7 +75,9 @@ impl Polling {
 pub(super) struct Permit {
     is_wanted: bool,
     start: Instant,
-    permit: PollPermit,
+    /// None where the thread's time is not this worker's alone: what passes between its looks tells
+    /// nothing then.
+    permit: Option<PollPermit>,
 }
 
 impl Permit {
@@ -84,7 +86,15 @@ impl Permit {
         Permit {
             is_wanted,
             start: Instant::now(),
-            permit: PollPermit::default(),
+            permit: Some(PollPermit::default()),
+        }
+    }
+
+    /// Permits polling at all times if it `is_wanted`.
+    pub fn without_looking(is_wanted: bool) -> Self {
+        Permit {
+            permit: None,
+            ..Self::new(is_wanted)
         }
     }
 
@@ -96,17 +106,22 @@ impl Permit {
     /// The worker looks for something to do at `now`; whether it may look again without sleeping.
     pub fn look(&mut self, now: Instant) -> bool {
         let since_start = now.duration_since(self.start);
-        self.is_wanted && self.permit.look(since_start, involuntary_switches)
+        let looks = |permit: &mut PollPermit| permit.look(since_start, involuntary_switches);
+        self.is_wanted && self.permit.as_mut().is_none_or(looks)
     }
 
     /// Whether the worker may poll at `now`.
     pub fn may_poll(&self, now: Instant) -> bool {
-        self.is_wanted && self.permit.may_poll(now.duration_since(self.start))
+        let since_start = now.duration_since(self.start);
+        let may_poll = |permit: &PollPermit| permit.may_poll(since_start);
+        self.is_wanted && self.permit.as_ref().is_none_or(may_poll)
     }
 
     /// The worker has slept until `now`.
     pub fn woken(&mut self, now: Instant) {
-        self.permit.resume(now.duration_since(self.start));
+        if let Some(permit) = &mut self.permit {
+            permit.resume(now.duration_since(self.start));
+        }
     }
 }
 
