@@ -19,6 +19,7 @@
 //! All chunks have the same length but the last, which has what is left.
 
 use crate::WriteId;
+use farcache_base::crc32c;
 use std::fmt;
 
 const MAGIC: [u8; 4] = *b"FCBM";

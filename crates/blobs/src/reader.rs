@@ -6,6 +6,7 @@ use crate::error::Damage;
 use crate::keys::chunk_key;
 use crate::pattern::Pattern;
 use crate::{Error, Manifest};
+use farcache_base::crc32c;
 use farcache_client::{Operation, ReceiveBytes, Reply, Request};
 use std::collections::BTreeMap;
 use std::fmt;

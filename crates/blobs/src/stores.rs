@@ -6,6 +6,7 @@ use crate::budget::Share;
 use crate::keys::chunk_key;
 use crate::patience::Patience;
 use crate::{Error, WriteId};
+use farcache_base::crc32c;
 use farcache_client::{Operation, Request, Store};
 use std::collections::VecDeque;
 

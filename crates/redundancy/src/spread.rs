@@ -13,6 +13,7 @@
 
 use crate::plan::Form;
 use crate::{Acknowledgement, Redundancy};
+use farcache_base::crc32c;
 use farcache_cluster::Address;
 use std::fmt::Write;
 use std::time::Duration;

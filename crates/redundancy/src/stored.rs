@@ -17,11 +17,13 @@
 //! too; here it binds the bytes to it, so that shards of two writes are never decoded together.
 
 use crate::Version;
+use farcache_base::crc32c;
 use farcache_base::limits::VALUE_BYTES_MAX;
 use farcache_cluster::OWNERS_MAX;
 use farcache_erasure::Scheme;
 use std::error::Error;
 use std::fmt;
+use std::ops::Range;
 
 /// Size of the header.
 pub const HEADER_BYTES: usize = 32;
@@ -76,15 +78,24 @@ impl Piece {
     /// Length of this part of a value of so many bytes.
     pub fn bytes(self, value_bytes: usize) -> usize {
         match self {
-            Piece::Copy => value_bytes,
+            Piece::Shard { scheme, shard } if usize::from(shard) >= scheme.data_shards() => {
+                scheme.shard_bytes(value_bytes)
+            }
+            _ => self.range(value_bytes).len(),
+        }
+    }
+
+    /// Which bytes of a value of so many are this part; none of parity.
+    pub fn range(self, value_bytes: usize) -> Range<usize> {
+        match self {
+            Piece::Copy => 0..value_bytes,
             Piece::Shard { scheme, shard } => {
                 let shard_bytes = scheme.shard_bytes(value_bytes);
-                let before = usize::from(shard) * shard_bytes;
-                match usize::from(shard) < scheme.data_shards() {
-                    // The last data shards may be shorter, down to nothing.
-                    true => shard_bytes.min(value_bytes.saturating_sub(before)),
-                    false => shard_bytes,
-                }
+                let is_data = usize::from(shard) < scheme.data_shards();
+                // The last data shards may be shorter, down to nothing.
+                let start = (usize::from(shard) * shard_bytes).min(value_bytes);
+                let end = (start + shard_bytes).min(value_bytes);
+                start..if is_data { end } else { start }
             }
         }
     }
@@ -278,6 +289,9 @@ mod tests {
         let of = |shard_number| shard(4, 2, shard_number).bytes(5);
         assert_eq!([0, 1, 2, 3, 4, 5].map(of), [2, 2, 1, 0, 2, 2]);
         assert_eq!(Piece::Copy.bytes(5), 5);
+        let ranges = [0, 1, 2, 3, 4].map(|number| shard(4, 2, number).range(5));
+        assert_eq!(ranges, [0..2, 2..4, 4..5, 5..5, 5..5]);
+        assert_eq!(Piece::Copy.range(5), 0..5);
     }
 
     #[test]

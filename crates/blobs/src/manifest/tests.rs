@@ -1,4 +1,5 @@
 use super::*;
+use farcache_base::crc32c;
 use proptest::prelude::*;
 
 /// A blob of the nine bytes `123456789` in chunks of four. The checksums are those of `1234`,

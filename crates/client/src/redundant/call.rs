@@ -245,6 +245,26 @@ impl Call {
         Ok(Turn::Goes)
     }
 
+    /// Asks what the plan wants asked first, each server once its part of this value has been
+    /// copied; the other actions stay.
+    pub fn send_first<O>(&mut self, actions: &mut Vec<Action<O>>, value: &[u8]) {
+        for action in std::mem::take(actions) {
+            match action {
+                Action::Ask(request) => {
+                    let travels = self.cargo.copy(request.question, value);
+                    self.ask(request);
+                    if travels {
+                        self.redundant.connections.flush();
+                    }
+                }
+                other => actions.push(other),
+            }
+        }
+        self.redundant.connections.flush();
+        // Of owners that are down, too: their shards are needed for parity.
+        self.cargo.copy_all(value);
+    }
+
     /// Requests of which one must end before the plan goes on.
     pub fn under_way(&self) -> impl Iterator<Item = &Submitted> + Clone {
         self.under_way.iter().map(|one| &one.request)

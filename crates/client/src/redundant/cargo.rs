@@ -9,6 +9,10 @@ use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
 
+/// A part of a value of so many bytes travels while the next one is copied. Of a shorter one all
+/// parts are sent together.
+const TRAVELS_BYTES_MIN: usize = 16 << 10;
+
 /// The bytes of one key.
 pub(super) struct Cargo {
     redundancy: Redundancy,
@@ -49,6 +53,23 @@ impl Cargo {
     /// The value that is to be stored.
     pub fn give(&mut self, parts: Option<Parts>) {
         self.parts = parts;
+    }
+
+    /// Has the bytes at hand that this question is about, if they are a part of this value that
+    /// is to be stored; whether they are many.
+    pub fn copy(&mut self, question: Question, value: &[u8]) -> bool {
+        let (Some(parts), Question::Accept(_, part)) = (&mut self.parts, question) else {
+            return false;
+        };
+        parts.copy(part, value);
+        value.len() >= TRAVELS_BYTES_MIN
+    }
+
+    /// Has all of this value at hand, which is to be stored.
+    pub fn copy_all(&mut self, value: &[u8]) {
+        if let Some(parts) = &mut self.parts {
+            parts.copy_all(value);
+        }
     }
 
     /// The value that was to be stored.

@@ -246,9 +246,12 @@ impl Redundant {
         let form = Form::of_value(redundancy, is_small);
         let expiry_unix = absolute(store.expiry_s);
         let stored_as = (form, redundancy.owners());
-        let parts = Parts::new(&self.workshop, stored_as, value, store.flags, expiry_unix);
+        let (workshop, bytes) = (&self.workshop, value.len());
+        let parts = Parts::begin(workshop, stored_as, bytes, store.flags, expiry_unix);
         let deadline = self.deadline(timeout);
-        Writing::begin(self, store.key, (form, Some(parts)), deadline)
+        let mut writing = Writing::begin(self, store.key, (form, Some(parts)), deadline)?;
+        writing.send_first(value);
+        Ok(writing)
     }
 
     /// Removes an item; see [`crate::Client::delete`].

@@ -113,7 +113,8 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Begins a write, of a deletion without parts.
+    /// Begins a write, of a deletion without parts. Those of a value that have not been copied
+    /// are sent by [`Writing::send_first`].
     pub fn begin(
         redundant: &Arc<Redundant>,
         key: &[u8],
@@ -136,6 +137,11 @@ impl Writing {
             actions,
             settling: None,
         })
+    }
+
+    /// Sends the value whose parts it was begun with.
+    pub fn send_first(&mut self, value: &[u8]) {
+        self.call.send_first(&mut self.actions, value);
     }
 
     /// Moves it on; how it ended, once it has.

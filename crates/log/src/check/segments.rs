@@ -6,6 +6,7 @@ use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::format::*;
 use crate::item::Layout;
 use crate::location::ITEMS_MAX;
+use farcache_base::crc32c;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use std::collections::HashMap;
 use std::ops::Range;

@@ -24,6 +24,8 @@ pub(crate) use table::{
 };
 pub(crate) use tail::{TOMBSTONE_COPIES, Tail, TailChecksums, damaged_parts, encode_tail};
 
+use farcache_base::crc32c;
+
 /// Version of all structures; another one is not read.
 pub(crate) const FORMAT_VERSION: u32 = 3;
 

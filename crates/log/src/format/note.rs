@@ -21,6 +21,7 @@
 
 use super::{BLOCK_BYTES, Reader, Writer};
 use crate::fence::{Fence, KeyArcs, join_oldest};
+use farcache_base::crc32c;
 use std::sync::Arc;
 
 /// Size of a copy.

@@ -10,6 +10,7 @@
 
 use super::Reader;
 use crate::item::Layout;
+use farcache_base::crc32c;
 
 /// What precedes the item.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;

@@ -24,6 +24,7 @@
 use super::{BLOCK_BYTES, Reader, Writer, block_version};
 use crate::device::{DEVICE_MAGIC as MAGIC, DEVICE_MAGIC_PLACES};
 use crate::format::{DeviceId, Member, Members};
+use farcache_base::crc32c;
 
 /// Size of a copy.
 pub(crate) const SUPERBLOCK_BYTES: usize = 4096;

@@ -10,6 +10,7 @@
 //! The header has the sizes, and a checksum of each.
 
 use super::*;
+use farcache_base::crc32c;
 
 /// How often the tombstones stand in a tail.
 pub(crate) const TOMBSTONE_COPIES: usize = 2;

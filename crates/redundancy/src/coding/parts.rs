@@ -25,6 +25,7 @@ struct Stored {
     /// Of the part.
     checksum: u32,
     version: Option<Version>,
+    /// Empty until the part has been copied.
     bytes: Arc<Vec<u8>>,
 }
 
@@ -33,29 +34,39 @@ impl Parts {
     /// [`Parts::encode`].
     pub fn new(
         workshop: &Workshop,
-        (form, owners): (Form, usize),
+        stored_as: (Form, usize),
         value: &[u8],
         flags: u32,
         expiry_unix: u32,
     ) -> Parts {
-        let pool = Arc::clone(&workshop.pool);
-        let copy = |piece, bytes| Stored::copied(&pool, piece, bytes);
-        let stored = match form {
-            Form::Tombstone => Vec::new(),
-            Form::Copies => vec![copy(Piece::Copy, value)],
+        let mut parts = Parts::begin(workshop, stored_as, value.len(), flags, expiry_unix);
+        parts.copy_all(value);
+        parts
+    }
+
+    /// The parts of a value of so many bytes, of which none has been copied yet: each may travel
+    /// while the next one is copied.
+    pub fn begin(
+        workshop: &Workshop,
+        (form, owners): (Form, usize),
+        value_bytes: usize,
+        flags: u32,
+        expiry_unix: u32,
+    ) -> Parts {
+        let mut stored = Vec::new();
+        match form {
+            Form::Tombstone => {}
+            Form::Copies => stored.push(Stored::missing(Piece::Copy)),
             Form::Shards(scheme) => {
-                let mut all = Vec::with_capacity(scheme.shards());
-                let cut = scheme.cut(value);
-                let shards = cut.iter().zip(0..);
-                all.extend(
-                    shards.map(|(bytes, shard)| copy(Piece::Shard { scheme, shard }, bytes)),
-                );
-                all
+                stored.reserve_exact(scheme.shards());
+                let shards = (0..).take(scheme.data_shards());
+                let missing = |shard| Stored::missing(Piece::Shard { scheme, shard });
+                stored.extend(shards.map(missing));
             }
-        };
+        }
         Parts {
-            pool,
-            value_bytes: value.len() as u32,
+            pool: Arc::clone(&workshop.pool),
+            value_bytes: value_bytes as u32,
             copies: if form == Form::Copies {
                 owners as u8
             } else {
@@ -67,7 +78,21 @@ impl Parts {
         }
     }
 
-    /// Makes the parity shards, where there are such.
+    /// Copies one part of this value, if it has not been; parity is none of it.
+    pub fn copy(&mut self, part: Part, value: &[u8]) {
+        if let Some(stored) = self.stored.get_mut(index_of(part)) {
+            stored.copy(&self.pool, value);
+        }
+    }
+
+    /// Copies what has not been copied of this value.
+    pub fn copy_all(&mut self, value: &[u8]) {
+        for stored in &mut self.stored {
+            stored.copy(&self.pool, value);
+        }
+    }
+
+    /// Makes the parity shards, where there are such, once all of the value has been copied.
     pub fn encode(&mut self, workshop: &Workshop) {
         let Some(Piece::Shard { scheme, .. }) = self.stored.first().map(|stored| stored.piece)
         else {
@@ -99,10 +124,7 @@ impl Parts {
     /// # Panics
     /// It is a part that there is not, or not yet.
     pub fn of(&mut self, part: Part, version: Version) -> Arc<Vec<u8>> {
-        let index = match part {
-            Part::Shard(shard) => usize::from(shard),
-            Part::Copy | Part::Tombstone => 0,
-        };
+        let index = index_of(part);
         let (value_bytes, copies) = (self.value_bytes, self.copies);
         let expiry_unix = self.expiry_unix;
         let stored = &mut self.stored[index];
@@ -143,16 +165,30 @@ fn sized(mut buffer: Arc<Vec<u8>>, part_bytes: usize) -> Arc<Vec<u8>> {
     buffer
 }
 
+/// Where a part stands among those of its value.
+fn index_of(part: Part) -> usize {
+    match part {
+        Part::Shard(shard) => usize::from(shard),
+        Part::Copy | Part::Tombstone => 0,
+    }
+}
+
 impl Stored {
-    fn copied(pool: &Pool, piece: Piece, part: &[u8]) -> Stored {
-        let mut bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
-        let room = &mut Arc::make_mut(&mut bytes)[HEADER_BYTES..];
-        let checksum = copy_with_checksum(part, room);
+    fn missing(piece: Piece) -> Stored {
         Stored {
             piece,
-            checksum,
+            checksum: 0,
             version: None,
-            bytes,
+            bytes: Arc::default(),
+        }
+    }
+
+    fn copy(&mut self, pool: &Pool, value: &[u8]) {
+        let part = &value[self.piece.range(value.len())];
+        if self.bytes.is_empty() {
+            self.bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
+            let room = &mut Arc::make_mut(&mut self.bytes)[HEADER_BYTES..];
+            self.checksum = copy_with_checksum(part, room);
         }
     }
 
@@ -167,5 +203,42 @@ impl Stored {
 
     fn part(&self) -> &[u8] {
         &self.bytes[HEADER_BYTES..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(parts: &mut Parts, count: u8) -> Vec<Vec<u8>> {
+        let version = Version::from_bits(7 << 14).unwrap();
+        (0..count)
+            .map(|shard| parts.of(Part::Shard(shard), version).to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn parts_that_are_copied_one_by_one_are_those_that_are_copied_together() {
+        let workshop = Workshop::default();
+        let scheme = Scheme::new(3, 2).unwrap();
+        let stored_as = (Form::Shards(scheme), scheme.shards());
+        for bytes in [0, 1, 2, 3, 100, 70_001] {
+            let value: Vec<u8> = (0..bytes).map(|at| ((at * 31) >> 2) as u8).collect();
+            let mut whole = Parts::new(&workshop, stored_as, &value, 5, 0);
+            whole.encode(&workshop);
+            let mut single = Parts::begin(&workshop, stored_as, bytes, 5, 0);
+            for shard in [1, 0, 1] {
+                single.copy(Part::Shard(shard), &value);
+            }
+            // Parity is none of the value.
+            single.copy(Part::Shard(3), &value);
+            single.copy_all(&value);
+            single.encode(&workshop);
+            let whole = all(&mut whole, 5);
+            assert_eq!(all(&mut single, 5), whole, "{bytes} bytes");
+            for stored in &whole {
+                assert!(Header::split(stored).is_ok());
+            }
+        }
     }
 }
