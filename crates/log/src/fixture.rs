@@ -2,6 +2,7 @@
 
 use crate::device::{Device, FaultyDevice};
 use crate::flusher::{Flushed, Flusher, FlusherThread};
+use crate::guard::Guard;
 use crate::item::{Fields, RawItem, State};
 use crate::location::Location;
 use crate::log::{Appended, Fillings, Incoming, Log, LogUse, Source};
@@ -11,7 +12,7 @@ use crate::physical::Recovered;
 use crate::plan::TierPlan;
 use crate::recovery::recover;
 use farcache_base::time::{START, Seconds};
-use farcache_memory::epoch::Epochs;
+use farcache_memory::epoch::{Epochs, Participant};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,8 @@ pub(crate) const SEGMENT_BYTES: u32 = 64 << 10;
 pub(crate) struct Map {
     pub log: Log,
     epochs: Epochs,
+    /// For the tests' own threads; the flusher needs none.
+    participant: Mutex<Participant>,
     sequence: AtomicU64,
     entries: Mutex<HashMap<u64, Location>>,
 }
@@ -57,9 +60,11 @@ impl Map {
             memory_bytes: 1 << 20,
             huge_pages: false,
         };
+        let epochs = Epochs::new(1);
         let map = Map {
             log: Log::new(&plan, how).unwrap(),
-            epochs: Epochs::new(1),
+            participant: Mutex::new(epochs.join().unwrap()),
+            epochs,
             sequence: AtomicU64::new(1),
             entries: Mutex::default(),
         };
@@ -68,12 +73,24 @@ impl Map {
     }
 
     pub fn append(&self, hash: u64, key: &[u8], source: Source) -> Appended {
-        self.log
-            .append(self, &incoming(hash, key), source, |place| {
-                let before = self.entries.lock().unwrap().insert(hash, place);
-                before.into_iter().for_each(|before| self.log.kill(before));
-                true
-            })
+        let publish = |place| {
+            let before = self.entries.lock().unwrap().insert(hash, place);
+            if let Some(before) = before {
+                self.looking(|guard| self.log.kill(guard, before));
+            }
+            true
+        };
+        self.log.append(self, &incoming(hash, key), source, publish)
+    }
+
+    /// Looks at tables that the flusher may free meanwhile.
+    pub fn looking<R>(&self, look: impl FnOnce(Guard<'_>) -> R) -> R {
+        let participant = self.participant.lock().unwrap();
+        self.epochs.resume(&participant);
+        // SAFETY: the participant is suspended when nobody looks any more, and not before.
+        let seen = look(unsafe { Guard::new() });
+        self.epochs.suspend(&participant);
+        seen
     }
 
     pub fn place_of(&self, hash: u64) -> Option<Location> {
@@ -81,8 +98,9 @@ impl Map {
     }
 
     pub fn remove(&self, hash: u64) {
-        if let Some(place) = self.entries.lock().unwrap().remove(&hash) {
-            self.log.kill(place);
+        let place = self.entries.lock().unwrap().remove(&hash);
+        if let Some(place) = place {
+            self.looking(|guard| self.log.kill(guard, place));
         }
     }
 
@@ -139,7 +157,13 @@ impl Owner for Map {
         0
     }
 
-    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved {
+    fn move_item(
+        &self,
+        guard: Guard<'_>,
+        location: Location,
+        item: RawItem<'_>,
+        wish: Wish,
+    ) -> Moved {
         let entries = self.entries.lock().unwrap();
         let entry = entries.iter().find(|(_, place)| **place == location);
         let Some((&hash, _)) = entry else {
@@ -148,14 +172,14 @@ impl Owner for Map {
         drop(entries);
         if wish == Wish::Drop {
             self.entries.lock().unwrap().remove(&hash);
-            self.log.remove_live(location);
+            self.log.remove_live(guard, location);
             return Moved::Dropped;
         }
         let incoming = incoming(hash, item.key());
         let moved = self.log.append(self, &incoming, Source::Cleaner, |to| {
-            self.log.inherit(location, to);
+            self.log.inherit(guard, location, to);
             self.entries.lock().unwrap().insert(hash, to);
-            self.log.remove_live(location);
+            self.log.remove_live(guard, location);
             true
         });
         match moved {
@@ -166,11 +190,11 @@ impl Owner for Map {
         }
     }
 
-    fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool) {
+    fn drop_lost(&self, guard: Guard<'_>, is_lost: &dyn Fn(Location) -> bool) {
         self.entries.lock().unwrap().retain(|_, place| {
             let is_lost = is_lost(*place);
             if is_lost {
-                self.log.remove_live(*place);
+                self.log.remove_live(guard, *place);
             }
             !is_lost
         });
@@ -186,13 +210,15 @@ impl Intake for Map {
 
     fn prefetch(&self, _: u64) {}
 
-    fn enter(&self, hash: u64, _: u64, place: Option<Location>) -> Entered {
+    fn enter(&self, guard: Guard<'_>, hash: u64, _: u64, place: Option<Location>) -> Entered {
         let mut entries = self.entries.lock().unwrap();
         let before = match place {
             Some(place) => entries.insert(hash, place),
             None => entries.remove(&hash),
         };
-        before.into_iter().for_each(|before| self.log.kill(before));
+        before
+            .into_iter()
+            .for_each(|before| self.log.kill(guard, before));
         Entered {
             change: i64::from(place.is_some()) - i64::from(before.is_some()),
             is_entered: place.is_some(),

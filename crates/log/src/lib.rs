@@ -10,6 +10,7 @@
 //! | `device` | files and block devices, and how they are read and written |
 //! | `format` | every byte on a device |
 //! | `plan` | what opening the devices is going to do, found out without writing |
+//! | `guard` | who may look at tables that others may take out of their slots |
 //! | `slots`, `table` | what each slot holds; its items, in memory |
 //! | `tombstones` | copies that died, of which no segment tells yet |
 //! | `log` | the body of a log, with the segment that is written next |
@@ -27,6 +28,7 @@ mod fence;
 mod fixture;
 mod flusher;
 mod format;
+mod guard;
 mod log;
 mod options;
 mod owner;
@@ -49,6 +51,7 @@ pub use device::{Buffer, Device, Fault, FaultyDevice, FileDevice, Outcome};
 pub use fence::{Fence, KeyArcs, join_oldest};
 pub use flusher::{Flushed, Flusher, FlusherThread, Telling, ToTell};
 pub use format::TENURE_BYTES_MAX;
+pub use guard::Guard;
 pub use log::{Appended, Fillings, Incoming, Log, LogUse, Source};
 pub use options::{Durability, EngineChoice, TierConfig, TierEvent, TierEventKind, TierStats};
 pub use owner::{Entered, Found, Intake, Moved, Owner, Wish};

@@ -1,6 +1,7 @@
 //! What a log asks of the store whose items it keeps.
 
 use crate::fence::Fence;
+use crate::guard::Guard;
 use crate::item::RawItem;
 use crate::location::Location;
 use crate::log::{Fillings, Log};
@@ -27,10 +28,16 @@ pub trait Owner: Fillings + Send + Sync + Sized + 'static {
 
     /// An item's segment is about to go: the item moves to the segment being assembled, or, unless
     /// it is to be kept, leaves the index.
-    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved;
+    fn move_item(
+        &self,
+        guard: Guard<'_>,
+        location: Location,
+        item: RawItem<'_>,
+        wish: Wish,
+    ) -> Moved;
 
     /// Takes all these locations out of the index: what lies there cannot be read.
-    fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool);
+    fn drop_lost(&self, guard: Guard<'_>, is_lost: &dyn Fn(Location) -> bool);
 }
 
 /// What is to become of a live item whose segment is about to go.
@@ -67,7 +74,13 @@ pub trait Intake: Owner {
 
     /// An item of a key was written here, or, with no place, elsewhere and has died since: what was
     /// entered of the key before is superseded.
-    fn enter(&self, hash: u64, fingerprint: u64, place: Option<Location>) -> Entered;
+    fn enter(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        fingerprint: u64,
+        place: Option<Location>,
+    ) -> Entered;
 
     /// The number of entries has changed so much since it was told last.
     fn count_entries(&self, change: i64);

@@ -2,6 +2,7 @@
 
 use crate::device::{Buffer, Direction, Engine, Memory, Outcome, Transfer};
 use crate::format::{RECORD_HEADER_BYTES, record_item};
+use crate::guard::Guard;
 use crate::item::RawItem;
 use crate::location::Location;
 use crate::log::Log;
@@ -13,12 +14,9 @@ use std::sync::Arc;
 /// A record to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticket {
-    /// The hash of its key.
-    pub hash: u64,
-    /// Where the item lies.
-    pub location: Location,
-    /// Bytes that are read for it.
-    pub bytes: usize,
+    hash: u64,
+    location: Location,
+    bytes: usize,
     write_number: u64,
     device: usize,
     /// Where the blocks to read begin.
@@ -29,6 +27,21 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// The hash of its key.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Where the item lies.
+    pub fn location(&self) -> Location {
+        self.location
+    }
+
+    /// Bytes that are read for it.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// One for tests of what handles tickets: nothing can be read with it.
     #[doc(hidden)]
     pub fn of_nothing(hash: u64, location: Location) -> Ticket {
@@ -48,16 +61,33 @@ impl Ticket {
 /// A record that has arrived, verified.
 #[derive(Clone)]
 pub struct Arrived {
-    /// Where the item lies on the device.
-    pub location: Location,
-    /// The write number of its segment.
-    pub write_number: u64,
-    /// What was read.
-    pub buffer: Arc<Buffer>,
+    location: Location,
+    write_number: u64,
+    buffer: Arc<Buffer>,
     item_offset: usize,
 }
 
 impl Arrived {
+    /// Where the item lies on the device.
+    pub fn location(&self) -> Location {
+        self.location
+    }
+
+    /// The write number of its segment.
+    pub fn write_number(&self) -> u64 {
+        self.write_number
+    }
+
+    /// What was read. While it is kept, the item stays where it is.
+    pub fn buffer(&self) -> &Arc<Buffer> {
+        &self.buffer
+    }
+
+    /// As [`Arrived::buffer`], of an item that is found in another way from now on, or not at all.
+    pub fn into_buffer(self) -> Arc<Buffer> {
+        self.buffer
+    }
+
     /// The item.
     pub fn item(&self) -> RawItem<'_> {
         // SAFETY: the record was verified when it arrived, so an item lies there; it is read only
@@ -129,8 +159,8 @@ impl Reader {
 
 impl Log {
     /// How to read the item at a location; none if its segment has gone.
-    pub fn ticket(&self, hash: u64, location: Location) -> Option<Ticket> {
-        let table = self.slots.table(location.slot())?;
+    pub fn ticket(&self, guard: Guard<'_>, hash: u64, location: Location) -> Option<Ticket> {
+        let table = self.slots.table(guard, location.slot())?;
         let device = self.slots.device_of(location.slot());
         let record = table.record(location.item());
         let block = self.devices[device].block_bytes() as u64;
@@ -152,7 +182,12 @@ impl Log {
     ///
     /// # Errors
     /// [`Unread`] otherwise.
-    pub fn arrive(&self, ticket: &Ticket, outcome: Outcome) -> Result<Arrived, Unread> {
+    pub fn arrive(
+        &self,
+        guard: Guard<'_>,
+        ticket: &Ticket,
+        outcome: Outcome,
+    ) -> Result<Arrived, Unread> {
         self.counters.reads.add(1);
         self.counters.bytes_read.add(ticket.bytes as u64);
         self.note_read_result(ticket.device, outcome.result.is_ok());
@@ -161,16 +196,16 @@ impl Log {
         };
         if let Err(error) = outcome.result {
             self.counters.read_errors.add(1);
-            return Err(self.unread(ticket, TierEventKind::ReadFailed, &error.to_string()));
+            return Err(self.unread(guard, ticket, TierEventKind::ReadFailed, &error.to_string()));
         }
         let record = &buffer[ticket.lead..ticket.lead + ticket.record_bytes];
         if record_item(record, ticket.write_number, ticket.location.item()).is_none() {
-            if !self.is_current(ticket) {
+            if !self.is_current(guard, ticket) {
                 return Err(Unread::Gone);
             }
             self.counters.checksum_errors.add(1);
             let place = format!("offset {}", ticket.offset);
-            return Err(self.unread(ticket, TierEventKind::Corrupt, &place));
+            return Err(self.unread(guard, ticket, TierEventKind::Corrupt, &place));
         }
         let arrived = Arrived {
             location: ticket.location,
@@ -178,24 +213,30 @@ impl Log {
             item_offset: ticket.lead + RECORD_HEADER_BYTES,
             buffer: Arc::new(buffer),
         };
-        if self.is_current(ticket) {
-            self.rebase(ticket.location, arrived.item());
+        if self.is_current(guard, ticket) {
+            self.rebase(guard, ticket.location, arrived.item());
         }
         Ok(arrived)
     }
 
-    fn unread(&self, ticket: &Ticket, kind: TierEventKind, detail: &str) -> Unread {
+    fn unread(
+        &self,
+        guard: Guard<'_>,
+        ticket: &Ticket,
+        kind: TierEventKind,
+        detail: &str,
+    ) -> Unread {
         let name = self.devices[ticket.device].name();
         self.events.tell(kind, &name, detail);
-        match self.is_current(ticket) {
+        match self.is_current(guard, ticket) {
             true => Unread::Lost,
             false => Unread::Gone,
         }
     }
 
     /// Makes an item usable that another process wrote: its times are told in this one's seconds.
-    fn rebase(&self, location: Location, item: RawItem<'_>) {
-        let Some(table) = self.slots.table(location.slot()) else {
+    fn rebase(&self, guard: Guard<'_>, location: Location, item: RawItem<'_>) {
+        let Some(table) = self.slots.table(guard, location.slot()) else {
             return;
         };
         if table.epoch_shift != 0 {
@@ -207,14 +248,14 @@ impl Log {
     }
 
     /// Whether the slot still holds what the ticket was for.
-    fn is_current(&self, ticket: &Ticket) -> bool {
-        let table = self.slots.table(ticket.location.slot());
+    fn is_current(&self, guard: Guard<'_>, ticket: &Ticket) -> bool {
+        let table = self.slots.table(guard, ticket.location.slot());
         table.is_some_and(|table| table.write_number == ticket.write_number)
     }
 
     /// The write number of the segment of a location; none if it has gone.
-    pub fn write_number_at(&self, location: Location) -> Option<u64> {
-        let table = self.slots.table(location.slot())?;
+    pub fn write_number_at(&self, guard: Guard<'_>, location: Location) -> Option<u64> {
+        let table = self.slots.table(guard, location.slot())?;
         Some(table.write_number)
     }
 }

@@ -6,6 +6,7 @@ mod slot;
 use super::table::Table;
 use crate::device::Devices;
 use crate::epoch::Epochs;
+use crate::guard::Guard;
 use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use crate::schedule::{Mutex, MutexGuard};
 use free::Free;
@@ -203,16 +204,12 @@ impl Slots {
     }
 
     /// The table of a slot.
-    ///
-    /// The caller either took a location in this slot from the index after its last quiescent
-    /// point, holds the lock of a chain that has one while it is a participant, or is the one that
-    /// retires tables.
     #[inline]
-    pub fn table(&self, slot: u32) -> Option<&Table> {
+    pub fn table<'g>(&'g self, _: Guard<'g>, slot: u32) -> Option<&'g Table> {
         let table = self.slots[slot as usize].table.load(Acquire);
-        // SAFETY: a table stays in place until every participant has passed a quiescent point since
-        // it was taken out of its slot, and by this function's contract the caller is one, or is
-        // the thread that frees tables.
+        // SAFETY: it came from `Box::into_raw`. Once it is taken out of its slot it is freed when
+        // every participant has passed a quiescent point, by the flusher: the guard shows that
+        // neither happens before it ends.
         unsafe { table.as_ref() }
     }
 

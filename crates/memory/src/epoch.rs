@@ -8,25 +8,48 @@ use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock};
 
 /// A participant that holds no reference and will announce itself before it takes one.
 const OFFLINE: u64 = u64::MAX;
+/// Number of a participant that has left.
+const LEFT: usize = usize::MAX;
 
 /// A participant's announcement, on a cache line of its own (two, for the adjacent-line
 /// prefetcher).
 #[repr(align(128))]
-struct Participant {
+struct Announcement {
     seen: AtomicU64,
+}
+
+/// A place among those for whom retired memory is kept.
+///
+/// Only [`Epochs::join`] makes one and nothing copies it, so that nobody can say of another
+/// participant that it holds no reference:
+///
+/// ```compile_fail
+/// # use farcache_memory::epoch::Epochs;
+/// let epochs = Epochs::new(1);
+/// let participant = epochs.join().unwrap();
+/// let other = participant.clone();
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Participant(usize);
+
+impl Participant {
+    /// Its number, below the most that the epochs have room for.
+    pub fn number(&self) -> usize {
+        self.0
+    }
 }
 
 /// The epochs of one store.
 pub struct Epochs {
     global: AtomicU64,
-    participants: Box<[Participant]>,
+    participants: Box<[Announcement]>,
     vacant: Mutex<Vec<usize>>,
 }
 
 impl Epochs {
     /// Epochs for at most this many participants.
     pub fn new(participants_max: usize) -> Epochs {
-        let offline = || Participant {
+        let offline = || Announcement {
             seen: AtomicU64::new(OFFLINE),
         };
         Epochs {
@@ -37,13 +60,18 @@ impl Epochs {
     }
 
     /// Adds a participant, offline; none where all places are taken.
-    pub fn join(&self) -> Option<usize> {
-        lock(&self.vacant).pop()
+    pub fn join(&self) -> Option<Participant> {
+        lock(&self.vacant).pop().map(Participant)
     }
 
-    /// Removes a participant, which must be offline.
-    pub fn leave(&self, participant: usize) {
-        lock(&self.vacant).push(participant);
+    /// Removes a participant, which must be offline and is of no use afterwards.
+    ///
+    /// # Panics
+    /// If it has left before.
+    pub fn leave(&self, participant: &mut Participant) {
+        let number = std::mem::replace(&mut participant.0, LEFT);
+        assert_ne!(number, LEFT, "it has left before");
+        lock(&self.vacant).push(number);
     }
 
     /// The participant holds no reference taken before this call.
@@ -51,24 +79,24 @@ impl Epochs {
     /// What it reads afterwards happens after the global epoch it announces, and so after every
     /// removal that the epoch covers: no fence is needed.
     #[inline]
-    pub fn pass(&self, participant: usize) {
+    pub fn pass(&self, participant: &Participant) {
         let global = self.global.load(Ordering::Acquire);
-        self.participants[participant]
+        self.participants[participant.0]
             .seen
             .store(global, Ordering::Release);
     }
 
     /// The participant holds no reference and takes none until [`Epochs::resume`].
     #[inline]
-    pub fn suspend(&self, participant: usize) {
-        self.participants[participant]
+    pub fn suspend(&self, participant: &Participant) {
+        self.participants[participant.0]
             .seen
             .store(OFFLINE, Ordering::Release);
     }
 
     /// The participant is about to take references again.
     #[inline]
-    pub fn resume(&self, participant: usize) {
+    pub fn resume(&self, participant: &Participant) {
         self.pass(participant);
         // Without it, a read of the index could overtake the announcement: the reclaimer would
         // still see this participant offline and reuse what it is about to read.
@@ -98,21 +126,31 @@ mod tests {
     #[test]
     fn an_epoch_passes_when_every_active_participant_has() {
         let epochs = Epochs::new(2);
-        let (first, second) = (epochs.join().unwrap(), epochs.join().unwrap());
+        let (first, mut second) = (epochs.join().unwrap(), epochs.join().unwrap());
         assert_eq!(epochs.join(), None);
-        epochs.resume(first);
+        epochs.resume(&first);
         let epoch = epochs.retire();
         assert!(!epochs.has_passed(epoch));
-        epochs.pass(first);
+        epochs.pass(&first);
         assert!(epochs.has_passed(epoch), "the second is offline");
-        epochs.resume(second);
+        epochs.resume(&second);
         let later = epochs.retire();
-        epochs.pass(first);
+        epochs.pass(&first);
         assert!(!epochs.has_passed(later));
-        epochs.suspend(second);
+        epochs.suspend(&second);
         assert!(epochs.has_passed(later));
-        epochs.leave(second);
-        assert_eq!(epochs.join(), Some(second));
+        let number = second.number();
+        epochs.leave(&mut second);
+        assert_eq!(epochs.join().map(|one| one.number()), Some(number));
+    }
+
+    #[test]
+    #[should_panic(expected = "left before")]
+    fn a_place_is_given_back_once() {
+        let epochs = Epochs::new(1);
+        let mut participant = epochs.join().unwrap();
+        epochs.leave(&mut participant);
+        epochs.leave(&mut participant);
     }
 }
 
@@ -136,11 +174,11 @@ mod model {
                 let (epochs, slot, memory) = (epochs.clone(), slot.clone(), memory.clone());
                 thread::spawn(move || {
                     for _ in 0..2 {
-                        epochs.resume(participant);
+                        epochs.resume(&participant);
                         if slot.load(Ordering::Acquire) == 1 {
                             assert_eq!(memory.load(Ordering::Relaxed), 7);
                         }
-                        epochs.suspend(participant);
+                        epochs.suspend(&participant);
                     }
                 })
             };

@@ -17,10 +17,32 @@ pub const SLOTS_MAX: u64 = 1 << 25;
 pub const ITEMS_MAX: u32 = 1 << ITEM_BITS;
 
 /// Where an item lies; at most [`LOCATION_BITS`] bits.
+///
+/// An address, which promises nothing: that an item lies there is what whoever puts it into the
+/// index vouches for, and that it still does what whoever looks there does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location(pub u64);
+pub struct Location(u64);
 
 impl Location {
+    /// The one that [`Location::bits`] stand for; bits above [`LOCATION_BITS`] are none of it.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Location {
+        Location(bits & ((1 << LOCATION_BITS) - 1))
+    }
+
+    /// The place of an item in memory, in the arena's units.
+    #[inline]
+    pub fn in_memory(unit: u64) -> Location {
+        debug_assert!(unit < ON_DEVICE);
+        Location(unit)
+    }
+
+    /// What it is kept as.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     /// The place of an item on a device.
     #[inline]
     pub fn on_device(slot: u32, item: u32) -> Location {
@@ -57,6 +79,7 @@ mod tests {
         assert!(location.0 < 1 << LOCATION_BITS && location.is_on_device());
         assert_eq!(location.slot(), SLOTS_MAX as u32 - 1);
         assert_eq!(location.item(), ITEMS_MAX - 1);
-        assert!(!Location((1 << 40) - 1).is_on_device());
+        assert_eq!(Location::from_bits(location.bits() | 1 << 43), location);
+        assert!(!Location::in_memory((1 << 42) - 1).is_on_device());
     }
 }

@@ -146,7 +146,7 @@ mod tests {
         let dirty = Dirty::default();
         let (one, other) = (1 << 20, 2 << 20);
         assert!(!dirty.is_touched(one));
-        dirty.note(one, Location(1));
+        dirty.note(one, Location::from_bits(1));
         dirty.touch(other);
         let (_, through) = dirty.take();
         dirty.touch(other);
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn what_is_given_back_is_taken_again_before_what_came_later() {
         let dirty = Dirty::default();
-        (0..3).for_each(|hash| dirty.note(hash, Location(hash)));
+        (0..3).for_each(|hash| dirty.note(hash, Location::from_bits(hash)));
         let (mut taken, through) = dirty.take();
-        dirty.note(3, Location(3));
+        dirty.note(3, Location::from_bits(3));
         dirty.give_back(taken.split_off(1));
         let (again, later) = dirty.take();
         let hashes: Vec<u64> = again.iter().map(|(hash, _)| *hash).collect();

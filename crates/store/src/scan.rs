@@ -112,7 +112,8 @@ impl StoreHandle {
                 class.push((hash, location));
             });
             let all: Vec<Location> = class.iter().map(|entry| entry.1).collect();
-            let is_copy = |one: Location| one.is_on_device() && self.core.is_shadow(one, &all);
+            let is_copy =
+                |one: Location| one.is_on_device() && self.core.is_shadow(self.guard(), one, &all);
             locations.extend(class.iter().filter(|entry| !is_copy(entry.1)));
             on_device += all.iter().filter(|one| one.is_on_device()).count();
             next.class += 1;
@@ -144,12 +145,13 @@ impl StoreHandle {
         if !tier.is_readable(location) {
             return Ok(None);
         }
-        let Some(raw) = self.at_hand(location) else {
+        // SAFETY: the location was found in the index since this handle's last quiescent point.
+        let Some(raw) = (unsafe { self.at_hand(location) }) else {
             self.want(hash, location)?;
             return Ok(None);
         };
         Ok(core
-            .is_visible_on_device(location, raw.key(), self.now())
+            .is_visible_on_device(self.guard(), location, raw.key(), self.now())
             .then_some(raw))
     }
 

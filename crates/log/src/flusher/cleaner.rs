@@ -64,14 +64,14 @@ impl<O: Flushed> Flusher<O> {
 
     /// Tombstones that a segment tells of and that must go on being told when it is no more.
     fn tombstones_needed(&self, slot: u32) -> u64 {
-        let table = self.log().slots.table(slot);
+        let table = self.log().slots.table(self.guard(), slot);
         table.map_or(0, |table| self.tombstones_to_carry(table).count() as u64)
     }
 
     /// Whether a segment is durable. Before that its slot is not given back: whoever tells of its
     /// tombstone must also tell that the log has no gap where it was.
     pub(super) fn is_settled(&self, slot: u32) -> bool {
-        let table = self.log().slots.table(slot);
+        let table = self.log().slots.table(self.guard(), slot);
         table.is_some_and(|table| self.is_durable(table.write_number))
     }
 
@@ -88,7 +88,7 @@ impl<O: Flushed> Flusher<O> {
             self.retire_dead_slots();
         }
         self.note_tombstone_slots();
-        self.log().note_crowding();
+        self.log().note_crowding(self.guard());
         // Only then have even dense segments been put together.
         let is_thorough = self.log().evicts || self.log().is_room_wanted();
         let mut cleaned = 0;
@@ -383,7 +383,7 @@ impl<O: Flushed> Flusher<O> {
     fn can_shrink(&self, slot: u32) -> bool {
         let log = self.log();
         let state = log.slots.slot(slot);
-        let Some(table) = log.slots.table(slot) else {
+        let Some(table) = log.slots.table(self.guard(), slot) else {
             return false;
         };
         if state.live_items() == 0 {
@@ -398,7 +398,7 @@ impl<O: Flushed> Flusher<O> {
     /// Whether something has died in a segment since it was filled.
     fn has_died(&self, slot: u32) -> bool {
         let state = self.log().slots.slot(slot);
-        let table = self.log().slots.table(slot);
+        let table = self.log().slots.table(self.guard(), slot);
         let records = table.map_or(0, |table| table.table_offset - HEADER_BYTES as u64);
         state.live_bytes() < records || state.is_expired(self.owner.now())
     }

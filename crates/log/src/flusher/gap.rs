@@ -68,7 +68,7 @@ impl<O: Flushed> Flusher<O> {
     pub(super) fn tell_anew(&mut self, device: usize) {
         let log = self.log();
         for slot in log.slots.of_device(device) {
-            let table = log.slots.table(slot);
+            let table = log.slots.table(self.guard(), slot);
             let tombstones = table.map(|table| &table.tombstones[..]).unwrap_or_default();
             let is_needed = |tombstone: &&Tombstone| self.physical.needs(tombstone);
             tombstones.iter().filter(is_needed).for_each(|tombstone| {

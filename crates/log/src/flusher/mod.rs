@@ -11,6 +11,7 @@ mod telling;
 mod writing;
 
 use crate::device::Engine;
+use crate::guard::Guard;
 use crate::log::{Job, Log, Queue, Source};
 use crate::owner::Owner;
 use crate::physical::{Physical, Recovered};
@@ -97,11 +98,15 @@ pub struct FlusherThread<O: Flushed> {
 impl<O: Flushed> FlusherThread<O> {
     /// Starts it, with what opening the log has found.
     ///
+    /// # Panics
+    /// Where the log has had one, or has not been recovered.
+    ///
     /// # Errors
     /// The system's, where it allows no further thread or ring.
     pub fn start(owner: &Arc<O>, recovered: Recovered) -> io::Result<FlusherThread<O>> {
         let Recovered { physical, last } = recovered;
         let log = owner.log();
+        log.begin_flushing();
         let engine = Engine::new(&log.devices, DEPTH, log.config.engine.uring())?;
         let flusher = Flusher {
             owner: Arc::clone(owner),
@@ -154,6 +159,12 @@ impl<O: Flushed> Drop for FlusherThread<O> {
 impl<O: Flushed> Flusher<O> {
     pub(super) fn log(&self) -> &Log {
         self.owner.log()
+    }
+
+    pub(super) fn guard(&self) -> Guard<'_> {
+        // SAFETY: tables are freed by the log's one flusher, in `release_slots`, which needs it
+        // mutably.
+        unsafe { Guard::new() }
     }
 
     fn run(mut self) {

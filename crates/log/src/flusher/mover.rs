@@ -74,7 +74,7 @@ impl<O: Flushed> Flusher<O> {
     /// to go.
     pub(super) fn clean(&mut self, slot: u32, fate: Fate) -> bool {
         let log = self.log();
-        let Some(table) = log.slots.table(slot) else {
+        let Some(table) = log.slots.table(self.guard(), slot) else {
             return false;
         };
         if log.slots.slot(slot).live_items() == 0 {
@@ -125,7 +125,7 @@ impl<O: Flushed> Flusher<O> {
     /// afterwards needs no tombstone of its own.
     pub(super) fn move_live(&mut self, slot: u32, buffer: &Buffer, leaving: &mut Leaving) -> bool {
         let started = Instant::now();
-        let table = self.log().slots.table(slot);
+        let table = self.log().slots.table(self.guard(), slot);
         let items = table.map_or(0, |table| table.room());
         for item in 0..items {
             if self.log().slots.slot(slot).live_items() == 0 {
@@ -160,7 +160,7 @@ impl<O: Flushed> Flusher<O> {
 
     /// Notes the tombstones of items that have left a segment.
     fn tell_left(&self, slot: u32, leaving: &mut Leaving) {
-        if let Some(table) = self.log().slots.table(slot) {
+        if let Some(table) = self.log().slots.table(self.guard(), slot) {
             let write_number = table.write_number;
             for item in leaving.items.drain(..) {
                 self.log()
@@ -172,7 +172,7 @@ impl<O: Flushed> Flusher<O> {
 
     fn move_one(&self, location: Location, buffer: &Buffer, leaving: &mut Leaving) -> Moved {
         let log = self.log();
-        let Some(table) = log.slots.table(location.slot()) else {
+        let Some(table) = log.slots.table(self.guard(), location.slot()) else {
             return Moved::NotFound;
         };
         let record = table.record(location.item());
@@ -188,7 +188,7 @@ impl<O: Flushed> Flusher<O> {
         let bytes = part.len() as u64;
         let is_kept = leaving.fate == Fate::Keep || (bytes <= leaving.budget && is_wanted());
         let wish = if is_kept { Wish::Keep } else { Wish::Drop };
-        let moved = self.owner.move_item(location, raw, wish);
+        let moved = self.owner.move_item(self.guard(), location, raw, wish);
         if moved == Moved::Kept {
             leaving.budget = leaving.budget.saturating_sub(bytes);
         }
@@ -199,13 +199,14 @@ impl<O: Flushed> Flusher<O> {
     pub(super) fn drop_device(&self, device: usize) {
         let slots = self.log().slots.of_device(device);
         self.owner
-            .drop_lost(&|location| slots.contains(&location.slot()));
+            .drop_lost(self.guard(), &|location| slots.contains(&location.slot()));
     }
 
     /// Takes what still points into a segment out of the index: its records cannot be read.
     pub(super) fn drop_unreadable(&self, slot: u32) {
         if self.log().slots.slot(slot).live_items() > 0 {
-            self.owner.drop_lost(&|location| location.slot() == slot);
+            self.owner
+                .drop_lost(self.guard(), &|location| location.slot() == slot);
         }
     }
 }

@@ -23,7 +23,7 @@ impl<O: Flushed> Flusher<O> {
     /// Empties a slot whose segment nobody can find any more, and carries its tombstones on.
     pub(crate) fn retire_slot(&mut self, slot: u32) {
         let log = self.log();
-        let Some(table) = log.slots.table(slot) else {
+        let Some(table) = log.slots.table(self.guard(), slot) else {
             return;
         };
         let write_number = table.write_number;

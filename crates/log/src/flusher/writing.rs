@@ -124,7 +124,10 @@ impl<O: Flushed> Flusher<O> {
         let log = self.log();
         // Marks made under this lock are in the copy.
         let _marks = log.marks.lock().expect("no holder panics");
-        let table = log.slots.table(job.slot).expect("being written");
+        let table = log
+            .slots
+            .table(self.guard(), job.slot)
+            .expect("being written");
         let tombstones = std::mem::take(&mut job.tombstones);
         let mut table = table.completed(job.header.items, job.header.table_offset, tombstones);
         table.is_partial = job.is_partial;

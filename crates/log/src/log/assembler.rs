@@ -3,6 +3,7 @@
 use super::{Fillings, Job, Log};
 use crate::device::{BUFFER_ALIGNMENT, Buffer};
 use crate::format::*;
+use crate::guard::Guard;
 use crate::item::{Fields, Layout, RawItem, State};
 use crate::location::{ITEMS_MAX, Location};
 use crate::schedule::atomic::Ordering::*;
@@ -203,7 +204,7 @@ impl Log {
         let fingerprint = self.fingerprint(incoming.key);
         let record = start as u64..(start + size) as u64;
         let expiry = incoming.fields.expiry;
-        let table = self.slots.table(open.slot).expect("an open slot has one");
+        let table = self.table_of(open);
         table.set(number, fingerprint, record, expiry);
         if let Some(stamp) = incoming.fields.stamp {
             let slot = self.slots.slot(open.slot);
@@ -231,6 +232,15 @@ impl Log {
         Appended::Done
     }
 
+    /// The table of the segment that is being assembled.
+    fn table_of<'o>(&'o self, open: &'o Open) -> &'o Table {
+        // SAFETY: until the segment is sealed only the holder of the assembler takes its table out
+        // of its slot, which needs the open segment mutably.
+        let guard = unsafe { Guard::new() };
+        let table = self.slots.table(guard, open.slot);
+        table.expect("an open slot has one")
+    }
+
     /// Makes room in the table of a segment for one more item.
     fn widen_table(&self, owner: &impl Fillings, open: &mut Open) {
         if open.items.len() < open.item_room {
@@ -239,7 +249,7 @@ impl Log {
         open.item_room = (2 * open.item_room).min(open.items_max);
         // Marks made under this lock are in the copy.
         let _marks = self.marks.lock().expect("no holder panics");
-        let table = self.slots.table(open.slot).expect("an open slot has one");
+        let table = self.table_of(open);
         let wider = table.widened(open.item_room);
         self.slots
             .replace_table(open.slot, wider, || owner.epochs().retire());

@@ -2,6 +2,7 @@
 
 use super::Log;
 use crate::format::HEADER_BYTES;
+use crate::guard::Guard;
 use crate::schedule::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Segments written without one being dropped, as a part of all slots and at least, after which the
@@ -35,8 +36,8 @@ impl Log {
     }
 
     /// Looks whether a segment was dropped not long ago, and much is taken.
-    pub(crate) fn note_crowding(&self) {
-        let is_crowded = self.has_evicted_lately() && self.is_mostly_taken();
+    pub(crate) fn note_crowding(&self, guard: Guard<'_>) {
+        let is_crowded = self.has_evicted_lately() && self.is_mostly_taken(guard);
         self.crowding.is_crowded.store(is_crowded, Relaxed);
     }
 
@@ -47,16 +48,16 @@ impl Log {
         evicted_at > 0 && written.saturating_sub(evicted_at) <= lately
     }
 
-    fn is_mostly_taken(&self) -> bool {
+    fn is_mostly_taken(&self, guard: Guard<'_>) -> bool {
         let (count, segment_bytes) = (self.slots.count(), self.slots.segment_bytes());
-        let taken: u64 = (0..count).map(|slot| self.bytes_taken(slot)).sum();
+        let taken: u64 = (0..count).map(|slot| self.bytes_taken(guard, slot)).sum();
         taken * 1024 >= u64::from(count) * segment_bytes * TAKEN_PART_MIN
     }
 
     /// Bytes of a segment that cleaning would not give back. Large records leave room at its end,
     /// and would wherever they lay.
-    fn bytes_taken(&self, slot: u32) -> u64 {
-        let Some(table) = self.slots.table(slot) else {
+    fn bytes_taken(&self, guard: Guard<'_>, slot: u32) -> u64 {
+        let Some(table) = self.slots.table(guard, slot) else {
             return 0;
         };
         let state = self.slots.slot(slot);

@@ -16,6 +16,7 @@ pub(crate) use notes::Notes;
 use crate::counters::{Counters, EventList};
 use crate::device::{Buffer, BufferPool, Devices, Uring};
 use crate::format::Tombstone;
+use crate::guard::Guard;
 use crate::item::RawItem;
 use crate::location::Location;
 use crate::options::{Durability, EngineChoice, TierConfig};
@@ -42,6 +43,8 @@ pub struct Log {
     pub(crate) slots: Slots,
     pub(crate) tombstones: Tombstones,
     pub(crate) flusher: FlusherDoor,
+    was_recovered: AtomicBool,
+    has_flusher: AtomicBool,
     pub(crate) counters: Counters,
     pub(crate) events: EventList,
     pub(crate) read_pool: BufferPool,
@@ -130,6 +133,8 @@ impl Log {
             slots: Slots::new(&devices, segment_bytes),
             tombstones: Tombstones::default(),
             flusher: FlusherDoor::default(),
+            was_recovered: AtomicBool::new(false),
+            has_flusher: AtomicBool::new(false),
             counters: Counters::default(),
             events: EventList::default(),
             read_pool: BufferPool::new(config.read_buffer_bytes, how.huge_pages)?,
@@ -160,6 +165,20 @@ impl Log {
         })
     }
 
+    /// Whoever looks at tables of segments without being a participant relies on this: a log is
+    /// recovered once, before it has a flusher.
+    pub(crate) fn begin_recovery(&self) {
+        let is_first = !self.was_recovered.swap(true, AcqRel);
+        assert!(is_first, "a log is recovered once");
+    }
+
+    /// Recovery has ended, and one thread frees what is taken out of slots from now on.
+    pub(crate) fn begin_flushing(&self) {
+        assert!(self.was_recovered.load(Acquire), "a log is recovered first");
+        let is_first = !self.has_flusher.swap(true, AcqRel);
+        assert!(is_first, "a log has one flusher");
+    }
+
     /// The devices in service, by number.
     pub(crate) fn devices_in_service(&self) -> Vec<usize> {
         let is_in_service = |number: &usize| {
@@ -180,20 +199,20 @@ impl Log {
 
     /// Whether the segment of a location has not been emptied since the location was taken from the
     /// index.
-    pub fn has_segment_of(&self, location: Location) -> bool {
-        self.slots.table(location.slot()).is_some()
+    pub fn has_segment_of(&self, guard: Guard<'_>, location: Location) -> bool {
+        self.slots.table(guard, location.slot()).is_some()
     }
 
     /// The fingerprint of the key at a location; none where its segment has been emptied meanwhile.
-    pub fn fingerprint_at(&self, location: Location) -> Option<u64> {
-        let table = self.slots.table(location.slot())?;
+    pub fn fingerprint_at(&self, guard: Guard<'_>, location: Location) -> Option<u64> {
+        let table = self.slots.table(guard, location.slot())?;
         Some(table.fingerprint(location.item()))
     }
 
     /// Whether a location holds, for all that is known without reading it, the key of this
     /// fingerprint.
-    pub fn has_fingerprint(&self, location: Location, fingerprint: u64) -> bool {
-        self.fingerprint_at(location) == Some(fingerprint)
+    pub fn has_fingerprint(&self, guard: Guard<'_>, location: Location, fingerprint: u64) -> bool {
+        self.fingerprint_at(guard, location) == Some(fingerprint)
     }
 
     /// What the reads of one request may bring before it should go on with less, in bytes: nobody
@@ -248,17 +267,17 @@ impl Log {
 
     /// When the item at a location expires, in this process's seconds; none if its segment has
     /// gone.
-    pub fn expiry_at(&self, location: Location) -> Option<Seconds> {
-        let table = self.slots.table(location.slot())?;
+    pub fn expiry_at(&self, guard: Guard<'_>, location: Location) -> Option<Seconds> {
+        let table = self.slots.table(guard, location.slot())?;
         Some(table.expiry(location.item()))
     }
 
     /// An item moved from one location on a device to another, with its chain locked: the older
     /// copies of its key are told dead before the new place comes free.
-    pub fn inherit(&self, from: Location, to: Location) {
+    pub fn inherit(&self, guard: Guard<'_>, from: Location, to: Location) {
         // A client may have been told to recache it since its fields were read.
-        if self.is_win_sent(from) {
-            self.claim_win(to);
+        if self.is_win_sent(guard, from) {
+            self.claim_win(guard, to);
         }
         let older_copies = self.slots.slot(from.slot()).tombstones_before();
         let segment = self.slots.slot(to.slot());
@@ -288,8 +307,8 @@ impl Log {
     }
 
     /// Whether the item at a location has expired.
-    pub fn is_expired(&self, location: Location, now: Seconds) -> bool {
-        let table = self.slots.table(location.slot());
+    pub fn is_expired(&self, guard: Guard<'_>, location: Location, now: Seconds) -> bool {
+        let table = self.slots.table(guard, location.slot());
         table.is_some_and(|table| is_expired(table.expiry(location.item()), now))
     }
 
@@ -309,17 +328,25 @@ impl Log {
     }
 
     /// The item at a location, if its segment is still in its buffer.
-    pub fn in_buffer(&self, location: Location) -> Option<RawItem<'_>> {
-        let table = self.slots.table(location.slot())?;
+    ///
+    /// # Safety
+    /// While the guard has been there, the owner's index had the location, which it had from
+    /// [`Log::append`]. There the item was written before the owner was told where.
+    pub unsafe fn in_buffer<'g>(
+        &'g self,
+        guard: Guard<'g>,
+        location: Location,
+    ) -> Option<RawItem<'g>> {
+        let table = self.slots.table(guard, location.slot())?;
         let address = table.address_in_buffer(location.item())?;
-        // SAFETY: the record was complete before its location was published, is never changed, and
-        // stays as long as the table, which stays until the caller's next quiescent point.
+        // SAFETY: the record was complete before its location was published, as the caller says,
+        // is never changed, and stays as long as the table, which stays as long as the guard.
         Some(unsafe { RawItem::at(address) })
     }
 
     /// Notes a read; true if it is the second one of late.
-    pub fn note_read(&self, location: Location) -> bool {
-        let table = self.slots.table(location.slot());
+    pub fn note_read(&self, guard: Guard<'_>, location: Location) -> bool {
+        let table = self.slots.table(guard, location.slot());
         table.is_some_and(|table| table.note_read(location.item(), self.window()))
     }
 
@@ -328,21 +355,21 @@ impl Log {
     }
 
     /// Whether a client has been told to recache the item.
-    pub fn is_win_sent(&self, location: Location) -> bool {
-        let table = self.slots.table(location.slot());
+    pub fn is_win_sent(&self, guard: Guard<'_>, location: Location) -> bool {
+        let table = self.slots.table(guard, location.slot());
         table.is_some_and(|table| table.is_win_sent(location.item()))
     }
 
     /// Notes that a client is told to recache the item; true for the first. With its chain locked.
-    pub fn claim_win(&self, location: Location) -> bool {
+    pub fn claim_win(&self, guard: Guard<'_>, location: Location) -> bool {
         let _marks = self.marks.lock().expect("no holder panics");
-        let table = self.slots.table(location.slot());
+        let table = self.slots.table(guard, location.slot());
         table.is_some_and(|table| table.set_win_sent(location.item()))
     }
 
     /// Accounts for an item to which the index no longer points. With its chain locked.
-    pub fn remove_live(&self, location: Location) {
-        let Some(table) = self.slots.table(location.slot()) else {
+    pub fn remove_live(&self, guard: Guard<'_>, location: Location) {
+        let Some(table) = self.slots.table(guard, location.slot()) else {
             return;
         };
         let record = table.record(location.item());
@@ -354,15 +381,15 @@ impl Log {
 
     /// The copy at a location was overwritten or deleted: it must never be found again. With its
     /// chain locked.
-    pub fn kill(&self, location: Location) {
-        let Some(table) = self.slots.table(location.slot()) else {
+    pub fn kill(&self, guard: Guard<'_>, location: Location) {
+        let Some(table) = self.slots.table(guard, location.slot()) else {
             return;
         };
         let tombstone = Tombstone {
             write_number: table.write_number,
             item: location.item(),
         };
-        self.remove_live(location);
+        self.remove_live(guard, location);
         self.tombstones.note(tombstone);
     }
 

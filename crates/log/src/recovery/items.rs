@@ -61,7 +61,10 @@ impl<O: Intake> Recovery<'_, O> {
         }
         let mut change = 0;
         for entry in parse_entries(tail.table.unwrap_or_default()) {
-            change += self.owner.enter(entry.hash, entry.fingerprint, None).change;
+            change += self
+                .owner
+                .enter(self.guard(), entry.hash, entry.fingerprint, None)
+                .change;
         }
         self.count(change);
         change < 0
@@ -137,7 +140,9 @@ impl<O: Intake> Recovery<'_, O> {
         let mut entering = Entering {
             position,
             slot: segment.slot,
-            table: slots.table(segment.slot).expect("just adopted"),
+            table: slots
+                .table(self.guard(), segment.slot)
+                .expect("just adopted"),
             change: 0,
         };
         self.enter(&mut entering, entries);
@@ -167,7 +172,9 @@ impl<O: Intake> Recovery<'_, O> {
             log.slots.slot(entering.slot).add_live(bytes, expiry);
         }
         let place = is_wanted.then_some(location);
-        let Entered { change, is_entered } = self.owner.enter(entry.hash, entry.fingerprint, place);
+        let Entered { change, is_entered } =
+            self.owner
+                .enter(self.guard(), entry.hash, entry.fingerprint, place);
         if is_wanted && !is_entered {
             _ = log.slots.slot(entering.slot).remove_live(bytes);
         }

@@ -9,6 +9,7 @@ mod tests;
 
 use crate::fence::Fence;
 use crate::format::{Note, SegmentHeader};
+use crate::guard::Guard;
 use crate::log::{Assembler, CLEANER_SLOTS, Log, Notes};
 use crate::owner::{Found, Intake};
 use crate::physical::{Physical, Recovered};
@@ -30,11 +31,15 @@ const SEQUENCE_JUMP: u64 = 1 << 20;
 /// Has the owner, whom nobody uses yet, take in what its log's devices hold, and makes the devices
 /// this process's.
 ///
+/// # Panics
+/// Where it is not the first time for this log.
+///
 /// # Errors
 /// The devices', where they cannot be read or written at all.
 pub fn recover(owner: &impl Intake, plan: &TierPlan) -> io::Result<Recovered> {
     let started = Instant::now();
     let log = owner.log();
+    log.begin_recovery();
     let mut recovery = Recovery::begin(owner, plan)?;
     recovery.tell_unreadable();
     recovery.cut_log();
@@ -94,6 +99,11 @@ struct Recovery<'o, O> {
 }
 
 impl<O: Intake> Recovery<'_, O> {
+    fn guard(&self) -> Guard<'_> {
+        // SAFETY: there is no flusher yet, as a log is recovered once, and before.
+        unsafe { Guard::new() }
+    }
+
     fn begin<'o>(owner: &'o O, plan: &TierPlan) -> io::Result<Recovery<'o, O>> {
         let log = owner.log();
         let scan = Scan::headers(log, &claim::slots_in_use(log, plan))?;
@@ -204,7 +214,7 @@ impl<O: Intake> Recovery<'_, O> {
     fn is_useless(&self, slot: u32) -> bool {
         let slots = &self.log.slots;
         let state = slots.slot(slot);
-        let table = slots.table(slot);
+        let table = slots.table(self.guard(), slot);
         state.state() == SlotState::Written
             && state.live_items() == 0
             && table.is_some_and(|table| table.tombstones.is_empty())

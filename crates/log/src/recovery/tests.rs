@@ -64,3 +64,20 @@ fn what_is_cut_off_is_erased() {
     devices[0].read_at(&mut block, offset).unwrap();
     assert_eq!(SegmentHeader::decode(&block), None);
 }
+
+/// What looks at tables without being a participant relies on it.
+#[test]
+#[should_panic(expected = "recovered once")]
+fn a_log_is_recovered_once() {
+    let map = Map::at_rest();
+    map.log.begin_recovery();
+}
+
+/// Two would free tables at which the other looks.
+#[test]
+#[should_panic(expected = "one flusher")]
+fn a_log_has_one_flusher() {
+    let devices = [Arc::new(FaultyDevice::new(2 << 20))];
+    let (map, _flusher) = Map::open(&devices, Durability::Writeback);
+    map.log.begin_flushing();
+}

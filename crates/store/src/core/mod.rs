@@ -1,11 +1,13 @@
 //! The shared body of a store, and the rules that all parts of it follow.
 
+mod attendance;
 mod evicted;
 mod lending;
 mod limit;
 mod pinned;
 mod stalled;
 
+pub(crate) use attendance::Attendance;
 pub use evicted::Evicted;
 pub use pinned::PinnedValue;
 pub use stalled::StalledValues;
@@ -26,9 +28,10 @@ use crate::schedule::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use crate::segment::{Arena, SegmentState};
 use crate::superseded::Superseded;
 use crate::versions::Versions;
+use attendance::{OWN_PARTICIPANTS, Participants};
 use evicted::Observer;
 use farcache_base::time::{START, Seconds};
-use farcache_log::{Log, LogUse, TierPlan};
+use farcache_log::{Guard, Log, LogUse, TierPlan};
 use lending::Lending;
 use limit::MemoryLimit;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
@@ -81,20 +84,13 @@ pub(crate) struct Core {
     clock: AtomicU32,
 }
 
-/// Places in the epochs for the store's own threads, which look at what lies on devices.
-struct Participants {
-    reclaimer: usize,
-    sweeper: usize,
-    flusher: usize,
-}
-
-/// How many those are.
-const OWN_PARTICIPANTS: usize = 3;
 /// Bytes of a device for which the index has address space for an entry.
 const DEVICE_BYTES_PER_ENTRY: u64 = 64;
 
 /// An index entry for a key, found with its chain locked.
 pub(crate) struct Entry<'c> {
+    /// Under which it was found.
+    pub guard: Guard<'c>,
     pub slot: SlotPlace<'c>,
     pub location: Location,
     /// None for an item on a device that is not at hand.
@@ -132,13 +128,7 @@ impl Core {
         let capacity = (memory_max / ITEM_BYTES_MIN + device_max / DEVICE_BYTES_PER_ENTRY) / 6;
         let has_huge_ghosts = config.huge_pages && config.memory_bytes >= HUGE_GHOSTS_MEMORY_BYTES;
         let epochs = Epochs::new(config.handles_max + OWN_PARTICIPANTS);
-        let mut own = (0..OWN_PARTICIPANTS).filter_map(|_| epochs.join());
-        let mut join = || own.next().expect("nobody has joined yet");
-        let participants = Participants {
-            reclaimer: join(),
-            sweeper: join(),
-            flusher: join(),
-        };
+        let participants = Participants::join(&epochs);
         let core = Core {
             limit: MemoryLimit::new(config.memory_bytes),
             index: Index::new(level, capacity, config.huge_pages)?,
@@ -241,12 +231,18 @@ impl Core {
 
     /// The copy on a device of an item in memory whose chain is locked.
     #[inline]
-    pub fn shadow_of(&self, chain: &LockedChain<'_>, key: &[u8]) -> Option<Location> {
+    pub fn shadow_of(
+        &self,
+        guard: Guard<'_>,
+        chain: &LockedChain<'_>,
+        key: &[u8],
+    ) -> Option<Location> {
         let tier = self.tier.as_ref()?;
         let mut fingerprint = None;
         let is_shadow = |location: Location| {
             location.is_on_device()
                 && tier.has_fingerprint(
+                    guard,
                     location,
                     *fingerprint.get_or_insert_with(|| tier.fingerprint(key)),
                 )
@@ -256,11 +252,11 @@ impl Core {
 
     /// Whether an entry on a device is that of a copy: the item is in memory as well. `chain` is
     /// all that is, or was a moment ago, in the entry's chain, which is locked.
-    pub fn is_shadow(&self, location: Location, chain: &[Location]) -> bool {
+    pub fn is_shadow(&self, guard: Guard<'_>, location: Location, chain: &[Location]) -> bool {
         let Some(tier) = &self.tier else {
             return false;
         };
-        let fingerprint = tier.fingerprint_at(location);
+        let fingerprint = tier.fingerprint_at(guard, location);
         let mut in_memory = chain.iter().filter(|other| !other.is_on_device());
         in_memory.any(|&other| {
             // SAFETY: the entry's chain, which is locked, has the location, or has just lost it.
@@ -270,10 +266,10 @@ impl Core {
     }
 
     /// Takes a copy on a device out of its locked chain, for good.
-    pub fn kill_shadow(&self, chain: &LockedChain<'_>, shadow: Location) {
+    pub fn kill_shadow(&self, guard: Guard<'_>, chain: &LockedChain<'_>, shadow: Location) {
         if let (Some(tier), Some(slot)) = (&self.tier, chain.place_of(shadow)) {
             chain.remove(slot);
-            tier.kill(shadow);
+            tier.kill(guard, shadow);
         }
     }
 
@@ -369,12 +365,12 @@ impl Core {
     pub fn bury(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
         if entry.location.is_on_device() {
             if let Some(tier) = &self.tier {
-                tier.kill(entry.location);
+                tier.kill(entry.guard, entry.location);
             }
             return 1;
         }
         if let Some(shadow) = entry.shadow {
-            self.kill_shadow(chain, shadow);
+            self.kill_shadow(entry.guard, chain, shadow);
             return 2;
         }
         1
@@ -407,49 +403,6 @@ impl Core {
                 self.reclaimer.wake();
             }
             growth_max -= 1;
-        }
-    }
-
-    /// The flusher's counters.
-    pub fn flusher_events(&self) -> &Events {
-        &self.events[self.participants.flusher]
-    }
-
-    /// The flusher is about to look at items in memory.
-    pub fn resume_flusher(&self) {
-        self.epochs.resume(self.participants.flusher);
-    }
-
-    /// The flusher looks at nothing in memory.
-    pub fn suspend_flusher(&self) {
-        self.epochs.suspend(self.participants.flusher);
-    }
-
-    /// The holder of the reclaimer's state is about to look at what lies on devices.
-    pub fn resume_reclaimer(&self) {
-        if self.tier.is_some() {
-            self.epochs.resume(self.participants.reclaimer);
-        }
-    }
-
-    /// The holder of the reclaimer's state looks at nothing on devices.
-    pub fn suspend_reclaimer(&self) {
-        if self.tier.is_some() {
-            self.epochs.suspend(self.participants.reclaimer);
-        }
-    }
-
-    /// The sweep is about to look at what lies on devices.
-    pub fn resume_sweeper(&self) {
-        if self.tier.is_some() {
-            self.epochs.resume(self.participants.sweeper);
-        }
-    }
-
-    /// The sweep looks at nothing on devices.
-    pub fn suspend_sweeper(&self) {
-        if self.tier.is_some() {
-            self.epochs.suspend(self.participants.sweeper);
         }
     }
 

@@ -4,7 +4,7 @@ use super::Core;
 use super::stalled::CopiedBytes;
 use crate::index::Location;
 use crate::item::RawItem;
-use farcache_log::Buffer;
+use farcache_log::{Arrived, Buffer};
 use stable_deref_trait::StableDeref;
 use std::fmt;
 use std::ops::Deref;
@@ -76,11 +76,13 @@ impl PinnedValue {
         }
     }
 
-    /// The value of an item that was read into this buffer.
-    pub(crate) fn in_buffer(item: RawItem<'_>, buffer: Arc<Buffer>) -> PinnedValue {
+    /// The value of an item that was read from a device: its buffer is kept.
+    pub(crate) fn in_buffer(arrived: Arrived) -> PinnedValue {
         PinnedValue {
-            value: item.value().into(),
-            keeper: Keeper::Buffer { _buffer: buffer },
+            value: arrived.item().value().into(),
+            keeper: Keeper::Buffer {
+                _buffer: arrived.into_buffer(),
+            },
         }
     }
 

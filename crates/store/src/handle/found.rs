@@ -134,7 +134,7 @@ impl<'h> Item<'h> {
     pub fn is_win_sent(&self) -> bool {
         let is_marked_elsewhere = || {
             let tier = self.handle.core.tier.as_ref();
-            tier.is_some_and(|tier| tier.is_win_sent(self.location))
+            tier.is_some_and(|tier| tier.is_win_sent(self.handle.guard(), self.location))
         };
         self.raw.is_win_sent() || self.location.is_on_device() && is_marked_elsewhere()
     }
@@ -148,13 +148,13 @@ impl<'h> Item<'h> {
         };
         let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) else {
             let tier = core.tier.as_ref();
-            let is_first = tier.is_some_and(|tier| tier.claim_win(entry.location));
+            let is_first = tier.is_some_and(|tier| tier.claim_win(entry.guard, entry.location));
             return is_first && !self.raw.is_win_sent();
         };
         let is_first = !item.is_win_sent();
         item.set_win_sent();
         if let Some(shadow) = entry.shadow.filter(|_| is_first) {
-            core.kill_shadow(&chain, shadow);
+            core.kill_shadow(entry.guard, &chain, shadow);
             drop(chain);
             self.handle.note_entries(-1);
             core.note_dirty(core.hash(self.raw.key()), entry.location);
@@ -177,8 +177,8 @@ impl<'h> Item<'h> {
 
     #[cold]
     fn pin_from_device(&self) -> PinnedValue {
-        match self.handle.reads.buffer_of(self.location, self.raw) {
-            Some(buffer) => PinnedValue::in_buffer(self.raw, buffer),
+        match self.handle.reads.arrived(self.location, self.raw) {
+            Some(arrived) => PinnedValue::in_buffer(arrived),
             // Its segment is just being written.
             None => PinnedValue::copied(self.raw),
         }

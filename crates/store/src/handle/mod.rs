@@ -11,6 +11,7 @@ pub use found::Item;
 pub use reads::ReadId;
 
 use crate::core::{Core, Entry, PinnedValue, StalledValues};
+use crate::epoch::Participant;
 use crate::events::Events;
 use crate::index::{Location, LockedChain};
 use crate::item::{Layout, RawItem};
@@ -20,6 +21,7 @@ use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{START, Seconds};
+use farcache_log::Guard;
 use reads::Reads;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -46,7 +48,7 @@ pub(crate) enum Purpose {
 pub struct StoreHandle {
     store: Arc<Store>,
     pub(crate) core: Arc<Core>,
-    participant: usize,
+    participant: Participant,
     is_online: Cell<bool>,
     now: Cell<Seconds>,
     /// Items handed out and not dropped: while there are any, the handle may not go offline.
@@ -75,7 +77,7 @@ impl Store {
 
 impl StoreHandle {
     /// A handle for the participant place just joined.
-    fn new(store: Arc<Store>, core: Arc<Core>, participant: usize) -> StoreHandle {
+    fn new(store: Arc<Store>, core: Arc<Core>, participant: Participant) -> StoreHandle {
         StoreHandle {
             store,
             core,
@@ -123,7 +125,7 @@ impl StoreHandle {
     pub fn quiescent(&mut self) {
         self.reads.quiescent();
         if self.is_online.get() {
-            self.core.epochs.pass(self.participant);
+            self.core.epochs.pass(&self.participant);
         }
     }
 
@@ -135,7 +137,7 @@ impl StoreHandle {
 
     pub(crate) fn go_offline(&self) {
         debug_assert_eq!(self.borrowed.get(), 0);
-        self.core.epochs.suspend(self.participant);
+        self.core.epochs.suspend(&self.participant);
         self.is_online.set(false);
     }
 
@@ -143,13 +145,22 @@ impl StoreHandle {
     #[inline]
     pub(crate) fn enter(&self) {
         if !self.is_online.get() {
-            self.core.epochs.resume(self.participant);
+            self.core.epochs.resume(&self.participant);
             self.is_online.set(true);
         }
     }
 
+    /// For what looks at devices' tables; of a handle that is online.
+    #[inline]
+    pub(crate) fn guard(&self) -> Guard<'_> {
+        debug_assert!(self.is_online.get());
+        // SAFETY: the participant has been resumed. A quiescent point needs the handle mutably; it
+        // goes offline otherwise only to make room, which voids what the caller has read.
+        unsafe { Guard::new() }
+    }
+
     pub(crate) fn events(&self) -> &Events {
-        &self.core.events[self.participant]
+        &self.core.events[self.participant.number()]
     }
 
     /// Looks a key up.
@@ -256,10 +267,11 @@ impl StoreHandle {
         // that of `accept`.
         let item = unsafe { core.arena.item(location) };
         Some(Entry {
+            guard: self.guard(),
             slot,
             location,
             item: Some(item),
-            shadow: core.shadow_of(chain, key),
+            shadow: core.shadow_of(self.guard(), chain, key),
             is_visible: core.is_visible(location, item, self.now()),
         })
     }
@@ -393,6 +405,6 @@ impl Drop for StoreHandle {
         self.writer.borrow_mut().seal_all(&self.core.arena);
         self.core.note_entries(self.entries.get());
         self.go_offline();
-        self.core.epochs.leave(self.participant);
+        self.core.epochs.leave(&mut self.participant);
     }
 }

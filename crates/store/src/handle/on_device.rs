@@ -28,7 +28,8 @@ impl StoreHandle {
             let found = self.look_on_device(hash, key, access, purpose, &mut suspect)?;
             // Of a segment that was emptied meanwhile: the index has had another entry by then for
             // each item that was alive there.
-            let has_left = suspect.is_some_and(|location| !tier.has_segment_of(location));
+            let has_left =
+                suspect.is_some_and(|location| !tier.has_segment_of(self.guard(), location));
             if !has_left || found.is_some() {
                 return Ok(found);
             }
@@ -57,7 +58,7 @@ impl StoreHandle {
             if !location.is_on_device() {
                 return self.accept(location, key, access).map(Met::InMemory);
             }
-            let there = tier.fingerprint_at(location);
+            let there = tier.fingerprint_at(self.guard(), location);
             if there.is_none_or(|there| there == fingerprint) {
                 suspect.get_or_insert(location);
             }
@@ -70,15 +71,19 @@ impl StoreHandle {
             Some(Met::InMemory(item)) => return Ok(Some(item)),
             Some(Met::OnDevice(location)) => location,
         };
-        if !self.core.is_visible_on_device(location, key, self.now()) {
-            self.note_invisible_if(tier.is_expired(location, self.now()));
+        if !self
+            .core
+            .is_visible_on_device(self.guard(), location, key, self.now())
+        {
+            self.note_invisible_if(tier.is_expired(self.guard(), location, self.now()));
             return Ok(None);
         }
         if !tier.is_readable(location) {
             self.lose(hash, location);
             return Ok(None);
         }
-        let Some(item) = self.at_hand(location) else {
+        // SAFETY: this lookup has found the location in the index.
+        let Some(item) = (unsafe { self.at_hand(location) }) else {
             self.want(hash, location)?;
             return Ok(None);
         };
@@ -88,7 +93,7 @@ impl StoreHandle {
         if access == Access::Use {
             self.core.admission.note_read(hash, item.state());
         }
-        let is_read_again = access == Access::Use && tier.note_read(location);
+        let is_read_again = access == Access::Use && tier.note_read(self.guard(), location);
         let is_wanted = is_read_again || access == Access::Use && self.core.has_spare_room();
         if is_wanted && purpose == Purpose::Read {
             let promoted = self.promote(hash, location, item);
@@ -106,7 +111,7 @@ impl StoreHandle {
         }
         let tier = self.core.tier.as_ref()?;
         let mut fields = item.fields();
-        fields.win_sent |= tier.is_win_sent(location);
+        fields.win_sent |= tier.is_win_sent(self.guard(), location);
         let layout = fields.layout(item.key().len(), item.value().len());
         if !self.has_room(layout.size(), fields.expiry) {
             return None;
@@ -117,12 +122,13 @@ impl StoreHandle {
         _ = copy.note_use(self.now());
         let chain = self.core.index.lock(hash);
         let is_wanted = chain.place_of(location).is_some()
-            && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(location))
+            && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(self.guard(), location))
             && self
                 .core
-                .is_visible_on_device(location, item.key(), self.now())
+                .is_visible_on_device(self.guard(), location, item.key(), self.now())
             && self.in_memory(&chain, item.key()).is_none();
-        if !is_wanted || !chain.insert(placed.location()) {
+        // SAFETY: the copy was written there, and its room is given back only where that fails.
+        if !is_wanted || !unsafe { chain.insert(placed.location()) } {
             drop(chain);
             self.writer.borrow_mut().unplace(&self.core.arena, &placed);
             return None;
@@ -145,14 +151,18 @@ impl StoreHandle {
         let tier = self.core.tier.as_ref()?;
         let fingerprint = tier.fingerprint(key);
         let (slot, location) = chain.find(|location| {
-            location.is_on_device() && tier.has_fingerprint(location, fingerprint)
+            location.is_on_device() && tier.has_fingerprint(self.guard(), location, fingerprint)
         })?;
-        let is_visible =
-            tier.is_readable(location) && self.core.is_visible_on_device(location, key, self.now());
+        let is_visible = tier.is_readable(location)
+            && self
+                .core
+                .is_visible_on_device(self.guard(), location, key, self.now());
         Some(Entry {
+            guard: self.guard(),
             slot,
             location,
-            item: self.at_hand(location),
+            // SAFETY: the locked chain has the location.
+            item: unsafe { self.at_hand(location) },
             shadow: None,
             is_visible,
         })

@@ -35,8 +35,8 @@ impl Slot {
     pub const EMPTY: Slot = Slot(0);
 
     pub fn new(tag: u64, location: Location) -> Slot {
-        debug_assert!(tag < 1 << TAG_BITS && location.0 <= LOCATION_MASK);
-        Slot(tag << TAG_SHIFT | OCCUPIED | location.0)
+        debug_assert!(tag < 1 << TAG_BITS && location.bits() <= LOCATION_MASK);
+        Slot(tag << TAG_SHIFT | OCCUPIED | location.bits())
     }
 
     pub fn is_empty(self) -> bool {
@@ -52,7 +52,7 @@ impl Slot {
     }
 
     pub fn location(self) -> Location {
-        Location(self.0 & LOCATION_MASK)
+        Location::from_bits(self.0)
     }
 }
 
@@ -162,7 +162,7 @@ impl Bucket {
     pub fn matches(&self, tag: u64) -> u32 {
         use std::arch::x86_64::*;
         const HIGH_HALVES: i32 = 0b11_01_11_01;
-        let wanted = (Slot::new(tag, Location(0)).0 >> 32) as i32;
+        let wanted = (Slot::new(tag, Location::from_bits(0)).0 >> 32) as i32;
         let pairs = self.words_in_pairs();
         // SAFETY: SSE2 is part of every x86-64.
         let hits = unsafe {
@@ -235,8 +235,11 @@ mod tests {
 
     #[test]
     fn a_slot_keeps_tag_and_location_apart() {
-        let slot = Slot::new(0xf_ffff, Location(LOCATION_MASK));
-        assert_eq!((slot.tag(), slot.location().0), (0xf_ffff, LOCATION_MASK));
+        let slot = Slot::new(0xf_ffff, Location::from_bits(LOCATION_MASK));
+        assert_eq!(
+            (slot.tag(), slot.location().bits()),
+            (0xf_ffff, LOCATION_MASK)
+        );
         assert!(slot.has_tag(0xf_ffff) && !slot.has_tag(0xf_fffe) && !slot.is_empty());
         assert!(
             !Slot::EMPTY.has_tag(0),
@@ -251,7 +254,7 @@ mod tests {
         for number in 0..SLOTS {
             bucket.set_slot(
                 number,
-                Slot::new(number as u64 % 3, Location(number as u64)),
+                Slot::new(number as u64 % 3, Location::from_bits(number as u64)),
             );
         }
         assert_eq!(bucket.matches(0), 0b100_1001);

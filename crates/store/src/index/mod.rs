@@ -315,7 +315,10 @@ impl<'i> LockedChain<'i> {
     }
 
     /// Points an entry at another location.
-    pub fn replace(&self, place: SlotPlace<'i>, location: Location) {
+    ///
+    /// # Safety
+    /// As for [`LockedChain::insert`].
+    pub unsafe fn replace(&self, place: SlotPlace<'i>, location: Location) {
         place
             .bucket
             .set_slot(place.number, Slot::new(self.tag, location));
@@ -362,8 +365,14 @@ impl<'i> LockedChain<'i> {
     }
 
     /// Adds an entry; false where even the overflow buckets are used up.
+    ///
+    /// # Safety
+    /// Whoever finds the location from now on may look at what lies there. In memory that is an item
+    /// that has been written, all of it: its room is not given back as long as the index has the
+    /// location, and its segment is retired afterwards. On a device it is a record of which the log
+    /// has told.
     #[must_use]
-    pub fn insert(&self, location: Location) -> bool {
+    pub unsafe fn insert(&self, location: Location) -> bool {
         let slot = Slot::new(self.tag, location);
         let mut bucket = self.head;
         loop {

@@ -325,7 +325,9 @@ impl StoreHandle {
                 if item.stamp().is_none() {
                     self.core.forget_version_of(entry);
                 }
-                chain.replace(entry.slot, placed.location());
+                // SAFETY: the item was written there, and its room is given back only where this
+                // ends with `false`.
+                unsafe { chain.replace(entry.slot, placed.location()) };
                 let entries = self.core.bury(&chain, entry);
                 drop(chain);
                 self.core.note_replaced(entry);
@@ -338,7 +340,8 @@ impl StoreHandle {
                 if self.core.ghosts.take(hash) {
                     item.inherit_state(item.state(), FREQUENCY_OF_GHOST);
                 }
-                if !chain.insert(placed.location()) {
+                // SAFETY: as for `replace`.
+                if !unsafe { chain.insert(placed.location()) } {
                     self.core.note_dead(placed.location(), item);
                     return false;
                 }

@@ -69,7 +69,7 @@ impl StoreHandle {
             return Touched::NoRoom;
         }
         if let Some(shadow) = entry.shadow {
-            self.core.kill_shadow(&chain, shadow);
+            self.core.kill_shadow(entry.guard, &chain, shadow);
             drop(chain);
             self.note_entries(-1);
         }

@@ -8,11 +8,10 @@
 use super::policy::{Fate, Verdict};
 use super::{TIER_STOCK_MAX, TIER_STOCK_MIN, TIER_STOCK_PART};
 use crate::core::Core;
-use crate::index::Location;
-use crate::item::ITEM_ALIGNMENT;
 use crate::reclaimer::{Ready, State};
-use crate::segment::{Queue, Queued, RECLAIMER_SEGMENTS};
+use crate::segment::{Queue, Queued, RECLAIMER_SEGMENTS, Walk};
 use crate::tier::Copied;
+use farcache_log::Guard;
 
 /// Segments that are copied ahead at most, in multiples of the stock: where most items are in use,
 /// emptying a segment gives back little of it.
@@ -77,19 +76,19 @@ impl Core {
     }
 
     fn copy_next(&self, state: &mut State) -> Progress {
-        let is_begun = |ready: &Ready| ready.next.is_some();
+        let is_begun = |ready: &Ready| ready.left.is_some();
         if !state.ahead.segments.back().is_some_and(is_begun) && !self.begin_next(state) {
             return Progress::Nothing;
         }
         let Some(mut ready) = state.ahead.segments.pop_back() else {
             return Progress::Nothing;
         };
-        self.resume_reclaimer();
+        let attendance = self.attend_as_reclaimer();
         let progress = match self.arena.is_current(&ready.entry) {
-            true => self.copy_segment(&mut ready, state.in_vain),
+            true => self.copy_segment(attendance.guard(), &mut ready, state.in_vain),
             false => Progress::Made,
         };
-        self.suspend_reclaimer();
+        drop(attendance);
         state.ahead.segments.push_back(ready);
         self.note_ready(state);
         progress
@@ -112,7 +111,7 @@ impl Core {
             queue,
             run: self.arena.meta(entry.segment).run(),
             kept_bytes: 0,
-            next: Some(self.arena.start(entry.segment).location().0),
+            left: Some(Walk::through(&self.arena, entry.segment)),
         });
         true
     }
@@ -134,20 +133,18 @@ impl Core {
     }
 
     /// Copies what would leave memory, were the segment emptied now.
-    fn copy_segment(&self, ready: &mut Ready, round: u32) -> Progress {
-        let meta = self.arena.meta(ready.entry.segment);
-        let start = self.arena.start(ready.entry.segment).location().0;
-        let end = start + u64::from(meta.written()) / ITEM_ALIGNMENT as u64;
+    fn copy_segment(&self, guard: Guard<'_>, ready: &mut Ready, round: u32) -> Progress {
         let fate = Fate::ByUse {
             queue: ready.queue,
             round,
             bytes_large: u64::MAX,
         };
-        while let Some(next) = ready.next.filter(|&next| next < end) {
-            let location = Location(next);
-            // SAFETY: items follow one another from the start of a segment to what is written of
-            // it, and this one was in service after the reclaimer had resumed.
-            let item = unsafe { self.arena.item(location) };
+        while let Some(mut left) = ready.left {
+            // SAFETY: the segment was in service, with the same filling, after the reclaimer had
+            // resumed.
+            let Some((location, item)) = (unsafe { left.next(&self.arena) }) else {
+                break;
+            };
             let size = item.layout().size();
             let hash = self.hash(item.key());
             let is_there = self.index.has(hash, location);
@@ -155,16 +152,16 @@ impl Core {
                 match fate.of(item.state(), size, ready.queue) {
                     Verdict::Move { .. } => ready.kept_bytes += size as u64,
                     Verdict::Drop if !self.is_worth_writing(hash, item, ready.queue) => {}
-                    Verdict::Drop => match self.copy_to_device(hash, location) {
+                    Verdict::Drop => match self.copy_to_device(guard, hash, location) {
                         Copied::Done | Copied::Gone => {}
                         Copied::Changed => continue,
                         Copied::NoRoom => return Progress::DeviceBusy,
                     },
                 }
             }
-            ready.next = Some(next + (size / ITEM_ALIGNMENT) as u64);
+            ready.left = Some(left);
         }
-        ready.next = None;
+        ready.left = None;
         Progress::Made
     }
 }

@@ -2,13 +2,14 @@
 
 use super::State;
 use super::policy::{Fate, Verdict};
-use crate::core::Core;
+use crate::core::{Attendance, Core};
 use crate::index::Location;
-use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
+use crate::item::{Fields, RawItem};
 use crate::schedule::Instant;
-use crate::segment::{Placed, Queue, Writer};
+use crate::segment::{Placed, Queue, Walk, Writer};
 use crate::tier::{PROGRESS_WAIT, Spilled};
 use farcache_base::time::NEVER;
+use farcache_log::Guard;
 
 /// Items whose index buckets are fetched together.
 const BATCH: usize = 16;
@@ -26,14 +27,23 @@ struct Copy {
     fields: Fields,
 }
 
+/// What emptying a segment works with.
+struct Work<'w> {
+    state: &'w mut State,
+    attendance: Attendance<'w>,
+}
+
 impl Core {
     /// Empties a segment that [`crate::segment::Arena::begin_emptying`] took out of service, and
     /// retires it. False if an item that must stay had nowhere to go: the segment is back in
     /// service with what is left in it.
     pub(super) fn empty(&self, state: &mut State, head: u32, fate: Fate) -> bool {
-        self.resume_reclaimer();
-        let was_emptied = self.move_or_drop_all(state, head, fate);
-        self.suspend_reclaimer();
+        let mut work = Work {
+            state,
+            attendance: self.attend_as_reclaimer(),
+        };
+        let was_emptied = self.move_or_drop_all(&mut work, head, fate);
+        drop(work);
         if !was_emptied {
             self.arena.cancel_emptying(head);
             return false;
@@ -49,32 +59,29 @@ impl Core {
         true
     }
 
-    fn move_or_drop_all(&self, state: &mut State, head: u32, fate: Fate) -> bool {
+    fn move_or_drop_all(&self, work: &mut Work<'_>, head: u32, fate: Fate) -> bool {
         let meta = self.arena.meta(head);
-        let start = self.arena.start(head).location().0;
-        let end = start + u64::from(meta.written()) / ITEM_ALIGNMENT as u64;
-        let mut next = start;
-        while next < end && meta.live_items() > 0 {
+        let mut walk = Walk::through(&self.arena, head);
+        while !walk.is_over() && meta.live_items() > 0 {
             let mut batch = [Candidate {
-                location: Location(0),
+                location: Location::in_memory(0),
                 hash: 0,
             }; BATCH];
             let mut filled = 0;
-            while filled < BATCH && next < end {
-                let location = Location(next);
-                // SAFETY: items follow one another from the start of a segment that is being
-                // emptied to what is written of it.
-                let item = unsafe { self.arena.item(location) };
+            while filled < BATCH {
+                // SAFETY: the segment is being emptied here, and is retired afterwards.
+                let Some((location, item)) = (unsafe { walk.next(&self.arena) }) else {
+                    break;
+                };
                 let hash = self.hash(item.key());
                 self.index.prefetch(hash);
                 self.ghosts.prefetch(hash);
                 batch[filled] = Candidate { location, hash };
                 filled += 1;
-                next += (item.layout().size() / ITEM_ALIGNMENT) as u64;
             }
             let moved = batch[..filled]
                 .iter()
-                .all(|&candidate| self.move_or_drop(state, candidate, fate, meta.queue()));
+                .all(|&candidate| self.move_or_drop(work, candidate, fate, meta.queue()));
             if !moved {
                 return false;
             }
@@ -85,7 +92,7 @@ impl Core {
     /// False if the item must stay and there is no room for it.
     fn move_or_drop(
         &self,
-        state: &mut State,
+        work: &mut Work<'_>,
         candidate: Candidate,
         fate: Fate,
         home: Queue,
@@ -97,49 +104,56 @@ impl Core {
         // SAFETY: the candidate lies in the segment that is being emptied.
         let item = unsafe { self.arena.item(location) };
         // It may just be given a later expiry: then it stays.
-        if !self.is_alive(location, item, self.now()) && self.drop_item(candidate, item, true) {
+        if !self.is_alive(location, item, self.now())
+            && self.drop_item(work.attendance.guard(), candidate, item, true)
+        {
             return true;
         }
         match fate.of(item.state(), item.layout().size(), home) {
-            Verdict::Drop => self.spill_or_drop(state, candidate, item),
+            Verdict::Drop => self.spill_or_drop(work, candidate, item),
             Verdict::Move { queue, frequency } => {
-                self.move_item(state, candidate, item, queue, frequency)
-                    || self.spill_or_drop(state, candidate, item)
+                self.move_item(work, candidate, item, queue, frequency)
+                    || self.spill_or_drop(work, candidate, item)
             }
         }
     }
 
     /// An item that memory has no room for: it goes to a device, if it is not there already. False
     /// if it must stay and there is no room for it anywhere.
-    fn spill_or_drop(&self, state: &mut State, candidate: Candidate, item: RawItem<'_>) -> bool {
+    fn spill_or_drop(&self, work: &mut Work<'_>, candidate: Candidate, item: RawItem<'_>) -> bool {
         if item.is_tombstone() {
             // The horizon takes its place, also on the devices.
-            return self.drop_item(candidate, item, false);
+            return self.drop_item(work.attendance.guard(), candidate, item, false);
         }
         let Some(tier) = &self.tier else {
-            return self.drop_item(candidate, item, false);
+            return self.drop_item(work.attendance.guard(), candidate, item, false);
         };
-        if self.leave_to_shadow(candidate, item) {
+        if self.leave_to_shadow(work.attendance.guard(), candidate, item) {
             return true;
         }
         let home = self.arena.meta_of(candidate.location).queue();
         if self.config.evict && !self.is_worth_writing(candidate.hash, item, home) {
             tier.counters().evictions_unread.add(1);
-            return self.drop_item(candidate, item, false);
+            return self.drop_item(work.attendance.guard(), candidate, item, false);
         }
         loop {
-            match self.spill(candidate.hash, candidate.location, item) {
+            match self.spill(
+                work.attendance.guard(),
+                candidate.hash,
+                candidate.location,
+                item,
+            ) {
                 Spilled::Done => {
-                    state.patience.renew();
+                    work.state.patience.renew();
                     return true;
                 }
-                Spilled::Changed => return self.move_or_drop(state, candidate, Fate::Drop, home),
-                Spilled::Busy if self.may_wait_for_device(state) => self.wait_for_device(),
+                Spilled::Changed => return self.move_or_drop(work, candidate, Fate::Drop, home),
+                Spilled::Busy if self.may_wait_for_device(work.state) => self.wait_for_device(work),
                 Spilled::Busy | Spilled::Refused => break,
             }
         }
         if self.config.evict {
-            self.drop_item(candidate, item, false);
+            self.drop_item(work.attendance.guard(), candidate, item, false);
         }
         self.config.evict
     }
@@ -150,12 +164,12 @@ impl Core {
     }
 
     /// Takes an item out of memory that has a copy on a device; false if it has none.
-    fn leave_to_shadow(&self, candidate: Candidate, item: RawItem<'_>) -> bool {
+    fn leave_to_shadow(&self, guard: Guard<'_>, candidate: Candidate, item: RawItem<'_>) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
         };
-        if self.shadow_of(&chain, item.key()).is_none() {
+        if self.shadow_of(guard, &chain, item.key()).is_none() {
             return false;
         }
         chain.remove_one_of_two(slot);
@@ -166,18 +180,23 @@ impl Core {
     }
 
     /// The device works on what it was given. The caller is emptying a segment, whose items stay.
-    fn wait_for_device(&self) {
+    fn wait_for_device(&self, work: &mut Work<'_>) {
         if let Some(tier) = &self.tier {
             tier.counters().waits.add(1);
-            self.suspend_reclaimer();
-            tier.wait_for_progress(PROGRESS_WAIT);
-            self.resume_reclaimer();
+            let wait = || tier.wait_for_progress(PROGRESS_WAIT);
+            work.attendance.pause(wait);
         }
     }
 
     /// Drops an item, of which `is_void` says that nobody may see it any more; false if that is not
     /// so, or if it is one that may not be evicted.
-    fn drop_item(&self, candidate: Candidate, item: RawItem<'_>, is_void: bool) -> bool {
+    fn drop_item(
+        &self,
+        guard: Guard<'_>,
+        candidate: Candidate,
+        item: RawItem<'_>,
+        is_void: bool,
+    ) -> bool {
         let chain = self.index.lock(candidate.hash);
         let Some(slot) = chain.place_of(candidate.location) else {
             return true;
@@ -189,7 +208,7 @@ impl Core {
         if !may_go {
             return false;
         }
-        let shadow = self.shadow_of(&chain, item.key());
+        let shadow = self.shadow_of(guard, &chain, item.key());
         if is_void || shadow.is_none() {
             self.forget_version(item);
         }
@@ -199,7 +218,7 @@ impl Core {
         }
         chain.remove(slot);
         if let Some(shadow) = shadow.filter(|_| is_void) {
-            self.kill_shadow(&chain, shadow);
+            self.kill_shadow(guard, &chain, shadow);
         }
         drop(chain);
         self.note_dead(candidate.location, item);
@@ -236,15 +255,15 @@ impl Core {
     /// Copies an item and points the index at the copy; false where there is no room.
     fn move_item(
         &self,
-        state: &mut State,
+        work: &mut Work<'_>,
         candidate: Candidate,
         item: RawItem<'_>,
         queue: Queue,
         frequency: u32,
     ) -> bool {
         let writer = match queue {
-            Queue::Probation => &mut state.probation,
-            Queue::Main => &mut state.main,
+            Queue::Probation => &mut work.state.probation,
+            Queue::Main => &mut work.state.main,
         };
         loop {
             let Some(copy) = self.copy(writer, candidate.location, item, frequency) else {
@@ -263,7 +282,7 @@ impl Core {
                 drop(chain);
                 writer.unplace(&self.arena, &copy.placed);
                 if is_void {
-                    return self.drop_item(candidate, item, true);
+                    return self.drop_item(work.attendance.guard(), candidate, item, true);
                 }
                 continue;
             }
@@ -273,7 +292,8 @@ impl Core {
             // Before the move, so that whoever looks for it at its old place afterwards finds the
             // note.
             self.note_dirty(candidate.hash, copy.placed.location());
-            chain.replace(slot, copy.placed.location());
+            // SAFETY: the copy was written there, and its room is not given back from here on.
+            unsafe { chain.replace(slot, copy.placed.location()) };
             drop(chain);
             _ = self.arena.meta_of(candidate.location).remove_live(size);
             self.reclaimer_events().moved.add(1);

@@ -91,14 +91,15 @@ impl Core {
     }
 
     fn remove_flushed_of_class(&self, class: u64, level: u32, floor: u64) {
-        self.resume_sweeper();
+        let attendance = self.attend_as_sweeper();
+        let guard = attendance.guard();
         self.index.remove_class(class, level, |location, chain| {
             if let Some(tier) = self.tier.as_ref().filter(|_| location.is_on_device()) {
                 let is_flushed = tier.is_flushed(location, floor);
                 if is_flushed {
-                    tier.remove_live(location);
+                    tier.remove_live(guard, location);
                     // The item in memory is flushed as well, and counts for both.
-                    let is_shadow = self.is_shadow(location, chain);
+                    let is_shadow = self.is_shadow(guard, location, chain);
                     self.reclaimer_events().removed.add(u64::from(!is_shadow));
                     self.note_entries(-1);
                 }
@@ -115,7 +116,6 @@ impl Core {
             }
             is_flushed
         });
-        self.suspend_sweeper();
     }
 
     /// Frees segments in which nothing is alive any longer, or everything has expired.

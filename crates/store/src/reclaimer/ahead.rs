@@ -1,6 +1,6 @@
 //! Segments whose items have been copied to a device, and will be emptied next.
 
-use crate::segment::{Queue, Queued};
+use crate::segment::{Queue, Queued, Walk};
 use std::collections::VecDeque;
 
 /// Segments whose items have copies on a device, in the order in which they will be emptied. They
@@ -18,8 +18,8 @@ pub(crate) struct Ready {
     pub run: u32,
     /// Bytes of items that will stay in memory, because they are in use.
     pub kept_bytes: u64,
-    /// The first place of which the items have yet to be copied; none when all have been.
-    pub next: Option<u64>,
+    /// The items that have yet to be copied; none when all have been.
+    pub left: Option<Walk>,
 }
 
 impl Ahead {
@@ -42,7 +42,7 @@ impl Ahead {
 
     /// What emptying them gives back, in segments.
     pub fn gain(&self, segment_bytes: u64) -> u32 {
-        let complete = self.segments.iter().filter(|ready| ready.next.is_none());
+        let complete = self.segments.iter().filter(|ready| ready.left.is_none());
         let bytes = complete
             .map(|ready| (u64::from(ready.run) * segment_bytes).saturating_sub(ready.kept_bytes));
         (bytes.sum::<u64>() / segment_bytes) as u32

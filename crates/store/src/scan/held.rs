@@ -77,7 +77,8 @@ impl StoreHandle {
     /// The entries of a class on devices, but for copies of what is in memory too.
     fn add_unshadowed(&self, class: &[(u64, Location)], places: &mut Vec<(u64, Location)>) {
         let all: Vec<Location> = class.iter().map(|entry| entry.1).collect();
-        let is_wanted = |one: Location| one.is_on_device() && !self.core.is_shadow(one, &all);
+        let is_wanted =
+            |one: Location| one.is_on_device() && !self.core.is_shadow(self.guard(), one, &all);
         places.extend(class.iter().filter(|entry| is_wanted(entry.1)));
     }
 
@@ -108,8 +109,9 @@ impl StoreHandle {
         let (mut suspended, mut are_there) = (Ok(()), true);
         for &(hash, location) in places {
             let is_readable = tier.is_readable(location);
-            if is_readable && self.at_hand(location).is_none() {
-                are_there &= tier.has_segment_of(location);
+            // SAFETY: as in `visit_in_memory`.
+            if is_readable && unsafe { self.at_hand(location) }.is_none() {
+                are_there &= tier.has_segment_of(self.guard(), location);
                 suspended = suspended.and(self.want(hash, location));
             }
         }
@@ -119,10 +121,12 @@ impl StoreHandle {
     fn visit_on_device(&self, places: &[(u64, Location)], visit: &mut dyn FnMut(&Item<'_>)) {
         let core = &self.core;
         for &(_, location) in places {
-            let Some(raw) = self.at_hand(location) else {
+            // SAFETY: the location was found in the index since this handle's last quiescent point.
+            let Some(raw) = (unsafe { self.at_hand(location) }) else {
                 continue;
             };
-            let is_visible = core.is_visible_on_device(location, raw.key(), self.now());
+            let is_visible =
+                core.is_visible_on_device(self.guard(), location, raw.key(), self.now());
             if is_visible && raw.stamp().is_none() {
                 visit(&Item::new(self, location, raw, raw.state()));
             }

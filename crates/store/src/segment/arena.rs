@@ -46,7 +46,7 @@ pub(crate) struct Place(pub u64);
 
 impl Place {
     pub fn location(self) -> Location {
-        Location(self.0 / ITEM_ALIGNMENT as u64)
+        Location::in_memory(self.0 / ITEM_ALIGNMENT as u64)
     }
 }
 
@@ -263,7 +263,7 @@ impl Arena {
 
     /// Number of the segment that heads the run in which a location lies.
     pub fn head_of(&self, location: Location) -> u32 {
-        let segment = (location.0 * ITEM_ALIGNMENT as u64) >> self.segment_shift;
+        let segment = (location.bits() * ITEM_ALIGNMENT as u64) >> self.segment_shift;
         self.metas[segment as usize].head()
     }
 
@@ -281,7 +281,7 @@ impl Arena {
     /// Address of a location, for prefetching.
     #[inline]
     pub fn address_of(&self, location: Location) -> *mut u8 {
-        self.address(Place(location.0 * ITEM_ALIGNMENT as u64))
+        self.address(Place(location.bits() * ITEM_ALIGNMENT as u64))
     }
 
     /// The item at a location.
@@ -294,9 +294,8 @@ impl Arena {
     ///   only after the item there was written (release, read with acquire), and its segment is
     ///   reused only after every participant has passed a quiescent point since the location left
     ///   the index.
-    /// - An item, or filler, begins there in a segment that the caller is emptying, and is not used
-    ///   after the segment has been retired; or in one that was in service after this participant's
-    ///   last quiescent point, and is not used after the next one.
+    /// - An item, or filler, begins there in a segment for which the caller vouches as
+    ///   [`Walk::next`](super::Walk::next) asks.
     /// - The caller has written the item and has not given its room back.
     #[inline]
     pub unsafe fn item(&self, location: Location) -> RawItem<'_> {
@@ -309,7 +308,7 @@ impl Arena {
     pub fn derived_cas(&self, location: Location) -> u64 {
         let head = self.head_of(location);
         let start = self.start(head).location();
-        self.meta(head).sequence() << CAS_PLACE_BITS | (location.0 - start.0)
+        self.meta(head).sequence() << CAS_PLACE_BITS | (location.bits() - start.bits())
     }
 
     /// Takes `run` free segments in a row and opens them as one; `keep` free segments are left.

@@ -6,10 +6,12 @@ mod meta;
 mod pins;
 mod queues;
 mod remnants;
+mod walk;
 mod writer;
 
 pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS, SEGMENTS_MIN};
 pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use queues::{Queued, Queues};
+pub(crate) use walk::Walk;
 pub(crate) use writer::{Placed, Writer, least_run};

@@ -63,12 +63,12 @@ mod model {
                 let (epochs, index) = (epochs.clone(), index.clone());
                 let (memory, pins) = (memory.clone(), pins.clone());
                 thread::spawn(move || {
-                    epochs.resume(participant);
+                    epochs.resume(&participant);
                     let is_found = index.load(Ordering::Acquire) == 1;
                     if is_found {
                         pins.add();
                     }
-                    epochs.suspend(participant);
+                    epochs.suspend(&participant);
                     if is_found {
                         assert_eq!(memory.load(Ordering::Relaxed), VALUE);
                         pins.remove();

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::index::Location;
-use farcache_log::{Entered, Found, Intake, Owner};
+use farcache_log::{Entered, Found, Guard, Intake, Owner};
 
 impl Intake for Core {
     /// Has the index grow at once to what it will hold, instead of by every few items.
@@ -14,23 +14,32 @@ impl Intake for Core {
         self.index.prefetch(hash);
     }
 
-    fn enter(&self, hash: u64, fingerprint: u64, place: Option<Location>) -> Entered {
+    fn enter(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        fingerprint: u64,
+        place: Option<Location>,
+    ) -> Entered {
         let log = self.log();
         let chain = self.index.lock(hash);
-        let older = chain
-            .find(|location| location.is_on_device() && log.has_fingerprint(location, fingerprint));
+        let older = chain.find(|location| {
+            location.is_on_device() && log.has_fingerprint(guard, location, fingerprint)
+        });
         let change = match (older, place) {
             (Some((slot, before)), Some(place)) => {
-                log.kill(before);
-                chain.replace(slot, place);
+                log.kill(guard, before);
+                // SAFETY: the log tells of the place.
+                unsafe { chain.replace(slot, place) };
                 0
             }
             (Some((slot, before)), None) => {
-                log.kill(before);
+                log.kill(guard, before);
                 chain.remove(slot);
                 -1
             }
-            (None, Some(place)) if chain.insert(place) => 1,
+            // SAFETY: as above.
+            (None, Some(place)) if unsafe { chain.insert(place) } => 1,
             (None, _) => return Entered::default(),
         };
         Entered {

@@ -6,7 +6,7 @@ use crate::index::Location;
 use crate::item::RawItem;
 use farcache_base::time::{Seconds, is_expired};
 use farcache_log::{
-    Appended, Fillings, Flushed, Flusher, Incoming, Log, Moved, Owner, Source, Wish,
+    Appended, Fillings, Flushed, Flusher, Guard, Incoming, Log, Moved, Owner, Source, Wish,
 };
 
 /// What left the index.
@@ -58,22 +58,28 @@ impl Owner for Core {
         self.versions.untold()
     }
 
-    fn move_item(&self, location: Location, item: RawItem<'_>, wish: Wish) -> Moved {
+    fn move_item(
+        &self,
+        guard: Guard<'_>,
+        location: Location,
+        item: RawItem<'_>,
+        wish: Wish,
+    ) -> Moved {
         let hash = self.hash(item.key());
         if !self.index.has(hash, location) {
             return Moved::NotFound;
         }
-        let is_visible = self.is_visible_on_device(location, item.key(), Core::now(self));
+        let is_visible = self.is_visible_on_device(guard, location, item.key(), Core::now(self));
         if !is_visible || wish == Wish::Drop {
             self.forget_version(item);
-            self.drop_from_device(hash, location, is_visible);
+            self.drop_from_device(guard, hash, location, is_visible);
             return Moved::Dropped;
         }
         let mut fields = item.fields();
-        if let Some(expiry) = self.log().expiry_at(location) {
+        if let Some(expiry) = self.log().expiry_at(guard, location) {
             fields.expiry = expiry;
         }
-        fields.win_sent |= self.log().is_win_sent(location);
+        fields.win_sent |= self.log().is_win_sent(guard, location);
         let incoming = Incoming {
             hash,
             key: item.key(),
@@ -81,7 +87,8 @@ impl Owner for Core {
             fields,
             state: item.state(),
         };
-        let redirect = |to| self.redirect(hash, item.key(), location, to);
+        // SAFETY: it is the log that calls it.
+        let redirect = |to| unsafe { self.redirect(guard, hash, item.key(), location, to) };
         match self
             .log()
             .append(self, &incoming, Source::Cleaner, redirect)
@@ -89,32 +96,32 @@ impl Owner for Core {
             Appended::Done => Moved::Kept,
             // It has died, or a flush has voided it since it was looked at, which has forgotten all
             // versions.
-            Appended::Gone if self.drop_from_device(hash, location, false) => Moved::Dropped,
+            Appended::Gone if self.drop_from_device(guard, hash, location, false) => Moved::Dropped,
             Appended::Gone => Moved::NotFound,
             Appended::Busy => Moved::Busy,
             Appended::Full => Moved::Full,
         }
     }
 
-    fn drop_lost(&self, is_lost: &dyn Fn(Location) -> bool) {
+    fn drop_lost(&self, guard: Guard<'_>, is_lost: &dyn Fn(Location) -> bool) {
         self.versions.forget_all();
         let level = self.index.scan_level();
         for class in 0..1 << level {
-            self.resume_flusher();
+            // It looks at items in memory as well.
+            let _attendance = self.attend_as_flusher();
             self.index.remove_class(class, level, |location, chain| {
                 let is_lost = location.is_on_device() && is_lost(location);
                 if is_lost {
-                    self.log().remove_live(location);
+                    self.log().remove_live(guard, location);
                     self.note_entries(-1);
                 }
                 // What is in memory as well is still there.
-                if is_lost && !self.is_shadow(location, chain) {
+                if is_lost && !self.is_shadow(guard, location, chain) {
                     self.log().counters().items_lost.add(1);
                     self.flusher_events().removed.add(1);
                 }
                 is_lost
             });
-            self.suspend_flusher();
         }
     }
 }
@@ -127,8 +134,14 @@ impl Flushed for Core {
 
 impl Core {
     /// Whether readers may see the item of this key at a location on a device.
-    pub fn is_visible_on_device(&self, location: Location, key: &[u8], now: Seconds) -> bool {
-        let expiry = self.log().expiry_at(location);
+    pub fn is_visible_on_device(
+        &self,
+        guard: Guard<'_>,
+        location: Location,
+        key: &[u8],
+        now: Seconds,
+    ) -> bool {
+        let expiry = self.log().expiry_at(guard, location);
         let is_alive = expiry.is_some_and(|expiry| !is_expired(expiry, now));
         is_alive && !self.is_void_on_device(location, key)
     }
@@ -141,7 +154,17 @@ impl Core {
 
     /// Points the index at the copy of an item on a device, in place of the item; false if that is
     /// not wanted any more.
-    fn redirect(&self, hash: u64, key: &[u8], from: Location, to: Location) -> bool {
+    ///
+    /// # Safety
+    /// The log tells of the new place.
+    unsafe fn redirect(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        key: &[u8],
+        from: Location,
+        to: Location,
+    ) -> bool {
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(from) else {
             return false;
@@ -150,15 +173,22 @@ impl Core {
         if self.is_void_on_device(from, key) {
             return false;
         }
-        self.log().inherit(from, to);
-        chain.replace(slot, to);
-        self.log().remove_live(from);
+        self.log().inherit(guard, from, to);
+        // SAFETY: by this function's contract.
+        unsafe { chain.replace(slot, to) };
+        self.log().remove_live(guard, from);
         true
     }
 
     /// False if the index does not point there any more.
-    fn drop_from_device(&self, hash: u64, location: Location, is_visible: bool) -> bool {
-        let removed = self.remove_device_entry(hash, location, false);
+    fn drop_from_device(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        location: Location,
+        is_visible: bool,
+    ) -> bool {
+        let removed = self.remove_device_entry(guard, hash, location, false);
         if removed == Removed::Item {
             let events = self.flusher_events();
             events.removed.add(1);
@@ -175,17 +205,23 @@ impl Core {
     /// Takes an entry that points to a device out of the index, if it is still there. `is_lost`
     /// where its segment stays and it could not be read: should the device be able to show it after
     /// a restart, when there may have been a newer one, it must not come back.
-    pub fn remove_device_entry(&self, hash: u64, location: Location, is_lost: bool) -> Removed {
+    pub fn remove_device_entry(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        location: Location,
+        is_lost: bool,
+    ) -> Removed {
         let tier = self.log();
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(location) else {
             return Removed::Nothing;
         };
-        let fingerprint = tier.fingerprint_at(location);
+        let fingerprint = tier.fingerprint_at(guard, location);
         chain.remove(slot);
         match is_lost {
-            true => tier.kill(location),
-            false => tier.remove_live(location),
+            true => tier.kill(guard, location),
+            false => tier.remove_live(guard, location),
         }
         let is_shadow = chain
             .find(|other| {

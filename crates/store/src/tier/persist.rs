@@ -4,7 +4,7 @@ use super::spill::Copied;
 use crate::core::Core;
 use crate::index::Location;
 use crate::schedule::Instant;
-use farcache_log::{Durability, Flusher, Owner, Telling};
+use farcache_log::{Durability, Flusher, Guard, Owner, Telling};
 use std::time::Duration;
 
 /// How long the flusher waits for room for one item.
@@ -82,9 +82,9 @@ fn persist_all(core: &Core, flusher: &mut Flusher<Core>) {
 fn persist(core: &Core, flusher: &mut Flusher<Core>, hash: u64, location: Location) -> Persisted {
     let started = Instant::now();
     while started.elapsed() < ROOM_WAIT_MAX && core.log().is_in_service() {
-        core.resume_flusher();
-        let copied = core.copy_to_device(hash, location);
-        core.suspend_flusher();
+        let attendance = core.attend_as_flusher();
+        let copied = core.copy_to_device(attendance.guard(), hash, location);
+        drop(attendance);
         match copied {
             Copied::Done => return Persisted::Done,
             Copied::Gone => return Persisted::Gone,
@@ -109,11 +109,11 @@ impl Core {
                 break;
             }
             let mut has_moved = false;
-            self.resume_flusher();
+            let attendance = self.attend_as_flusher();
             for (hash, location) in undurable {
-                has_moved |= !self.drop_stored(hash, location);
+                has_moved |= !self.drop_stored(attendance.guard(), hash, location);
             }
-            self.suspend_flusher();
+            drop(attendance);
             if has_moved {
                 self.dirty.take();
             }
@@ -125,7 +125,7 @@ impl Core {
     }
 
     /// Takes an item out of memory and out of the index; false if it is not there any more.
-    fn drop_stored(&self, hash: u64, location: Location) -> bool {
+    fn drop_stored(&self, guard: Guard<'_>, hash: u64, location: Location) -> bool {
         let chain = self.index.lock(hash);
         let Some(slot) = chain.place_of(location) else {
             return false;
@@ -134,9 +134,9 @@ impl Core {
         let item = unsafe { self.arena.item(location) };
         self.forget_version(item);
         chain.remove(slot);
-        let shadow = self.shadow_of(&chain, item.key());
+        let shadow = self.shadow_of(guard, &chain, item.key());
         if let Some(shadow) = shadow {
-            self.kill_shadow(&chain, shadow);
+            self.kill_shadow(guard, &chain, shadow);
         }
         drop(chain);
         self.note_dead(location, item);

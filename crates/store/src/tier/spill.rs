@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::index::Location;
 use crate::item::RawItem;
 use crate::segment::Queue;
-use farcache_log::{Appended, Durability, Incoming, Log, Source};
+use farcache_log::{Appended, Durability, Guard, Incoming, Log, Source};
 use std::time::Duration;
 
 /// How often a thread that waits for the device looks whether it may go on.
@@ -51,7 +51,13 @@ impl Core {
     }
 
     /// Moves an item of a segment that is being emptied to the device.
-    pub fn spill(&self, hash: u64, location: Location, item: RawItem<'_>) -> Spilled {
+    pub fn spill(
+        &self,
+        guard: Guard<'_>,
+        hash: u64,
+        location: Location,
+        item: RawItem<'_>,
+    ) -> Spilled {
         let Some(tier) = self.tier.as_ref().filter(|tier| tier.is_in_service()) else {
             return Spilled::Refused;
         };
@@ -66,11 +72,12 @@ impl Core {
             fields_now.cas = fields.cas;
             // Marks and expiry change only under this lock; a flush may have begun since, too.
             // It may just have got a copy on the device as well.
-            let is_shadowed = self.shadow_of(&chain, item.key()).is_some();
+            let is_shadowed = self.shadow_of(guard, &chain, item.key()).is_some();
             if fields_now != fields || is_shadowed || !self.survives_flush(location, item) {
                 return false;
             }
-            chain.replace(slot, to);
+            // SAFETY: the log tells of the place.
+            unsafe { chain.replace(slot, to) };
             true
         };
         match tier.append(self, &incoming, Source::Memory, publish) {
@@ -106,7 +113,7 @@ impl Core {
     }
 
     /// Makes a copy of an item in memory on the device, its shadow; the item stays.
-    pub fn copy_to_device(&self, hash: u64, location: Location) -> Copied {
+    pub fn copy_to_device(&self, guard: Guard<'_>, hash: u64, location: Location) -> Copied {
         let tier = self.tier.as_ref().expect("a store with a tier");
         // Looked up under the lock: of an item that is just being moved within memory the new place
         // has been noted, but is not in the index yet.
@@ -118,7 +125,7 @@ impl Core {
         // after that.
         let item = unsafe { self.arena.item(location) };
         // Of a tombstone the devices are told by its version.
-        if item.is_tombstone() || self.shadow_of(&chain, item.key()).is_some() {
+        if item.is_tombstone() || self.shadow_of(guard, &chain, item.key()).is_some() {
             return Copied::Done;
         }
         // The copy has the token of this place: it must stay the item's when the item moves.
@@ -136,10 +143,11 @@ impl Core {
             }
             let mut fields_now = item.fields();
             fields_now.cas = fields.cas;
-            unwanted = match self.shadow_of(&chain, item.key()) {
+            unwanted = match self.shadow_of(guard, &chain, item.key()) {
                 Some(_) => Copied::Done,
                 None if fields_now != fields => Copied::Changed,
-                None if chain.insert(to) => {
+                // SAFETY: the log tells of the place.
+                None if unsafe { chain.insert(to) } => {
                     drop(chain);
                     self.note_entries(1);
                     return true;

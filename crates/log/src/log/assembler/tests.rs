@@ -28,9 +28,12 @@ fn a_segment_takes_more_items_than_its_table_had_room_for_at_first() {
     assert_eq!(place(0).slot(), place(count - 1).slot());
     for number in 0..count {
         let expected = log.fingerprint(&key(number));
-        assert_eq!(log.fingerprint_at(place(number)), Some(expected));
-        let item = log.in_buffer(place(number)).expect("not written yet");
-        assert_eq!(item.key(), key(number));
+        map.looking(|guard| {
+            assert_eq!(log.fingerprint_at(guard, place(number)), Some(expected));
+            // SAFETY: the map has the place, of which appending has told it.
+            let item = unsafe { log.in_buffer(guard, place(number)) };
+            assert_eq!(item.expect("not written yet").key(), key(number));
+        });
     }
     // The next one has room for as many from the beginning.
     log.seal_open();

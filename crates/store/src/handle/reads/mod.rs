@@ -47,7 +47,10 @@ impl Reads {
 
     fn want(&self, ticket: Ticket) {
         let mut wanted = self.wanted.borrow_mut();
-        if !wanted.iter().any(|other| other.location == ticket.location) {
+        if !wanted
+            .iter()
+            .any(|other| other.location() == ticket.location())
+        {
             wanted.push(ticket);
         }
     }
@@ -60,7 +63,7 @@ impl StoreHandle {
     /// [`Suspended`], unless the item's segment has gone meanwhile.
     pub(crate) fn want(&self, hash: u64, location: Location) -> Result<(), Suspended> {
         let tier = self.core.tier.as_ref();
-        let Some(ticket) = tier.and_then(|tier| tier.ticket(hash, location)) else {
+        let Some(ticket) = tier.and_then(|tier| tier.ticket(self.guard(), hash, location)) else {
             return Ok(());
         };
         self.reads.want(ticket);
@@ -75,7 +78,7 @@ impl StoreHandle {
             return false;
         };
         let wanted = self.reads.wanted.borrow();
-        let wanted_bytes: usize = wanted.iter().map(|ticket| ticket.bytes).sum();
+        let wanted_bytes: usize = wanted.iter().map(Ticket::bytes).sum();
         let staged_bytes = self.reads.staging.borrow().staged_bytes();
         (wanted_bytes + staged_bytes) as u64 > tier.request_bytes_max()
     }
@@ -130,7 +133,7 @@ impl StoreHandle {
                 Some(ticket)
                     if is_urgent
                         || sets.keeps_memory(token)
-                        || tier.has_memory_for(ticket.bytes) =>
+                        || tier.has_memory_for(ticket.bytes()) =>
                 {
                     reader.submit(tier, ticket, token.0);
                     is_urgent = false;
@@ -232,10 +235,10 @@ impl StoreHandle {
         let token = Token(outcome.token());
         let ticket = self.reads.sets.borrow().ticket(token);
         let tier = self.core.tier.as_ref();
-        let arrived = match tier.map(|tier| tier.arrive(&ticket, outcome)) {
+        let arrived = match tier.map(|tier| tier.arrive(self.guard(), &ticket, outcome)) {
             Some(Ok(arrived)) => Some(arrived),
             Some(Err(Unread::Lost)) => {
-                self.lose(ticket.hash, ticket.location);
+                self.lose(ticket.hash(), ticket.location());
                 None
             }
             Some(Err(Unread::Gone)) | None => None,
@@ -247,7 +250,10 @@ impl StoreHandle {
     pub(crate) fn lose(&self, hash: u64, location: Location) {
         self.core.forget_version_at(location);
         if let Some(tier) = self.core.tier.as_ref()
-            && self.core.remove_device_entry(hash, location, true) == Removed::Item
+            && self
+                .core
+                .remove_device_entry(self.guard(), hash, location, true)
+                == Removed::Item
         {
             tier.counters().items_lost.add(1);
             self.events().removed.add(1);

@@ -226,7 +226,7 @@ mod tests {
         let mut sets = Sets::default();
         let (id, tokens) = open(&mut sets, 2);
         assert_eq!((tokens.len(), sets.outstanding()), (2, 2));
-        assert_eq!(sets.wanted(tokens[1]).map(|ticket| ticket.hash), Some(1));
+        assert_eq!(sets.wanted(tokens[1]).map(|ticket| ticket.hash()), Some(1));
         sets.end(tokens[1], None);
         assert!(tell(&mut sets).is_empty() && sets.is_under_way(id));
         sets.end(tokens[0], None);

@@ -19,7 +19,7 @@ impl Staging {
     fn at(&self, location: Location) -> Option<&Arrived> {
         let place = self
             .staged
-            .binary_search_by_key(&location.0, |one| one.location.0);
+            .binary_search_by_key(&location, Arrived::location);
         place.ok().map(|place| &self.staged[place])
     }
 
@@ -30,7 +30,7 @@ impl Staging {
 
     /// Memory of all that is staged, in bytes.
     pub fn staged_bytes(&self) -> usize {
-        self.staged.iter().map(|one| one.buffer.len()).sum()
+        self.staged.iter().map(|one| one.buffer().len()).sum()
     }
 
     /// Nothing found before is in use any longer.
@@ -42,28 +42,33 @@ impl Staging {
 }
 
 impl Reads {
-    /// The buffer in which a staged item lies.
-    pub fn buffer_of(&self, location: Location, item: RawItem<'_>) -> Option<Arc<Buffer>> {
+    /// What a staged item came with.
+    pub fn arrived(&self, location: Location, item: RawItem<'_>) -> Option<Arrived> {
         let staging = self.staging.borrow();
         let arrived = staging.at(location)?;
-        (arrived.item() == item).then(|| Arc::clone(&arrived.buffer))
+        (arrived.item() == item).then(|| arrived.clone())
     }
 }
 
 impl StoreHandle {
     /// The item at a location on a device, if it is at hand: in a buffer not yet written, or read
     /// and staged.
-    pub(crate) fn at_hand(&self, location: Location) -> Option<RawItem<'_>> {
+    ///
+    /// # Safety
+    /// The location was found in the index since this handle's last quiescent point.
+    pub(crate) unsafe fn at_hand(&self, location: Location) -> Option<RawItem<'_>> {
         let tier = self.core.tier.as_ref()?;
-        if let Some(item) = tier.in_buffer(location) {
-            return Some(item);
+        // SAFETY: by this function's contract.
+        let in_buffer = unsafe { tier.in_buffer(self.guard(), location) };
+        if in_buffer.is_some() {
+            return in_buffer;
         }
-        let write_number = tier.write_number_at(location)?;
+        let write_number = tier.write_number_at(self.guard(), location)?;
         let staging = self.reads.staging.borrow();
         let arrived = staging.at(location)?;
         // SAFETY: what was staged is kept, if not as staged then as leaving, until the next
         // quiescent point, and that takes the handle mutably.
-        (arrived.write_number == write_number).then(|| unsafe { arrived.item().outliving() })
+        (arrived.write_number() == write_number).then(|| unsafe { arrived.item().outliving() })
     }
 
     /// Lets operations find what was read for a request, as if it lay in memory, until
@@ -72,7 +77,7 @@ impl StoreHandle {
         let staged = &mut self.reads.staging.borrow_mut().staged;
         let is_in_vain = self.reads.sets.borrow_mut().take(id, staged);
         self.reads.room.set_in_vain(is_in_vain);
-        staged.sort_unstable_by_key(|one| one.location.0);
+        staged.sort_unstable_by_key(Arrived::location);
     }
 
     /// The request has run: what was staged is found no longer. Items found stay valid until the
@@ -80,6 +85,6 @@ impl StoreHandle {
     pub fn unstage(&self) {
         self.reads.room.set_in_vain(false);
         let Staging { staged, leaving } = &mut *self.reads.staging.borrow_mut();
-        leaving.extend(staged.drain(..).map(|one| one.buffer));
+        leaving.extend(staged.drain(..).map(Arrived::into_buffer));
     }
 }

@@ -33,10 +33,10 @@ fn an_item_that_is_touched_while_it_is_dropped_as_expired_stays() {
     let item = item_at(core, location);
     assert!(handle.touch(key, 200, Access::Peek).unwrap().is_some());
     core.advance_clock(150);
-    assert!(!core.drop_item(candidate, item, true));
+    assert!(!core.drop_item(handle.guard(), candidate, item, true));
     assert!(core.index.has(hash, location));
     core.advance_clock(200);
-    assert!(core.drop_item(candidate, item, true));
+    assert!(core.drop_item(handle.guard(), candidate, item, true));
     assert!(!core.index.has(hash, location));
 }
 
@@ -61,7 +61,7 @@ fn an_evicted_item_counts_as_used_when_it_comes_back_and_an_expired_one_does_not
         core.advance_clock(if is_void { 150 } else { 50 });
         let item = item_at(core, location);
         assert_eq!(item.state().frequency(), 0);
-        assert!(core.drop_item(Candidate { location, hash }, item, is_void));
+        assert!(core.drop_item(handle.guard(), Candidate { location, hash }, item, is_void));
         handle.set(key, b"2", &SetOptions::default()).unwrap();
         let location = core.index.find(hash, Some).unwrap();
         item_at(core, location).state().frequency()
@@ -165,7 +165,8 @@ fn items_do_not_wait_for_a_device_that_stands_still_one_after_the_other() {
     // The buffers fill up.
     let spill = |hash| {
         let location = core.index.find(hash, Some).unwrap();
-        core.spill(hash, location, item_at(core, location))
+        let attendance = core.attend_as_flusher();
+        core.spill(attendance.guard(), hash, location, item_at(core, location))
     };
     while spill(store_one()) == Spilled::Done {}
     core.reclaimer.state().patience = Patience::exhausted();

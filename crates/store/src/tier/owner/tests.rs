@@ -36,15 +36,18 @@ fn is_voided_while_it_is_moved(void: impl FnOnce(&Core)) {
         fields: Fields::default(),
         state: State::default(),
     };
-    let mut from = Location(0);
+    let mut from = Location::from_bits(0);
     let insert = |to| {
         from = to;
-        core.index.lock(hash).insert(to)
+        // SAFETY: it is the log that calls it.
+        unsafe { core.index.lock(hash).insert(to) }
     };
     let appended = tier.append(core, &incoming, Source::Memory, insert);
     assert_eq!(appended, Appended::Done);
     void(core);
-    let redirect = |to| core.redirect(hash, key, from, to);
+    let attendance = core.attend_as_flusher();
+    // SAFETY: it is the log that calls it.
+    let redirect = |to| unsafe { core.redirect(attendance.guard(), hash, key, from, to) };
     let moved = tier.append(core, &incoming, Source::Cleaner, redirect);
     assert_eq!(moved, Appended::Gone);
     let handle = store.handle();
