@@ -1,97 +1,42 @@
 //! The arena: one contiguous range of memory in equal segments, and who may use which.
 
-use super::FreeMap;
-use super::backing::{self, Backing};
 use super::meta::{Queue, SegmentMeta, SegmentState};
+use super::pool::{Pool, SEGMENTS_MIN, SegmentCounts, Segments};
 use super::queues::{Queued, Queues};
 use super::remnants::{Remnant, Remnants, is_worth_keeping};
+use super::space::{Place, SPACE_BYTES_MAX, Space};
 use super::writer::Open;
 use crate::epoch::Epochs;
 use crate::index::Location;
-use crate::item::{Fields, ITEM_ALIGNMENT, RawItem};
+use crate::item::RawItem;
 use crate::options::StoreConfig;
-use crate::region::Region;
 use crate::schedule::atomic::{
-    AtomicBool, AtomicU32, AtomicU64,
+    AtomicU32, AtomicU64,
     Ordering::{Relaxed, SeqCst},
 };
 use crate::schedule::{Mutex, MutexGuard};
-use farcache_base::time::NEVER;
-use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Segments that only the reclaimer may take: it needs somewhere to move items to before it can
-/// free what they leave.
-pub(crate) const RECLAIMER_SEGMENTS: u32 = 2;
-/// Fewer are too few to reclaim any.
-pub(crate) const SEGMENTS_MIN: u32 = 8;
 /// How far `cache_memlimit` can raise the limit set at start: address space is reserved for this
 /// many times as much.
 const GROWTH_MAX: u64 = 4;
 /// Part of the segments that may be kept from being emptied because values arrive in them.
 const ARRIVING_PART: u32 = 4;
-/// Bits of a location in memory; one above them says that a location is on a device.
-const MEMORY_LOCATION_BITS: u32 = 40;
 /// A derived CAS token is the filling's sequence number above this many bits of the item's place.
 const CAS_PLACE_BITS: u32 = 28;
 
-/// Bytes of the smallest filler: an item's header and a key of one byte, padded.
-pub(crate) const FILLER_BYTES_MIN: usize = 12;
-
-/// A byte offset in the arena at which an item lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(pub u64);
-
-impl Place {
-    pub fn location(self) -> Location {
-        Location::in_memory(self.0 / ITEM_ALIGNMENT as u64)
-    }
-}
-
-/// Segments that left the index and wait for the last reader to leave them.
-struct Limbo {
-    head: u32,
-    epoch: u64,
-}
-
-struct Pool {
-    free: FreeMap,
-    /// Segments kept for a run that is being made room for.
-    claimed: Range<u32>,
-    limbo: VecDeque<Limbo>,
-    /// Segments that may hold memory: those not parked.
-    managed: u32,
-    allowed: u32,
-    /// All segments from this number on have always been parked.
-    end: u32,
-}
-
 /// The segments of a store.
 pub(crate) struct Arena {
-    region: Region,
-    segment_shift: u32,
-    metas: Box<[SegmentMeta]>,
-    pool: Mutex<Pool>,
+    segments: Segments,
+    pool: Pool,
     queues: Mutex<Queues>,
     /// Of each queue.
     remnants: [Mutex<Remnants>; 2],
-    backing: Backing,
     sequence: AtomicU64,
     /// Segments in which values arrive.
     arriving: AtomicU32,
-    /// The network knows the memory's pages: they are not given back.
-    keeps_pages: AtomicBool,
-}
-
-/// How many segments there are and how many hold nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SegmentCounts {
-    pub allowed: u32,
-    pub managed: u32,
-    pub free: u32,
-    pub limbo: u32,
 }
 
 impl Arena {
@@ -104,10 +49,9 @@ impl Arena {
         let segment = u64::from(config.segment_bytes);
         let allowed = config.memory_bytes / segment;
         let total = allowed * GROWTH_MAX;
-        let location_limit = (ITEM_ALIGNMENT as u64) << MEMORY_LOCATION_BITS;
         if !segment.is_power_of_two()
             || allowed < u64::from(SEGMENTS_MIN)
-            || total * segment > location_limit
+            || total * segment > SPACE_BYTES_MAX
         {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -119,8 +63,6 @@ impl Arena {
             ));
         }
         let (allowed, total) = (allowed as u32, total as u32);
-        let mut free = FreeMap::new(total);
-        (0..allowed).for_each(|number| free.give(number));
         let state = |number| {
             if number < allowed {
                 SegmentState::Free
@@ -128,39 +70,23 @@ impl Arena {
                 SegmentState::Parked
             }
         };
+        let metas = (0..total).map(|number| SegmentMeta::new(number, state(number)));
         Ok(Arena {
-            region: Region::reserve((u64::from(total) * segment) as usize, config.huge_pages)?,
-            segment_shift: segment.trailing_zeros(),
-            metas: (0..total)
-                .map(|number| SegmentMeta::new(number, state(number)))
-                .collect(),
-            pool: Mutex::new(Pool {
-                free,
-                claimed: 0..0,
-                limbo: VecDeque::new(),
-                managed: allowed,
-                allowed,
-                end: allowed,
-            }),
+            segments: Segments {
+                space: Space::reserve(total, config.segment_bytes, config.huge_pages)?,
+                metas: metas.collect(),
+            },
+            pool: Pool::new(total, allowed),
             queues: Mutex::default(),
             remnants: Default::default(),
-            backing: Backing::default(),
             sequence: AtomicU64::new(0),
             arriving: AtomicU32::new(0),
-            keeps_pages: AtomicBool::new(false),
         })
     }
 
     /// See [`crate::Store::lend_memory`].
     pub fn lend(&self) -> (NonNull<u8>, usize) {
-        let base = NonNull::new(self.region.base()).expect("a mapping is never at 0");
-        let pool = self.pool();
-        self.keeps_pages.store(true, SeqCst);
-        (base, pool.end as usize * self.segment_bytes())
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().expect("no holder panics")
+        self.pool.keep_pages(&self.segments.space)
     }
 
     /// The eviction queues. Held only for a push or a pop.
@@ -169,31 +95,25 @@ impl Arena {
     }
 
     pub fn segment_bytes(&self) -> usize {
-        1 << self.segment_shift
+        self.segments.space.segment_bytes()
     }
 
     pub fn segment_count(&self) -> u32 {
-        self.metas.len() as u32
+        self.segments.metas.len() as u32
     }
 
     /// Bytes that the table of segments takes.
     pub fn table_bytes(&self) -> u64 {
-        size_of_val(&*self.metas) as u64
+        size_of_val(&*self.segments.metas) as u64
     }
 
     /// Number behind the last segment that may ever have held memory.
     pub fn segments_end(&self) -> u32 {
-        self.pool().end
+        self.pool.end()
     }
 
     pub fn counts(&self) -> SegmentCounts {
-        let pool = self.pool();
-        SegmentCounts {
-            allowed: pool.allowed,
-            managed: pool.managed,
-            free: pool.free.free(),
-            limbo: self.clearing(&pool),
-        }
+        self.pool.counts(&self.segments)
     }
 
     /// A value will arrive in a segment, or run, which is not emptied before
@@ -219,22 +139,12 @@ impl Arena {
     /// whole segment from being emptied, and values whose senders stop half-way would keep them
     /// all.
     pub fn has_room_for_arriving(&self) -> bool {
-        let allowed = self.pool().allowed;
-        self.segments_arriving() < allowed / ARRIVING_PART
+        self.segments_arriving() < self.pool.allowed() / ARRIVING_PART
     }
 
     /// Segments in which values are arriving, counted with all of their runs.
     pub fn segments_arriving(&self) -> u32 {
         self.arriving.load(Relaxed)
-    }
-
-    /// Segments that will be free as soon as readers have moved on.
-    fn clearing(&self, pool: &Pool) -> u32 {
-        let metas = pool.limbo.iter().map(|waiting| self.meta(waiting.head));
-        metas
-            .filter(|meta| !meta.is_pinned())
-            .map(SegmentMeta::run)
-            .sum()
     }
 
     /// The last sequence number given to a filling.
@@ -253,18 +163,17 @@ impl Arena {
     }
 
     pub fn meta(&self, segment: u32) -> &SegmentMeta {
-        &self.metas[segment as usize]
+        self.segments.meta(segment)
     }
 
     /// First place of a segment.
     pub fn start(&self, segment: u32) -> Place {
-        Place(u64::from(segment) << self.segment_shift)
+        self.segments.space.start(segment)
     }
 
     /// Number of the segment that heads the run in which a location lies.
     pub fn head_of(&self, location: Location) -> u32 {
-        let segment = (location.bits() * ITEM_ALIGNMENT as u64) >> self.segment_shift;
-        self.metas[segment as usize].head()
+        self.meta(self.segments.space.segment_of(location)).head()
     }
 
     pub fn meta_of(&self, location: Location) -> &SegmentMeta {
@@ -274,14 +183,13 @@ impl Arena {
     /// Address of a place, for the one who owns what lies there.
     #[inline]
     pub fn address(&self, place: Place) -> *mut u8 {
-        debug_assert!((place.0 as usize) < self.region.bytes());
-        self.region.base().wrapping_add(place.0 as usize)
+        self.segments.space.address(place)
     }
 
     /// Address of a location, for prefetching.
     #[inline]
     pub fn address_of(&self, location: Location) -> *mut u8 {
-        self.address(Place(location.bits() * ITEM_ALIGNMENT as u64))
+        self.segments.space.address_of(location)
     }
 
     /// The item at a location.
@@ -313,98 +221,49 @@ impl Arena {
 
     /// Takes `run` free segments in a row and opens them as one; `keep` free segments are left.
     pub fn open(&self, run: u32, keep: u32, queue: Queue) -> Option<u32> {
-        let mut pool = self.pool();
-        if pool.free.free() < run.checked_add(keep)? {
-            return None;
-        }
-        let head = if run == 1 {
-            pool.free.take_one()
-        } else {
-            pool.free.take_run(run)
-        }?;
-        if run == 1 {
-            self.backing.note_taken(head);
-        }
-        self.open_taken(&pool, head, run, queue);
-        Some(head)
+        self.pool
+            .take(run, keep, |head| self.begin_filling(head, run, queue))
     }
 
     /// Whether it is time for [`Arena::back_next`], until that has nothing to do.
     pub fn wants_backing(&self) -> bool {
-        let allowed = self.pool().allowed;
-        let ahead = backing::ahead(allowed, self.segment_bytes());
-        self.backing.is_short(ahead, allowed)
+        self.pool.wants_backing(&self.segments.space)
     }
 
-    /// Backs the next of the segments that will be filled with memory, so that no writer has to
-    /// wait for the kernel to clear it; false where enough are. For the store's own thread.
+    /// See [`Pool::back_next`].
     pub fn back_next(&self) -> bool {
-        let allowed = self.pool().allowed;
-        let ahead = backing::ahead(allowed, self.segment_bytes());
-        let next = self.backing.next(ahead, allowed);
-        if let Some(segment) = next {
-            let start = self.start(segment).0 as usize;
-            self.region.populate(start, self.segment_bytes());
-        }
-        next.is_some()
+        self.pool.back_next(&self.segments.space)
     }
 
-    /// Opens segments that have just been taken from the free ones. The pool must still be locked:
-    /// a segment that looks free and is not in the pool belongs to the claimed stretch.
-    fn open_taken(&self, _: &MutexGuard<'_, Pool>, head: u32, run: u32, queue: Queue) {
+    /// Opens segments that have just been taken from the free ones.
+    fn begin_filling(&self, head: u32, run: u32, queue: Queue) {
         for tail in head + 1..head + run {
             self.meta(tail).set_head(head);
             self.meta(tail).set_state(SegmentState::Tail);
         }
-        let sequence = self.sequence.fetch_add(1, SeqCst) + 1;
-        self.meta(head).open(sequence, run, queue);
+        self.meta(head).open(self.next_sequence(), run, queue);
     }
 
-    /// Writes a filler of so many bytes, from [`FILLER_BYTES_MIN`] on: an item that is dead from
-    /// its beginning, as it is never in the index.
+    /// Writes a filler: see [`Space::write_filler`].
     ///
     /// # Safety
-    /// The bytes belong to the caller alone, who has them of the open segment that it fills.
+    /// As there.
     pub unsafe fn write_filler(&self, place: Place, bytes: usize) {
-        let fields = Fields {
-            expiry: NEVER,
-            ..Fields::default()
-        };
-        let key = [0];
-        let header_bytes = fields.layout(key.len(), 0).value_offset();
-        let layout = fields.layout(key.len(), bytes - header_bytes);
-        assert_eq!(layout.size(), bytes);
-        // SAFETY: the bytes are the caller's alone, and as many as the layout has. The value is
-        // never read.
-        unsafe { RawItem::write_header(self.address(place), layout, &fields, &key, 0) };
+        // SAFETY: by this function's contract.
+        unsafe { self.segments.space.write_filler(place, bytes) };
     }
 
-    /// Keeps a stretch for a run: its free segments, and any that become free, are given to nobody
-    /// else. Others are parked for those that are parked there. There is one such stretch at a
-    /// time.
+    /// See [`Pool::claim`].
     pub fn claim(&self, stretch: Range<u32>) {
-        let mut pool = self.pool();
-        for segment in stretch.clone() {
-            pool.free.take_this(segment);
-            self.unpark(&mut pool, segment);
-        }
-        pool.claimed = stretch;
-        self.park_surplus(&mut pool);
+        self.pool.claim(&self.segments, stretch);
     }
 
     /// Opens the claimed stretch as one run, if all of it is free by now; else gives back what is.
     pub fn open_claimed(&self, queue: Queue) -> Option<u32> {
-        let mut pool = self.pool();
-        let stretch = std::mem::take(&mut pool.claimed);
-        let is_free = |segment: &u32| self.meta(*segment).state() == SegmentState::Free;
-        if !stretch.clone().all(|segment| is_free(&segment)) {
-            stretch
-                .filter(is_free)
-                .for_each(|segment| pool.free.give(segment));
-            return None;
-        }
-        self.open_taken(&pool, stretch.start, stretch.len() as u32, queue);
-        Some(stretch.start)
+        let open = |stretch: Range<u32>| {
+            self.begin_filling(stretch.start, stretch.len() as u32, queue);
+        };
+        self.pool.take_claimed(&self.segments, open)
     }
 
     /// Closes an open segment: it may be evicted from now on.
@@ -419,7 +278,7 @@ impl Arena {
         queues.push(meta.queue(), entry, meta.run());
         // Segments also leave by other ways than through their queue; their entries must not pile
         // up where nothing is ever evicted.
-        if queues.entries(meta.queue()) > 2 * self.metas.len() {
+        if queues.entries(meta.queue()) > 2 * self.segments.metas.len() {
             queues.retain(meta.queue(), |entry| self.is_current(entry));
         }
     }
@@ -443,7 +302,7 @@ impl Arena {
         } else {
             self.seal(open.head());
         }
-        let allowed = self.pool().allowed;
+        let allowed = self.pool.allowed();
         while let Some(surplus) = self.surplus(queue, allowed) {
             self.seal(surplus.open.head());
         }
@@ -500,54 +359,12 @@ impl Arena {
     /// The segment is out of the index. It becomes free once `epoch` has passed.
     pub fn retire(&self, head: u32, epoch: u64) {
         self.meta(head).set_state(SegmentState::Limbo);
-        self.pool().limbo.push_back(Limbo { head, epoch });
+        self.pool.retire(head, epoch);
     }
 
     /// Frees the retired segments that nobody can be looking at any longer; returns how many.
     pub fn collect(&self, epochs: &Epochs) -> u32 {
-        let mut pool = self.pool();
-        let mut freed = 0;
-        for _ in 0..pool.limbo.len() {
-            let Some(waiting) = pool.limbo.pop_front() else {
-                break;
-            };
-            if !epochs.has_passed(waiting.epoch) || self.meta(waiting.head).is_pinned() {
-                pool.limbo.push_back(waiting);
-                continue;
-            }
-            let run = self.meta(waiting.head).run();
-            freed += run;
-            (waiting.head..waiting.head + run).for_each(|one| self.free_or_park(&mut pool, one));
-        }
-        freed
-    }
-
-    fn free_or_park(&self, pool: &mut Pool, segment: u32) {
-        let meta = self.meta(segment);
-        meta.leave_run(segment);
-        // What stays has to go somewhere first.
-        if pool.managed > pool.allowed && pool.free.free() >= RECLAIMER_SEGMENTS {
-            self.park(pool, segment);
-            return;
-        }
-        meta.set_state(SegmentState::Free);
-        if !pool.claimed.contains(&segment) {
-            pool.free.give(segment);
-        }
-    }
-
-    fn park(&self, pool: &mut Pool, segment: u32) {
-        pool.managed -= 1;
-        self.meta(segment).set_state(SegmentState::Parked);
-        if self.keeps_pages.load(SeqCst) {
-            return;
-        }
-        // SAFETY: a parked segment holds no item and nobody refers to it: it was free, or retired
-        // and its epoch has passed.
-        unsafe {
-            self.region
-                .release(self.start(segment).0 as usize, self.segment_bytes())
-        };
+        self.pool.collect(&self.segments, epochs)
     }
 
     /// Changes how many segments may hold memory. Lowering takes effect as segments become free.
@@ -555,41 +372,7 @@ impl Arena {
     /// # Panics
     /// Below [`SEGMENTS_MIN`] or beyond the address space.
     pub fn set_allowed(&self, allowed: u32) {
-        assert!((SEGMENTS_MIN..=self.segment_count()).contains(&allowed));
-        let mut pool = self.pool();
-        pool.allowed = allowed;
-        pool.end = pool.end.max(allowed);
-        self.park_surplus(&mut pool);
-        for segment in 0..self.segment_count() {
-            if pool.managed >= allowed {
-                return;
-            }
-            if self.unpark(&mut pool, segment) {
-                pool.free.give(segment);
-            }
-        }
-    }
-
-    /// Parks free segments where too many may hold memory, as far as the reclaimer can do without.
-    fn park_surplus(&self, pool: &mut Pool) {
-        while pool.managed > pool.allowed && pool.free.free() > RECLAIMER_SEGMENTS {
-            // The highest: those have most likely never been touched.
-            let Some(segment) = pool.free.take_run_of(0..pool.end, 1) else {
-                return;
-            };
-            self.park(pool, segment);
-        }
-    }
-
-    /// A parked segment is free, in nobody's hands; false if it is not parked.
-    fn unpark(&self, pool: &mut Pool, segment: u32) -> bool {
-        let meta = self.meta(segment);
-        let is_parked = meta.state() == SegmentState::Parked;
-        if is_parked {
-            pool.managed += 1;
-            meta.set_state(SegmentState::Free);
-        }
-        is_parked
+        self.pool.set_allowed(&self.segments, allowed);
     }
 }
 

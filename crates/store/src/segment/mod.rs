@@ -4,14 +4,17 @@ mod arena;
 mod backing;
 mod meta;
 mod pins;
+mod pool;
 mod queues;
 mod remnants;
+mod space;
 mod walk;
 mod writer;
 
-pub(crate) use arena::{Arena, RECLAIMER_SEGMENTS, SEGMENTS_MIN};
+pub(crate) use arena::Arena;
 pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
+pub(crate) use pool::{RECLAIMER_SEGMENTS, SEGMENTS_MIN};
 pub(crate) use queues::{Queued, Queues};
 pub(crate) use walk::Walk;
 pub(crate) use writer::{Placed, Writer, least_run};

@@ -1,8 +1,9 @@
 //! Appending items to open segments. Each thread has a writer of its own, so appending takes no
 //! lock.
 
-use super::arena::{Arena, FILLER_BYTES_MIN, Place};
+use super::arena::Arena;
 use super::meta::Queue;
+use super::space::{FILLER_BYTES_MIN, Place};
 use crate::index::Location;
 use crate::item::{ITEM_ALIGNMENT, Layout};
 use farcache_base::time::{NEVER, Seconds};

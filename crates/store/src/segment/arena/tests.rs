@@ -1,5 +1,5 @@
 use super::*;
-use crate::segment::Queue;
+use crate::schedule::atomic::AtomicBool;
 
 const SEGMENTS: u32 = 16;
 const RUN: u32 = 5;
