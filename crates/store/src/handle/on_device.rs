@@ -117,7 +117,8 @@ impl StoreHandle {
             return None;
         }
         let placed = self.place(&layout, fields.expiry)?;
-        let copy = self.write_copy(&placed, layout, &fields, item);
+        let written = self.write_checked(placed, layout, &fields, item.key(), item.value());
+        let copy = written.item();
         copy.inherit_state(item.state(), 0);
         _ = copy.note_use(self.now());
         let chain = self.core.index.lock(hash);
@@ -127,18 +128,18 @@ impl StoreHandle {
                 .core
                 .is_visible_on_device(self.guard(), location, item.key(), self.now())
             && self.in_memory(&chain, item.key()).is_none();
-        // SAFETY: the copy was written there, and its room is given back only where that fails.
-        if !is_wanted || !unsafe { chain.insert(placed.location()) } {
+        // SAFETY: the copy has been written there, and its room is given back only where that fails.
+        if !is_wanted || !unsafe { chain.insert(written.location()) } {
             drop(chain);
-            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
+            self.give_back(written);
             return None;
         }
-        let meta = self.core.arena.meta(placed.head);
+        let meta = self.core.arena.meta(written.head());
         meta.add_live(layout.size());
         drop(chain);
         self.note_entries(1);
         tier.counters().promoted.add(1);
-        Some(Item::new(self, placed.location(), copy, item.state()))
+        Some(Item::new(self, written.location(), copy, item.state()))
     }
 
     /// The entry of a key that is not in memory, in its locked chain.

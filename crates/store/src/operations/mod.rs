@@ -2,10 +2,12 @@
 
 mod arithmetic;
 mod delete;
+mod extend;
 mod reservation;
 mod rewrite;
 mod set;
 mod touch;
+mod verdict;
 mod versioned;
 
 pub use reservation::{Reservation, Uncommitted};

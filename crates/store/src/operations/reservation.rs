@@ -39,7 +39,7 @@ struct InSegment {
 impl InSegment {
     /// The item, whose header and key are written; its value belongs to the reservation alone.
     fn item<'r>(&'r self, core: &'r Core) -> RawItem<'r> {
-        let address = core.arena.address(self.placed.place);
+        let address = self.placed.address(&core.arena);
         // SAFETY: the header was written before this was made, and its segment is not reused as
         // long as this exists.
         unsafe { RawItem::at(address) }
@@ -65,7 +65,7 @@ impl Reservation {
             Room::InSegment(room) => room,
             Room::Apart { value, .. } => return value,
         };
-        let address = self.core.arena.address(placed.place);
+        let address = placed.address(&self.core.arena);
         // SAFETY: the value's room lies in the arena, holds initialized bytes (zeroed pages or an
         // older item), belongs to this reservation alone, and is borrowed mutably through it.
         unsafe {
@@ -82,7 +82,7 @@ impl Deref for Reservation {
             Room::InSegment(room) => room,
             Room::Apart { value, .. } => return value,
         };
-        let address = self.core.arena.address(placed.place);
+        let address = placed.address(&self.core.arena);
         // SAFETY: as in `value_mut`; the shared borrow keeps writers away.
         unsafe { std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len) }
     }
@@ -107,7 +107,7 @@ impl fmt::Debug for Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Room::InSegment(InSegment { placed, .. }) = &self.room {
-            self.core.arena.remove_arriving(placed.head);
+            self.core.arena.remove_arriving(placed.head());
         }
     }
 }
@@ -146,10 +146,10 @@ impl StoreHandle {
             }
         } else {
             let placed = self.place_or_make_room(&layout, options.expiry)?;
-            let address = arena.address(placed.place);
+            let address = placed.address(arena);
             // SAFETY: the room was just placed for this thread alone, with this layout's size.
             unsafe { RawItem::write_header(address, layout, &fields, key, self.now()) };
-            arena.add_arriving(placed.head);
+            arena.add_arriving(placed.head());
             Room::InSegment(InSegment { placed, layout })
         };
         let core = Arc::clone(&self.core);
@@ -188,8 +188,11 @@ impl StoreHandle {
             Room::InSegment(room) => room,
             Room::Apart { key, value } => return self.set(key, value, options),
         };
-        let (placed, item) = (&room.placed, room.item(&reservation.core));
-        let was_flushed = self.core.is_void(placed.head, item.key());
+        // SAFETY: the value has arrived whole, and the segment is not reused as long as the
+        // reservation exists, nor, if the item is stored, as long as the index has it.
+        let written = unsafe { room.placed.written(&reservation.core.arena) };
+        let item = written.item();
+        let was_flushed = self.core.is_void(written.head(), item.key());
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
         if is_part && options.version.is_none() || was_flushed {
             // The value joins another one, or lies where a flush has voided everything although
@@ -198,7 +201,7 @@ impl StoreHandle {
         }
         self.enter();
         let hash = self.core.hash(item.key());
-        match self.commit_placed(hash, item.key(), placed, item, options)? {
+        match self.commit_written(hash, item.key(), &written, options)? {
             Commit::Ended(outcome) => Ok(outcome),
             Commit::MustBeStale => self.set_stale(item.key(), item.value(), options),
             Commit::Void => self.set(item.key(), item.value(), options),

@@ -119,23 +119,23 @@ impl StoreHandle {
     ) -> Option<Item<'_>> {
         let header_read = item.fields();
         let placed = self.place(&layout, fields.expiry)?;
-        // SAFETY: the room was just placed for this thread alone, for exactly this layout.
-        let successor = unsafe { self.write(&placed, layout, fields, key, parts) };
+        // SAFETY: the room was just placed, for exactly this layout.
+        let written = unsafe { self.write(placed, layout, fields, key, parts) };
+        let successor = written.item();
         successor.inherit_state(item.raw().state(), item.raw().state().frequency());
         let chain = self.core.index.lock(hash);
         let entry = self.entry(&chain, key).filter(|entry| {
             let is_same = entry.location == item.location() && entry.is_visible;
-            is_same && item.fields() == header_read && !self.core.is_void(placed.head, key)
+            is_same && item.fields() == header_read && !self.core.is_void(written.head(), key)
         });
-        let was_published =
-            entry.is_some() && self.publish(hash, chain, entry.as_ref(), &placed, successor);
+        let was_published = entry.is_some() && self.publish(hash, chain, entry.as_ref(), &written);
         if !was_published {
-            self.writer.borrow_mut().unplace(&self.core.arena, &placed);
+            self.give_back(written);
             return None;
         }
         Some(Item::new(
             self,
-            placed.location(),
+            written.location(),
             successor,
             successor.state(),
         ))

@@ -1,13 +1,14 @@
 //! Storing a value.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
+use super::verdict::{Comparison, Verdict};
 use super::versioned::{Refusal, Terms, VersionCommit};
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;
-use crate::item::{Fields, Layout, RawItem, Stamp, memcached_item_bytes};
+use crate::item::{Fields, Layout, Stamp, memcached_item_bytes};
 use crate::options::{Access, SetMode, SetOptions, SetOutcome, StoreError};
-use crate::segment::Placed;
+use crate::segment::{Placed, Written};
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -23,30 +24,6 @@ pub(super) enum Commit {
     /// A flush has voided the filling in which the item was written, before it was stored: it must
     /// be written anew.
     Void,
-}
-
-/// Whether an item may take the place of the present one.
-enum Verdict {
-    Store,
-    StoreStale,
-    Refuse(SetOutcome),
-}
-
-/// The token that a client presents, against the item's.
-enum Comparison {
-    Same,
-    /// Older, and the client asked for that case (meta protocol `I`).
-    Outdated,
-    Different,
-}
-
-fn compare(options: &SetOptions, wanted: u64, cas: u64) -> Comparison {
-    match wanted {
-        _ if wanted == cas => Comparison::Same,
-        // No item ever has token 0, so it is not an older one.
-        1.. if options.invalidate && wanted < cas => Comparison::Outdated,
-        _ => Comparison::Different,
-    }
 }
 
 impl StoreHandle {
@@ -72,12 +49,11 @@ impl StoreHandle {
         let layout = fields.layout(key.len(), value.len());
         loop {
             let placed = self.place_or_make_room(&layout, options.expiry)?;
-            // SAFETY: the room was just placed for this thread alone, with this layout's size.
-            let item = unsafe { self.write(&placed, layout, &fields, key, [value, &[], &[]]) };
-            let commit = self.commit_placed(hash, key, &placed, item, options);
+            // SAFETY: the room was just placed, with this layout's size.
+            let written = unsafe { self.write(placed, layout, &fields, key, [value, &[], &[]]) };
+            let commit = self.commit_written(hash, key, &written, options);
             if !matches!(commit, Ok(Commit::Ended(SetOutcome::Stored { .. }))) {
-                let mut writer = self.writer.borrow_mut();
-                writer.unplace(&self.core.arena, &placed);
+                self.give_back(written);
             }
             match commit? {
                 Commit::Ended(outcome) => return Ok(outcome),
@@ -135,71 +111,52 @@ impl StoreHandle {
     /// Writes an item whose value is the parts in a row.
     ///
     /// # Safety
-    /// The place was given to this thread alone for an item of this layout, which is that of the
-    /// fields, the key and the parts.
+    /// The place was given to this handle for an item of this layout, which is that of the fields,
+    /// the key and the parts.
+    #[inline]
     pub(super) unsafe fn write(
         &self,
-        placed: &Placed,
+        placed: Placed,
         layout: Layout,
         fields: &Fields,
         key: &[u8],
         parts: [&[u8]; 3],
-    ) -> RawItem<'_> {
-        let address = self.core.arena.address(placed.place);
-        // SAFETY: by this function's contract the header and the parts fill exactly the layout.
-        unsafe {
-            let item = RawItem::write_header(address, layout, fields, key, self.now());
-            let mut end = address.add(layout.value_offset());
-            for part in parts {
-                end.copy_from_nonoverlapping(part.as_ptr(), part.len());
-                end = end.add(part.len());
-            }
-            item
-        }
+    ) -> Written<'_> {
+        let (arena, now) = (&self.core.arena, self.now());
+        // SAFETY: by this function's contract; the handle's next quiescent point takes it mutably.
+        unsafe { Written::new(arena, placed, layout, fields, key, parts, now) }
     }
 
-    /// Writes a copy of an item.
+    /// As [`StoreHandle::write`], where that costs little beside the rest.
     ///
     /// # Panics
-    /// Where the layout is not that of the fields and the item's key and value.
-    pub(crate) fn write_copy(
+    /// Where the layout is not that of the fields, the key and the value, or not the place's.
+    pub(crate) fn write_checked(
         &self,
-        placed: &Placed,
+        placed: Placed,
         layout: Layout,
         fields: &Fields,
-        item: RawItem<'_>,
-    ) -> RawItem<'_> {
-        let (key, value) = (item.key(), item.value());
+        key: &[u8],
+        value: &[u8],
+    ) -> Written<'_> {
         assert_eq!(layout, fields.layout(key.len(), value.len()));
         assert_eq!(layout.size(), placed.size());
-        // SAFETY: just asserted; the place was given to the caller alone.
+        // SAFETY: just asserted; a place is given to one alone.
         unsafe { self.write(placed, layout, fields, key, [value, &[], &[]]) }
     }
 
-    /// Writes an item whose value is empty.
-    ///
-    /// # Panics
-    /// Where the layout is not that of the fields and the key.
-    pub(super) fn write_valueless(
-        &self,
-        placed: &Placed,
-        layout: Layout,
-        fields: &Fields,
-        key: &[u8],
-    ) -> RawItem<'_> {
-        assert_eq!(layout, fields.layout(key.len(), 0));
-        assert_eq!(layout.size(), placed.size());
-        // SAFETY: just asserted; the place was given to the caller alone.
-        unsafe { self.write(placed, layout, fields, key, [&[], &[], &[]]) }
+    /// What was written is not stored.
+    pub(crate) fn give_back(&self, written: Written<'_>) {
+        let mut writer = self.writer.borrow_mut();
+        writer.unplace(&self.core.arena, written.into_placed());
     }
 
     /// Puts a written item under its key, if the present one allows it.
-    pub(super) fn commit_placed(
+    pub(super) fn commit_written(
         &self,
         hash: u64,
         key: &[u8],
-        placed: &Placed,
-        item: RawItem<'_>,
+        written: &Written<'_>,
         options: &SetOptions,
     ) -> Result<Commit, Suspended> {
         if options.version.is_some() {
@@ -207,33 +164,37 @@ impl StoreHandle {
                 restored: options.restored,
                 is_promised: options.is_promised,
             };
-            let commit = self.commit_version(hash, key, placed, item, terms)?;
-            return Ok(self.told_commit(commit, placed, item));
+            let commit = self.commit_version(hash, key, written, terms)?;
+            return Ok(self.told_commit(commit, written));
         }
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(placed.head, key) {
+        if self.core.is_void(written.head(), key) {
             return Ok(Commit::Void);
         }
         let entry = self.entry(&chain, key);
         let present = entry.as_ref().filter(|entry| entry.is_visible);
-        match self.judge(hash, options, present)? {
+        let cas = || match present {
+            Some(present) => self.cas_of_entry(hash, present),
+            None => Ok(0),
+        };
+        match Verdict::of(options, present.is_some(), cas)? {
             Verdict::Store => {}
             Verdict::Refuse(outcome) => return Ok(Commit::Ended(outcome)),
             Verdict::StoreStale => return Ok(Commit::MustBeStale),
         }
-        if !self.publish(hash, chain, entry.as_ref(), placed, item) {
+        if !self.publish(hash, chain, entry.as_ref(), written) {
             return Ok(Commit::Ended(SetOutcome::NotStored));
         }
-        let cas = self.cas_told_of(placed, item);
+        let cas = self.cas_told_of(written);
         Ok(Commit::Ended(SetOutcome::Stored { cas }))
     }
 
     /// How a commit by version is told to those who know no versions.
-    fn told_commit(&self, commit: VersionCommit, placed: &Placed, item: RawItem<'_>) -> Commit {
+    fn told_commit(&self, commit: VersionCommit, written: &Written<'_>) -> Commit {
         Commit::Ended(match commit {
             // A version that was there already has the same token.
             VersionCommit::Stored { .. } | VersionCommit::Refused(Refusal::Same) => {
-                let cas = self.cas_told_of(placed, item);
+                let cas = self.cas_told_of(written);
                 SetOutcome::Stored { cas }
             }
             VersionCommit::Refused(Refusal::Older { current }) => SetOutcome::Older { current },
@@ -244,29 +205,6 @@ impl StoreHandle {
             VersionCommit::Full => SetOutcome::NotStored,
             VersionCommit::Void => return Commit::Void,
         })
-    }
-
-    /// Whether an item may take the place of the present one.
-    fn judge(
-        &self,
-        hash: u64,
-        options: &SetOptions,
-        present: Option<&Entry<'_>>,
-    ) -> Result<Verdict, Suspended> {
-        let refused = match (options.mode, options.compare_cas, present) {
-            (SetMode::Add, _, Some(_)) => SetOutcome::NotStored,
-            (_, Some(_), None) => SetOutcome::NotFound,
-            (SetMode::Replace, _, None) => SetOutcome::NotStored,
-            (_, Some(wanted), Some(present)) => {
-                match compare(options, wanted, self.cas_of_entry(hash, present)?) {
-                    Comparison::Same => return Ok(Verdict::Store),
-                    Comparison::Outdated => return Ok(Verdict::StoreStale),
-                    Comparison::Different => SetOutcome::Exists,
-                }
-            }
-            _ => return Ok(Verdict::Store),
-        };
-        Ok(Verdict::Refuse(refused))
     }
 
     /// Stores a value that is outdated already: it is stale from the start, and what the present
@@ -280,7 +218,7 @@ impl StoreHandle {
         let hash = self.core.hash(key);
         let wanted = options.compare_cas.unwrap_or_default();
         let end = self.rewrite(hash, key, Access::Peek, |item| {
-            if !matches!(compare(options, wanted, item.cas()), Comparison::Outdated) {
+            if Comparison::of(options, wanted, item.cas()) != Comparison::Outdated {
                 return Err(SetOutcome::Exists);
             }
             let mut fields = self.fields_of(options);
@@ -311,23 +249,23 @@ impl StoreHandle {
         hash: u64,
         chain: LockedChain<'_>,
         entry: Option<&Entry<'_>>,
-        placed: &Placed,
-        item: RawItem<'_>,
+        written: &Written<'_>,
     ) -> bool {
+        let item = written.item();
         self.core.touch_dirty(hash);
         // Before the entry, so that the count never falls behind what others take away.
         self.core
             .arena
-            .meta(placed.head)
+            .meta(written.head())
             .add_live(item.layout().size());
         match entry {
             Some(entry) => {
                 if item.stamp().is_none() {
                     self.core.forget_version_of(entry);
                 }
-                // SAFETY: the item was written there, and its room is given back only where this
-                // ends with `false`.
-                unsafe { chain.replace(entry.slot, placed.location()) };
+                // SAFETY: an item has been written there, and its room is given back only where
+                // this ends with `false`.
+                unsafe { chain.replace(entry.slot, written.location()) };
                 let entries = self.core.bury(&chain, entry);
                 drop(chain);
                 self.core.note_replaced(entry);
@@ -341,8 +279,8 @@ impl StoreHandle {
                     item.inherit_state(item.state(), FREQUENCY_OF_GHOST);
                 }
                 // SAFETY: as for `replace`.
-                if !unsafe { chain.insert(placed.location()) } {
-                    self.core.note_dead(placed.location(), item);
+                if !unsafe { chain.insert(written.location()) } {
+                    self.core.note_dead(written.location(), item);
                     return false;
                 }
                 // Unlocked first: accounting may split this very chain.
@@ -352,7 +290,7 @@ impl StoreHandle {
             }
         }
         self.events().stored.add(1);
-        self.core.note_dirty(hash, placed.location());
+        self.core.note_dirty(hash, written.location());
         true
     }
 
@@ -370,63 +308,11 @@ impl StoreHandle {
     }
 
     /// The token of an item just stored, as the client is told it.
-    pub(super) fn cas_told_of(&self, placed: &Placed, item: RawItem<'_>) -> u64 {
+    fn cas_told_of(&self, written: &Written<'_>) -> u64 {
         if self.core.config.cas {
-            self.core.cas_of(placed.location(), item)
+            self.core.cas_of(written.location(), written.item())
         } else {
             0
-        }
-    }
-
-    /// Appends to or prepends to the present value.
-    fn extend(
-        &self,
-        hash: u64,
-        key: &[u8],
-        value: &[u8],
-        options: &SetOptions,
-    ) -> Result<SetOutcome, Interrupt> {
-        loop {
-            let end = self.rewrite(hash, key, Access::Peek, |item| {
-                if options
-                    .compare_cas
-                    .is_some_and(|wanted| wanted != item.cas())
-                {
-                    return Err(SetOutcome::Exists);
-                }
-                let mut fields = item.fields();
-                fields.set_cas(options.new_cas);
-                fields.cas_told = options.cas_wanted;
-                (fields.stale, fields.win_sent) = (false, false);
-                let (before, after) = match options.mode {
-                    SetMode::Prepend => (Part::Borrowed(value), Part::EMPTY),
-                    _ => (Part::EMPTY, Part::Borrowed(value)),
-                };
-                Ok(Rewrite {
-                    fields,
-                    before,
-                    keeps_value: true,
-                    after,
-                })
-            })?;
-            let created = SetOptions {
-                mode: SetMode::Add,
-                expiry: options.vivify.unwrap_or_default(),
-                ..*options
-            };
-            return match end {
-                RewriteEnd::Done(item) => Ok(SetOutcome::Stored {
-                    cas: item.told_cas(),
-                }),
-                RewriteEnd::Refused(outcome) => Ok(outcome),
-                RewriteEnd::Absent if options.compare_cas.is_some() => Ok(SetOutcome::NotFound),
-                RewriteEnd::Absent if options.vivify.is_none() => Ok(SetOutcome::NotStored),
-                RewriteEnd::Absent => match self.set(key, value, &created)? {
-                    // Another thread was first: there is something to extend now.
-                    SetOutcome::NotStored => continue,
-                    outcome => Ok(outcome),
-                },
-            };
         }
     }
 }
@@ -454,10 +340,9 @@ mod tests {
         let fields = handle.fields_of(&options);
         let layout = fields.layout(key.len(), value.len());
         let placed = handle.place_or_make_room(&layout, 0).unwrap();
-        // SAFETY: the room was just placed for this thread alone, with this layout's size.
-        let item = unsafe { handle.write(&placed, layout, &fields, key, [value, &[], &[]]) };
+        let written = handle.write_checked(placed, layout, &fields, key, value);
         handle.flush_all(None);
-        let commit = handle.commit_placed(hash, key, &placed, item, &options);
+        let commit = handle.commit_written(hash, key, &written, &options);
         assert!(matches!(commit, Ok(Commit::Void)));
         assert!(handle.get(key, Access::Peek).unwrap().is_none());
         // The whole operation puts it elsewhere.

@@ -5,7 +5,7 @@ use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
 use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
-use crate::segment::Placed;
+use crate::segment::Written;
 use crate::superseded::{Had, Write};
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
@@ -123,11 +123,10 @@ impl StoreHandle {
                 }
                 placed => placed?,
             };
-            let item = self.write_valueless(&placed, layout, &fields, key);
-            let commit = self.commit_version(hash, key, &placed, item, terms);
+            let written = self.write_checked(placed, layout, &fields, key, &[]);
+            let commit = self.commit_version(hash, key, &written, terms);
             if !matches!(commit, Ok(VersionCommit::Stored { .. })) {
-                let mut writer = self.writer.borrow_mut();
-                writer.unplace(&self.core.arena, &placed);
+                self.give_back(written);
             }
             return Ok(match commit? {
                 VersionCommit::Stored { was_present } => VersionedDelete::Deleted { was_present },
@@ -257,15 +256,15 @@ impl StoreHandle {
         &self,
         hash: u64,
         key: &[u8],
-        placed: &Placed,
-        item: RawItem<'_>,
+        written: &Written<'_>,
         terms: Terms,
     ) -> Result<VersionCommit, Suspended> {
+        let item = written.item();
         let stamp = item.stamp().expect("the caller has written one");
         // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
         self.core.versions.note(stamp.version, stamp.is_tombstone);
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(placed.head, key) {
+        if self.core.is_void(written.head(), key) {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
@@ -287,7 +286,7 @@ impl StoreHandle {
         if let Some(entry) = &entry {
             self.note_superseded(hash, entry);
         }
-        if self.publish(hash, chain, entry.as_ref(), placed, item) {
+        if self.publish(hash, chain, entry.as_ref(), written) {
             Ok(VersionCommit::Stored { was_present })
         } else {
             Ok(VersionCommit::Full)

@@ -6,7 +6,7 @@ use crate::core::{Attendance, Core};
 use crate::index::Location;
 use crate::item::{Fields, RawItem};
 use crate::schedule::Instant;
-use crate::segment::{Placed, Queue, Walk, Writer};
+use crate::segment::{Queue, Walk, Writer, Written};
 use crate::tier::{PROGRESS_WAIT, Spilled};
 use farcache_base::time::NEVER;
 use farcache_log::Guard;
@@ -22,8 +22,8 @@ struct Candidate {
 }
 
 /// A copy of an item that is not in the index yet.
-struct Copy {
-    placed: Placed,
+struct Copy<'c> {
+    written: Written<'c>,
     fields: Fields,
 }
 
@@ -271,7 +271,7 @@ impl Core {
             };
             let chain = self.index.lock(candidate.hash);
             let Some(slot) = chain.place_of(candidate.location) else {
-                writer.unplace(&self.arena, &copy.placed);
+                writer.unplace(&self.arena, copy.written.into_placed());
                 return true;
             };
             // The marks and the expiry change only under this lock: if one did since the copy was
@@ -280,20 +280,20 @@ impl Core {
             let is_void = !self.survives_flush(candidate.location, item);
             if is_void || self.fields_for_copy(candidate.location, item) != copy.fields {
                 drop(chain);
-                writer.unplace(&self.arena, &copy.placed);
+                writer.unplace(&self.arena, copy.written.into_placed());
                 if is_void {
                     return self.drop_item(work.attendance.guard(), candidate, item, true);
                 }
                 continue;
             }
             let size = item.layout().size();
-            let meta = self.arena.meta(copy.placed.head);
-            meta.add_live(copy.placed.size());
+            let meta = self.arena.meta(copy.written.head());
+            meta.add_live(copy.written.size());
             // Before the move, so that whoever looks for it at its old place afterwards finds the
             // note.
-            self.note_dirty(candidate.hash, copy.placed.location());
+            self.note_dirty(candidate.hash, copy.written.location());
             // SAFETY: the copy was written there, and its room is not given back from here on.
-            unsafe { chain.replace(slot, copy.placed.location()) };
+            unsafe { chain.replace(slot, copy.written.location()) };
             drop(chain);
             _ = self.arena.meta_of(candidate.location).remove_live(size);
             self.reclaimer_events().moved.add(1);
@@ -317,7 +317,7 @@ impl Core {
         location: Location,
         item: RawItem<'_>,
         frequency: u32,
-    ) -> Option<Copy> {
+    ) -> Option<Copy<'_>> {
         let fields = self.fields_for_copy(location, item);
         let (key, value) = (item.key(), item.value());
         let layout = fields.layout(key.len(), value.len());
@@ -333,17 +333,12 @@ impl Core {
                     .then(|| writer.place(&self.arena, &layout, expiry, now, floor))
                     .flatten()
             })?;
-        // SAFETY: the room was just placed for this writer alone, with this layout's size.
-        let copy = unsafe {
-            let address = self.arena.address(placed.place);
-            let copy = RawItem::write_header(address, layout, &fields, key, 0);
-            address
-                .add(layout.value_offset())
-                .copy_from_nonoverlapping(value.as_ptr(), value.len());
-            copy
-        };
-        copy.inherit_state(item.state(), frequency);
-        Some(Copy { placed, fields })
+        let parts = [value, &[], &[]];
+        // SAFETY: the room was just placed, with this layout's size, in a segment that is being
+        // filled here.
+        let written = unsafe { Written::new(&self.arena, placed, layout, &fields, key, parts, 0) };
+        written.item().inherit_state(item.state(), frequency);
+        Some(Copy { written, fields })
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::arena::Arena;
 use super::meta::Queue;
+use super::placed::Placed;
 use super::space::{FILLER_BYTES_MIN, Place};
-use crate::index::Location;
 use crate::item::{ITEM_ALIGNMENT, Layout};
 use farcache_base::time::{NEVER, Seconds};
 
@@ -87,26 +87,6 @@ impl Open {
             unsafe { arena.write_filler(self.end(arena), bytes) };
             self.used += bytes;
         }
-    }
-}
-
-/// Room for one item.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
-    pub place: Place,
-    pub head: u32,
-    size: usize,
-    class: usize,
-}
-
-impl Placed {
-    pub fn location(&self) -> Location {
-        self.place.location()
-    }
-
-    /// Bytes of the room.
-    pub fn size(&self) -> usize {
-        self.size
     }
 }
 
@@ -233,7 +213,7 @@ impl Writer {
     }
 
     /// Takes back room that was placed last and never published.
-    pub fn unplace(&mut self, arena: &Arena, placed: &Placed) {
+    pub fn unplace(&mut self, arena: &Arena, placed: Placed) {
         let Some(open) = self.open[placed.class].as_mut() else {
             return;
         };
