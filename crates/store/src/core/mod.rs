@@ -2,6 +2,7 @@
 
 mod attendance;
 mod evicted;
+mod index_size;
 mod lending;
 mod limit;
 mod pinned;
@@ -32,6 +33,7 @@ use attendance::{OWN_PARTICIPANTS, Participants};
 use evicted::Observer;
 use farcache_base::time::{START, Seconds};
 use farcache_log::{Guard, Log, LogUse, TierPlan};
+use index_size::IndexSize;
 use lending::Lending;
 use limit::MemoryLimit;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
@@ -39,13 +41,6 @@ use stalled::StalledReaders;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
-/// The index starts with a bucket for so many bytes of item memory: small enough not to matter,
-/// large enough that it rarely grows for large values.
-const MEMORY_PER_INITIAL_BUCKET: u64 = 32 << 10;
-const INITIAL_LEVEL_RANGE: (u32, u32) = (10, 24);
-/// Least memory that an item with its share of a bucket can take; bounds the address space of the
-/// index.
-const ITEM_BYTES_MIN: u64 = 16;
 /// Least memory limit with which ghosts lie in huge pages: one of them must not count.
 const HUGE_GHOSTS_MEMORY_BYTES: u64 = 1 << 30;
 
@@ -84,9 +79,6 @@ pub(crate) struct Core {
     clock: AtomicU32,
 }
 
-/// Bytes of a device for which the index has address space for an entry.
-const DEVICE_BYTES_PER_ENTRY: u64 = 64;
-
 /// An index entry for a key, found with its chain locked.
 pub(crate) struct Entry<'c> {
     /// Under which it was found.
@@ -118,20 +110,15 @@ impl Core {
         };
         let tier = tier.map(|plan| Log::new(plan, how)).transpose()?;
         let arena = Arena::new(&config)?;
-        let buckets = config.memory_bytes / MEMORY_PER_INITIAL_BUCKET;
-        let level = buckets
-            .max(1)
-            .ilog2()
-            .clamp(INITIAL_LEVEL_RANGE.0, INITIAL_LEVEL_RANGE.1);
         let memory_max = u64::from(arena.segment_count()) * arena.segment_bytes() as u64;
         let device_max = tier.as_ref().map_or(0, Log::bytes);
-        let capacity = (memory_max / ITEM_BYTES_MIN + device_max / DEVICE_BYTES_PER_ENTRY) / 6;
+        let size = IndexSize::of(config.memory_bytes, memory_max, device_max);
         let has_huge_ghosts = config.huge_pages && config.memory_bytes >= HUGE_GHOSTS_MEMORY_BYTES;
         let epochs = Epochs::new(config.handles_max + OWN_PARTICIPANTS);
         let participants = Participants::join(&epochs);
         let core = Core {
             limit: MemoryLimit::new(config.memory_bytes),
-            index: Index::new(level, capacity, config.huge_pages)?,
+            index: Index::new(size.initial_level, size.capacity, config.huge_pages)?,
             ghosts: Ghosts::new(memory_max, has_huge_ghosts)?,
             epochs,
             participants,

@@ -1,4 +1,4 @@
-//! The operations that change items, a file each.
+//! The operations that change items, a file each, and the rules that they follow (`terms`, `verdict`).
 
 mod arithmetic;
 mod delete;
@@ -6,6 +6,7 @@ mod extend;
 mod reservation;
 mod rewrite;
 mod set;
+mod terms;
 mod touch;
 mod verdict;
 mod versioned;

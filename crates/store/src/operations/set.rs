@@ -1,8 +1,9 @@
 //! Storing a value.
 
 use super::rewrite::{Part, Rewrite, RewriteEnd};
+use super::terms::{Refusal, Terms};
 use super::verdict::{Comparison, Verdict};
-use super::versioned::{Refusal, Terms, VersionCommit};
+use super::versioned::VersionCommit;
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::index::LockedChain;

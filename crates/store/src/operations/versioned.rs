@@ -1,73 +1,16 @@
 //! *Store if newer* and *delete if newer*: what a key has is the newest of what was ever stored
 //! under it, whatever the order in which that arrives.
 
+use super::terms::{Refusal, Standing, Terms};
 use crate::core::Entry;
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
 use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
 use crate::segment::Written;
-use crate::superseded::{Had, Write};
+use crate::superseded::Write;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
 use farcache_base::version::Version;
-use std::cmp::Ordering;
-
-/// What else is known of a write with a version.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Terms {
-    /// As [`crate::SetOptions::restored`].
-    pub restored: Option<Forgotten>,
-    /// As [`crate::SetOptions::is_promised`].
-    pub is_promised: bool,
-}
-
-impl Terms {
-    /// Whether it is a client's plain write. A promise can be in its way, and where it is refused
-    /// its writer is told if the store has had its version, as it may write the same anew above
-    /// what is there. What other servers have was there when they gave their promises, so the
-    /// client that asked for the promises has met it.
-    fn is_plain(self) -> bool {
-        self.restored.is_none() && !self.is_promised
-    }
-}
-
-/// How a version stands to what the store has of its key.
-enum Standing {
-    Newer,
-    /// The store has the very same already.
-    Same,
-    Older {
-        current: Version,
-    },
-}
-
-/// Why a version is not put under its key.
-pub(super) enum Refusal {
-    /// It was there already, or was before something newer came.
-    Same,
-    Older {
-        current: Version,
-    },
-    /// As [`crate::SetOutcome::Unsure`].
-    Unsure {
-        current: Version,
-    },
-    /// A promise stands in the way, or none stands behind it.
-    Promised {
-        current: Version,
-    },
-}
-
-impl From<Refusal> for VersionedDelete {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Same => Self::Deleted { was_present: false },
-            Refusal::Older { current } => Self::Older { current },
-            Refusal::Unsure { current } => Self::Unsure { current },
-            Refusal::Promised { current } => Self::Promised { current },
-        }
-    }
-}
 
 /// How putting a written item that has a version under its key ended.
 pub(super) enum VersionCommit {
@@ -268,7 +211,8 @@ impl StoreHandle {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
-        let horizon = self.horizon_for(terms.restored);
+        let versions = &self.core.versions;
+        let horizon = terms.horizon(versions.forgotten(), || versions.horizon());
         match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Refused(Refusal::Same)),
@@ -299,18 +243,8 @@ impl StoreHandle {
             return Refusal::Older { current };
         }
         let had = self.core.superseded.had(hash, write);
-        if had == Had::Yes {
-            return Refusal::Same;
-        }
-        // Who was given a newer promise may have met this write, and have written what is there
-        // above it.
-        match (self.promise_against(hash, write.version(), terms), had) {
-            (Some(promised), _) => Refusal::Promised {
-                current: current.max(promised),
-            },
-            (None, Had::Unknown) => Refusal::Unsure { current },
-            (None, _) => Refusal::Older { current },
-        }
+        let promise_against = self.promise_against(hash, write.version(), terms);
+        Refusal::of_older(current, had, promise_against)
     }
 
     /// Remembers the version that something newer is about to take the place of.
@@ -326,27 +260,9 @@ impl StoreHandle {
         }
     }
 
-    /// Up to which version the absence of a key speaks against a write of it. Whoever restores what
-    /// others have has asked them what became of the key up to a moment, so only what was forgotten
-    /// since then does.
-    fn horizon_for(&self, restored: Option<Forgotten>) -> Option<Version> {
-        let forgotten = self.core.versions.forgotten();
-        match restored {
-            Some(Forgotten(before)) if before == forgotten => None,
-            Some(_) => forgotten,
-            None => self.core.versions.horizon(),
-        }
-    }
-
-    /// The promise by which a version cannot be stored, with the chain locked. A write that needs a
-    /// promise of its own finds none where the process has begun anew, or another's is newer.
+    /// The promise by which a version cannot be stored, with the chain locked.
     fn promise_against(&self, hash: u64, version: Version, terms: Terms) -> Option<Version> {
-        let promised = self.core.versions.promised(hash);
-        match terms.is_promised {
-            true if promised == Some(version) => None,
-            true => promised.or(Some(version)),
-            false => promised.filter(|promised| *promised > version && terms.is_plain()),
-        }
+        terms.promise_against(self.core.versions.promised(hash), version)
     }
 
     /// How a written item stands to the entry of its key, whether readers see that or not.
@@ -362,12 +278,8 @@ impl StoreHandle {
         horizon: Option<Version>,
     ) -> Result<Standing, Suspended> {
         let version = stamp.version;
-        let to_horizon = || match horizon {
-            Some(current) if current >= version => Standing::Older { current },
-            _ => Standing::Newer,
-        };
         let Some(entry) = entry.filter(|entry| !self.is_flushed(entry, item.key())) else {
-            return Ok(to_horizon());
+            return Ok(Standing::to_horizon(version, horizon));
         };
         let Some(present) = entry.item else {
             // Whether it has a version at all is not known either.
@@ -379,16 +291,7 @@ impl StoreHandle {
             // Its segment has gone in this moment: replayed, the request finds it elsewhere.
             return Err(Suspended::OnDevice);
         };
-        let Some(known) = present.stamp() else {
-            return Ok(to_horizon());
-        };
-        Ok(match version.cmp(&known.version) {
-            Ordering::Greater => Standing::Newer,
-            Ordering::Equal if is_same(known, present, stamp, item) => Standing::Same,
-            Ordering::Equal | Ordering::Less => Standing::Older {
-                current: known.version,
-            },
-        })
+        Ok(Standing::to_item((stamp, item), present, horizon))
     }
 
     fn is_flushed(&self, entry: &Entry<'_>, key: &[u8]) -> bool {
@@ -403,11 +306,4 @@ impl StoreHandle {
         let tier = self.core.tier.as_ref();
         tier.map_or(0, |tier| tier.newest_version_at(entry.location))
     }
-}
-
-/// Whether two items of one version are one write: then it has arrived twice. Two writers with one
-/// number, who should not be, may make one version for two values.
-fn is_same(known: Stamp, present: RawItem<'_>, stamp: Stamp, item: RawItem<'_>) -> bool {
-    let is_alike = known.is_tombstone == stamp.is_tombstone && present.flags() == item.flags();
-    is_alike && present.value() == item.value()
 }

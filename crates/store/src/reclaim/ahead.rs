@@ -6,10 +6,9 @@
 //! from a device.
 
 use super::policy::{Fate, Verdict};
-use super::{TIER_STOCK_MAX, TIER_STOCK_MIN, TIER_STOCK_PART};
 use crate::core::Core;
-use crate::reclaimer::{Ready, State};
-use crate::segment::{Queue, Queued, RECLAIMER_SEGMENTS, Walk};
+use crate::reclaimer::{Ready, State, stock};
+use crate::segment::{Queue, Queued, Walk};
 use crate::tier::Copied;
 use farcache_log::Guard;
 
@@ -31,8 +30,7 @@ pub(super) enum Progress {
 impl Core {
     /// Segments that are to be free or ready to be emptied without writing.
     pub(super) fn stock_wanted(&self) -> u32 {
-        let allowed = self.arena.counts().allowed;
-        (allowed / TIER_STOCK_PART).clamp(TIER_STOCK_MIN, TIER_STOCK_MAX) + RECLAIMER_SEGMENTS
+        stock::wanted_above_devices(self.arena.counts().allowed)
     }
 
     /// Whether more should be copied ahead.

@@ -13,7 +13,7 @@ mod sweep;
 mod thread;
 
 use crate::core::Core;
-use crate::reclaimer::{Room, State, policy};
+use crate::reclaimer::{Room, State, policy, stock};
 use crate::schedule::{Instant, thread::sleep};
 use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState};
 use ahead::Progress;
@@ -30,28 +30,16 @@ const GRACE_WAIT_MAX: Duration = Duration::from_secs(10);
 const SENDING_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often it looks.
 const GRACE_POLL: Duration = Duration::from_micros(20);
-/// Part of all segments that is kept free for writers, and its bounds.
-const STOCK_PART: u32 = 128;
-const STOCK_MIN: u32 = 1;
-const STOCK_MAX: u32 = 32;
-/// Part of all segments that is free or can be emptied at once, and its bound, with a tier: where
-/// what leaves memory is written first, emptying takes as long as the device does.
-const TIER_STOCK_PART: u32 = 16;
-const TIER_STOCK_MIN: u32 = 4;
-const TIER_STOCK_MAX: u32 = 512;
 /// Segments emptied in vain, one after the other, before a pass gives up.
 const FRUITLESS_MAX: u32 = 32;
 /// How long a writer goes on emptying segments where that frees none, because all their items only
 /// move.
 const IN_VAIN_MAX: Duration = Duration::from_secs(2);
-/// Segments looked at for a cheap one before each eviction.
-const CLEANING_WINDOW: u32 = 64;
 
 impl Core {
     /// Free segments that are kept ready for writers.
     fn low_water(&self) -> u32 {
-        let counts = self.arena.counts();
-        (counts.allowed / STOCK_PART).clamp(STOCK_MIN, STOCK_MAX) + RECLAIMER_SEGMENTS
+        stock::low_water(self.arena.counts().allowed)
     }
 
     /// Whether writers are close to finding no free segment.
@@ -291,15 +279,12 @@ impl Core {
     fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<u32> {
         // Segments that only a higher limit would bring into use are left out, else most windows
         // would be empty.
-        let segments = self.arena.segments_end();
-        let first = state.position % segments;
-        state.position = (first + CLEANING_WINDOW) % segments;
+        let window = state.window.next(self.arena.segments_end());
         let can_spill = self.can_spill();
         let is_worth_it = |&(live_part, head): &(u64, u32)| {
             let items = self.arena.meta(head).live_items();
             policy::is_worth_cleaning(live_part, items, can_spill, round)
         };
-        let window = (0..CLEANING_WINDOW.min(segments)).map(|step| (first + step) % segments);
         let (_, head) = window
             .filter(|&head| self.can_empty(head))
             .map(|head| (self.live_part(head), head))

@@ -5,6 +5,8 @@ mod ahead;
 mod awaited;
 pub(crate) mod patience;
 pub(crate) mod policy;
+pub(crate) mod stock;
+mod window;
 
 use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard};
@@ -14,6 +16,7 @@ pub(crate) use awaited::{Awaited, Prospect};
 use patience::Patience;
 use policy::MeanSize;
 use std::time::Duration;
+use window::Window;
 
 /// What the reclaiming thread keeps between passes.
 pub(crate) struct State {
@@ -24,8 +27,8 @@ pub(crate) struct State {
     pub mean_size: MeanSize,
     /// What has been copied to a device, and will be emptied next.
     pub ahead: Ahead,
-    /// Where the last look for cheap segments ended.
-    pub position: u32,
+    /// Where segments are looked for that are cheap to empty.
+    pub window: Window,
     /// Where the next look for a stretch begins, in windows.
     pub run_window: u32,
     /// Segments emptied since that last gained something. Kept from call to call: with hardly
@@ -73,7 +76,7 @@ impl Default for Reclaimer {
             main: Writer::new(Queue::Main, 0),
             mean_size: MeanSize::default(),
             ahead: Ahead::default(),
-            position: 0,
+            window: Window::default(),
             run_window: 0,
             in_vain: 0,
             patience: Patience::default(),
