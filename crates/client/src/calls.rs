@@ -218,11 +218,11 @@ impl Client {
     ///
     /// # Errors
     /// As the operation ends.
-    pub fn store(&self, store: Store<'_>) -> Result<u64, Error> {
+    pub fn store(&self, mut store: Store<'_>) -> Result<u64, Error> {
         if let Some(redundant) = self.redundant_of(store.key) {
             return match (store.mode, store.cas) {
                 (StoreMode::Set, 0) if !redundant.has_server_encode() => {
-                    redundant.store(&store, None)
+                    redundant.store(&mut store, None)
                 }
                 _ => self.done(Operation::Store(store)),
             };

@@ -2,6 +2,7 @@
 
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_redundancy::spread::SPREAD_BYTES;
+use farcache_redundancy::stored::HEADER_BYTES;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,9 @@ pub enum StoreMode {
     /// what it has forgotten included. Ends in [`Reply::Older`] where it is not. Farcache's servers
     /// alone know it, in the binary protocol.
     IfNewer,
+    /// As [`StoreMode::IfNewer`], of a value that begins with these bytes, behind which
+    /// [`Store::value`] follows.
+    IfNewerBehind([u8; HEADER_BYTES]),
     /// As [`StoreMode::IfNewer`], and only while the server stands by the promise of just this
     /// version ([`Operation::GetVersioned`]). Ends in [`Reply::Promised`] where it does not.
     IfPromised,
@@ -45,7 +49,10 @@ pub enum StoreMode {
 impl StoreMode {
     /// Whether [`Store::cas`] is a version.
     pub(crate) fn carries_version(self) -> bool {
-        matches!(self, StoreMode::IfNewer | StoreMode::IfPromised)
+        matches!(
+            self,
+            StoreMode::IfNewer | StoreMode::IfNewerBehind(_) | StoreMode::IfPromised
+        )
     }
 
     /// Whether it is a step in storing a value at several servers.

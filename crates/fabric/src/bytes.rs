@@ -164,6 +164,19 @@ impl SendBytes {
         SendBytes(Source::Part(bytes, part))
     }
 
+    /// A share of it, if it is a whole vector: it may be sent in parts then.
+    #[must_use]
+    pub fn share(&mut self) -> Option<Arc<Vec<u8>>> {
+        if let Source::Owned(bytes) = &mut self.0 {
+            let bytes = std::mem::take(bytes);
+            self.0 = Source::Shared(Arc::new(bytes));
+        }
+        match &self.0 {
+            Source::Shared(bytes) => Some(Arc::clone(bytes)),
+            _ => None,
+        }
+    }
+
     /// The value as a vector; copied unless it was given as one, or nobody else shares it.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {
@@ -348,6 +361,19 @@ mod tests {
         let part = SendBytes::part_of(memory, 1..3);
         assert!(lent.contains(&part));
         assert_eq!(part.into_vec(), [5, 6]);
+    }
+
+    #[test]
+    fn a_whole_vector_is_shared_and_comes_back() {
+        let mut owned = SendBytes::from(vec![1, 2]);
+        let place = owned.as_ptr();
+        let share = owned.share().expect("a vector");
+        assert_eq!((&share[..], share.as_ptr()), (&[1, 2][..], place));
+        drop(share);
+        let back = owned.into_vec();
+        assert_eq!((&back[..], back.as_ptr()), (&[1, 2][..], place));
+        let mut part = SendBytes::part_of(Arc::new(vec![4, 5, 6]), 1..3);
+        assert!(part.share().is_none());
     }
 
     #[test]

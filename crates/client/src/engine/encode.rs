@@ -21,7 +21,9 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             StoreMode::Replace => Opcode::Replace,
             StoreMode::Append => Opcode::Append,
             StoreMode::Prepend => Opcode::Prepend,
-            StoreMode::IfNewer | StoreMode::IfPromised => Opcode::SetVersioned,
+            StoreMode::IfNewer | StoreMode::IfNewerBehind(_) | StoreMode::IfPromised => {
+                Opcode::SetVersioned
+            }
             StoreMode::Spread(_) => Opcode::SetSpread,
         },
         Operation::GetVersioned { .. } => Opcode::GetVersioned,
@@ -106,6 +108,10 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
                 }
                 StoreMode::Spread(spread) => {
                     let extras = [&extras.encode()[..], &spread].concat();
+                    encode_head(header, &extras, key, value_len, out);
+                }
+                StoreMode::IfNewerBehind(front) => {
+                    let extras = [&extras.encode()[..], &front].concat();
                     encode_head(header, &extras, key, value_len, out);
                 }
                 _ => encode_head(header, &extras.encode(), key, value_len, out),

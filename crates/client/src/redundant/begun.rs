@@ -210,8 +210,8 @@ impl Redundant {
         let checked = checked.and_then(|()| check_route(key, route));
         let no_plan = Error::InvalidArguments("there is no plan for this");
         let changing = match (Change::of(operation), checked) {
-            (None, _) => Err((Change::Finish, no_plan)),
-            (Some(change), Err(error)) => Err((change, error)),
+            (None, _) => Err(Box::new((Change::Finish, no_plan))),
+            (Some(change), Err(error)) => Err(Box::new((change, error))),
             (Some(change), Ok(())) => Changing::begin(self, key, change, self.deadline(timeout)),
         };
         match changing {
@@ -219,11 +219,14 @@ impl Redundant {
                 changing: Box::new(changing),
                 into,
             })),
-            Err((mut change, error)) => Err(Box::new(Completion {
-                outcome: Err(error),
-                lent: change.take_lent(),
-                unused: into,
-            })),
+            Err(refused) => {
+                let (mut change, error) = *refused;
+                Err(Box::new(Completion {
+                    outcome: Err(error),
+                    lent: change.take_lent(),
+                    unused: into,
+                }))
+            }
         }
     }
 
@@ -245,7 +248,7 @@ impl Redundant {
 
     fn begin_set(
         self: &Arc<Self>,
-        store: Store<'_>,
+        mut store: Store<'_>,
         Delivery { route, timeout }: Delivery<'_>,
     ) -> Result<Begun, Box<Completion>> {
         if self.policy.encode() == Side::Server && check_route(store.key, route).is_ok() {
@@ -253,7 +256,7 @@ impl Redundant {
             return Sending::begin(self, store, deadline).map(|it| Begun(Plan::Sent(it)));
         }
         let writing =
-            check_route(store.key, route).and_then(|()| self.begin_store(&store, timeout));
+            check_route(store.key, route).and_then(|()| self.begin_store(&mut store, timeout));
         let lent = match store.value {
             Value::Copied(_) => None,
             Value::Lent(bytes) => Some(bytes),

@@ -2,16 +2,16 @@
 //! become its answers. It asks nobody, and knows no clock.
 
 use super::change::Present;
-use crate::{Error, Operation, ReceiveBytes, Reply, Store, StoreMode};
+use crate::{Error, Operation, ReceiveBytes, Reply, SendBytes, Store, StoreMode};
 use farcache_cluster::ServerId;
-use farcache_redundancy::coding::{Parts, Pieces, Workshop};
+use farcache_redundancy::coding::{LentPart, Parts, Pieces, Workshop};
 use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
 
-/// A part of a value of so many bytes travels while the next one is copied. Of a shorter one all
-/// parts are sent together.
-const TRAVELS_BYTES_MIN: usize = 16 << 10;
+/// A part of a value of so many bytes is sent from where it lies, if that can be, and travels while
+/// the next one is made ready. Parts of a shorter one are copied, and sent together.
+pub(super) const LONG_VALUE_BYTES: usize = 16 << 10;
 
 /// The bytes of one key.
 pub(super) struct Cargo {
@@ -62,7 +62,7 @@ impl Cargo {
             return false;
         };
         parts.copy(part, value);
-        value.len() >= TRAVELS_BYTES_MIN
+        value.len() >= LONG_VALUE_BYTES
     }
 
     /// Has all of this value at hand, which is to be stored.
@@ -185,13 +185,23 @@ impl Cargo {
             });
         }
         let parts = self.parts.as_mut()?;
+        let lent = parts.lent(part, version).filter(|_| !is_promised);
+        let (mode, value) = match lent {
+            Some(LentPart {
+                header,
+                value,
+                range,
+            }) => (
+                StoreMode::IfNewerBehind(header),
+                SendBytes::part_of(value, range),
+            ),
+            None if is_promised => (StoreMode::IfPromised, parts.of(part, version).into()),
+            None => (StoreMode::IfNewer, parts.of(part, version).into()),
+        };
         Some(Operation::Store(Store {
-            mode: match is_promised {
-                true => StoreMode::IfPromised,
-                false => StoreMode::IfNewer,
-            },
+            mode,
             key,
-            value: parts.of(part, version).into(),
+            value: value.into(),
             flags: parts.flags,
             expiry_s: parts.expiry_unix,
             cas: version.bits(),

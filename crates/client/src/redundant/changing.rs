@@ -82,10 +82,10 @@ impl Changing {
         key: &[u8],
         change: Change,
         deadline: Instant,
-    ) -> Result<Changing, (Change, Error)> {
+    ) -> Result<Changing, Box<(Change, Error)>> {
         let call = match Call::new(redundant, key, deadline, Look::AtAll) {
             Ok(call) => call,
-            Err(error) => return Err((change, error)),
+            Err(error) => return Err(Box::new((change, error))),
         };
         let version = redundant.clock().next(now());
         let mut changing = Changing {

@@ -31,11 +31,12 @@ mod settling;
 use crate::connections::Connections;
 use crate::{
     ClientConfig, Completion, ConnectError, ConnectStage, Error, ItemInfo, Operation, ReceiveBytes,
-    Reply, Store,
+    Reply, Store, Value,
 };
 use availability::Availability;
 pub(crate) use begun::Begun;
 use call::{Look, Patience};
+use cargo::LONG_VALUE_BYTES;
 use change::Change;
 use changing::Changing;
 use farcache_redundancy::coding::{Parts, Workshop};
@@ -225,7 +226,7 @@ impl Redundant {
     /// Stores a value; see [`crate::Client::store`].
     pub fn store(
         self: &Arc<Self>,
-        store: &Store<'_>,
+        store: &mut Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<u64, Error> {
         let mut writing = self.begin_store(store, timeout)?;
@@ -234,9 +235,13 @@ impl Redundant {
 
     fn begin_store(
         self: &Arc<Self>,
-        store: &Store<'_>,
+        store: &mut Store<'_>,
         timeout: Option<Duration>,
     ) -> Result<Writing, Error> {
+        let lent = match &mut store.value {
+            Value::Lent(bytes) if bytes.len() >= LONG_VALUE_BYTES => bytes.share(),
+            _ => None,
+        };
         let value = store.value.as_slice();
         if value.len() > farcache_base::limits::VALUE_BYTES_MAX {
             return Err(Error::TooLarge);
@@ -247,7 +252,8 @@ impl Redundant {
         let expiry_unix = absolute(store.expiry_s);
         let stored_as = (form, redundancy.owners());
         let (workshop, bytes) = (&self.workshop, value.len());
-        let parts = Parts::begin(workshop, stored_as, bytes, store.flags, expiry_unix);
+        let mut parts = Parts::begin(workshop, stored_as, bytes, store.flags, expiry_unix);
+        lent.into_iter().for_each(|value| parts.lend(value));
         let deadline = self.deadline(timeout);
         let mut writing = Writing::begin(self, store.key, (form, Some(parts)), deadline)?;
         writing.send_first(value);

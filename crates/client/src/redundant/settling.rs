@@ -98,7 +98,7 @@ impl Settling {
             return Ok(Step::Reads(Box::new(reading)));
         }
         let changing = Changing::begin(redundant, key, Change::Finish, self.deadline);
-        let changing = changing.map_err(|(_, error)| error)?;
+        let changing = changing.map_err(|refused| refused.1)?;
         Ok(Step::Finishes(Box::new(changing)))
     }
 

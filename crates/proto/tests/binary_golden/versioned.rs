@@ -35,6 +35,36 @@ fn store_if_newer_bytes() {
     assert_golden(request(Opcode::SetVersioned, 42, VERSION), parts, &golden);
 }
 
+/// As above, of a value that begins with "Wo" in the extras: 10 bytes of extras, key 5, value 3:
+/// body 18 = 0x12 again.
+#[test]
+fn store_if_newer_with_the_beginning_in_the_head_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf1,             // request, store if newer
+        0x00, 0x05,             // key of 5 bytes
+        0x0a, 0x00,             // 10 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x12, // body of 18 bytes
+        0x00, 0x00, 0x00, 0x2a, // opaque 42
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0xde, 0xad, 0xbe, 0xef, // flags
+        0x00, 0x00, 0x0e, 0x10, // expiration
+        b'W', b'o',             // the beginning of the value
+        b'H', b'e', b'l', b'l', b'o', b'r', b'l', b'd',
+    ];
+    let extras = SetExtras {
+        flags: 0xdead_beef,
+        expiration: 3600,
+    };
+    let parts = Parts {
+        extras: &[&extras.encode()[..], b"Wo"].concat(),
+        key: b"Hello",
+        value: b"rld",
+    };
+    assert_golden(request(Opcode::SetVersioned, 42, VERSION), parts, &golden);
+}
+
 /// Extras: a minute (4 bytes); key 1: body 5.
 #[test]
 fn delete_if_newer_bytes() {

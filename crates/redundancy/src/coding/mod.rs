@@ -11,7 +11,7 @@ mod parts;
 mod pieces;
 mod pool;
 
-pub use parts::Parts;
+pub use parts::{LentPart, Parts};
 pub use pieces::Pieces;
 pub use pool::Pool;
 

@@ -5,6 +5,7 @@ use super::pool::Pool;
 use crate::plan::{Form, Part};
 use crate::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
 use crate::{Scheme, Version};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The parts of one value, each with the header in front of it.
@@ -18,6 +19,18 @@ pub struct Parts {
     /// When the value expires, as Unix time in seconds; 0 for never.
     pub expiry_unix: u32,
     stored: Vec<Stored>,
+    /// The value itself, where parts of it are sent from where they lie.
+    lent: Option<Arc<Vec<u8>>>,
+}
+
+/// A part that is sent from where it lies in the value.
+pub struct LentPart {
+    /// What stands before it where it is stored.
+    pub header: [u8; HEADER_BYTES],
+    /// The value.
+    pub value: Arc<Vec<u8>>,
+    /// Where the part lies in it.
+    pub range: Range<usize>,
 }
 
 struct Stored {
@@ -25,7 +38,9 @@ struct Stored {
     /// Of the part.
     checksum: u32,
     version: Option<Version>,
-    /// Empty until the part has been copied.
+    /// Whether the part has been copied, or summed where it is lent.
+    is_ready: bool,
+    /// With the header in front; empty until the part has been copied.
     bytes: Arc<Vec<u8>>,
 }
 
@@ -75,20 +90,30 @@ impl Parts {
             flags,
             expiry_unix,
             stored,
+            lent: None,
         }
     }
 
-    /// Copies one part of this value, if it has not been; parity is none of it.
+    /// Has parts of the value be sent from where they lie: it must be the one that they are made
+    /// of.
+    pub fn lend(&mut self, value: Arc<Vec<u8>>) {
+        self.lent = Some(value);
+    }
+
+    /// Copies one part of this value, or sums it where it is lent, if that has not been done;
+    /// parity is none of it.
     pub fn copy(&mut self, part: Part, value: &[u8]) {
+        let is_lent = self.lent.is_some();
         if let Some(stored) = self.stored.get_mut(index_of(part)) {
-            stored.copy(&self.pool, value);
+            stored.prepare(&self.pool, value, is_lent);
         }
     }
 
-    /// Copies what has not been copied of this value.
+    /// Does the same to all that are left of this value.
     pub fn copy_all(&mut self, value: &[u8]) {
+        let is_lent = self.lent.is_some();
         for stored in &mut self.stored {
-            stored.copy(&self.pool, value);
+            stored.prepare(&self.pool, value, is_lent);
         }
     }
 
@@ -104,7 +129,9 @@ impl Parts {
         let shard_bytes = scheme.shard_bytes(self.value_bytes as usize);
         let room = |_| sized(self.pool.take(HEADER_BYTES + shard_bytes), shard_bytes);
         let mut parity: Vec<Arc<Vec<u8>>> = (0..scheme.parity_shards()).map(room).collect();
-        let data: Vec<&[u8]> = self.stored.iter().map(Stored::part).collect();
+        let (lent, value_bytes) = (self.lent.as_ref(), self.value_bytes as usize);
+        let parts = self.stored.iter();
+        let data: Vec<&[u8]> = parts.map(|one| one.part(lent, value_bytes)).collect();
         let mut outputs: Vec<&mut [u8]> = parity
             .iter_mut()
             .map(|bytes| &mut Arc::make_mut(bytes)[HEADER_BYTES..])
@@ -124,25 +151,44 @@ impl Parts {
     /// # Panics
     /// It is a part that there is not, or not yet.
     pub fn of(&mut self, part: Part, version: Version) -> Arc<Vec<u8>> {
-        let index = index_of(part);
-        let (value_bytes, copies) = (self.value_bytes, self.copies);
-        let expiry_unix = self.expiry_unix;
-        let stored = &mut self.stored[index];
+        let header = self.header(part, version);
+        let stored = &mut self.stored[index_of(part)];
+        if let Some(value) = self.lent.as_ref().filter(|_| stored.bytes.is_empty()) {
+            stored.copy(&self.pool, value);
+        }
         if stored.version != Some(version) {
-            let header = Header {
-                piece: stored.piece,
-                copies,
-                value_bytes,
-                expiry_unix,
-                version,
-                checksum: stored.checksum,
-            };
             // Copied where the network still has it under an older version.
             let bytes = Arc::make_mut(&mut stored.bytes);
             bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
             stored.version = Some(version);
         }
         Arc::clone(&stored.bytes)
+    }
+
+    /// What a server stores of a version, apart, where the part is lent; parity never is.
+    ///
+    /// # Panics
+    /// As [`Parts::of`].
+    pub fn lent(&self, part: Part, version: Version) -> Option<LentPart> {
+        let (value, piece) = (self.lent.as_ref()?, self.stored[index_of(part)].piece);
+        let range = piece.range(self.value_bytes as usize);
+        (piece.bytes(self.value_bytes as usize) == range.len()).then(|| LentPart {
+            header: self.header(part, version).encode(),
+            value: Arc::clone(value),
+            range,
+        })
+    }
+
+    fn header(&self, part: Part, version: Version) -> Header {
+        let stored = &self.stored[index_of(part)];
+        Header {
+            piece: stored.piece,
+            copies: self.copies,
+            value_bytes: self.value_bytes,
+            expiry_unix: self.expiry_unix,
+            version,
+            checksum: stored.checksum,
+        }
     }
 }
 
@@ -179,17 +225,26 @@ impl Stored {
             piece,
             checksum: 0,
             version: None,
+            is_ready: false,
             bytes: Arc::default(),
+        }
+    }
+
+    fn prepare(&mut self, pool: &Pool, value: &[u8], is_lent: bool) {
+        if std::mem::replace(&mut self.is_ready, true) {
+            return;
+        }
+        match is_lent {
+            true => self.checksum = checksum(&value[self.piece.range(value.len())]),
+            false => self.copy(pool, value),
         }
     }
 
     fn copy(&mut self, pool: &Pool, value: &[u8]) {
         let part = &value[self.piece.range(value.len())];
-        if self.bytes.is_empty() {
-            self.bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
-            let room = &mut Arc::make_mut(&mut self.bytes)[HEADER_BYTES..];
-            self.checksum = copy_with_checksum(part, room);
-        }
+        self.bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
+        let room = &mut Arc::make_mut(&mut self.bytes)[HEADER_BYTES..];
+        self.checksum = copy_with_checksum(part, room);
     }
 
     fn parity(scheme: Scheme, shard: u8, bytes: Arc<Vec<u8>>) -> Stored {
@@ -197,12 +252,17 @@ impl Stored {
             piece: Piece::Shard { scheme, shard },
             checksum: checksum(&bytes[HEADER_BYTES..]),
             version: None,
+            is_ready: true,
             bytes,
         }
     }
 
-    fn part(&self) -> &[u8] {
-        &self.bytes[HEADER_BYTES..]
+    /// Its bytes, copied or in the value that was lent.
+    fn part<'a>(&'a self, lent: Option<&'a Arc<Vec<u8>>>, value_bytes: usize) -> &'a [u8] {
+        match lent {
+            Some(value) => &value[self.piece.range(value_bytes)],
+            None => &self.bytes[HEADER_BYTES..],
+        }
     }
 }
 
@@ -210,10 +270,13 @@ impl Stored {
 mod tests {
     use super::*;
 
+    fn version() -> Version {
+        Version::from_bits(7 << 14).unwrap()
+    }
+
     fn all(parts: &mut Parts, count: u8) -> Vec<Vec<u8>> {
-        let version = Version::from_bits(7 << 14).unwrap();
         (0..count)
-            .map(|shard| parts.of(Part::Shard(shard), version).to_vec())
+            .map(|shard| parts.of(Part::Shard(shard), version()).to_vec())
             .collect()
     }
 
@@ -234,8 +297,24 @@ mod tests {
             single.copy(Part::Shard(3), &value);
             single.copy_all(&value);
             single.encode(&workshop);
+            let mut lent = Parts::begin(&workshop, stored_as, bytes, 5, 0);
+            let value = Arc::new(value);
+            lent.lend(Arc::clone(&value));
+            lent.copy(Part::Shard(2), &value);
+            lent.copy_all(&value);
+            lent.encode(&workshop);
             let whole = all(&mut whole, 5);
+            for (shard, stored) in whole.iter().enumerate() {
+                let part = lent.lent(Part::Shard(shard as u8), version());
+                let is_data = shard < 3 || bytes == 0;
+                assert_eq!(part.is_some(), is_data, "parity lies nowhere in the value");
+                if let Some(part) = part {
+                    let rest = &part.value[part.range];
+                    assert_eq!([&part.header[..], rest].concat(), *stored);
+                }
+            }
             assert_eq!(all(&mut single, 5), whole, "{bytes} bytes");
+            assert_eq!(all(&mut lent, 5), whole, "copied when asked for");
             for stored in &whole {
                 assert!(Header::split(stored).is_ok());
             }

@@ -1,7 +1,7 @@
 //! Requests that carry versions.
 
 use crate::client::{Client, Response, Server, bare, keyed, packet, set};
-use farcache_proto::binary::{Opcode, Status, encode_u32};
+use farcache_proto::binary::{FRONT_BYTES_MAX, Opcode, Status, encode_u32};
 use farcache_server::settings::Settings;
 
 const OK: u16 = Status::Success as u16;
@@ -195,6 +195,38 @@ fn of_a_value_as_much_comes_as_was_asked_for() {
     }
 }
 
+/// A store of a value whose beginning goes with the head.
+fn behind(front: &[u8], rest: &[u8]) -> Vec<u8> {
+    let extras = [&encode_u32(7)[..], &encode_u32(0), front].concat();
+    packet(Opcode::SetVersioned, &extras, b"k", rest, VERSION)
+}
+
+#[test]
+fn a_value_may_begin_in_the_head_of_its_packet() {
+    let front: Vec<u8> = (0..FRONT_BYTES_MAX as u8).map(|byte| 200 - byte).collect();
+    for front in [&front[..1], &front[..32], &front] {
+        for rest in [&b""[..], b"rest", &[0x5a; 40_000]] {
+            let request = behind(front, rest);
+            for piece_bytes in [request.len(), 1_000, 24 + 8 + front.len() + 1] {
+                let mut world = World::new();
+                let pieces = request.chunks(piece_bytes);
+                let told = pieces.flat_map(|piece| world.client.send(&mut world.server, piece));
+                let told: Vec<_> = told.map(|one| (one.status(), one.header.cas)).collect();
+                assert_eq!(told, [(OK, VERSION)]);
+                let found = world.get(ALL);
+                assert_eq!(found.extras, encode_u32(7));
+                let whole = [front, rest].concat();
+                let (front, rest) = (front.len(), rest.len());
+                assert!(found.value == whole, "{front} and {rest}, by {piece_bytes}");
+            }
+        }
+    }
+    let mut world = World::new();
+    let too_large = behind(&front, &vec![0; (1 << 20) - FRONT_BYTES_MAX]);
+    assert_eq!(world.told(&too_large).0, Status::TooLarge as u16);
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION), "and goes on");
+}
+
 #[test]
 fn versions_are_told_where_cas_is_off() {
     let mut world = World::new();
@@ -218,6 +250,7 @@ fn what_makes_no_sense_is_refused() {
         store(&[0; 8], b"k", 3),
         store(&[0; 8], b"k", 1 << 63 | 3),
         store(&[0; 4], b"k", VERSION),
+        store(&[0; 9 + FRONT_BYTES_MAX], b"k", VERSION),
         store(&[0; 8], b"", VERSION),
         of(Opcode::DeleteVersioned, &[0; 4], b"", 0),
         of(Opcode::DeleteVersioned, &[], b"", VERSION),

@@ -10,7 +10,7 @@ use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
+    FRONT_BYTES_MAX, HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
 };
 use farcache_store::Suspended;
 
@@ -177,7 +177,11 @@ impl Request<'_, '_> {
         let has_value = self.head.value_len > 0;
         match command {
             Opcode::Set | Opcode::Add | Opcode::Replace => extras == 8 && has_key,
-            Opcode::SetVersioned => extras == 8 && has_key && self.version().is_some(),
+            Opcode::SetVersioned => {
+                let has_extras =
+                    (SetExtras::BYTES..=SetExtras::BYTES + FRONT_BYTES_MAX).contains(&extras);
+                has_extras && has_key && self.version().is_some()
+            }
             Opcode::DeleteVersioned => {
                 extras == 4 && has_key && !has_value && self.version().is_some()
             }

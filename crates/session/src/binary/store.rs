@@ -25,7 +25,8 @@ pub(super) fn run(
         return Ok(Flow::NeedInput);
     }
     let options = options(&request, opcode);
-    match request.input[head.head_len()..].get(..head.value_len) {
+    let whole = request.input[head.head_len()..].get(..head.value_len);
+    match whole.filter(|_| front(&head).is_empty()) {
         Some(value) => store(&head, value, &options, request.context, request.replies),
         None => begin(request, options, state),
     }
@@ -120,10 +121,12 @@ fn begin(
         replies,
         ..
     } = request;
-    let begun = settled(Arriving::begin(head.key, head.value_len, options, context))?;
+    let value_bytes = front(&head).len() + head.value_len;
+    let begun = settled(Arriving::begin(head.key, value_bytes, options, context))?;
     context.service.detail.set(head.key);
     match begun {
-        Ok(value) => {
+        Ok(mut value) => {
+            value.take(front(&head));
             state.pending = Some(Box::new(Pending {
                 header: head.header,
                 value,
@@ -147,10 +150,15 @@ pub(super) fn expect(
 ) -> Result<Option<(Reservation, Promise)>, Suspended> {
     let options = options(&request, opcode);
     let (head, context) = (request.head, request.context);
-    let begun = settled(Arriving::begin(head.key, head.value_len, options, context))?;
+    let value_bytes = front(&head).len() + head.value_len;
+    let begun = settled(Arriving::begin(head.key, value_bytes, options, context))?;
     context.service.detail.set(head.key);
     Ok(match begun {
-        Ok(value) => Some(value.split()),
+        Ok(value) => {
+            let (mut room, promise) = value.split();
+            room.write_front(front(&head));
+            Some((room, promise))
+        }
         Err(error) => {
             finish(
                 &head.header,
@@ -218,9 +226,18 @@ fn is_versioned(header: &Header) -> bool {
     header.opcode == Opcode::SetVersioned as u8
 }
 
+/// The beginning of the value, where it came with the head of a *store if newer*.
+fn front<'a>(head: &Head<'a>) -> &'a [u8] {
+    let behind = head.extras.get(SetExtras::BYTES..);
+    let front = behind.filter(|_| is_versioned(&head.header));
+    front.unwrap_or_default()
+}
+
 fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
     let context = request.context;
-    let extras = SetExtras::decode(request.head.extras).unwrap_or_default();
+    let extras = request.head.extras;
+    let own = extras.len() - front(&request.head).len();
+    let extras = SetExtras::decode(&extras[..own]).unwrap_or_default();
     let version = match opcode {
         Opcode::SetVersioned => request.version(),
         _ => None,

@@ -20,6 +20,9 @@ use std::sync::Arc;
 pub struct Reservation {
     core: Arc<Core>,
     room: Room,
+    /// Bytes of the value, from its beginning, that are there already: as a slice, this is the room
+    /// behind them.
+    front_bytes: usize,
 }
 
 /// Where the value arrives.
@@ -59,8 +62,23 @@ impl Reservation {
         }
     }
 
-    /// The room for the value; its contents are unspecified until written.
+    /// Writes the beginning of the value; as a slice, this is the room for the rest from now on.
+    ///
+    /// # Panics
+    /// The room is shorter.
+    pub fn write_front(&mut self, front: &[u8]) {
+        self.value_mut()[..front.len()].copy_from_slice(front);
+        self.front_bytes += front.len();
+    }
+
+    /// The room for the value, or what is left of it behind its beginning
+    /// ([`Reservation::write_front`]); its contents are unspecified until written.
     pub fn value_mut(&mut self) -> &mut [u8] {
+        let front_bytes = self.front_bytes;
+        &mut self.whole_mut()[front_bytes..]
+    }
+
+    fn whole_mut(&mut self) -> &mut [u8] {
         let InSegment { placed, layout, .. } = match &mut self.room {
             Room::InSegment(room) => room,
             Room::Apart { value, .. } => return value,
@@ -80,11 +98,14 @@ impl Deref for Reservation {
     fn deref(&self) -> &[u8] {
         let InSegment { placed, layout, .. } = match &self.room {
             Room::InSegment(room) => room,
-            Room::Apart { value, .. } => return value,
+            Room::Apart { value, .. } => return &value[self.front_bytes..],
         };
         let address = placed.address(&self.core.arena);
-        // SAFETY: as in `value_mut`; the shared borrow keeps writers away.
-        unsafe { std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len) }
+        // SAFETY: as in `whole_mut`; the shared borrow keeps writers away.
+        let whole = unsafe {
+            std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len)
+        };
+        &whole[self.front_bytes..]
     }
 }
 
@@ -153,7 +174,11 @@ impl StoreHandle {
             Room::InSegment(InSegment { placed, layout })
         };
         let core = Arc::clone(&self.core);
-        Ok(Reservation { core, room })
+        Ok(Reservation {
+            core,
+            room,
+            front_bytes: 0,
+        })
     }
 
     /// Stores a value that has arrived whole. `options` are those given to

@@ -2,6 +2,7 @@
 
 use super::*;
 use farcache_redundancy::plan::{Form, RequestId};
+use farcache_redundancy::stored::Header;
 
 const SERVER: ServerId = ServerId(1);
 
@@ -69,6 +70,35 @@ fn parts_are_stored_when_they_are_at_hand_and_tombstones_always() {
         panic!("no deletion");
     };
     assert!(!is_promised);
+}
+
+#[test]
+fn a_part_that_is_lent_is_sent_from_where_it_lies() {
+    let (mut cargo, workshop) = cargo("replicate:2");
+    let value = std::sync::Arc::new(vec![7; LONG_VALUE_BYTES]);
+    let mut parts = Parts::begin(&workshop, (Form::Copies, 2), value.len(), 0, 0);
+    parts.lend(std::sync::Arc::clone(&value));
+    cargo.give(Some(parts));
+    let first = Question::Accept(version(1), Part::Copy);
+    assert!(cargo.copy(first, &value), "it is long");
+    for question in [first, Question::Store(version(1), Part::Copy)] {
+        let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
+            panic!("no store");
+        };
+        let StoreMode::IfNewerBehind(header) = store.mode else {
+            panic!("{:?}", store.mode);
+        };
+        assert_eq!(store.value.as_slice().as_ptr(), value.as_ptr());
+        let stored = [&header[..], store.value.as_slice()].concat();
+        let (header, part) = Header::split(&stored).expect("a part");
+        assert_eq!((header.version, part), (version(1), &value[..]));
+    }
+    let question = Question::AcceptPromised(version(1), Part::Copy);
+    let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
+        panic!("no store");
+    };
+    assert_eq!(store.mode, StoreMode::IfPromised);
+    assert!(Header::split(store.value.as_slice()).is_ok(), "whole");
 }
 
 #[test]
