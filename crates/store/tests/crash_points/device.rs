@@ -4,10 +4,14 @@
 use crate::image::Image;
 use farcache_store::Device;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// Unit in which writes are torn, in bytes.
 pub const BLOCK_BYTES: usize = 512;
+
+/// Longest time that is waited for a sync that is to fail late.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Something that was done to a device.
 #[derive(Clone)]
@@ -72,12 +76,15 @@ pub enum Failure {
     Error { blocks: usize },
     /// It fails, and all that follow do.
     Vanishes,
+    /// The first sync of the life takes until the life is over, and fails then.
+    LateSync,
 }
 
 struct State {
     image: Image,
     operations: u64,
     is_gone: bool,
+    has_failed_sync: bool,
     failure: Option<(u64, Failure)>,
 }
 
@@ -87,6 +94,18 @@ pub struct RecordedDevice {
     bytes: u64,
     recorder: Arc<Recorder>,
     state: Mutex<State>,
+    late: Mutex<Late>,
+    late_changed: Condvar,
+}
+
+/// Where a life is that has a [`Failure::LateSync`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    Unlived,
+    Living,
+    /// The sync is waiting.
+    Begun,
+    Over,
 }
 
 fn failed() -> io::Error {
@@ -103,8 +122,11 @@ impl RecordedDevice {
                 image,
                 operations: 0,
                 is_gone: false,
+                has_failed_sync: false,
                 failure: None,
             }),
+            late: Mutex::new(Late::Unlived),
+            late_changed: Condvar::new(),
         }
     }
 
@@ -120,6 +142,50 @@ impl RecordedDevice {
     /// Whether it fails everything.
     pub fn is_gone(&self) -> bool {
         self.state().is_gone
+    }
+
+    /// Whether its failures take it out of service: a single write that fails is done again, a sync
+    /// is not. True from before the store can know.
+    pub fn is_lost(&self) -> bool {
+        let state = self.state();
+        state.is_gone || state.has_failed_sync
+    }
+
+    fn late(&self) -> MutexGuard<'_, Late> {
+        self.late.lock().expect("no holder panics")
+    }
+
+    /// The store is open: the next sync is the life's first.
+    pub fn begin_life(&self) {
+        *self.late() = Late::Living;
+    }
+
+    /// Nothing more is done in the life. Where its first sync is to fail now, waits for it to begin.
+    pub fn end_life(&self) {
+        let has_late = matches!(self.state().failure, Some((_, Failure::LateSync)));
+        let is_awaited = |late: &mut Late| has_late && *late == Late::Living;
+        let waited = self
+            .late_changed
+            .wait_timeout_while(self.late(), PATIENCE, is_awaited);
+        let (mut late, _) = waited.expect("no holder panics");
+        *late = Late::Over;
+        self.late_changed.notify_all();
+    }
+
+    /// Whether it is the sync that fails late; returns when that has to fail.
+    fn fails_late(&self) -> bool {
+        let has_late = matches!(self.state().failure, Some((_, Failure::LateSync)));
+        let mut late = self.late();
+        if !has_late || *late != Late::Living {
+            return false;
+        }
+        *late = Late::Begun;
+        self.late_changed.notify_all();
+        let waited = self
+            .late_changed
+            .wait_while(late, |late| *late == Late::Begun);
+        drop(waited.expect("no holder panics"));
+        true
     }
 
     /// The failure whose turn it is.
@@ -197,7 +263,8 @@ impl Device for RecordedDevice {
     }
 
     fn sync(&self) -> io::Result<()> {
-        if self.next_failure()?.is_some() {
+        if self.next_failure()?.is_some() || self.fails_late() {
+            self.state().has_failed_sync = true;
             return Err(failed());
         }
         let device = self.number;

@@ -122,15 +122,43 @@ pub fn explore(
     outcome
 }
 
-impl Explorer<'_> {
-    fn run(&mut self) -> Result<(), Box<Finding>> {
-        let images = (0..self.scenario.devices).map(|_| self.scenario.image());
-        let mut start = Start {
+/// One life, with a sync that fails at its end, and the next: whether that was refused, or what was
+/// wrong.
+pub fn after_late_failure(scenario: &Scenario) -> Result<bool, String> {
+    let fault = Fault {
+        device: 0,
+        operation: 0,
+        failure: Failure::LateSync,
+    };
+    let plan = Plan {
+        steps: 1000,
+        fault: Some(fault),
+        ..CHECK
+    };
+    let plan = plan.made_safe(scenario);
+    let record = Record::live(scenario, Start::of(scenario), plan, Random::new(1))?;
+    let (end, mut random) = (record.entries.len(), Random::new(2));
+    let start = record.after(&record.contents_at(end), end, Loss::Nothing, &mut random);
+    let next = Record::live(scenario, start, CHECK, random)?;
+    Ok(next.was_refused)
+}
+
+impl Start {
+    /// Blank devices.
+    fn of(scenario: &Scenario) -> Start {
+        let images = (0..scenario.devices).map(|_| scenario.image());
+        Start {
             contents: Contents::new(images.collect()),
-            keys: vec![vec![None]; self.scenario.keys],
+            keys: vec![vec![None]; scenario.keys],
             now: 1_000_000,
             may_be_behind: false,
-        };
+        }
+    }
+}
+
+impl Explorer<'_> {
+    fn run(&mut self) -> Result<(), Box<Finding>> {
+        let mut start = Start::of(self.scenario);
         for generation in 0..self.effort.generations {
             self.path = vec![format!("generation {generation}")];
             let plan = self.long_plan(generation);

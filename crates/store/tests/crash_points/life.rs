@@ -82,7 +82,7 @@ pub struct Record {
     pub now: i64,
     /// The store could not be opened, because a device failed, or all had fallen behind.
     pub was_refused: bool,
-    /// No device was left in service at its end, or earlier.
+    /// No device was left in service when the store's threads had ended, or earlier.
     pub may_be_behind: bool,
 }
 
@@ -106,6 +106,13 @@ fn check(devices: Vec<Arc<dyn Device>>, now: i64) -> Result<(), String> {
         return Err(format!("after an orderly stop the checker says:\n{report}"));
     }
     Ok(())
+}
+
+/// Names of the devices that the store goes on without, as it did before.
+fn devices_behind(report: &CheckReport) -> impl Iterator<Item = String> + use<> {
+    let behind = report.findings.clone().into_iter();
+    let behind = behind.filter(|finding| finding.kind == CheckKind::Behind);
+    behind.map(|finding| finding.device)
 }
 
 /// Whether a device is refused because the store went on without it.
@@ -159,6 +166,7 @@ impl Record {
         let model = Model::new(start.keys, scenario.evict);
         let begun = Contents::new(start.contents.durable);
         let expected = check_devices(&shared, start.now).ok();
+        let aside: Vec<String> = expected.iter().flat_map(devices_behind).collect();
         let store = match scenario.open(shared.clone(), plan.away.is_some(), epoch) {
             Ok(store) => store,
             Err(error) if plan.fault.is_none() && !(start.may_be_behind && is_behind(&error)) => {
@@ -187,6 +195,7 @@ impl Record {
         }
         let handle = store.handle();
         handle.set_now(START);
+        let living = devices.clone();
         let mut life = Life {
             scenario,
             devices,
@@ -199,11 +208,11 @@ impl Record {
             epoch,
             version: 0,
         };
-        life.run(plan)?;
+        living.iter().for_each(|device| device.begin_life());
+        let lived = life.run(plan);
+        living.iter().for_each(|device| device.end_life());
+        lived?;
         let checks = plan.end == End::Stop && !life.model.has_lost();
-        // With `Sync` nobody was answered that anything changed, and the last one is told nothing.
-        let is_told = scenario.durability != Durability::Sync;
-        let may_be_behind = start.may_be_behind || (is_told && !life.has_device());
         let Life {
             devices,
             store,
@@ -215,6 +224,12 @@ impl Record {
         } = life;
         drop(handle);
         drop(store);
+        // With `Sync` nobody was answered that anything changed, and the last one is told nothing.
+        let is_told = scenario.durability != Durability::Sync;
+        // Looked at when the store's threads have ended: until then a device may fail, and be told.
+        let is_out =
+            |device: &Arc<RecordedDevice>| device.is_lost() || aside.contains(&device.name());
+        let may_be_behind = start.may_be_behind || (is_told && devices.iter().all(is_out));
         let is_gone = || devices.iter().any(|device| device.is_gone());
         if checks && !is_gone() {
             check(shared, now)?;

@@ -95,6 +95,14 @@ fn a_cache_revives_nothing() {
 }
 
 #[test]
+fn a_device_that_fails_while_the_store_ends_may_be_told_that_it_fell_behind() {
+    let mut scenarios = some(501, 1, Durability::Cache, 1, Sizes::Mixed);
+    let scenario = scenarios.next().expect("one");
+    let was_refused = explore::after_late_failure(&scenario);
+    assert!(was_refused.expect("nothing is wrong"), "it was told");
+}
+
+#[test]
 fn more_tombstones_at_once_than_a_segment_tells_of_are_kept() {
     look(some(700, 1, Durability::Writeback, 1, Sizes::Tiny), 17);
 }
