@@ -60,6 +60,8 @@ enum Lasting {
 pub struct Faults<'a> {
     scenario: &'a Scenario,
     random: SmallRng,
+    /// Which servers leave when.
+    leaves: SmallRng,
     lasting: Vec<(Instant, Lasting)>,
     log: Vec<String>,
     began: Instant,
@@ -78,6 +80,7 @@ impl<'a> Faults<'a> {
         Faults {
             scenario,
             random: scenario.random(1),
+            leaves: scenario.random(4),
             lasting: Vec::new(),
             log: Vec::new(),
             began: Instant::now(),
@@ -115,8 +118,13 @@ impl<'a> Faults<'a> {
     }
 
     fn note(&mut self, count: &'static str, what: String) {
-        *self.counts.entry(count).or_default() += 1;
         self.disturbances.push(now_ns());
+        self.tell(count, &what);
+    }
+
+    /// Notes something by which nothing may be lost.
+    fn tell(&mut self, count: &'static str, what: &str) {
+        *self.counts.entry(count).or_default() += 1;
         let since = self.began.elapsed().as_millis();
         self.log.push(format!("{since} ms: {what}"));
     }
@@ -132,8 +140,13 @@ impl<'a> Faults<'a> {
                         Return::Empty => ("returns empty", "with nothing"),
                         Return::Kept => ("returns with content", "with what it had"),
                         Return::Older => ("returns with older content", "with older content"),
+                        Return::All => ("returns in good order", "in good order"),
                     };
-                    self.note(count, format!("server {server} returns {what}"));
+                    let what = format!("server {server} returns {what}");
+                    match finds {
+                        Return::All if !self.scenario.leaving_loses() => self.tell(count, &what),
+                        _ => self.note(count, what),
+                    }
                 }
                 Lasting::StoppedServer(server) => world.servers.go_on(server)?,
                 Lasting::StoppedClient(client) => world.clients.go_on(client)?,
@@ -154,7 +167,15 @@ impl<'a> Faults<'a> {
     }
 
     fn begin_one(&mut self, world: &mut World<'_>) -> Outcome<()> {
-        let Some(kind) = self.scenario.settings.faults.choose(&mut self.random) else {
+        let faults = &self.scenario.settings.faults;
+        // By a chance of its own: what else a seed stands for does not depend on it.
+        let kinds = faults.len() as u32;
+        if faults.contains(&Kind::Leaves) && self.leaves.random_ratio(1, kinds) {
+            return self.leave(world);
+        }
+        let others = faults.iter().filter(|kind| **kind != Kind::Leaves);
+        let others: Vec<Kind> = others.copied().collect();
+        let Some(kind) = others.choose(&mut self.random) else {
             return Ok(());
         };
         match kind {
@@ -165,16 +186,25 @@ impl<'a> Faults<'a> {
             Kind::Cuts => self.cut(world),
             Kind::Sleeps => self.sleep(world),
             Kind::Etcd => self.disturb_etcd(world),
+            Kind::Leaves => self.leave(world),
         }
     }
 
     fn last(&mut self, lasting: Lasting) {
-        let range = match self.scenario.settings.on_etcd {
+        let lasts = self.random.random_range(self.lasts_ms());
+        self.last_for(lasts, lasting);
+    }
+
+    fn lasts_ms(&self) -> std::ops::Range<u64> {
+        match self.scenario.settings.on_etcd {
             true => LONG_MS,
             false => LASTS_MS,
-        };
-        let lasts = Duration::from_millis(self.random.random_range(range));
-        self.lasting.push((Instant::now() + lasts, lasting));
+        }
+    }
+
+    fn last_for(&mut self, ms: u64, lasting: Lasting) {
+        let end = Instant::now() + Duration::from_millis(ms);
+        self.lasting.push((end, lasting));
     }
 
     fn kill(&mut self, world: &mut World<'_>) -> Outcome<()> {
@@ -193,6 +223,36 @@ impl<'a> Faults<'a> {
         let finds = [Return::Empty, Return::Kept, Return::Kept, Return::Older];
         let finds = finds.choose(&mut self.random).copied();
         self.last(Lasting::Down(server, finds.unwrap_or(Return::Empty)));
+        Ok(())
+    }
+
+    /// A server is ended in good order, and returns. All that it was asked it has answered then, and
+    /// what it had is on its SSD: no write may be lost, neither one that was acknowledged nor one
+    /// that was read.
+    fn leave(&mut self, world: &mut World<'_>) -> Outcome<()> {
+        if world.servers.missing() >= self.scenario.away_max {
+            return Ok(());
+        }
+        let servers = &world.servers;
+        let runs = |server: &usize| servers.is_up(*server) && !servers.is_stopped(*server);
+        let running = (0..servers.count()).filter(runs);
+        let Some(server) = running.choose(&mut self.leaves) else {
+            return Ok(());
+        };
+        let (count, what) = (
+            "servers ended",
+            format!("server {server} is ended in good order"),
+        );
+        match self.scenario.leaving_loses() {
+            true => {
+                self.kills.push(now_ns());
+                self.note(count, what);
+            }
+            false => self.tell(count, &what),
+        }
+        world.servers.end(server)?;
+        let lasts = self.leaves.random_range(self.lasts_ms());
+        self.last_for(lasts, Lasting::Down(server, Return::All));
         Ok(())
     }
 

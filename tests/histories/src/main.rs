@@ -42,11 +42,11 @@ struct Options {
         default_value = "replicate:3 ec:3,2 ec:2,1"
     )]
     redundancy: Vec<String>,
-    /// Which faults: kills, client-kills, stops, cuts; with --on-etcd also sleeps and etcd.
+    /// Which faults: kills, client-kills, stops, cuts, leaves; with --on-etcd also sleeps and etcd.
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "kills,client-kills,stops,cuts"
+        default_value = "kills,client-kills,stops,cuts,leaves"
     )]
     faults: Vec<Kind>,
     /// Seconds of faults in each run.

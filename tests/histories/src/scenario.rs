@@ -23,17 +23,20 @@ pub enum Kind {
     Sleeps,
     /// etcd's leader is killed or stopped; all of etcd is lost, and comes back as it was or older.
     Etcd,
+    /// Servers are ended in good order (SIGTERM), and return with what they had.
+    Leaves,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Kills,
         Kind::ClientKills,
         Kind::Stops,
         Kind::Cuts,
         Kind::Sleeps,
         Kind::Etcd,
+        Kind::Leaves,
     ];
 
     /// As it is written on the command line.
@@ -46,6 +49,7 @@ impl Kind {
             Kind::Cuts => "cuts",
             Kind::Sleeps => "sleeps",
             Kind::Etcd => "etcd",
+            Kind::Leaves => "leaves",
         }
     }
 }
@@ -206,6 +210,13 @@ impl Scenario {
         })
     }
 
+    /// Whether a server that is ended in good order may lose what it alone had: it has no SSD, or
+    /// others own its keys before it is back.
+    #[must_use]
+    pub fn leaving_loses(&self) -> bool {
+        self.keeps == Keeps::Nothing || self.settings.on_etcd
+    }
+
     /// Hosts of servers, of clients, and of etcd, in this order.
     #[must_use]
     pub fn hosts(&self) -> usize {
@@ -284,6 +295,20 @@ mod tests {
         assert_eq!(count(&|one| one.placement.to_string()), 4);
         assert_eq!(count(&|one| one.network.to_string()), 2);
         assert_eq!(count(&|one| one.policy.clone()), 3);
+    }
+
+    #[test]
+    fn leaving_loses_nothing_where_there_is_an_ssd_and_keys_stay() {
+        let loses = |keeps, on_etcd| {
+            let mut scenario = Scenario::of(1, &settings()).expect("a scenario");
+            scenario.keeps = keeps;
+            scenario.settings.on_etcd = on_etcd;
+            scenario.leaving_loses()
+        };
+        let device = ["writeback", "sync"].map(|durability| Keeps::Device { durability });
+        assert!(device.iter().all(|keeps| !loses(*keeps, false)));
+        assert!(device.iter().all(|keeps| loses(*keeps, true)));
+        assert!(loses(Keeps::Nothing, false));
     }
 
     #[test]

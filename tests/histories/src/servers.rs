@@ -323,7 +323,38 @@ impl Servers {
         }
     }
 
-    /// Starts one that was killed, with what it finds there.
+    /// Ends one in good order.
+    ///
+    /// # Errors
+    /// It has ended by itself, or does not end, or not in good order.
+    pub fn end(&mut self, server: usize) -> Outcome<()> {
+        self.signal(server, Signal::TERM)?;
+        let deadline = Instant::now() + PATIENCE;
+        let Some(child) = self.processes[server].as_mut() else {
+            return Ok(());
+        };
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if Instant::now() > deadline {
+                let log = self.logged(server);
+                return Err(format!("server {server} does not end:\n{log}").into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
+        spare_on_signals(Pid::from_child(child));
+        self.processes[server] = None;
+        match status.success() {
+            true => Ok(()),
+            false => {
+                let log = self.logged(server);
+                Err(format!("server {server} did not end in good order: {status}\n{log}").into())
+            }
+        }
+    }
+
+    /// Starts one that has been ended, with what it finds there.
     ///
     /// # Errors
     /// It cannot be started.

@@ -12,6 +12,8 @@ pub enum Return {
     Kept,
     /// What its SSD held when it was killed some other time before.
     Older,
+    /// What it had when it was ended in good order, as far as it has an SSD.
+    All,
 }
 
 /// What servers are to be.
