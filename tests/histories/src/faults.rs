@@ -236,7 +236,8 @@ impl<'a> Faults<'a> {
         let servers = &world.servers;
         let runs = |server: &usize| servers.is_up(*server) && !servers.is_stopped(*server);
         let running = (0..servers.count()).filter(runs);
-        let Some(server) = running.choose(&mut self.leaves) else {
+        let chosen = running.choose(&mut self.leaves);
+        let Some(server) = chosen.filter(|server| servers.listens(world.hosts, *server)) else {
             return Ok(());
         };
         let (count, what) = (

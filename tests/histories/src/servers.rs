@@ -108,6 +108,12 @@ impl Servers {
         self.processes[server].is_some()
     }
 
+    /// Whether it listens. One that was started just now may not yet, nor take a signal to end.
+    #[must_use]
+    pub fn listens(&self, hosts: &Hosts, server: usize) -> bool {
+        hosts.connect(server, self.addresses[server]).is_ok()
+    }
+
     /// Whether it was stopped.
     #[must_use]
     pub fn is_stopped(&self, server: usize) -> bool {
@@ -175,7 +181,7 @@ impl Servers {
     fn await_listening(&mut self, hosts: &Hosts) -> Outcome<()> {
         for server in 0..self.count() {
             self.await_that(server, "listen", |servers, server| {
-                hosts.connect(server, servers.addresses[server]).is_ok()
+                servers.listens(hosts, server)
             })?;
         }
         Ok(())
