@@ -64,7 +64,8 @@ pub struct ServerMoves {
     /// How long an old owner may take to acknowledge, in milliseconds.
     acknowledge_ms: u64,
     started: Instant,
-    /// How many maps have come into force.
+    /// How often something has changed that the threads of moves wait for: a map has come into
+    /// force, an old owner has been connected to or not.
     news: Mutex<u64>,
     bell: Condvar,
 }
@@ -103,11 +104,16 @@ impl ServerMoves {
     pub fn succeed(&self, before: Option<&ClusterMap>, next: &ClusterMap, me: Option<ServerId>) {
         self.taking.succeed(before, next, me, self.now_ms());
         self.giving.succeed(next, me);
+        self.wake();
+    }
+
+    /// Has the threads of moves look again what there is to do.
+    fn wake(&self) {
         *self.news.lock().expect("no panic while held") += 1;
         self.bell.notify_all();
     }
 
-    /// Waits for another map than the one `seen`, for so long at most.
+    /// Waits for something else to have changed than what was `seen`, for so long at most.
     fn wait(&self, seen: &mut u64, time: Duration) {
         let news = self.news.lock().expect("no panic while held");
         let is_old = |news: &mut u64| *news == *seen;

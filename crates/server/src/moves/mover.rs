@@ -73,7 +73,7 @@ impl Mover {
             self.follow();
             let wait = self.ask();
             self.store.park();
-            let awaits = |source: &Source| source.line.as_ref().is_some_and(Line::awaits_answers);
+            let awaits = |source: &Source| source.line().is_some_and(Line::awaits_answers);
             match self.sources.iter().any(awaits) {
                 true => self.hear(wait.min(ANSWER_WAIT)),
                 false => self.moves().wait(&mut seen, wait),
@@ -125,6 +125,11 @@ impl Mover {
     }
 
     fn ask_one(&mut self, index: usize) -> Duration {
+        let before = self.sources[index].stream().stage();
+        if let Err(trouble) = self.sources[index].go_on(&*self.home) {
+            self.on_trouble(index, trouble);
+            self.tell_of(index, before);
+        }
         loop {
             let (now_ms, before) = (self.moves().now_ms(), self.sources[index].stream().stage());
             let source = &mut self.sources[index];
@@ -137,7 +142,7 @@ impl Mover {
             match step {
                 Step::Wait(until_ms) => return Duration::from_millis(until_ms - now_ms),
                 Step::Over => {
-                    self.sources[index].line = None;
+                    self.sources[index].close();
                     return IDLE_WAIT;
                 }
                 _ => {}
@@ -148,7 +153,7 @@ impl Mover {
     /// Waits for answers, and takes those that have come.
     fn hear(&mut self, wait: Duration) {
         let lines = self.sources.iter().enumerate();
-        let lines = lines.filter_map(|(index, source)| Some((index, source.line.as_ref()?)));
+        let lines = lines.filter_map(|(index, source)| Some((index, source.line()?)));
         let (indexes, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = lines
             .map(|(index, line)| (index, PollFd::new(line, PollFlags::IN)))
             .unzip();

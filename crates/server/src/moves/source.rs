@@ -1,7 +1,10 @@
 //! One old owner: what is asked of it next, and the connection on which it is.
+//!
+//! It is connected to in a thread of its own: a host that answers nothing takes seconds, in which
+//! other old owners go on being asked.
 
-use super::Home;
 use super::line::Line;
+use super::{Home, ServerMoves};
 use crate::dial::hello;
 use crate::logging::EVENTS;
 use farcache_cluster::ServerId;
@@ -11,20 +14,38 @@ use farcache_peers::frame::Kind;
 use farcache_peers::link::Answer;
 use farcache_peers::moves::Fetch;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
 use std::time::Instant;
 
 /// A stream with its connection.
 pub struct Source {
     /// How it goes on.
     pub course: Course,
-    /// None while there is none.
-    pub line: Option<Line>,
+    way: Way,
+}
+
+/// A question, as it is sent.
+type Question = (Kind, Vec<u8>);
+
+/// The way to an old owner.
+enum Way {
+    None,
+    /// What is asked meanwhile is sent when it has been connected to.
+    Connecting {
+        outcome: Receiver<Result<Line, Trouble>>,
+        questions: Vec<Question>,
+    },
+    There(Line),
 }
 
 impl Source {
     /// A stream to whose old owner there is no connection yet.
     pub fn new(course: Course) -> Source {
-        Source { course, line: None }
+        Source {
+            course,
+            way: Way::None,
+        }
     }
 
     /// What is brought.
@@ -44,10 +65,42 @@ impl Source {
             Step::Fetch(key) => (Kind::Fetch, Fetch { instance, key }.encode()),
             Step::Wait(_) | Step::Over => return Ok(()),
         };
+        if matches!(self.way, Way::None) {
+            self.way = connect(self.stream().from, home)?;
+        }
+        match &mut self.way {
+            Way::Connecting { questions, .. } => questions.push((kind, body)),
+            Way::There(_) | Way::None => self.send((kind, body), home)?,
+        }
+        Ok(())
+    }
+
+    /// Sends what was asked while it was connected to, once it is.
+    ///
+    /// # Errors
+    /// Why it cannot be asked.
+    pub fn go_on(&mut self, home: &dyn Home) -> Result<(), Trouble> {
+        let Way::Connecting { outcome, .. } = &self.way else {
+            return Ok(());
+        };
+        let line = match outcome.try_recv() {
+            Ok(connected) => connected?,
+            Err(TryRecvError::Empty) => return Ok(()),
+            Err(TryRecvError::Disconnected) => return Err(Trouble::Silent),
+        };
+        let before = std::mem::replace(&mut self.way, Way::There(line));
+        if let Way::Connecting { questions, .. } = before {
+            for question in questions {
+                self.send(question, home)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, (kind, body): Question, home: &dyn Home) -> Result<(), Trouble> {
         let from = self.stream().from;
-        let line = match &mut self.line {
-            Some(line) => line,
-            none => none.insert(connect(from, home)?),
+        let Way::There(line) = &mut self.way else {
+            return Err(Trouble::Silent);
         };
         let sent = line.send(kind, home.map().epoch().0, &body);
         sent.map_err(|error| {
@@ -56,11 +109,24 @@ impl Source {
         })
     }
 
+    /// The connection, where there is one.
+    pub fn line(&self) -> Option<&Line> {
+        match &self.way {
+            Way::There(line) => Some(line),
+            Way::None | Way::Connecting { .. } => None,
+        }
+    }
+
+    /// Ends the connection: nothing more is asked.
+    pub fn close(&mut self) {
+        self.way = Way::None;
+    }
+
     /// Reads what has come: the bodies of the answers, and the trouble behind them, if there is
     /// any.
     pub fn hear(&mut self) -> (Vec<Vec<u8>>, Option<Trouble>) {
         let (mut answers, mut bodies) = (Vec::new(), Vec::new());
-        let Some(line) = &mut self.line else {
+        let Way::There(line) = &mut self.way else {
             return (bodies, None);
         };
         let mut trouble = line.receive(&mut answers).err().map(|error| {
@@ -84,28 +150,47 @@ impl Source {
 
     /// Gives up the connection, with all that is under way on it.
     pub fn on_trouble(&mut self, trouble: Trouble, now_ms: u64, pace: &mut Pace) {
-        self.line = None;
+        self.close();
         self.course.on_trouble(trouble, now_ms, pace);
     }
 
     /// Whether the old owner has not answered for too long.
     pub fn is_silent(&self, now: Instant) -> bool {
-        self.line.as_ref().is_some_and(|line| line.is_silent(now))
+        self.line().is_some_and(|line| line.is_silent(now))
     }
 }
 
-fn connect(from: ServerId, home: &dyn Home) -> Result<Line, Trouble> {
+/// Begins to connect; the mover is told when that has come to an end.
+fn connect(from: ServerId, home: &dyn Home) -> Result<Way, Trouble> {
     let map = home.map();
     let (Some(me), Some(server)) = (home.name_in(&map), map.server(from)) else {
         return Err(Trouble::Silent);
     };
     let hello = hello(me, from, &map);
-    let connected = Line::connect(&server.addresses, &hello, home.secret());
-    connected.map_err(|(trouble, reason)| {
-        tracing::info!(
-            target: EVENTS, from = from.0, reason,
-            "cannot reach a server that gives keys"
-        );
-        trouble
+    let (addresses, secret) = (server.addresses.clone(), home.secret().cloned());
+    let moves: Arc<ServerMoves> = Arc::clone(home.moves());
+    let (tell, outcome) = channel();
+    let work = move || {
+        let connected = Line::connect(&addresses, &hello, secret.as_ref());
+        let connected = connected.map_err(|(trouble, reason)| {
+            tracing::info!(
+                target: EVENTS, from = from.0, reason,
+                "cannot reach a server that gives keys"
+            );
+            trouble
+        });
+        // Nobody waits for it where the stream has ended meanwhile.
+        let _ = tell.send(connected);
+        moves.wake();
+    };
+    let thread = thread::Builder::new().name("mover-connects".to_owned());
+    let started = thread.spawn(work);
+    started.map_err(|error| {
+        tracing::warn!(target: EVENTS, %error, "no thread to reach a server that gives keys");
+        Trouble::Silent
+    })?;
+    Ok(Way::Connecting {
+        outcome,
+        questions: Vec::new(),
     })
 }

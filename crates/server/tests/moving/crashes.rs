@@ -124,3 +124,41 @@ fn an_old_owner_that_is_dead_or_silent_is_not_waited_for_for_long() {
         assert_eq!(client.get(&key).as_deref(), Some(&b"new"[..]));
     }
 }
+
+/// One that is stopped lets others connect, and does not greet them.
+#[test]
+fn an_old_owner_that_is_silent_does_not_hold_up_what_others_give() {
+    let fleet = Fleet::start(3, &["--move-rate", "1m"]);
+    fleet.publish(2, &[1, 2]);
+    fleet.wait_for_epoch_of(&[1, 2, 3], 2);
+    let mut client = fleet.connect(2);
+    let value = "v".repeat(1000);
+    for number in 0..3000 {
+        client.send(format!("set item:{number} 0 0 1000 noreply\r\n{value}\r\n").as_bytes());
+    }
+    assert!(client.ask("mn").is_some());
+    let moves = fleet.moves(&[1, 2], &[3]);
+    fleet.servers[0].signal(Signal::STOP);
+    for (epoch, phase) in (3..).zip([Phase::HandingOver, Phase::Streaming]) {
+        let text = fleet.moving_map(epoch, &[3], &moves, phase);
+        for id in [2, 3] {
+            fleet.publish_text(id, &text);
+        }
+        fleet.wait_for_epoch_of(&[2, 3], epoch);
+    }
+    let (came, lost) = (
+        "all that moved has come from=2",
+        "nothing more comes of keys that move",
+    );
+    // The other one is given up after 5 s.
+    wait_for("both to end", || {
+        let log = fleet.servers[2].log();
+        (log.contains(came) && log.contains(lost)).then_some(())
+    });
+    let log = fleet.servers[2].log();
+    assert!(
+        log.find(came) < log.find(lost),
+        "held up until that is over"
+    );
+    fleet.servers[0].signal(Signal::CONT);
+}
