@@ -118,5 +118,6 @@ def run_jobs(command, scratch, seconds_max):
 
 
 def spread(values, width):
-    """Median, and least to most."""
-    return f"{statistics.median(values):{width}.2f} ({min(values):.2f} to {max(values):.2f})"
+    """Median, and least to most where there are several."""
+    median = f"{statistics.median(values):{width}.2f}"
+    return median if len(values) == 1 else f"{median} ({min(values):.2f} to {max(values):.2f})"

@@ -62,3 +62,8 @@ def test_a_server_that_does_not_start_is_an_error(tmp_path, monkeypatch):
 
 def test_medians_are_told_with_what_they_lie_between():
     assert benchmarks.spread([3.0, 1.0, 2.5], 7) == "   2.50 (1.00 to 3.00)"
+
+
+def test_least_and_most_are_told_of_several_runs_only():
+    assert benchmarks.spread([2.5], 8) == "    2.50"
+    assert benchmarks.spread([3, 1, 2], 4) == "2.00 (1.00 to 3.00)"
