@@ -4,6 +4,7 @@ mod batch;
 mod durable;
 mod found;
 mod on_device;
+mod presence;
 mod reads;
 mod room;
 
@@ -11,7 +12,6 @@ pub use found::Item;
 pub use reads::ReadId;
 
 use crate::core::{Core, Entry, PinnedValue, StalledValues};
-use crate::epoch::Participant;
 use crate::events::Events;
 use crate::index::{Location, LockedChain};
 use crate::item::{Layout, RawItem};
@@ -22,6 +22,7 @@ use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{START, Seconds};
 use farcache_log::Guard;
+use presence::Presence;
 use reads::Reads;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -48,8 +49,7 @@ pub(crate) enum Purpose {
 pub struct StoreHandle {
     store: Arc<Store>,
     pub(crate) core: Arc<Core>,
-    participant: Participant,
-    is_online: Cell<bool>,
+    presence: Presence,
     now: Cell<Seconds>,
     /// Items handed out and not dropped: while there are any, the handle may not go offline.
     pub(crate) borrowed: Cell<usize>,
@@ -66,23 +66,18 @@ impl Store {
     /// # Panics
     /// With more than `handles_max` handles open.
     pub fn handle(self: &Arc<Self>) -> StoreHandle {
-        let participant = self
-            .core
-            .epochs
-            .join()
-            .expect("at most handles_max handles are open");
-        StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), participant)
+        let presence = Presence::join(&self.core.epochs);
+        let presence = presence.expect("at most handles_max handles are open");
+        StoreHandle::new(Arc::clone(self), Arc::clone(&self.core), presence)
     }
 }
 
 impl StoreHandle {
-    /// A handle for the participant place just joined.
-    fn new(store: Arc<Store>, core: Arc<Core>, participant: Participant) -> StoreHandle {
+    fn new(store: Arc<Store>, core: Arc<Core>, presence: Presence) -> StoreHandle {
         StoreHandle {
             store,
             core,
-            participant,
-            is_online: Cell::new(false),
+            presence,
             now: Cell::new(START),
             borrowed: Cell::new(0),
             writer: RefCell::new(Writer::new(Queue::Probation, RECLAIMER_SEGMENTS)),
@@ -124,9 +119,7 @@ impl StoreHandle {
     /// The thread holds no item: what others deleted may be reused.
     pub fn quiescent(&mut self) {
         self.reads.quiescent();
-        if self.is_online.get() {
-            self.core.epochs.pass(&self.participant);
-        }
+        self.presence.pass(&self.core.epochs);
     }
 
     /// The thread will not touch the store until its next operation; call it before sleeping.
@@ -137,30 +130,23 @@ impl StoreHandle {
 
     pub(crate) fn go_offline(&self) {
         debug_assert_eq!(self.borrowed.get(), 0);
-        self.core.epochs.suspend(&self.participant);
-        self.is_online.set(false);
+        self.presence.go_offline(&self.core.epochs);
     }
 
     /// Must come before the first look into the index or the arena in every operation.
     #[inline]
     pub(crate) fn enter(&self) {
-        if !self.is_online.get() {
-            self.core.epochs.resume(&self.participant);
-            self.is_online.set(true);
-        }
+        self.presence.enter(&self.core.epochs);
     }
 
     /// For what looks at devices' tables; of a handle that is online.
     #[inline]
     pub(crate) fn guard(&self) -> Guard<'_> {
-        debug_assert!(self.is_online.get());
-        // SAFETY: the participant has been resumed. A quiescent point needs the handle mutably; it
-        // goes offline otherwise only to make room, which voids what the caller has read.
-        unsafe { Guard::new() }
+        self.presence.guard()
     }
 
     pub(crate) fn events(&self) -> &Events {
-        &self.core.events[self.participant.number()]
+        &self.core.events[self.presence.number()]
     }
 
     /// Looks a key up.
@@ -367,7 +353,7 @@ impl StoreHandle {
         if self.borrowed.get() > 0 {
             return false;
         }
-        let was_online = self.is_online.get();
+        let was_online = self.presence.is_online();
         self.go_offline();
         let run = least_run(&self.core.arena, size);
         let mut room = self.core.make_room(run);
@@ -404,7 +390,7 @@ impl Drop for StoreHandle {
         self.note_short(false);
         self.writer.borrow_mut().seal_all(&self.core.arena);
         self.core.note_entries(self.entries.get());
-        self.go_offline();
-        self.core.epochs.leave(&mut self.participant);
+        debug_assert_eq!(self.borrowed.get(), 0);
+        self.presence.leave(&self.core.epochs);
     }
 }

@@ -10,6 +10,7 @@
 //! table can grow by a factor of 2^20 without looking at a single item.
 
 mod bucket;
+mod chain;
 mod growth;
 mod overflow;
 mod table;
@@ -17,6 +18,8 @@ mod table;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, spin_loop};
 pub(crate) use bucket::Location;
 use bucket::{Bucket, Slot, TAG_BITS};
+use chain::lock_bucket;
+pub(crate) use chain::{LockedChain, SlotPlace};
 use overflow::OverflowBuckets;
 use std::io;
 use table::Table;
@@ -44,20 +47,6 @@ pub(crate) enum Hint {
     Further(u64),
     /// To nothing.
     Nowhere,
-}
-
-/// The first bucket of a chain, locked. Unlocks when dropped.
-pub(crate) struct LockedChain<'i> {
-    index: &'i Index,
-    head: &'i Bucket,
-    tag: u64,
-}
-
-/// A slot of a locked chain.
-#[derive(Clone, Copy)]
-pub(crate) struct SlotPlace<'i> {
-    bucket: &'i Bucket,
-    number: usize,
 }
 
 impl Index {
@@ -188,19 +177,7 @@ impl Index {
 
     /// Locks the chain of a hash.
     pub fn lock(&self, hash: u64) -> LockedChain<'_> {
-        loop {
-            let number = bucket_number(hash, self.count.load(Ordering::Acquire));
-            let head = self.table.bucket(number);
-            lock_bucket(head);
-            let chain = LockedChain {
-                index: self,
-                head,
-                tag: self.tag(hash),
-            };
-            if bucket_number(hash, self.count.load(Ordering::Acquire)) == number {
-                return chain;
-            }
-        }
+        LockedChain::lock(self, hash)
     }
 
     /// Visits the location of every entry that was there throughout, once each, class by class:
@@ -278,125 +255,6 @@ fn bucket_number(hash: u64, count: u64) -> u64 {
         number
     } else {
         hash & (mask >> 1)
-    }
-}
-
-fn lock_bucket(bucket: &Bucket) {
-    while !bucket.try_lock() {
-        spin_loop();
-    }
-}
-
-impl<'i> LockedChain<'i> {
-    /// The first entry accepted among those whose tag fits.
-    pub fn find(
-        &self,
-        mut accept: impl FnMut(Location) -> bool,
-    ) -> Option<(SlotPlace<'i>, Location)> {
-        let mut bucket = self.head;
-        loop {
-            let mut hits = bucket.matches(self.tag);
-            while hits != 0 {
-                let number = hits.trailing_zeros() as usize;
-                hits &= hits - 1;
-                let location = bucket.slot(number).location();
-                if accept(location) {
-                    return Some((SlotPlace { bucket, number }, location));
-                }
-            }
-            bucket = self.index.overflow.bucket(bucket.control().next()?);
-        }
-    }
-
-    /// Whether an entry of this hash points at exactly this location, and where.
-    pub fn place_of(&self, location: Location) -> Option<SlotPlace<'i>> {
-        self.find(|candidate| candidate == location)
-            .map(|(place, _)| place)
-    }
-
-    /// Points an entry at another location.
-    ///
-    /// # Safety
-    /// As for [`LockedChain::insert`].
-    pub unsafe fn replace(&self, place: SlotPlace<'i>, location: Location) {
-        place
-            .bucket
-            .set_slot(place.number, Slot::new(self.tag, location));
-    }
-
-    /// Removes an entry.
-    pub fn remove(&self, place: SlotPlace<'i>) {
-        place.bucket.set_slot(place.number, Slot::EMPTY);
-        if self.head.control().next().is_some() {
-            self.fill_hole(place);
-        }
-    }
-
-    /// Removes an entry of an item that has another one. A reader may have looked for the other
-    /// before it was there, and for this one after it has gone: it looks again.
-    pub fn remove_one_of_two(&self, place: SlotPlace<'i>) {
-        self.head.bump_version();
-        self.head.bump_version();
-        self.remove(place);
-    }
-
-    /// Moves the last entry of the chain into a hole and frees the last bucket if that empties it:
-    /// otherwise each chain would keep the length that it once had.
-    fn fill_hole(&self, hole: SlotPlace<'i>) {
-        let (mut before_last, mut last, mut last_number) = (self.head, self.head, None);
-        while let Some(next) = last.control().next() {
-            (before_last, last, last_number) = (last, self.index.overflow.bucket(next), Some(next));
-        }
-        let Some(last_number) = last_number else {
-            return;
-        };
-        self.head.bump_version();
-        if !std::ptr::eq(last, hole.bucket)
-            && let Some(number) = last.occupied().next()
-        {
-            hole.bucket.set_slot(hole.number, last.slot(number));
-            last.set_slot(number, Slot::EMPTY);
-        }
-        if last.occupied().next().is_none() {
-            before_last.set_next(None);
-            self.index.overflow.give_back(last_number);
-        }
-        self.head.bump_version();
-    }
-
-    /// Adds an entry; false where even the overflow buckets are used up.
-    ///
-    /// # Safety
-    /// Whoever finds the location from now on may look at what lies there. In memory that is an item
-    /// that has been written, all of it: its room is not given back as long as the index has the
-    /// location, and its segment is retired afterwards. On a device it is a record of which the log
-    /// has told.
-    #[must_use]
-    pub unsafe fn insert(&self, location: Location) -> bool {
-        let slot = Slot::new(self.tag, location);
-        let mut bucket = self.head;
-        loop {
-            if let Some(number) = bucket.vacancy() {
-                bucket.set_slot(number, slot);
-                return true;
-            }
-            match bucket.control().next() {
-                Some(next) => bucket = self.index.overflow.bucket(next),
-                None => break,
-            }
-        }
-        let Some(added) = self.index.overflow.take() else {
-            return false;
-        };
-        self.index.overflow.bucket(added).set_slot(0, slot);
-        bucket.set_next(Some(added));
-        true
-    }
-}
-
-impl Drop for LockedChain<'_> {
-    fn drop(&mut self) {
-        self.head.unlock();
     }
 }
 
