@@ -11,18 +11,27 @@
 //! | `view` | what the store holds, as far as this server has seen it |
 //! | `absence` | since when servers of the map have no lease |
 //! | `succession` | the map that follows, a pure function |
+//! | `identity`, `action` | who a server is, and what it may do |
+//! | `lives` | which life of the server this is, and when its items are void |
+//! | `publication` | whether it publishes maps, and when the next |
 //! | `node` | one server's part |
 //!
 //! `docs/design/membership.md` has the reasons.
 
 mod absence;
+mod action;
+mod identity;
+mod lives;
 mod node;
 mod offer;
+mod publication;
 mod succession;
 mod view;
 
 pub use absence::Absences;
-pub use node::{Action, Identity, Node, Timing};
+pub use action::Action;
+pub use identity::{Identity, Timing};
+pub use node::Node;
 pub use offer::{Done, InvalidOffer, OFFER_BYTES_MAX, Offer};
 pub use succession::{Situation, successor};
 pub use view::{Entry, Key, View};

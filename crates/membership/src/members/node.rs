@@ -1,79 +1,17 @@
 //! One server's part: what it does about what it sees, one step at a time.
 
 use super::absence::Absences;
+use super::action::{Action, given_up};
+use super::identity::{Identity, Timing};
+use super::lives::{Known, Lives};
 use super::offer::{Done, Offer};
+use super::publication::Publication;
 use super::succession::{Situation, founded, successor};
-use super::view::{Key, View};
-use farcache_cluster::map::{
-    Epoch, Incarnation, InvalidMap, MapContent, Member, MemberState, Name,
-};
+use super::view::View;
+use farcache_cluster::map::{Epoch, Incarnation, InvalidMap, MapContent, Member, MemberState};
 use farcache_cluster::{Address, ClusterMap};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Which server this is, and how it wants to stand in the map.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// The cluster that it belongs to.
-    pub cluster: Name,
-    /// Where others reach it. The map knows it again by this address.
-    pub address: Address,
-    /// The share of the keys that it wants, at least 1.
-    pub weight: u32,
-    /// What it may fail together with.
-    pub zone: Option<Name>,
-    /// A random word: which process this is.
-    pub session: String,
-    /// Whether keys that get other owners move there, in the maps that this server makes; otherwise
-    /// new owners begin empty.
-    pub moves_items: bool,
-}
-
-/// The times of a cluster, the same for all of its servers.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// For how long a server may be absent before it is gone.
-    pub grace: Duration,
-    /// For how long a server waits for others who may know better: before a publisher founds a
-    /// cluster, and before a server that does not publish writes a lost map back.
-    pub patience: Duration,
-    /// The least time between two maps of one publisher, so that servers that come together make
-    /// one map.
-    pub spacing: Duration,
-}
-
-/// What a server does next. Those that write are conditional: where the store has changed
-/// meanwhile, nothing is written, and the server looks again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Put this map in force.
-    Adopt(Arc<ClusterMap>),
-    /// Drop all items: others owned the server's keys meanwhile.
-    Forget,
-    /// Write the offer under the server's lease, and its life under the key of its lives, if that
-    /// key still has this revision (0: there is none).
-    Offer {
-        /// What to write.
-        offer: Offer,
-        /// The revision of the key of its lives.
-        lives_revision: i64,
-    },
-    /// Become the publisher if there is none.
-    Campaign,
-    /// Write the map if its key still has this revision (0: there is none).
-    Write {
-        /// What to write.
-        map: Arc<ClusterMap>,
-        /// The revision of the map's key.
-        map_revision: i64,
-        /// Only as long as this server is the publisher.
-        as_publisher: bool,
-        /// Only as long as these keys have these revisions (0: there is none): what tells of the
-        /// servers that are given up. A publisher that slept has not seen that they are back, or
-        /// were back for a while.
-        given_up: Vec<(Key, i64)>,
-    },
-}
 
 /// One server's part in the membership of its cluster.
 #[derive(Debug)]
@@ -82,31 +20,14 @@ pub struct Node {
     timing: Timing,
     /// The map in force here.
     held: Option<Arc<ClusterMap>>,
-    /// Which life this is, once that is settled.
-    life: Option<Incarnation>,
-    /// The latest life that was given up.
-    given_up: Incarnation,
-    /// The life that was offered last. Where the reply was lost, others may have known this server
-    /// by it, and have given it up, before the next one is offered.
-    tried: Option<Incarnation>,
+    lives: Lives,
     absences: Absences,
     is_leaving: bool,
     /// What this server has done about moves.
     done: Done,
-    /// Another process has taken this server's address.
-    is_replaced: bool,
-    /// Items are to be dropped before the next offer.
-    must_forget: bool,
-    /// Items are to be dropped when a map lists this life, too: clients with older maps may have
-    /// stored some in between.
-    must_forget_on_entry: bool,
-    /// Since when this server has seen itself as the publisher.
-    publisher_since: Option<Duration>,
+    publication: Publication,
     /// Since when the store's map has been older than the one in force here.
     regressed_since: Option<Duration>,
-    published_at: Option<Duration>,
-    /// Why the next map cannot be made.
-    problem: Option<InvalidMap>,
 }
 
 impl Node {
@@ -117,19 +38,12 @@ impl Node {
             identity,
             timing,
             held,
-            life: None,
-            given_up: Incarnation(0),
-            tried: None,
+            lives: Lives::default(),
             absences: Absences::default(),
             is_leaving: false,
             done: Done::default(),
-            is_replaced: false,
-            must_forget: false,
-            must_forget_on_entry: false,
-            publisher_since: None,
+            publication: Publication::default(),
             regressed_since: None,
-            published_at: None,
-            problem: None,
         }
     }
 
@@ -151,7 +65,7 @@ impl Node {
 
     /// The store has taken the offer.
     pub fn offered(&mut self, offer: &Offer) {
-        self.life = Some(offer.life);
+        self.lives.settle(offer.life);
     }
 
     /// What to do next; `None` until something changes or [`wake_at`](Self::wake_at). `lease` is
@@ -161,11 +75,11 @@ impl Node {
         if let Some(action) = self.adopt(view) {
             return Some(action);
         }
-        if self.is_regressed(view) && !self.is_replaced {
+        if self.is_regressed(view) && !self.is_replaced() {
             return self.restore(view, now);
         }
         self.regressed_since = None;
-        let lease = lease.filter(|_| !self.is_replaced)?;
+        let lease = lease.filter(|_| !self.is_replaced())?;
         let own = self.offer(view, lease);
         own.or_else(|| self.campaign(view))
             .or_else(|| self.publish(view, now))
@@ -179,12 +93,12 @@ impl Node {
             patience,
             spacing,
         } = self.timing;
-        let publisher = self.publisher_since;
+        let publisher = self.publication.since();
         [
             self.regressed_since.map(|since| since + patience),
             publisher.map(|since| since + patience),
             publisher.and_then(|_| self.absences.next_end(grace)),
-            publisher.and_then(|_| self.published_at.map(|at| at + spacing)),
+            self.publication.next(spacing),
         ]
         .into_iter()
         .flatten()
@@ -195,7 +109,7 @@ impl Node {
     /// Which life of the server this is, once that is settled.
     #[must_use]
     pub fn life(&self) -> Option<Incarnation> {
-        self.life
+        self.lives.current()
     }
 
     /// The map in force here.
@@ -213,26 +127,26 @@ impl Node {
     /// Whether this server publishes the maps.
     #[must_use]
     pub fn is_publisher(&self) -> bool {
-        self.publisher_since.is_some()
+        self.publication.since().is_some()
     }
 
     /// Whether another process has taken this server's address. It takes no part any more.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        self.is_replaced
+        self.lives.is_replaced()
     }
 
     /// Whether the server should have a lease. One that it has otherwise is to be ended, and with
     /// it that it publishes.
     #[must_use]
     pub fn wants_lease(&self) -> bool {
-        !self.is_replaced
+        !self.is_replaced()
     }
 
     /// Why the next map cannot be made, where this server publishes.
     #[must_use]
     pub fn problem(&self) -> Option<&InvalidMap> {
-        self.problem.as_ref()
+        self.publication.problem()
     }
 
     /// Whether the map in force lists this server in its present life, taking part.
@@ -240,7 +154,7 @@ impl Node {
     pub fn is_listed(&self) -> bool {
         let listed = self.held.as_deref().and_then(|map| self.listed(map));
         listed.is_some_and(|member| {
-            member.state != MemberState::Gone && Some(member.incarnation) == self.life
+            member.state != MemberState::Gone && Some(member.incarnation) == self.life()
         })
     }
 
@@ -254,7 +168,7 @@ impl Node {
                 server.state.owns_keys() && server.addresses[0] != self.identity.address
             })
         };
-        self.is_leaving && (self.is_replaced || !self.is_listed() || is_last())
+        self.is_leaving && (self.is_replaced() || !self.is_listed() || is_last())
     }
 
     /// Learns from the view who is absent, who publishes and whether this server was replaced.
@@ -264,22 +178,10 @@ impl Node {
         }
         let session = &self.identity.session;
         let publisher = view.publisher.as_ref().map(|entry| &entry.value);
-        self.publisher_since = match publisher == Some(session) {
-            true => self.publisher_since.or(Some(now)),
-            false => None,
-        };
-        let Some(own) = view.offers.get(&self.name()) else {
-            return;
-        };
-        let known = self.life.unwrap_or(self.given_up);
-        if own.value.life <= known {
-            return;
-        }
-        match own.value.session == *session {
-            // The reply to the offer was lost.
-            true => self.life = Some(own.value.life),
-            // At first, whoever has the address is the one before.
-            false => self.is_replaced |= known != Incarnation(0),
+        self.publication.observe(publisher == Some(session), now);
+        if let Some(own) = view.offers.get(&self.name()) {
+            let is_own = own.value.session == *session;
+            self.lives.observe(own.value.life, is_own);
         }
     }
 
@@ -287,12 +189,8 @@ impl Node {
         self.identity.address.to_string()
     }
 
-    /// This server as a map lists it.
     fn listed<'m>(&self, map: &'m ClusterMap) -> Option<&'m Member> {
-        let servers = map.content().servers.iter();
-        let named = servers.filter(|server| server.addresses[0] == self.identity.address);
-        // Of several only one is not gone, or the latest counts.
-        named.max_by_key(|server| (server.state != MemberState::Gone, server.id))
+        listed(map, &self.identity.address)
     }
 
     fn held_epoch(&self) -> Epoch {
@@ -300,8 +198,7 @@ impl Node {
     }
 
     fn adopt(&mut self, view: &View) -> Option<Action> {
-        if self.must_forget_on_entry && self.is_listed() {
-            self.must_forget_on_entry = false;
+        if self.is_listed() && self.lives.forgets_on_entry() {
             return Some(Action::Forget);
         }
         let map = view.readable_map()?;
@@ -353,10 +250,12 @@ impl Node {
 
     /// Offers this server, unless the store has its offer under its lease.
     fn offer(&mut self, view: &View, lease: i64) -> Option<Action> {
-        self.end_life_that_was_given_up();
-        if self.must_forget {
-            self.must_forget = false;
-            self.must_forget_on_entry = true;
+        if !self.is_leaving {
+            let address = &self.identity.address;
+            let listed = self.held.as_deref().and_then(|map| listed(map, address));
+            self.lives.end_if_given_up(listed);
+        }
+        if self.lives.forgets_before_offer() {
             return Some(Action::Forget);
         }
         let name = self.name();
@@ -365,7 +264,12 @@ impl Node {
             return None;
         }
         let lives = view.lives.get(&name);
-        let life = self.life.unwrap_or_else(|| self.next_life(view));
+        let listed = self.held.as_deref().and_then(|map| self.listed(map));
+        let life = self.lives.to_offer(Known {
+            counted: lives.map(|entry| entry.value),
+            offered: present.map(|entry| entry.value.life),
+            listed: listed.map(|member| member.incarnation),
+        });
         let is_there = present.is_some_and(|entry| {
             let offer = &entry.value;
             entry.lease == lease
@@ -376,11 +280,9 @@ impl Node {
         if is_there {
             return None;
         }
-        if self.tried.is_some_and(|tried| tried < life) && !self.must_forget_on_entry {
-            self.must_forget_on_entry = true;
+        if self.lives.forgets_before_trying(life) {
             return Some(Action::Forget);
         }
-        self.tried = Some(life);
         Some(Action::Offer {
             offer: Offer {
                 session: self.identity.session.clone(),
@@ -407,48 +309,13 @@ impl Node {
             .any(|it| Some(it.from) == own || Some(it.to) == own)
     }
 
-    /// Others may own this server's keys if the map lists it as gone, or in a later life.
-    fn end_life_that_was_given_up(&mut self) {
-        let Some(life) = self.life.filter(|_| !self.is_leaving) else {
-            return;
-        };
-        let listed = self.held.as_deref().and_then(|map| self.listed(map));
-        let is_given_up = listed.is_some_and(|member| {
-            let is_gone = member.state == MemberState::Gone;
-            member.incarnation > life || member.incarnation == life && is_gone
-        });
-        if is_given_up {
-            self.life = None;
-            self.given_up = life;
-            self.must_forget = true;
-        }
-    }
-
-    /// A life later than any that is known of this server.
-    fn next_life(&self, view: &View) -> Incarnation {
-        let counted = view.lives.get(&self.name()).map(|entry| entry.value);
-        let offered = view.offers.get(&self.name());
-        let listed = self.held.as_deref().and_then(|map| self.listed(map));
-        let latest = [
-            counted,
-            offered.map(|entry| entry.value.life.0),
-            listed.map(|member| member.incarnation.0),
-            Some(self.given_up.0),
-        ];
-        Incarnation(latest.into_iter().flatten().max().unwrap_or(0) + 1)
-    }
-
     fn campaign(&self, view: &View) -> Option<Action> {
         let may = view.publisher.is_none() && !self.is_leaving;
         may.then_some(Action::Campaign)
     }
 
     fn publish(&mut self, view: &View, now: Duration) -> Option<Action> {
-        let since = self.publisher_since?;
-        let spaced = self.published_at.map(|at| at + self.timing.spacing);
-        if spaced.is_some_and(|from| now < from) {
-            return None;
-        }
+        let since = self.publication.may_publish(now, self.timing.spacing)?;
         let next = match &view.map {
             Some(entry) => {
                 let situation = Situation {
@@ -463,9 +330,7 @@ impl Node {
             None => self.found(view, now.saturating_sub(since)),
         };
         let map = next.and_then(|content| content.map(ClusterMap::new).transpose());
-        self.problem = map.as_ref().err().cloned();
-        let map = Arc::new(map.ok()??);
-        self.published_at = Some(now);
+        let map = Arc::new(self.publication.publish(map, now)?);
         Some(Action::Write {
             given_up: given_up(view, &map),
             map,
@@ -490,25 +355,10 @@ impl Node {
     }
 }
 
-/// What tells of the servers that take part no more with this map: the offer of one that leaves,
-/// the lives of one that is absent, since each return writes them.
-fn given_up(view: &View, map: &ClusterMap) -> Vec<(Key, i64)> {
-    let before = view.readable_map();
-    let is_news = |server: &&Member| {
-        let was = before.and_then(|before| before.server(server.id));
-        let took_part = was.is_some_and(|was| was.state != MemberState::Gone);
-        took_part && server.state == MemberState::Gone
-    };
-    let servers = map.content().servers.iter().filter(is_news);
-    servers
-        .map(|server| {
-            let name = server.addresses[0].to_string();
-            let offer = view.offers.get(&name);
-            let offer = offer.filter(|entry| entry.value.life >= server.incarnation);
-            match (offer, view.lives.get(&name)) {
-                (Some(offer), _) => (Key::Server(name), offer.revision),
-                (None, lives) => (Key::Lives(name), lives.map_or(0, |entry| entry.revision)),
-            }
-        })
-        .collect()
+/// The server with this address, as a map lists it.
+fn listed<'m>(map: &'m ClusterMap, address: &Address) -> Option<&'m Member> {
+    let servers = map.content().servers.iter();
+    let named = servers.filter(|server| server.addresses[0] == *address);
+    // Of several only one is not gone, or the latest counts.
+    named.max_by_key(|server| (server.state != MemberState::Gone, server.id))
 }
