@@ -180,6 +180,31 @@ def test_what_only_tests_use_is_free(ordered):
     assert check(ordered) == (0, "")
 
 
+RING_METHODS = "impl Pool {\n    fn turn(&self) {\n        self%s()\n    }\n}\n"
+LATE_METHODS = "use crate::pool::Pool;\nimpl<'a> Pool {\n    fn late(&self) {}\n}\n"
+
+
+@pytest.mark.parametrize("call", [".late", "\n            .late"])
+def test_a_call_of_a_method_that_a_later_module_gives_fails(ordered, call):
+    write(ordered, "high/src/ring.rs", RING_METHODS % call)
+    write(ordered, "high/src/server/read.rs", LATE_METHODS)
+    assert_fault(ordered, "high: the module ring must not call late of server")
+
+
+def test_methods_that_a_module_before_it_gives_may_be_called(ordered):
+    write(ordered, "high/src/ring.rs", RING_METHODS % ".late")
+    write(ordered, "high/src/server/read.rs", LATE_METHODS)
+    write(ordered, "docs/layers.md", LAYERS + MODULES.replace("ring server", "server ring"))
+    write(ordered, "high/src/server/mod.rs", "mod read;\n")
+    assert check(ordered) == (0, "")
+
+
+def test_a_method_of_another_type_may_have_the_name_of_one_that_a_later_module_gives(ordered):
+    write(ordered, "high/src/ring.rs", (RING_METHODS % ".late").replace("Pool", "Ring"))
+    write(ordered, "high/src/server/read.rs", LATE_METHODS)
+    assert check(ordered) == (0, "")
+
+
 def test_a_module_without_a_place_fails(ordered):
     write(ordered, "high/src/extra.rs", "")
     assert_fault(ordered, "high has the module extra, which has no place")

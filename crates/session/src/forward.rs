@@ -84,6 +84,16 @@ impl Context<'_> {
         self.forward?.owner(key)
     }
 
+    /// Whether another server decides on a key whose value has been arriving here. Who asked on
+    /// behalf of a client is told so, and asks there.
+    pub(crate) fn has_left(&self, key: &[u8]) -> bool {
+        let has_left = self.owner_elsewhere(key).is_some();
+        if has_left && let Some(forward) = self.forward {
+            forward.refuse();
+        }
+        has_left
+    }
+
     /// Stores or reads a value at several servers; as [`Forward::spread`].
     pub(crate) fn spread(&self, head: &[u8], value: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
         match self.forward {

@@ -125,16 +125,6 @@ impl<'a> Context<'a> {
         source.is_some() && !matches!(self.store.get(key, Access::Peek), Ok(Some(_)))
     }
 
-    /// Whether another server decides on a key whose value has been arriving here. Who asked on
-    /// behalf of a client is told so, and asks there.
-    pub(crate) fn has_left(&self, key: &[u8]) -> bool {
-        let has_left = self.owner_elsewhere(key).is_some();
-        if has_left && let Some(forward) = self.forward {
-            forward.refuse();
-        }
-        has_left
-    }
-
     /// Stores what has come of a key. Where nothing can be had, the item counts as evicted.
     fn take(
         &self,

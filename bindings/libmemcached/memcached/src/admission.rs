@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::distribution::is_consistent;
 use crate::failure::{code_of, is_about_connecting};
-use crate::instance::now_s;
+use crate::instance::{Instance, now_s};
 use farcache_client::Error;
 use farcache_libmemcached_abi::{Return, flags};
 
@@ -66,6 +66,22 @@ impl Context<'_> {
             self.make_ring();
         }
         self.fail_at(server, Return::SERVER_MARKED_DEAD, "")
+    }
+
+    /// Remembers which server was lost last.
+    pub(crate) fn lost(&mut self, server: usize) {
+        let lost = self.state.servers[server].clone();
+        let is_known = |last: &Instance| last.version == lost.version;
+        if !self
+            .state
+            .last_disconnected
+            .as_deref()
+            .is_some_and(is_known)
+        {
+            let mut kept = lost;
+            self.handle.last_disconnected_server = std::ptr::from_mut(&mut *kept).cast();
+            self.state.last_disconnected = Some(kept);
+        }
     }
 
     /// A server has answered.

@@ -3,7 +3,7 @@
 use crate::arguments::{bytes, code, context, tell};
 use crate::context::Context;
 use crate::failure::code_of;
-use crate::store::{Item, Verb};
+use crate::stored::{Got, Item, Verb};
 use crate::{memory, result};
 use farcache_client::{Operation, ReceiveBytes, Reply};
 use farcache_libmemcached_abi::{Behavior, Handle, ResultStructure, Return, flags};
@@ -16,12 +16,6 @@ const EXPECTED_BYTES_MIN: usize = 128;
 
 /// As [`EXPECTED_BYTES_MIN`] at most: larger values are announced, and then get room of their size.
 const EXPECTED_BYTES_MAX: usize = 16 << 10;
-
-/// A value that was got.
-pub(crate) struct Got {
-    pub(crate) value: Vec<u8>,
-    pub(crate) flags: u32,
-}
 
 impl Context<'_> {
     pub(crate) fn begin_get(&mut self) -> Result<(), Return> {
@@ -84,17 +78,6 @@ impl Context<'_> {
             }
             Ok(_) => Err(self.fail(Return::PROTOCOL_ERROR, "")),
             Err(error) => Err(self.refused(server, code_of(&error), &error)),
-        }
-    }
-
-    /// The value as the application stored it.
-    pub(crate) fn readable(&mut self, value: Vec<u8>) -> Result<Vec<u8>, Return> {
-        if !self.is_encrypted() || value.is_empty() {
-            return Ok(value);
-        }
-        match self.decrypt(&value) {
-            Some(plain) => Ok(plain),
-            None => Err(self.fail(Return::FAILURE, "hashkit_decrypt() failed")),
         }
     }
 

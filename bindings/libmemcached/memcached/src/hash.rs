@@ -79,35 +79,22 @@ pub(crate) fn key_hash(kit: &Hashkit) -> HashAlgorithm {
     unsafe { library::hashkit_get_function(kit) }
 }
 
+pub(crate) fn set_key_hash(kit: &mut Hashkit, algorithm: HashAlgorithm) -> HashReturn {
+    // SAFETY: a handle's kit has been created.
+    unsafe { library::hashkit_set_function(kit, algorithm) }
+}
+
+pub(crate) fn set_distribution_hash(kit: &mut Hashkit, algorithm: HashAlgorithm) -> HashReturn {
+    // SAFETY: a handle's kit has been created.
+    unsafe { library::hashkit_set_distribution_function(kit, algorithm) }
+}
+
 pub(crate) fn distribution_hash(kit: &Hashkit) -> HashAlgorithm {
     // SAFETY: the kit has been created.
     unsafe { library::hashkit_get_distribution_function(kit) }
 }
 
 impl Context<'_> {
-    pub(crate) fn set_key_hash(&mut self, algorithm: HashAlgorithm) -> Result<(), Return> {
-        // SAFETY: a handle's kit has been created.
-        let outcome = unsafe { library::hashkit_set_function(&mut self.handle.hashkit, algorithm) };
-        self.hash_was_set(outcome)
-    }
-
-    pub(crate) fn set_distribution_hash(&mut self, algorithm: HashAlgorithm) -> Result<(), Return> {
-        let kit = &mut self.handle.hashkit;
-        // SAFETY: a handle's kit has been created.
-        let outcome = unsafe { library::hashkit_set_distribution_function(kit, algorithm) };
-        self.hash_was_set(outcome)
-    }
-
-    fn hash_was_set(&mut self, outcome: HashReturn) -> Result<(), Return> {
-        match outcome {
-            HashReturn::SUCCESS => {
-                self.placement_changed();
-                Ok(())
-            }
-            _ => Err(self.fail(Return::INVALID_ARGUMENTS, "Invalid memcached_hash_t()")),
-        }
-    }
-
     pub(crate) fn is_encrypted(&self) -> bool {
         !self.handle.hashkit.key.is_null()
     }
@@ -156,25 +143,6 @@ export! {
     fn memcached_get_hashkit(handle: *const Handle) -> *const Hashkit {
         // SAFETY: C's contract, as it stands at the top of the crate.
         unsafe { handle.as_ref() }.map_or(std::ptr::null(), |handle| &raw const handle.hashkit)
-    }
-
-    /// Gives the handle a copy of a kit.
-    fn memcached_set_hashkit(handle: *mut Handle, kit: *mut Hashkit) -> Return {
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let Some(mut context) = (unsafe { context(handle) }) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        match unsafe { kit.as_ref() } {
-            Some(kit) => clone(&mut context.handle.hashkit, kit),
-            None => {
-                free(&mut context.handle.hashkit);
-                // SAFETY: the kit is the handle's own.
-                unsafe { create(&mut context.handle.hashkit) };
-            }
-        }
-        context.servers_changed();
-        Return::SUCCESS
     }
 
     /// Encrypts the values from now on.

@@ -1,14 +1,14 @@
 //! On which server a key lives.
 
-use crate::arguments::{bytes, code, context};
+use crate::arguments::{bytes, context};
 use crate::context::Context;
-use crate::distribution::{Buckets, algorithm, is_consistent};
+use crate::distribution::{algorithm, is_consistent};
 use crate::hash;
 use crate::instance::now_s;
 use farcache_cluster::distribution::{
     Distribution as Ring, Placement, PlacementSettings, Server, consecutive, digest_prefixed,
 };
-use farcache_libmemcached_abi::{Distribution, Handle, Return, flags};
+use farcache_libmemcached_abi::{Distribution, Handle, flags};
 use std::ffi::c_char;
 
 /// What libmemcached makes room for: points of a server on an unweighted ring and, on average, on a
@@ -18,21 +18,6 @@ const WEIGHTED_POINTS_PER_SERVER: u32 = 160;
 const SERVERS_TO_COME: u32 = 10;
 
 impl Context<'_> {
-    /// Does what libmemcached does whenever servers or distribution change: sorts the servers if
-    /// that is wished, and makes the ring anew.
-    pub(crate) fn run_distribution(&mut self) {
-        if self.handle.has(flags::USE_SORT_HOSTS) {
-            let servers = &mut self.state.servers;
-            servers.sort_by(|one, other| {
-                (&one.hostname, one.port).cmp(&(&other.hostname, other.port))
-            });
-        }
-        if is_consistent(self.handle.distribution) {
-            self.make_ring();
-        }
-        self.servers_changed();
-    }
-
     fn ring(&self) -> Ring {
         let is_spy = self.handle.distribution == Distribution::CONSISTENT_KETAMA_SPY;
         match (is_spy, self.handle.ketama.weighted) {
@@ -172,26 +157,6 @@ impl Context<'_> {
             _ => hash % count,
         }
     }
-
-    pub(crate) fn set_distribution(&mut self, distribution: Distribution) -> Result<(), Return> {
-        match distribution {
-            Distribution::CONSISTENT | Distribution::CONSISTENT_KETAMA => {
-                self.handle.ketama.weighted = false;
-            }
-            Distribution::CONSISTENT_WEIGHTED => self.handle.ketama.weighted = true,
-            Distribution::MODULA
-            | Distribution::RANDOM
-            | Distribution::CONSISTENT_KETAMA_SPY
-            | Distribution::VIRTUAL_BUCKET => {}
-            _ => {
-                let what = "Invalid memcached_server_distribution_t";
-                return Err(self.fail(Return::INVALID_ARGUMENTS, what));
-            }
-        }
-        self.handle.distribution = distribution;
-        self.run_distribution();
-        Ok(())
-    }
 }
 
 export! {
@@ -213,45 +178,10 @@ export! {
         }
     }
 
-    /// Chooses how keys are given to servers.
-    fn memcached_behavior_set_distribution(handle: *mut Handle, distribution: Distribution) -> Return {
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let Some(mut context) = (unsafe { context(handle) }) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        code(context.set_distribution(distribution))
-    }
-
     /// How keys are given to servers.
     fn memcached_behavior_get_distribution(handle: *mut Handle) -> Distribution {
         // SAFETY: C's contract, as it stands at the top of the crate.
         let handle = unsafe { handle.as_ref() };
         handle.map_or(Distribution::CONSISTENT_MAX, |handle| handle.distribution)
-    }
-
-    /// Gives keys to servers by virtual buckets: of each bucket the index of its server. The
-    /// buckets must be a power of two; forward map and replicas are kept by libmemcached and used
-    /// by nobody.
-    fn memcached_bucket_set(
-        handle: *mut Handle,
-        host_map: *const u32,
-        _forward_map: *const u32,
-        buckets: u32,
-        _replicas: u32,
-    ) -> Return {
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let Some(mut context) = (unsafe { context(handle) }) else {
-            return Return::INVALID_ARGUMENTS;
-        };
-        if host_map.is_null() {
-            return Return::INVALID_ARGUMENTS;
-        }
-        if buckets == 0 {
-            return Return::INVALID_ARGUMENTS;
-        }
-        // SAFETY: C's contract, as it stands at the top of the crate.
-        let masters = unsafe { std::slice::from_raw_parts(host_map, buckets as usize) };
-        context.state.buckets = Some(Buckets::new(masters));
-        code(context.set_distribution(Distribution::VIRTUAL_BUCKET))
     }
 }

@@ -3,8 +3,7 @@
 
 use crate::context::Context;
 use crate::failure::code_of;
-use crate::get::Got;
-use crate::store::{Item, Verb, answer, mode};
+use crate::stored::{Got, Item, Verb, answer, mode};
 use farcache_client::{Client, Error, Operation, REDUNDANCY_VARIABLE, Reply, Store, Value};
 use farcache_libmemcached_abi::Return;
 
@@ -28,14 +27,6 @@ impl Context<'_> {
         }
         let client = self.client()?;
         Ok(client.has_redundancy(key).then_some(client))
-    }
-
-    /// Keys that lie on several servers lie elsewhere now: the client is made anew.
-    pub(crate) fn placement_changed(&mut self) {
-        let client = self.state.client.as_ref();
-        if client.is_some_and(Client::has_any_redundancy) {
-            self.disconnect();
-        }
     }
 
     /// Refuses the key of a group: the key itself says where it lies.

@@ -19,17 +19,6 @@ impl Context<'_> {
         self.state.servers.push(Box::new(server));
     }
 
-    /// Makes the handle's public fields say how many servers there are; they are connected to anew.
-    pub(crate) fn servers_changed(&mut self) {
-        self.handle.number_of_hosts = self.state.servers.len() as u32;
-        let first = self.state.servers.first_mut();
-        let first = first.map_or(std::ptr::null_mut(), |first| {
-            std::ptr::from_mut(&mut **first)
-        });
-        self.handle.servers = first.cast();
-        self.disconnect();
-    }
-
     /// Adds a server of a list or of another handle: without a look at the distribution.
     pub(crate) fn push_weighted(
         &mut self,
@@ -92,22 +81,6 @@ impl Context<'_> {
         self.state.last_disconnected = None;
         self.handle.last_disconnected_server = std::ptr::null_mut();
         self.servers_changed();
-    }
-
-    /// Remembers which server was lost last.
-    pub(crate) fn lost(&mut self, server: usize) {
-        let lost = self.state.servers[server].clone();
-        let is_known = |last: &Instance| last.version == lost.version;
-        if !self
-            .state
-            .last_disconnected
-            .as_deref()
-            .is_some_and(is_known)
-        {
-            let mut kept = lost;
-            self.handle.last_disconnected_server = std::ptr::from_mut(&mut *kept).cast();
-            self.state.last_disconnected = Some(kept);
-        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::arguments::{context, tell, text};
 use crate::context::Context;
+use crate::figures::{self, NAMES, keep, shown};
 use crate::instance::Instance;
 use crate::{lifecycle, memory};
 use farcache_client::{Operation, Reply};
-use farcache_libmemcached_abi::{
-    Analysis, Handle, KEY_ROOM_BYTES, Return, Statistics, VERSION_ROOM_BYTES, flags,
-};
+use farcache_libmemcached_abi::{Analysis, Handle, KEY_ROOM_BYTES, Return, Statistics, flags};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -24,98 +23,6 @@ type StatisticFunction = unsafe extern "C" fn(
 
 /// Names with values, in the server's order.
 type List = Vec<(String, String)>;
-
-/// The names that `memcached_stat_get_value` knows, in libmemcached's order.
-const NAMES: [&CStr; 22] = [
-    c"pid",
-    c"uptime",
-    c"time",
-    c"version",
-    c"pointer_size",
-    c"rusage_user",
-    c"rusage_system",
-    c"curr_items",
-    c"total_items",
-    c"bytes",
-    c"curr_connections",
-    c"total_connections",
-    c"connection_structures",
-    c"cmd_get",
-    c"cmd_set",
-    c"get_hits",
-    c"get_misses",
-    c"evictions",
-    c"bytes_read",
-    c"bytes_written",
-    c"limit_maxbytes",
-    c"threads",
-];
-
-/// The place of a statistic that is no more than a number.
-fn field<'a>(of: &'a mut Statistics, name: &str) -> Option<&'a mut u64> {
-    Some(match name {
-        "uptime" => &mut of.uptime,
-        "time" => &mut of.time,
-        "pointer_size" => &mut of.pointer_size,
-        "curr_items" => &mut of.curr_items,
-        "total_items" => &mut of.total_items,
-        "bytes" => &mut of.bytes,
-        "curr_connections" => &mut of.curr_connections,
-        "total_connections" => &mut of.total_connections,
-        "connection_structures" => &mut of.connection_structures,
-        "cmd_get" => &mut of.cmd_get,
-        "cmd_set" => &mut of.cmd_set,
-        "get_hits" => &mut of.get_hits,
-        "get_misses" => &mut of.get_misses,
-        "evictions" => &mut of.evictions,
-        "bytes_read" => &mut of.bytes_read,
-        "bytes_written" => &mut of.bytes_written,
-        "limit_maxbytes" => &mut of.limit_maxbytes,
-        "threads" => &mut of.threads,
-        _ => return None,
-    })
-}
-
-/// Keeps one statistic; unknown ones are passed over.
-fn keep(of: &mut Statistics, name: &str, value: &str) {
-    let seconds = || {
-        let (whole, part) = value.split_once('.').unwrap_or((value, "0"));
-        (whole.parse().unwrap_or(0), part.parse().unwrap_or(0))
-    };
-    match name {
-        "pid" => of.pid = value.parse().unwrap_or(-1),
-        "version" => {
-            let text = value.bytes().take(VERSION_ROOM_BYTES - 1);
-            for (place, byte) in of.version.iter_mut().zip(text.chain([0])) {
-                *place = byte.cast_signed();
-            }
-        }
-        "rusage_user" => (of.rusage_user_seconds, of.rusage_user_microseconds) = seconds(),
-        "rusage_system" => (of.rusage_system_seconds, of.rusage_system_microseconds) = seconds(),
-        name => {
-            if let Some(field) = field(of, name) {
-                *field = value.parse().unwrap_or(0);
-            }
-        }
-    }
-}
-
-/// A statistic as a text; `None` of an unknown name.
-fn shown(of: &mut Statistics, name: &str) -> Option<String> {
-    Some(match name {
-        "pid" => of.pid.to_string(),
-        "version" => {
-            let text = of.version.iter().take_while(|byte| **byte != 0);
-            text.map(|byte| char::from(byte.cast_unsigned())).collect()
-        }
-        "rusage_user" => format!("{}.{}", of.rusage_user_seconds, of.rusage_user_microseconds),
-        "rusage_system" => format!(
-            "{}.{}",
-            of.rusage_system_seconds, of.rusage_system_microseconds
-        ),
-        name => field(of, name)?.to_string(),
-    })
-}
 
 impl Context<'_> {
     /// Asks servers for their statistics.
@@ -247,32 +154,6 @@ impl Context<'_> {
             list?.iter().for_each(|(name, value)| keep(of, name, value));
         }
         Ok(())
-    }
-
-    fn analyze(&mut self, statistics: &[Statistics], to: &mut Analysis) {
-        to.root = self.raw();
-        let (mut items, mut bytes, mut gets, mut hits) = (0, 0, 0, 0);
-        for (server, of) in (0_u32..).zip(statistics) {
-            if to.most_used_bytes < of.bytes {
-                (to.most_used_bytes, to.most_consumed_server) = (of.bytes, server);
-            }
-            if to.longest_uptime < of.uptime as u32 {
-                (to.longest_uptime, to.oldest_server) = (of.uptime as u32, server);
-            }
-            let free = of.limit_maxbytes.wrapping_sub(of.bytes);
-            if to.least_remaining_bytes == 0 || free < to.least_remaining_bytes {
-                (to.least_remaining_bytes, to.least_free_server) = (free, server);
-            }
-            items += of.curr_items;
-            bytes += of.bytes;
-            gets += of.cmd_get;
-            hits += of.get_hits;
-        }
-        to.average_item_size = bytes.checked_div(items).unwrap_or(0) as u32;
-        to.pool_hit_ratio = match gets {
-            0 => 0.0,
-            gets => hits as f64 / gets as f64 * 100.0,
-        };
     }
 }
 
@@ -431,8 +312,9 @@ export! {
             return null_mut();
         };
         let count = context.state.servers.len();
+        to.root = context.raw();
         // SAFETY: C's contract, as it stands at the top of the crate.
-        context.analyze(unsafe { std::slice::from_raw_parts(statistics, count) }, to);
+        figures::analyze(unsafe { std::slice::from_raw_parts(statistics, count) }, to);
         // SAFETY: C's contract, as it stands at the top of the crate.
         unsafe { tell(error, Return::SUCCESS) };
         analysis

@@ -2,8 +2,8 @@
 
 use crate::arguments::{bytes, code, context};
 use crate::context::Context;
-use crate::failure::code_of;
-use farcache_client::{Error, Operation, SendBytes, Store, StoreMode, Value};
+use crate::stored::{Item, Verb, answer, mode};
+use farcache_client::{Error, Operation, SendBytes, Store, Value};
 use farcache_libmemcached_abi::{Handle, Return, flags};
 use std::ffi::c_char;
 use std::ptr::NonNull;
@@ -15,39 +15,6 @@ const COPIED_BYTES_MAX: usize = 8 << 10;
 /// Longest value that the original sends in a datagram: what UDP carries over IPv4, less room for
 /// the longest key, the frame's header and the command's other words.
 const DATAGRAM_VALUE_BYTES_MAX: usize = 65_507 - 400;
-
-/// What is asked of the server.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Set,
-    Add,
-    Replace,
-    Append,
-    Prepend,
-    Cas,
-}
-
-/// All that is stored.
-pub(crate) struct Item<'a> {
-    /// Chooses the server.
-    pub(crate) group: &'a [u8],
-    pub(crate) key: &'a [u8],
-    pub(crate) value: &'a [u8],
-    pub(crate) expiration: libc::time_t,
-    pub(crate) flags: u32,
-    pub(crate) cas: u64,
-}
-
-/// The code of a server's answer, which differs between libmemcached's two protocols.
-pub(crate) fn answer(error: &Error, verb: Verb, is_binary: bool) -> Return {
-    match (error, verb, is_binary) {
-        (Error::Exists, Verb::Add, false) | (Error::NotFound, Verb::Replace, false) => {
-            Return::NOTSTORED
-        }
-        (Error::NotFound, Verb::Append | Verb::Prepend, _) => Return::NOTSTORED,
-        _ => code_of(error),
-    }
-}
 
 impl Context<'_> {
     /// The value as the server gets it.
@@ -170,18 +137,6 @@ impl Context<'_> {
             true => Err(self.fail_at(server, Return::WRITE_FAILURE, "")),
             false => Ok(()),
         }
-    }
-}
-
-/// `MEMCACHED_CAS` without a token is what its opcode in the binary protocol is: replace.
-pub(crate) fn mode(verb: Verb, cas: u64) -> StoreMode {
-    match verb {
-        Verb::Set => StoreMode::Set,
-        Verb::Cas if cas != 0 => StoreMode::Set,
-        Verb::Add => StoreMode::Add,
-        Verb::Replace | Verb::Cas => StoreMode::Replace,
-        Verb::Append => StoreMode::Append,
-        Verb::Prepend => StoreMode::Prepend,
     }
 }
 

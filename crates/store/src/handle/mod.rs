@@ -7,6 +7,7 @@ mod on_device;
 mod presence;
 mod reads;
 mod room;
+mod writing;
 
 pub use found::Item;
 pub use reads::ReadId;
@@ -17,7 +18,7 @@ use crate::index::{Location, LockedChain};
 use crate::item::{Layout, RawItem};
 use crate::options::{Access, StoreError};
 use crate::reclaimer::Room;
-use crate::segment::{Placed, Queue, RECLAIMER_SEGMENTS, Writer, least_run};
+use crate::segment::{Queue, RECLAIMER_SEGMENTS, Writer, least_run};
 use crate::store::Store;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{START, Seconds};
@@ -301,13 +302,6 @@ impl StoreHandle {
                 self.core.flush_now();
             }
         }
-    }
-
-    /// Room for an item of this layout, for this thread alone until it is published.
-    pub(crate) fn place(&self, layout: &Layout, expiry: Seconds) -> Option<Placed> {
-        let floor = self.core.floor_for_new();
-        let mut writer = self.writer.borrow_mut();
-        writer.place(&self.core.arena, layout, expiry, self.now(), floor)
     }
 
     /// Makes sure that [`StoreHandle::place`] finds room for an item of this layout. May pass a
