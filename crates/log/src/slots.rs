@@ -13,17 +13,36 @@ use free::Free;
 pub(crate) use free::Reach;
 pub(crate) use slot::{Slot, SlotState};
 use std::ops::Range;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 
 /// Slots that each of several devices keeps free, for when the others are gone: one to note in
 /// what is missing then, without which no slot comes free again; one to clean with afterwards; and
 /// one that may just be lent for tombstones.
 const KEPT_PER_DEVICE: u32 = 3;
 
+/// A table that was taken out of its slot. Readers may look at it until its epoch has passed, so it
+/// is not a `Box`, which nobody else may look into. It is freed when this is dropped.
+struct Retired(NonNull<Table>);
+
+// SAFETY: a table may be freed by any thread, as one in a `Box` may: see below.
+unsafe impl Send for Retired {}
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<Box<Table>>();
+};
+
+impl Drop for Retired {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from `Box::into_raw`, and was taken out of its slot once. This is
+        // dropped when no reader has it any longer: in `free_tables`, or with all slots.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
 struct Pool {
     free: Free,
     /// Tables taken out of their slots, and the epochs that must pass before they are freed.
-    retired: Vec<(u64, Box<Table>)>,
+    retired: Vec<(u64, Retired)>,
     waiting: u32,
 }
 
@@ -214,29 +233,28 @@ impl Slots {
     }
 
     /// Puts another table, of the same items, in place of a slot's table.
-    pub fn replace_table(&self, slot: u32, table: Table, epoch: impl FnOnce() -> u64) {
+    pub fn replace_table(&self, slot: u32, table: Table, epochs: &Epochs) {
         self.table_bytes
             .fetch_add(table.memory_bytes() as u64, Relaxed);
         let new = Box::into_raw(Box::new(table));
-        self.swap_out(slot, new, epoch);
+        self.swap_out(slot, new, epochs);
     }
 
-    fn swap_out(&self, slot: u32, new: *mut Table, epoch: impl FnOnce() -> u64) {
+    fn swap_out(&self, slot: u32, new: *mut Table, epochs: &Epochs) {
         let old = self.slot(slot).table.swap(new, AcqRel);
-        if old.is_null() {
+        let Some(old) = NonNull::new(old).map(Retired) else {
             return;
-        }
-        // SAFETY: the pointer came from `Box::into_raw`, and the swap made it this thread's alone,
-        // but for readers, for whom it is kept until the epoch has passed.
-        let old = unsafe { Box::from_raw(old) };
-        self.table_bytes
-            .fetch_sub(old.memory_bytes() as u64, Relaxed);
-        self.pool().retired.push((epoch(), old));
+        };
+        // SAFETY: it is not freed before `old` is dropped.
+        let bytes = unsafe { old.0.as_ref() }.memory_bytes();
+        self.table_bytes.fetch_sub(bytes as u64, Relaxed);
+        // Begun after the swap: whoever passes it has not seen the table since.
+        self.pool().retired.push((epochs.retire(), old));
     }
 
     /// The segment of a slot holds nothing any more; its slots may not be overwritten yet.
-    pub fn empty(&self, head: u32, epoch: impl FnOnce() -> u64) {
-        self.swap_out(head, null_mut(), epoch);
+    pub fn empty(&self, head: u32, epochs: &Epochs) {
+        self.swap_out(head, null_mut(), epochs);
         let run = self.slot(head).run();
         let mut pool = self.pool();
         pool.waiting += run;

@@ -41,7 +41,7 @@ impl<O: Flushed> Flusher<O> {
             },
             epoch: self.owner.epochs().retire(),
         };
-        log.slots.empty(slot, || self.owner.epochs().retire());
+        log.slots.empty(slot, self.owner.epochs());
         self.physical.dead.insert(write_number);
         self.waiting.push_back(waiting);
     }

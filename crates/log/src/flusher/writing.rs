@@ -132,7 +132,7 @@ impl<O: Flushed> Flusher<O> {
         let mut table = table.completed(job.header.items, job.header.table_offset, tombstones);
         table.is_partial = job.is_partial;
         log.slots
-            .replace_table(job.slot, table, || self.owner.epochs().retire());
+            .replace_table(job.slot, table, self.owner.epochs());
         log.slots.slot(job.slot).set_state(SlotState::Written);
     }
 
@@ -229,7 +229,7 @@ impl<O: Flushed> Flusher<O> {
         }
         let log = self.log();
         log.tombstones.note_end(number);
-        log.slots.empty(slot, || self.owner.epochs().retire());
+        log.slots.empty(slot, self.owner.epochs());
         log.slots.close(slot, run);
         self.end_gap();
     }

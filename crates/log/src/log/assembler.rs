@@ -251,8 +251,7 @@ impl Log {
         let _marks = self.marks.lock().expect("no holder panics");
         let table = self.table_of(open);
         let wider = table.widened(open.item_room);
-        self.slots
-            .replace_table(open.slot, wider, || owner.epochs().retire());
+        self.slots.replace_table(open.slot, wider, owner.epochs());
     }
 
     fn count_appended(&self, source: Source, bytes: u64) {

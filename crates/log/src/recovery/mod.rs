@@ -204,7 +204,7 @@ impl<O: Intake> Recovery<'_, O> {
             }
             if self.is_useless(slot) {
                 let run = slots.slot(slot).run();
-                slots.empty(slot, || self.owner.epochs().retire());
+                slots.empty(slot, self.owner.epochs());
                 slots.release(slot, run);
             }
         }

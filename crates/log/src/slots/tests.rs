@@ -42,7 +42,7 @@ fn what_devices_keep_is_taken_last_and_first_where_most_is_free() {
     let slots = slots(&[4, 10]);
     for _ in 0..8 {
         let slot = take(&slots, 1, Reach::All).unwrap();
-        slots.empty(slot, || 0);
+        slots.empty(slot, &Epochs::new(0));
     }
     assert_eq!(slots.counts(), (0, 8));
     let taken = std::iter::from_fn(|| take(&slots, 1, Reach::All));
