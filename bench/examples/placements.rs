@@ -10,10 +10,11 @@ use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Operation, Store, Transport};
 use farcache_harness::pinning::pin_to_cpu;
-use farcache_harness::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
+use farcache_harness::server_process::{
+    Launcher, Product, ServerProcess, free_ports, stop_servers_on_signals,
+};
 use std::error::Error;
 use std::fmt::Write as _;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -62,7 +63,7 @@ impl Fleet {
         let name = format!("farcache-placements-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory)?;
-        let ports = free_ports()?;
+        let ports = free_ports(SERVERS)?;
         let mut map = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n".to_owned();
         for (number, port) in ports.iter().enumerate() {
             let rest = "incarnation=1 weight=1 zone=- state=serving";
@@ -118,14 +119,6 @@ impl Fleet {
         config.redundancy = policy.map(str::parse).transpose()?;
         Ok(Client::new(&config)?)
     }
-}
-
-fn free_ports() -> Outcome<Vec<u16>> {
-    let listeners: Vec<TcpListener> = (0..SERVERS)
-        .map(|_| TcpListener::bind("127.0.0.1:0"))
-        .collect::<Result<_, _>>()?;
-    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
-    listeners.iter().map(port).collect()
 }
 
 /// The time below which this part of the times lies.

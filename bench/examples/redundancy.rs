@@ -10,10 +10,12 @@ use farcache_client::{
     Client, ClientConfig, Delivery, Operation, Request, Route, Store, Transport,
 };
 use farcache_harness::pinning::pin_to_cpu;
-use farcache_harness::server_process::{Launcher, Product, ServerProcess, stop_servers_on_signals};
+use farcache_harness::server_process::{
+    Launcher, Product, ServerProcess, free_ports, stop_servers_on_signals,
+};
 use std::error::Error;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +67,7 @@ impl Fleet {
             cpu: Some(SERVER_CPU),
             user: "root".into(),
         };
-        let ports = free_ports()?;
+        let ports = free_ports(SERVERS)?;
         let memory = SERVER_MEBIBYTES.to_string();
         let options = ["-m", &memory, "-I", "8m", "-A", "--fabric", "auto"].map(String::from);
         let start = |launcher: &Launcher, port: u16, options: &[String]| {
@@ -129,13 +131,6 @@ impl Fleet {
         }
         Ok(sum)
     }
-}
-
-fn free_ports() -> Outcome<Vec<u16>> {
-    let listen = |_| TcpListener::bind("127.0.0.1:0");
-    let listeners: Vec<_> = (0..SERVERS).map(listen).collect::<Result<_, _>>()?;
-    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
-    listeners.iter().map(port).collect()
 }
 
 fn median_us(mut times: Vec<Duration>) -> f64 {

@@ -13,9 +13,10 @@
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
+use farcache_harness::server_process::free_ports;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -53,11 +54,7 @@ impl Fleet {
         let directory =
             std::env::temp_dir().join(format!("farcache-repair-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
-        let listen = |_| TcpListener::bind("127.0.0.1:0").expect("a port");
-        let listeners: Vec<_> = (0..SERVERS).map(listen).collect();
-        let port = |one: &TcpListener| one.local_addr().expect("an address").port();
-        let ports: Vec<u16> = listeners.iter().map(port).collect();
-        drop(listeners);
+        let ports = free_ports(SERVERS).expect("free ports");
         let mut map = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n".to_owned();
         for (number, port) in ports.iter().enumerate() {
             let id = number + 1;

@@ -54,7 +54,7 @@ pub trait Crew: Sync {
 }
 
 /// Tells of a worker's end.
-pub struct Ended(Receiver<()>);
+pub struct Ended(Receiver<io::Result<()>>);
 
 impl Ended {
     /// Waits for it.
@@ -62,38 +62,27 @@ impl Ended {
     /// # Errors
     /// The worker has failed.
     pub fn wait(self) -> io::Result<()> {
-        let ended = self.0.recv();
-        ended.map_err(|_| io::Error::other("a worker has failed"))
+        self.hear("a worker has failed")
+    }
+
+    /// Waits until the worker serves.
+    fn once_started(self) -> io::Result<Ended> {
+        self.hear("a worker failed to start")?;
+        Ok(self)
+    }
+
+    fn hear(&self, failure: &'static str) -> io::Result<()> {
+        let told = self.0.recv();
+        told.map_err(|_| io::Error::other(failure))?
     }
 }
 
-/// What a worker's thread tells: once that it serves or why not, and that it has ended.
-struct Report {
-    started: Sender<io::Result<()>>,
-    ended: Sender<()>,
-}
+/// What a worker's thread tells: first that it serves, or why not, then that it has ended.
+struct Report(Sender<io::Result<()>>);
 
-/// What is heard of it.
-struct Hearing {
-    started: Receiver<io::Result<()>>,
-    ended: Receiver<()>,
-}
-
-impl Hearing {
-    fn started(self) -> io::Result<Ended> {
-        let failed = |_| io::Error::other("a worker failed to start");
-        self.started.recv().map_err(failed)??;
-        Ok(Ended(self.ended))
-    }
-}
-
-fn report() -> (Report, Hearing) {
-    let ((started, is_started), (ended, has_ended)) = (channel(), channel());
-    let hearing = Hearing {
-        started: is_started,
-        ended: has_ended,
-    };
-    (Report { started, ended }, hearing)
+fn report() -> (Report, Ended) {
+    let (report, ended) = channel();
+    (Report(report), Ended(ended))
 }
 
 impl Report {
@@ -104,13 +93,13 @@ impl Report {
             Err(error) => (None, Err(error)),
         };
         // Whoever does not want to hear of it has given up the server.
-        let _ = self.started.send(told);
+        let _ = self.0.send(told);
         worker
     }
 
     /// The worker has ended and is gone.
     fn end(self) {
-        let _ = self.ended.send(());
+        let _ = self.0.send(Ok(()));
     }
 }
 
@@ -120,7 +109,7 @@ pub struct Threads;
 
 impl Crew for Threads {
     fn employ(&self, post: Post) -> io::Result<Ended> {
-        let (report, hearing) = report();
+        let (report, ended) = report();
         std::thread::Builder::new()
             .name(format!("worker-{}", post.index))
             .spawn(move || {
@@ -129,7 +118,7 @@ impl Crew for Threads {
                 }
                 report.end();
             })?;
-        hearing.started()
+        ended.once_started()
     }
 }
 
@@ -148,10 +137,10 @@ pub fn one_thread() -> (OneThread, Turns) {
 
 impl Crew for OneThread {
     fn employ(&self, post: Post) -> io::Result<Ended> {
-        let (report, hearing) = report();
+        let (report, ended) = report();
         let gone = |_| io::Error::other("the thread of all workers has ended");
         self.0.send((post, report)).map_err(gone)?;
-        hearing.started()
+        ended.once_started()
     }
 }
 

@@ -8,7 +8,7 @@ use port_file::PortFile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -134,6 +134,19 @@ impl Launcher {
             io::Error::new(error.kind(), format!("{}: {error}", program.display()))
         })
     }
+}
+
+/// Ports that are free now, each another one: for servers that must know of each other before they
+/// start. Others may take one before the server listens.
+///
+/// # Errors
+/// If so many cannot be had.
+pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
+    // All are held until all are known, so that they differ.
+    let listen = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners: Vec<_> = (0..count).map(listen).collect::<io::Result<_>>()?;
+    let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
+    listeners.iter().map(port).collect()
 }
 
 /// Servers and other helpers that run, so that a signal to this process does not leave them behind.

@@ -113,8 +113,8 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Begins a write, of a deletion without parts. Those of a value that have not been copied
-    /// are sent by [`Writing::send_first`].
+    /// Begins a write; a deletion has no parts. [`Writing::send_first`] follows where parts have
+    /// not been copied yet.
     pub fn begin(
         redundant: &Arc<Redundant>,
         key: &[u8],

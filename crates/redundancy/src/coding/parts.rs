@@ -35,11 +35,9 @@ pub struct LentPart {
 
 struct Stored {
     piece: Piece,
-    /// Of the part.
-    checksum: u32,
+    /// Of the part; none until that has been copied, or summed where it is lent.
+    checksum: Option<u32>,
     version: Option<Version>,
-    /// Whether the part has been copied, or summed where it is lent.
-    is_ready: bool,
     /// With the header in front; empty until the part has been copied.
     bytes: Arc<Vec<u8>>,
 }
@@ -187,7 +185,7 @@ impl Parts {
             value_bytes: self.value_bytes,
             expiry_unix: self.expiry_unix,
             version,
-            checksum: stored.checksum,
+            checksum: stored.checksum.expect("copied or summed by now"),
         }
     }
 }
@@ -211,7 +209,7 @@ fn sized(mut buffer: Arc<Vec<u8>>, part_bytes: usize) -> Arc<Vec<u8>> {
     buffer
 }
 
-/// Where a part stands among those of its value.
+/// The index of a part among the parts of its value.
 fn index_of(part: Part) -> usize {
     match part {
         Part::Shard(shard) => usize::from(shard),
@@ -223,19 +221,18 @@ impl Stored {
     fn missing(piece: Piece) -> Stored {
         Stored {
             piece,
-            checksum: 0,
+            checksum: None,
             version: None,
-            is_ready: false,
             bytes: Arc::default(),
         }
     }
 
     fn prepare(&mut self, pool: &Pool, value: &[u8], is_lent: bool) {
-        if std::mem::replace(&mut self.is_ready, true) {
+        if self.checksum.is_some() {
             return;
         }
         match is_lent {
-            true => self.checksum = checksum(&value[self.piece.range(value.len())]),
+            true => self.checksum = Some(checksum(&value[self.piece.range(value.len())])),
             false => self.copy(pool, value),
         }
     }
@@ -244,15 +241,14 @@ impl Stored {
         let part = &value[self.piece.range(value.len())];
         self.bytes = sized(pool.take(HEADER_BYTES + part.len()), part.len());
         let room = &mut Arc::make_mut(&mut self.bytes)[HEADER_BYTES..];
-        self.checksum = copy_with_checksum(part, room);
+        self.checksum = Some(copy_with_checksum(part, room));
     }
 
     fn parity(scheme: Scheme, shard: u8, bytes: Arc<Vec<u8>>) -> Stored {
         Stored {
             piece: Piece::Shard { scheme, shard },
-            checksum: checksum(&bytes[HEADER_BYTES..]),
+            checksum: Some(checksum(&bytes[HEADER_BYTES..])),
             version: None,
-            is_ready: true,
             bytes,
         }
     }

@@ -78,6 +78,16 @@ impl Reservation {
         &mut self.whole_mut()[front_bytes..]
     }
 
+    fn whole(&self) -> &[u8] {
+        let InSegment { placed, layout, .. } = match &self.room {
+            Room::InSegment(room) => room,
+            Room::Apart { value, .. } => return value,
+        };
+        let address = placed.address(&self.core.arena);
+        // SAFETY: as in `whole_mut`; the shared borrow keeps writers away.
+        unsafe { std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len) }
+    }
+
     fn whole_mut(&mut self) -> &mut [u8] {
         let InSegment { placed, layout, .. } = match &mut self.room {
             Room::InSegment(room) => room,
@@ -96,16 +106,7 @@ impl Deref for Reservation {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let InSegment { placed, layout, .. } = match &self.room {
-            Room::InSegment(room) => room,
-            Room::Apart { value, .. } => return &value[self.front_bytes..],
-        };
-        let address = placed.address(&self.core.arena);
-        // SAFETY: as in `whole_mut`; the shared borrow keeps writers away.
-        let whole = unsafe {
-            std::slice::from_raw_parts(address.add(layout.value_offset()), layout.value_len)
-        };
-        &whole[self.front_bytes..]
+        &self.whole()[self.front_bytes..]
     }
 }
 
