@@ -24,10 +24,10 @@ impl<'g> Guard<'g> {
     /// For `'g`, which the caller chooses, one of these holds:
     ///
     /// - This thread is a participant of the owner's epochs
-    ///   ([`Fillings::epochs`](crate::Fillings::epochs)) that has been resumed, and neither passes a
-    ///   quiescent point nor is suspended.
-    /// - Nobody frees tables. That is done by the log's flusher alone: between two of its rounds, or
-    ///   before there is one, nobody does.
+    ///   ([`Fillings::epochs`](crate::Fillings::epochs)) that has been resumed, and neither passes
+    ///   a quiescent point nor is suspended.
+    /// - Nobody frees tables. That is done by the log's flusher alone: between two of its rounds,
+    ///   or before there is one, nobody does.
     #[inline]
     pub unsafe fn new() -> Guard<'g> {
         Guard(PhantomData)

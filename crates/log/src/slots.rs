@@ -33,8 +33,8 @@ const _: fn() = || {
 
 impl Drop for Retired {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from `Box::into_raw`, and was taken out of its slot once. This is
-        // dropped when no reader has it any longer: in `free_tables`, or with all slots.
+        // SAFETY: the pointer came from `Box::into_raw`, and was taken out of its slot once. This
+        // is dropped when no reader has it any longer: in `free_tables`, or with all slots.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

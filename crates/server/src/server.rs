@@ -25,7 +25,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Has `crew` run the workers, which also serve `datagram_sockets` and, a port each, the fabric.
+    /// Has `crew` run the workers, which also serve `datagram_sockets` and, a port each, the
+    /// fabric.
     ///
     /// # Errors
     /// When descriptors, threads or memory are exhausted.

@@ -226,9 +226,9 @@ impl<'a> Faults<'a> {
         Ok(())
     }
 
-    /// A server is ended in good order, and returns. All that it was asked it has answered then, and
-    /// what it had is on its SSD: no write may be lost, neither one that was acknowledged nor one
-    /// that was read.
+    /// A server is ended in good order, and returns. All that it was asked it has answered then,
+    /// and what it had is on its SSD: no write may be lost, neither one that was acknowledged nor
+    /// one that was read.
     fn leave(&mut self, world: &mut World<'_>) -> Outcome<()> {
         if world.servers.missing() >= self.scenario.away_max {
             return Ok(());

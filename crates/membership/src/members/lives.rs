@@ -63,8 +63,8 @@ impl Lives {
         }
     }
 
-    /// Ends the life where others may own the server's keys: the map lists it as gone, or in a later
-    /// life.
+    /// Ends the life where others may own the server's keys: the map lists it as gone, or in a
+    /// later life.
     pub fn end_if_given_up(&mut self, listed: Option<&Member>) {
         let Some(life) = self.current else {
             return;

@@ -45,8 +45,8 @@ const _: () = {
     assert!(offset_of!(ArithmeticExtras, expiration) == 16);
 };
 
-/// Bytes of a value that *store if newer* may carry behind its extras at most: the value's beginning,
-/// where the rest lies elsewhere with the sender.
+/// Bytes of a value that *store if newer* may carry behind its extras at most: the value's
+/// beginning, where the rest lies elsewhere with the sender.
 pub const FRONT_BYTES_MAX: usize = 64;
 
 impl SetExtras {

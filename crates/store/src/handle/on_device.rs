@@ -128,7 +128,8 @@ impl StoreHandle {
                 .core
                 .is_visible_on_device(self.guard(), location, item.key(), self.now())
             && self.in_memory(&chain, item.key()).is_none();
-        // SAFETY: the copy has been written there, and its room is given back only where that fails.
+        // SAFETY: the copy has been written there, and its room is given back only where that
+        // fails.
         if !is_wanted || !unsafe { chain.insert(written.location()) } {
             drop(chain);
             self.give_back(written);

@@ -51,8 +51,8 @@ impl Presence {
         self.is_online.set(false);
     }
 
-    /// For what looks at devices' tables, of a thread that is online. What it shows is void when the
-    /// thread goes offline.
+    /// For what looks at devices' tables, of a thread that is online. What it shows is void when
+    /// the thread goes offline.
     #[inline]
     pub fn guard(&self) -> Guard<'_> {
         debug_assert!(self.is_online.get());

@@ -120,10 +120,10 @@ impl<'i> LockedChain<'i> {
     /// Adds an entry; false where even the overflow buckets are used up.
     ///
     /// # Safety
-    /// Whoever finds the location from now on may look at what lies there. In memory that is an item
-    /// that has been written, all of it: its room is not given back as long as the index has the
-    /// location, and its segment is retired afterwards. On a device it is a record of which the log
-    /// has told.
+    /// Whoever finds the location from now on may look at what lies there. In memory that is an
+    /// item that has been written, all of it: its room is not given back as long as the index has
+    /// the location, and its segment is retired afterwards. On a device it is a record of which the
+    /// log has told.
     #[must_use]
     pub unsafe fn insert(&self, location: Location) -> bool {
         let slot = Slot::new(self.tag, location);

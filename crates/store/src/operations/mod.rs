@@ -1,4 +1,5 @@
-//! The operations that change items, a file each, and the rules that they follow (`terms`, `verdict`).
+//! The operations that change items, a file each, and the rules that they follow (`terms`,
+//! `verdict`).
 
 mod arithmetic;
 mod delete;

@@ -6,8 +6,8 @@ use crate::segment::RECLAIMER_SEGMENTS;
 const FREE_PART: u32 = 128;
 const FREE_MIN: u32 = 1;
 const FREE_MAX: u32 = 32;
-/// Part of all segments that is free or can be emptied at once, and its bounds, above devices: where
-/// what leaves memory is written first, emptying takes as long as the device does.
+/// Part of all segments that is free or can be emptied at once, and its bounds, above devices:
+/// where what leaves memory is written first, emptying takes as long as the device does.
 const READY_PART: u32 = 16;
 const READY_MIN: u32 = 4;
 const READY_MAX: u32 = 512;

@@ -160,7 +160,8 @@ impl RecordedDevice {
         *self.late() = Late::Living;
     }
 
-    /// Nothing more is done in the life. Where its first sync is to fail now, waits for it to begin.
+    /// Nothing more is done in the life. Where its first sync is to fail now, waits for it to
+    /// begin.
     pub fn end_life(&self) {
         let has_late = matches!(self.state().failure, Some((_, Failure::LateSync)));
         let is_awaited = |late: &mut Late| has_late && *late == Late::Living;
