@@ -354,9 +354,10 @@ fn main() -> Outcome<()> {
         clients.plain.noop(0)?;
         clients.plain.lanes(0).unwrap_or_else(|| "a socket".into())
     });
-    fill(&clients.plain)?;
+    // Before anything is evicted, whose bytes would be taken off.
     memory(&fleet, &clients)?;
     clients.plain.flush_all(0)?;
+    fill(&clients.plain)?;
     stores(&clients)?;
     clients.plain.flush_all(0)?;
     throughput(&clients)?;
