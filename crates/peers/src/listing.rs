@@ -84,7 +84,8 @@ pub struct PageHead {
 /// What the server has of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartOfValue {
-    /// Data shards, parity shards and number of the shard; 1, 0, 0 for a copy.
+    /// Data shards, parity shards and number of the shard; 1, 0 and how many owners have one for a
+    /// copy, 0, 0 and the same for an owner that has the version only.
     pub piece: [u8; 3],
     /// How many owners the value has; 0 where that is not known.
     pub owners: u8,

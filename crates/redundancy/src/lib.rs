@@ -11,7 +11,8 @@
 //! | [`Policy`] | which redundancy a value gets, by its key and its length |
 //! | [`coding`] | the bytes of parts: made of a value, and a value made of them |
 //! | [`spread`] | what a client tells a server that codes for it |
-//! | [`stored`] | how a copy or a shard lies in a server |
+//! | [`Holders`] | which owners have the bytes of a small value |
+//! | [`stored`] | how a part of a value lies in a server |
 //! | [`plan`] | [`plan::Write`] and [`plan::Read`]: what is asked of which server, and when it is done |
 //!
 //! ```
@@ -28,6 +29,7 @@
 
 mod clock;
 pub mod coding;
+mod holders;
 pub mod plan;
 mod policy;
 mod scheme;
@@ -37,5 +39,6 @@ pub mod stored;
 pub use clock::{Clock, SKEW_MAX, TooFarAhead};
 pub use farcache_base::version::{TICKS_PER_SECOND, Ticks, Version, Writer};
 pub use farcache_erasure::{Coder, Scheme};
+pub use holders::Holders;
 pub use policy::{InvalidPolicy, Policy, Side, THRESHOLD_BYTES_DEFAULT};
 pub use scheme::{Acknowledgement, InvalidRedundancy, Redundancy};

@@ -1,5 +1,6 @@
 //! In how many places a value lies, and how that is written.
 
+use crate::Holders;
 use farcache_cluster::OWNERS_MAX;
 use farcache_erasure::Scheme;
 use std::error::Error;
@@ -144,6 +145,17 @@ impl Redundancy {
         }
     }
 
+    /// Which owners have a copy of a value that is not coded: under `ec` m + 1, which survive the
+    /// loss of as many servers as the shards of others do.
+    pub fn holders(self) -> Holders {
+        match self {
+            Redundancy::None | Redundancy::Replicate { .. } => Holders::ALL,
+            Redundancy::Erasure(scheme) => {
+                Holders::first(scheme.parity_shards() + 1, scheme.shards())
+            }
+        }
+    }
+
     /// Whether a write is acknowledged before all live owners have stored it.
     pub fn is_async(self) -> bool {
         matches!(
@@ -251,6 +263,26 @@ mod tests {
         assert_eq!(of("replicate:3,async"), (3, 1, 1, true));
         assert_eq!(of("ec:3,2"), (5, 3, 3, false));
         assert_eq!(of("ec:2,4"), (6, 2, 5, false));
+    }
+
+    #[test]
+    fn copies_of_small_values_survive_the_loss_of_as_many_servers_as_shards_do() {
+        let holders = |text: &str| {
+            let one = parsed(text);
+            (0..one.owners())
+                .filter(|at| one.holders().has(*at))
+                .count()
+        };
+        let counts = [
+            "ec:3,2",
+            "ec:10,4",
+            "ec:2,4",
+            "ec:1,2",
+            "replicate:4",
+            "none",
+        ]
+        .map(holders);
+        assert_eq!(counts, [3, 5, 5, 3, 4, 1]);
     }
 
     #[test]

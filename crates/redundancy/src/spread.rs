@@ -4,7 +4,7 @@
 //! |-------:|------:|-------|
 //! | 0 | 1 | copies, or data shards |
 //! | 1 | 1 | parity shards; 0 for copies |
-//! | 2 | 1 | 1 where the first copy acknowledges, plus 2 where the value is copied though the key's values are shards |
+//! | 2 | 1 | 1 where the first copy acknowledges, plus 2 where the value is small: copied |
 //! | 3 | 1 | how many servers more than necessary a read asks at once |
 //! | 4 | 4 | [`owners_sum`] of the key's owners |
 //! | 8 | 4 | how long the client waits, in milliseconds |
@@ -29,7 +29,7 @@ const COPIED: u8 = 2;
 pub struct Spread {
     /// Never [`Redundancy::None`].
     pub redundancy: Redundancy,
-    /// The value is copied to each owner, though the key's redundancy says shards: it is small.
+    /// The value is copied, though the key's redundancy says shards: it is small.
     pub is_copied: bool,
     /// How many servers more than necessary a read asks at once.
     pub spare: u8,

@@ -1,12 +1,13 @@
-//! How a part of a value lies in a server: a header of 32 bytes, then the bytes of a copy or shard.
+//! How a part of a value lies in a server: a header of 32 bytes, then the bytes of a copy or shard,
+//! or nothing where the server is a witness.
 //!
 //! | offset | bytes | field |
 //! |-------:|------:|-------|
 //! | 0 | 4 | `0xfa`, `F`, `C`, and 1 for this format |
-//! | 4 | 1 | data shards; 1 for a copy |
-//! | 5 | 1 | parity shards; 0 for a copy |
-//! | 6 | 1 | number of the shard; 0 for a copy |
-//! | 7 | 1 | of a copy: how many owners have one; 0 where its writer did not tell, and of a shard |
+//! | 4 | 1 | data shards; 1 for a copy, 0 for a witness |
+//! | 5 | 1 | parity shards; 0 for a copy or witness |
+//! | 6 | 1 | number of the shard; else how many owners have a copy, 0 where all of them have |
+//! | 7 | 1 | of a copy or witness: how many owners there are; 0 where nobody told, and of a shard |
 //! | 8 | 4 | bytes of the whole value |
 //! | 12 | 4 | when the value expires: Unix time in seconds, 0 for never |
 //! | 16 | 8 | version |
@@ -16,7 +17,7 @@
 //! Numbers are big-endian, as in the protocol that carries them. The version stands in the item
 //! too; here it binds the bytes to it, so that shards of two writes are never decoded together.
 
-use crate::Version;
+use crate::{Holders, Version};
 use farcache_base::crc32c;
 use farcache_base::limits::VALUE_BYTES_MAX;
 use farcache_cluster::OWNERS_MAX;
@@ -33,8 +34,10 @@ const MAGIC: [u8; 4] = [0xfa, b'F', b'C', 1];
 /// Which part of a value it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// All of it.
-    Copy,
+    /// All of it, as these owners have it.
+    Copy(Holders),
+    /// Its version alone: these owners have copies.
+    Witness(Holders),
     /// A shard.
     Shard {
         /// How the value was coded.
@@ -49,9 +52,9 @@ pub enum Piece {
 pub struct Header {
     /// Which part of the value it is.
     pub piece: Piece,
-    /// How many owners have a copy, so that a server which lacks its own knows that it should have
-    /// one. 0 where the writer did not tell, and of a shard, whose scheme tells.
-    pub copies: u8,
+    /// How many owners a value that is copied has, so that a server which lacks its part knows that
+    /// it should have one. 0 where the writer did not tell, and of a shard, whose scheme tells.
+    pub owners: u8,
     /// Length of the whole value.
     pub value_bytes: u32,
     /// When the value expires: Unix time in seconds, 0 for never.
@@ -88,7 +91,8 @@ impl Piece {
     /// Which bytes of a value of so many are this part; none of parity.
     pub fn range(self, value_bytes: usize) -> Range<usize> {
         match self {
-            Piece::Copy => 0..value_bytes,
+            Piece::Copy(_) => 0..value_bytes,
+            Piece::Witness(_) => 0..0,
             Piece::Shard { scheme, shard } => {
                 let shard_bytes = scheme.shard_bytes(value_bytes);
                 let is_data = usize::from(shard) < scheme.data_shards();
@@ -103,7 +107,9 @@ impl Piece {
     /// The piece of these numbers, if there is one.
     pub fn from_numbers([data, parity, shard]: [u8; 3]) -> Option<Piece> {
         match (data, parity, shard) {
-            (1, 0, 0) => Some(Piece::Copy),
+            (1, 0, holders) => Some(Piece::Copy(Holders::from_number(holders)?)),
+            // Where all owners have a copy there is no witness.
+            (0, 0, 1..) => Some(Piece::Witness(Holders::from_number(shard)?)),
             _ => {
                 let scheme = Scheme::new(data.into(), parity.into()).ok()?;
                 let is_one = usize::from(shard) < scheme.shards();
@@ -115,7 +121,8 @@ impl Piece {
     /// Its data and parity shards, and its number, as the header has them.
     pub fn numbers(self) -> [u8; 3] {
         match self {
-            Piece::Copy => [1, 0, 0],
+            Piece::Copy(holders) => [1, 0, holders.number()],
+            Piece::Witness(holders) => [0, 0, holders.number()],
             Piece::Shard { scheme, shard } => {
                 let (data, parity) = (scheme.data_shards(), scheme.parity_shards());
                 [data as u8, parity as u8, shard]
@@ -151,7 +158,7 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..7].copy_from_slice(&self.piece.numbers());
-        bytes[7] = self.copies;
+        bytes[7] = self.owners;
         bytes[8..12].copy_from_slice(&self.value_bytes.to_be_bytes());
         bytes[12..16].copy_from_slice(&self.expiry_unix.to_be_bytes());
         bytes[16..24].copy_from_slice(&self.version.bits().to_be_bytes());
@@ -177,15 +184,17 @@ impl Header {
         let version = u64::from(number(16)) << 32 | u64::from(number(20));
         let value_bytes = number(8);
         let piece = Piece::from_numbers([header[4], header[5], header[6]]).ok_or(NoPart)?;
-        let copies = header[7];
-        let is_possible =
-            usize::from(copies) <= OWNERS_MAX && (piece == Piece::Copy || copies == 0);
+        let owners = header[7];
+        let is_possible = match piece {
+            Piece::Copy(_) | Piece::Witness(_) => usize::from(owners) <= OWNERS_MAX,
+            Piece::Shard { .. } => owners == 0,
+        };
         if value_bytes as usize > VALUE_BYTES_MAX || !is_possible {
             return Err(NoPart);
         }
         Ok(Header {
             piece,
-            copies,
+            owners,
             value_bytes,
             expiry_unix: number(12),
             version: Version::from_bits(version).ok_or(NoPart)?,
@@ -196,7 +205,7 @@ impl Header {
     /// How many owners have a part of the value; 0 where that is not known.
     pub fn owners(&self) -> usize {
         match self.piece {
-            Piece::Copy => self.copies.into(),
+            Piece::Copy(_) | Piece::Witness(_) => self.owners.into(),
             Piece::Shard { scheme, .. } => scheme.shards(),
         }
     }
@@ -232,7 +241,7 @@ mod tests {
     fn stored(piece: Piece, value_bytes: u32, part: &[u8]) -> Vec<u8> {
         let header = Header {
             piece,
-            copies: 0,
+            owners: 0,
             value_bytes,
             expiry_unix: 0,
             version: Version::from_bits(0x2_8000_0003).unwrap(),
@@ -274,9 +283,10 @@ mod tests {
 
     #[test]
     fn a_copy_tells_how_many_there_are_and_a_shard_does_so_by_its_scheme() {
-        let mut header = Header::decode(&stored(Piece::Copy, 9, b"123456789")).unwrap();
+        let mut header =
+            Header::decode(&stored(Piece::Copy(Holders::ALL), 9, b"123456789")).unwrap();
         assert_eq!(header.owners(), 0, "its writer did not tell");
-        header.copies = 3;
+        header.owners = 3;
         assert_eq!(header.encode()[4..8], [1, 0, 0, 3]);
         let read = Header::decode(&header.encode()).unwrap();
         assert_eq!((read, read.owners()), (header, 3));
@@ -288,10 +298,10 @@ mod tests {
     fn a_part_is_as_long_as_its_shard() {
         let of = |shard_number| shard(4, 2, shard_number).bytes(5);
         assert_eq!([0, 1, 2, 3, 4, 5].map(of), [2, 2, 1, 0, 2, 2]);
-        assert_eq!(Piece::Copy.bytes(5), 5);
+        assert_eq!(Piece::Copy(Holders::ALL).bytes(5), 5);
         let ranges = [0, 1, 2, 3, 4].map(|number| shard(4, 2, number).range(5));
         assert_eq!(ranges, [0..2, 2..4, 4..5, 5..5, 5..5]);
-        assert_eq!(Piece::Copy.range(5), 0..5);
+        assert_eq!(Piece::Copy(Holders::ALL).range(5), 0..5);
     }
 
     #[test]
@@ -342,7 +352,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            copies in 0_u8..=OWNERS_MAX as u8,
+            owners in 0_u8..=OWNERS_MAX as u8,
             (data, parity) in (1_usize..25, 1_usize..8),
             number in any::<prop::sample::Index>(),
             value in proptest::collection::vec(any::<u8>(), 0..300),
@@ -350,14 +360,14 @@ mod tests {
             is_copy in any::<bool>(),
         ) {
             let piece = match is_copy {
-                true => Piece::Copy,
+                true => Piece::Copy(Holders::ALL),
                 false => shard(data, parity, number.index(data + parity) as u8),
             };
             let part = &value[..piece.bytes(value.len())];
             let bytes = stored(piece, value.len() as u32, part);
             let mut header = Header::decode(&bytes).unwrap();
             header.expiry_unix = expiry_unix;
-            header.copies = if is_copy { copies } else { 0 };
+            header.owners = if is_copy { owners } else { 0 };
             let bytes = [&header.encode()[..], part].concat();
             prop_assert_eq!(Header::split(&bytes), Ok((header, part)));
         }

@@ -7,7 +7,7 @@ use farcache_redundancy::plan::repair::{
     Action, Entry, Event, HeldPart, Limits, OwnState, PartInfo, Repair, Step,
 };
 use farcache_redundancy::stored::Piece;
-use farcache_redundancy::{Ticks, Version, Writer};
+use farcache_redundancy::{Holders, Ticks, Version, Writer};
 use std::time::Duration;
 
 fn version(seconds: u64) -> Version {
@@ -17,7 +17,7 @@ fn version(seconds: u64) -> Version {
 
 fn held(version: Version, is_tombstone: bool) -> HeldPart {
     let copy = PartInfo {
-        piece: Piece::Copy,
+        piece: Piece::Copy(Holders::ALL),
         owners: 3,
         value_bytes: 5,
     };
@@ -91,11 +91,12 @@ fn entry(version: Version) -> Entry {
     Entry {
         key: [1].into(),
         version,
+        listed: Some(Piece::Copy(Holders::ALL)),
         value_bytes: 5,
         owners: (0..3).map(ServerId).collect(),
         me: 0,
         held: None,
-        piece: Some(Piece::Copy),
+        piece: None,
         is_unconfirmed: false,
     }
 }

@@ -51,6 +51,9 @@ pub struct SetOptions {
     /// With `version`: it is one that others have, who were asked after this was taken. So of a key
     /// that the store does not hold only what it has forgotten since then speaks against it.
     pub restored: Option<Forgotten>,
+    /// With `restored`: what the store has of this very version gives way, as it is less than what
+    /// comes.
+    pub fills_in: bool,
     /// With `version`: store only while the promise of just this version stands for the key, so
     /// that nothing was stored under it in between; see [`crate::StoreHandle::promise`].
     pub is_promised: bool,

@@ -581,6 +581,29 @@ fn what_others_have_is_restored_below_the_horizon_but_never_in_place_of_somethin
 }
 
 #[test]
+fn what_fills_in_takes_the_place_of_the_very_version_and_of_nothing_newer() {
+    let store = store(4 << 20);
+    let handle = store.handle();
+    let fill_in = |key: &str, number| {
+        let options = SetOptions {
+            restored: Some(handle.forgotten()),
+            fills_in: true,
+            ..options(number)
+        };
+        handle.set(key.as_bytes(), b"whole", &options).unwrap()
+    };
+    put(&handle, "k", "part", 5);
+    let asked = handle.forgotten();
+    assert_eq!(restore(&handle, "k", 5, asked), older(5), "another write");
+    assert_eq!(fill_in("k", 5), stored(5));
+    assert_eq!(get(&handle, "k").unwrap().0, "whole");
+    put(&handle, "k", "newer", 6);
+    assert_eq!(fill_in("k", 5), older(6));
+    delete(&handle, "k", 7);
+    assert_eq!(fill_in("k", 6), older(7));
+}
+
+#[test]
 fn only_the_version_that_is_named_is_discarded() {
     let store = store(4 << 20);
     let handle = store.handle();

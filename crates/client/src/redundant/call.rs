@@ -56,7 +56,7 @@ struct UnderWay {
 }
 
 /// A server that has accepted something, with the connection over which it has said so.
-pub(super) type Witness = (ServerId, u64);
+pub(super) type Acceptor = (ServerId, u64);
 
 /// What a plan needs while it runs.
 pub(super) struct Call {
@@ -69,7 +69,7 @@ pub(super) struct Call {
     events: VecDeque<Event>,
     /// What it stores, and what it is brought.
     pub cargo: Cargo,
-    accepted: arrayvec::ArrayVec<Witness, OWNERS_MAX>,
+    accepted: arrayvec::ArrayVec<Acceptor, OWNERS_MAX>,
 }
 
 impl Call {
@@ -176,7 +176,7 @@ impl Call {
     }
 
     /// The servers among these of which it is known which process has accepted the version.
-    pub fn witnesses(&self, of: impl Iterator<Item = ServerId>) -> Vec<Witness> {
+    pub fn acceptors(&self, of: impl Iterator<Item = ServerId>) -> Vec<Acceptor> {
         let known = |server| self.accepted.iter().find(|one| one.0 == server).copied();
         of.filter_map(known).collect()
     }

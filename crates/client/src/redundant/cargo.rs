@@ -143,8 +143,7 @@ impl Cargo {
     /// Has the parts of a version that was read at hand, to store them where they are missing.
     fn take_parts_of(&mut self, workshop: &Workshop, version: Version) {
         if self.parts.is_none() {
-            let form = self.pieces.form(version);
-            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
+            self.parts = self.pieces.parts(workshop, self.redundancy, version);
         }
     }
 

@@ -274,9 +274,9 @@ impl Changing {
                 self.begin_above(current)
             }
             WriteOutcome::Overtaken { version } => {
-                let witnesses = self.call.witnesses(write.witnesses());
+                let acceptors = self.call.acceptors(write.acceptors());
                 let at = (&self.redundant, &*self.key);
-                let settling = Settling::new(at, version, witnesses, self.deadline);
+                let settling = Settling::new(at, version, acceptors, self.deadline);
                 self.phase = Phase::Settling {
                     settling: Box::new(settling),
                     told: told.clone(),

@@ -165,8 +165,8 @@ impl Writing {
                 Turn::Goes => {}
                 Turn::Waits => return Ok(None),
                 Turn::Ended(WriteOutcome::Overtaken { version }) => {
-                    let witnesses = call.witnesses(write.witnesses());
-                    let new = Settling::new(call.place(), version, witnesses, call.deadline());
+                    let acceptors = call.acceptors(write.acceptors());
+                    let new = Settling::new(call.place(), version, acceptors, call.deadline());
                     *settling = Some((Box::new(new), version.bits()));
                 }
                 Turn::Ended(outcome) => {

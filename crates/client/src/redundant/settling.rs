@@ -1,7 +1,7 @@
 //! A write that was accepted, and could not be stored by all as somebody has a newer promise: it is
 //! acknowledged when all members hold it, or something newer.
 
-use super::call::{Patience, Witness};
+use super::call::{Acceptor, Patience};
 use super::change::Change;
 use super::changing::Changing;
 use super::running::{ReadEnd, Reading};
@@ -23,7 +23,7 @@ pub(super) struct Settling {
     key: Box<[u8]>,
     version: Version,
     /// As long as so many are there as it takes to read it, whoever writes above it has met it.
-    witnesses: Vec<Witness>,
+    acceptors: Vec<Acceptor>,
     deadline: Instant,
     reads: u32,
     step: Step,
@@ -40,14 +40,14 @@ impl Settling {
     pub fn new(
         (redundant, key): (&Arc<Redundant>, &[u8]),
         version: Version,
-        witnesses: Vec<Witness>,
+        acceptors: Vec<Acceptor>,
         deadline: Instant,
     ) -> Settling {
         Settling {
             redundant: Arc::clone(redundant),
             key: key.into(),
             version,
-            witnesses,
+            acceptors,
             deadline,
             reads: 0,
             step: Step::Begins,
@@ -111,11 +111,11 @@ impl Settling {
             ReadOutcome::Found(Found::Nothing) => return Err(lost_way()),
         };
         let needed = self.redundant.policy.of_key(&self.key).needed();
-        let is_there = |(server, attempt): &&Witness| {
+        let is_there = |(server, attempt): &&Acceptor| {
             self.redundant.availability.is_known_to_all(*server)
                 && self.redundant.connections.attempt(*server) == *attempt
         };
-        let is_met = || self.witnesses.iter().filter(is_there).count() >= needed;
+        let is_met = || self.acceptors.iter().filter(is_there).count() >= needed;
         match found == self.version || found > self.version && is_met() {
             true => Ok(true),
             false => Err(lost_way()),

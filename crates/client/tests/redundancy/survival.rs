@@ -1,7 +1,7 @@
 //! What is there after servers were killed.
 
 use crate::{Fleet, WAYS, assert_all, set_all, values};
-use farcache_client::{Error, Transport};
+use farcache_client::{Client, ClientConfig, Error, Transport};
 
 /// Policies with their servers, and how many of them may be lost.
 const POLICIES: [(&str, usize, usize); 2] = [("replicate:3", 3, 2), ("ec:3,2", 5, 2)];
@@ -183,4 +183,25 @@ fn what_only_a_server_has_that_was_down_a_moment_ago_is_found() {
         fleet.start_again(lost);
     }
     assert_all(&client, 2, "at the first alone");
+}
+
+/// What a server has of a key, as one sees it who knows of no other servers.
+fn stored_bytes(fleet: &Fleet, server: usize, key: &str) -> usize {
+    let config = ClientConfig::new(&fleet.servers[server].address()).expect("an address");
+    let client = Client::new(&config).expect("a client");
+    let item = client.get(key).expect("an answer").expect("an item");
+    item.value.len()
+}
+
+/// A small value takes memory at as many servers as may be lost, and one more.
+#[test]
+fn small_values_have_their_bytes_at_three_of_five_servers() {
+    let fleet = Fleet::start(5);
+    let client = fleet.client("ec:3,2", Transport::Tcp);
+    for key in ["a", "b", "c", "d"] {
+        client.set(key, vec![7; 1_000], 0).expect("stored");
+        let mut stored: Vec<_> = (0..5).map(|one| stored_bytes(&fleet, one, key)).collect();
+        stored.sort_unstable();
+        assert_eq!(stored, [32, 32, 1_032, 1_032, 1_032], "{key}");
+    }
 }

@@ -63,9 +63,15 @@ impl Fleet {
 
     /// Gives all servers the map of this epoch.
     pub fn publish(&self, epoch: u64) {
+        self.publish_without(epoch, None);
+    }
+
+    /// Gives all servers the map of this epoch, of which one is no member any more.
+    pub fn publish_without(&self, epoch: u64, left_out: Option<usize>) {
         let mut text = format!("farcache-cluster-map 1\ncluster c\nepoch {epoch}\n");
         text += "placement ketama\n";
-        for (number, port) in self.ports.iter().enumerate() {
+        let members = self.ports.iter().enumerate();
+        for (number, port) in members.filter(|(number, _)| Some(*number) != left_out) {
             let id = number + 1;
             writeln!(
                 text,
@@ -188,7 +194,13 @@ impl Fleet {
 
     /// The servers, as a client is given them.
     pub fn addresses(&self) -> String {
-        let addresses: Vec<_> = self.servers.iter().map(Server::address).collect();
+        self.addresses_without(None)
+    }
+
+    fn addresses_without(&self, left_out: Option<usize>) -> String {
+        let servers = self.servers.iter().enumerate();
+        let members = servers.filter(|(number, _)| Some(*number) != left_out);
+        let addresses: Vec<_> = members.map(|(_, server)| server.address()).collect();
         addresses.join(",")
     }
 
@@ -199,7 +211,17 @@ impl Fleet {
 
     /// A client over this transport that places keys as the map does.
     pub fn client_over(&self, transport: Transport, policy: &str) -> Client {
-        let mut config = ClientConfig::new(&self.addresses()).expect("addresses");
+        self.client_of(&self.addresses(), transport, policy)
+    }
+
+    /// A client of all servers but one.
+    pub fn client_without(&self, left_out: usize, policy: &str) -> Client {
+        let addresses = self.addresses_without(Some(left_out));
+        self.client_of(&addresses, Transport::Tcp, policy)
+    }
+
+    fn client_of(&self, addresses: &str, transport: Transport, policy: &str) -> Client {
+        let mut config = ClientConfig::new(addresses).expect("addresses");
         config.placement.distribution = Distribution::KetamaWeighted;
         config.placement.key_hash = HashAlgorithm::Md5;
         config.transport = transport;

@@ -192,3 +192,28 @@ fn a_pass_over_what_is_whole_fetches_nothing() {
         assert!(examined >= 200, "{examined}");
     }
 }
+
+/// Small values of an erasure code have their bytes at the first m + 1 owners. When one of those
+/// leaves, the next one is no witness any more.
+#[test]
+fn who_comes_to_stand_among_the_holders_of_a_small_value_gets_its_bytes() {
+    const LEAVES: usize = 5;
+    let mut fleet = Fleet::start(6, Keeps::Nothing, &[]);
+    let client = fleet.client("ec:3,2");
+    let small = |key: usize| vec![key as u8; 100 + key];
+    for key in 0..200 {
+        client.set(name(key), small(key), 0).expect("stored");
+    }
+    fleet.kill(LEAVES);
+    fleet.publish_without(2, Some(LEAVES));
+    (0..LEAVES).for_each(|number| _ = fleet.repair(number));
+    (0..LEAVES).for_each(|number| fleet.await_repair(number));
+    fleet.kill(0);
+    fleet.kill(1);
+    let client = fleet.client_without(LEAVES, "ec:3,2");
+    for key in 0..200 {
+        let item = client.get(name(key)).expect("an answer");
+        let item = item.unwrap_or_else(|| panic!("key {key} is lost"));
+        assert!(item.value == small(key), "key {key}");
+    }
+}

@@ -4,7 +4,7 @@ use super::Workshop;
 use super::pool::Pool;
 use crate::plan::{Form, Part};
 use crate::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
-use crate::{Scheme, Version};
+use crate::{Holders, Scheme, Version};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub struct Parts {
     pool: Arc<Pool>,
     value_bytes: u32,
-    /// Owners, which each get a copy.
-    copies: u8,
+    /// Owners of a value that is copied; 0 of others, which tell by their scheme.
+    owners: u8,
     /// The application's number.
     pub flags: u32,
     /// When the value expires, as Unix time in seconds; 0 for never.
@@ -69,7 +69,10 @@ impl Parts {
         let mut stored = Vec::new();
         match form {
             Form::Tombstone => {}
-            Form::Copies => stored.push(Stored::missing(Piece::Copy)),
+            Form::Copies(holders) => {
+                stored.push(Stored::missing(Piece::Copy(holders)));
+                stored.extend((holders != Holders::ALL).then(|| Stored::witness(holders)));
+            }
             Form::Shards(scheme) => {
                 stored.reserve_exact(scheme.shards());
                 let shards = (0..).take(scheme.data_shards());
@@ -80,10 +83,9 @@ impl Parts {
         Parts {
             pool: Arc::clone(&workshop.pool),
             value_bytes: value_bytes as u32,
-            copies: if form == Form::Copies {
-                owners as u8
-            } else {
-                0
+            owners: match form {
+                Form::Copies(_) => owners as u8,
+                Form::Shards(_) | Form::Tombstone => 0,
             },
             flags,
             expiry_unix,
@@ -163,14 +165,17 @@ impl Parts {
         Arc::clone(&stored.bytes)
     }
 
-    /// What a server stores of a version, apart, where the part is lent; parity never is.
+    /// What a server stores of a version, apart, where the part is lent: parity and witnesses never
+    /// are.
     ///
     /// # Panics
     /// As [`Parts::of`].
     pub fn lent(&self, part: Part, version: Version) -> Option<LentPart> {
         let (value, piece) = (self.lent.as_ref()?, self.stored[index_of(part)].piece);
         let range = piece.range(self.value_bytes as usize);
-        (piece.bytes(self.value_bytes as usize) == range.len()).then(|| LentPart {
+        let is_in_it = piece.bytes(self.value_bytes as usize) == range.len();
+        let is_lent = is_in_it && !matches!(piece, Piece::Witness(_));
+        is_lent.then(|| LentPart {
             header: self.header(part, version).encode(),
             value: Arc::clone(value),
             range,
@@ -181,7 +186,7 @@ impl Parts {
         let stored = &self.stored[index_of(part)];
         Header {
             piece: stored.piece,
-            copies: self.copies,
+            owners: self.owners,
             value_bytes: self.value_bytes,
             expiry_unix: self.expiry_unix,
             version,
@@ -214,6 +219,7 @@ fn index_of(part: Part) -> usize {
     match part {
         Part::Shard(shard) => usize::from(shard),
         Part::Copy | Part::Tombstone => 0,
+        Part::Witness => 1,
     }
 }
 
@@ -224,6 +230,15 @@ impl Stored {
             checksum: None,
             version: None,
             bytes: Arc::default(),
+        }
+    }
+
+    /// There are no bytes that could be missing.
+    fn witness(holders: Holders) -> Stored {
+        Stored {
+            checksum: Some(checksum(&[])),
+            bytes: Arc::new(vec![0; HEADER_BYTES]),
+            ..Stored::missing(Piece::Witness(holders))
         }
     }
 

@@ -114,7 +114,7 @@ impl Pieces {
         }
         let version = header.version;
         answer.held.push(Held { version, part });
-        if is_whole {
+        if is_whole && part != Part::Witness {
             answer.brought = Some(version);
             self.keep(Brought {
                 from,
@@ -192,22 +192,25 @@ impl Pieces {
     }
 
     /// The parts of a version that was read, to be stored where it is missing.
-    pub fn parts(&self, workshop: &Workshop, form: Form, version: Version) -> Option<Parts> {
+    pub fn parts(
+        &self,
+        workshop: &Workshop,
+        redundancy: Redundancy,
+        version: Version,
+    ) -> Option<Parts> {
         let one = self.of(version)?;
-        let value = match form {
-            Form::Shards(_) => self.decoded(version)?,
-            _ => one.part(),
+        let (form, value) = match one.header.piece {
+            Piece::Shard { scheme, .. } => (Form::Shards(scheme), self.decoded(version)?),
+            _ => (Form::Copies(redundancy.holders()), one.part()),
         };
-        let (form, expiry_unix) = ((form, one.header.owners()), one.header.expiry_unix);
-        Some(Parts::new(workshop, form, value, one.flags, expiry_unix))
-    }
-
-    /// The form in which a version is stored.
-    pub fn form(&self, version: Version) -> Option<Form> {
-        Some(match self.of(version)?.header.piece {
-            Piece::Copy => Form::Copies,
-            Piece::Shard { scheme, .. } => Form::Shards(scheme),
-        })
+        let (stored_as, expiry_unix) = ((form, redundancy.owners()), one.header.expiry_unix);
+        Some(Parts::new(
+            workshop,
+            stored_as,
+            value,
+            one.flags,
+            expiry_unix,
+        ))
     }
 
     /// When a version expires, as Unix time; 0 for never.
@@ -224,7 +227,7 @@ impl Pieces {
     pub fn take_value(&mut self, version: Version) -> Option<(Vec<u8>, u32)> {
         let one = self.of(version)?;
         let flags = one.flags;
-        if one.header.piece != Piece::Copy {
+        if matches!(one.header.piece, Piece::Shard { .. }) {
             self.decoded(version)?;
             return Some((std::mem::take(&mut self.value.bytes), flags));
         }
@@ -281,7 +284,8 @@ fn fill_gaps(
 /// What a piece is to the plans; none where it is of another redundancy.
 fn part_of(redundancy: Redundancy, piece: Piece) -> Option<Part> {
     match (redundancy, piece) {
-        (_, Piece::Copy) => Some(Part::Copy),
+        (_, Piece::Copy(_)) => Some(Part::Copy),
+        (_, Piece::Witness(_)) => Some(Part::Witness),
         (
             Redundancy::Erasure(scheme),
             Piece::Shard {

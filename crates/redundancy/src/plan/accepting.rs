@@ -198,7 +198,7 @@ impl Accepting {
     /// Of whom it is certain that whoever writes above it has met it, as long as enough of them to
     /// read it are there: none where fewer than a quorum have accepted it on no promise, as each of
     /// them may have been away before.
-    pub fn witnesses(&self) -> Positions {
+    pub fn acceptors(&self) -> Positions {
         match self.is_promised || self.accepted.count() >= self.wanted.quorum {
             true => self.accepted,
             false => Positions::default(),

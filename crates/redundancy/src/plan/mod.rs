@@ -19,7 +19,7 @@ pub use owners::KnownOwners;
 pub use read::{Found, Read, ReadOutcome};
 pub use write::{Write, WriteOutcome};
 
-use crate::{Redundancy, Version};
+use crate::{Holders, Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_erasure::Scheme;
@@ -43,8 +43,8 @@ pub enum Fencing {
 /// In what form a write is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// The whole value at each owner.
-    Copies,
+    /// The whole value at these owners, its version at the others.
+    Copies(Holders),
     /// A shard at each owner.
     Shards(Scheme),
     /// A deletion, whole at each owner.
@@ -57,14 +57,15 @@ impl Form {
     pub fn of_value(redundancy: Redundancy, is_small: bool) -> Form {
         match redundancy {
             Redundancy::Erasure(scheme) if !is_small => Form::Shards(scheme),
-            _ => Form::Copies,
+            _ => Form::Copies(redundancy.holders()),
         }
     }
 
     /// What the owner at this position of the ring stores.
     pub fn part_at(self, position: usize) -> Part {
         match self {
-            Form::Copies => Part::Copy,
+            Form::Copies(holders) if holders.has(position) => Part::Copy,
+            Form::Copies(_) => Part::Witness,
             Form::Shards(_) => Part::Shard(position as u8),
             Form::Tombstone => Part::Tombstone,
         }
@@ -87,6 +88,8 @@ impl Form {
 pub enum Part {
     /// The whole value.
     Copy,
+    /// The version alone, of a value that others have.
+    Witness,
     /// The shard of this number.
     Shard(u8),
     /// That the key is deleted.

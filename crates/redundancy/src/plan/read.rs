@@ -3,7 +3,9 @@
 use super::group::{Group, Positions};
 use super::round::Requests;
 use super::storing::{Newer, Progress, Storing};
-use super::{Action, Answer, Event, Fencing, Form, Part, Question, Reply, RequestId, TRIES_MAX};
+use super::{
+    Action, Answer, Event, Fencing, Form, Held, Part, Question, Reply, RequestId, TRIES_MAX,
+};
 use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
@@ -334,7 +336,7 @@ impl Read {
         let is_complete = is_complete && (is_everywhere || !self.is_thorough);
         match form {
             Form::Tombstone => self.show(Found::Deleted(version), form, is_complete, actions),
-            Form::Copies if self.has_brought(version, 1, actions) => {
+            Form::Copies(_) if self.has_brought(version, 1, actions) => {
                 self.show(Found::Value(version), form, is_complete, actions);
             }
             Form::Shards(scheme) if self.has_brought(version, scheme.data_shards(), actions) => {
@@ -346,7 +348,7 @@ impl Read {
                     is_complete,
                 };
             }
-            Form::Copies | Form::Shards(_) => {}
+            Form::Copies(_) | Form::Shards(_) => {}
         }
     }
 
@@ -401,15 +403,24 @@ impl Read {
         let form = match (part, self.redundancy) {
             (Part::Tombstone, _) => Form::Tombstone,
             (Part::Shard(_), Redundancy::Erasure(scheme)) => Form::Shards(scheme),
-            (Part::Copy | Part::Shard(_), _) => Form::Copies,
+            (Part::Copy | Part::Witness | Part::Shard(_), _) => {
+                Form::Copies(self.redundancy.holders())
+            }
         };
         Some((*version, form))
     }
 
     fn holders(&self, version: Version) -> impl Iterator<Item = usize> {
-        let holds = move |(_, answer): &&(usize, Answer)| {
-            answer.held.iter().any(|held| held.version == version)
-        };
+        self.holders_where(move |held| held.version == version)
+    }
+
+    /// Who has more of a version than that it is there.
+    fn holders_of_bytes(&self, version: Version) -> impl Iterator<Item = usize> {
+        self.holders_where(move |held| held.version == version && held.part != Part::Witness)
+    }
+
+    fn holders_where(&self, is_it: impl Fn(&Held) -> bool) -> impl Iterator<Item = usize> {
+        let holds = move |(_, answer): &&(usize, Answer)| answer.held.iter().any(&is_it);
         self.answers
             .iter()
             .filter(holds)
@@ -434,9 +445,13 @@ impl Read {
         let under_way = self.pending.iter().map(|pending| pending.position);
         let under_way: Positions = under_way.collect();
         let others: Positions = self
-            .holders(version)
+            .holders_of_bytes(version)
             .filter(|one| !brought.has(*one))
             .collect();
+        if brought.count() + others.count() < wanted {
+            self.await_more(actions);
+            return false;
+        }
         let missing = wanted - brought.count();
         if self.fetches > FETCHES_MAX {
             self.end(ReadOutcome::Unavailable, actions);

@@ -37,7 +37,7 @@ pub enum WriteOutcome {
     /// It was accepted by some, and is not stored by all: others have promised to take something
     /// newer only, and who has asked for that may have met it. It is acknowledged when all
     /// members hold this version, or a newer one while so many of the
-    /// [`Write::witnesses`] have not gone as it takes to read it.
+    /// [`Write::acceptors`] have not gone as it takes to read it.
     Overtaken {
         /// The version that was accepted.
         version: Version,
@@ -63,7 +63,7 @@ pub struct Write {
     version: Version,
     /// It stands on promises of its version, and goes above nothing (rule 10).
     is_promised: bool,
-    witnesses: Positions,
+    acceptors: Positions,
     requests: Requests,
     stage: Stage,
     /// The version has been accepted: it stays as it is (rule 3).
@@ -139,7 +139,7 @@ impl Write {
             group,
             version,
             is_promised: false,
-            witnesses: Positions::default(),
+            acceptors: Positions::default(),
             requests: Requests::default(),
             stage: Stage::AwaitsMap,
             is_accepted: false,
@@ -160,8 +160,8 @@ impl Write {
     }
 
     /// Servers of which each has accepted the version so that whoever writes above it has met it.
-    pub fn witnesses(&self) -> impl Iterator<Item = ServerId> {
-        let positions = self.witnesses.iter();
+    pub fn acceptors(&self) -> impl Iterator<Item = ServerId> {
+        let positions = self.acceptors.iter();
         positions.map(|position| self.group.owner(position))
     }
 
@@ -312,7 +312,7 @@ impl Write {
         };
         self.is_accepted = true;
         self.was_present = accepting.was_present;
-        self.witnesses = accepting.witnesses();
+        self.acceptors = accepting.acceptors();
         if self.redundancy.is_async() {
             self.tell_written(actions);
         }

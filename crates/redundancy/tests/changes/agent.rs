@@ -66,7 +66,7 @@ pub struct Agent {
     /// What servers have brought, newest first counts.
     brought: Vec<Item>,
     writes: Option<u32>,
-    witnesses: Vec<(ServerId, u32)>,
+    acceptors: Vec<(ServerId, u32)>,
     /// Who has answered the plan first, as which incarnation.
     incarnations: Vec<(ServerId, u32)>,
     settles: Option<(Version, Deed)>,
@@ -98,7 +98,7 @@ impl Agent {
             version: None,
             brought: Vec::new(),
             writes: None,
-            witnesses: Vec::new(),
+            acceptors: Vec::new(),
             incarnations: Vec::new(),
             settles: None,
             unsuccessful: 0,
@@ -377,7 +377,7 @@ impl Agent {
                 self.end(End::Known(Deed::Read(value)));
             }
             Purpose::Settle(wanted, deed) => {
-                let are_there = self.witnesses.iter().filter(|one| up(one.0) == Some(one.1));
+                let are_there = self.acceptors.iter().filter(|one| up(one.0) == Some(one.1));
                 let has_enough = are_there.count() >= self.redundancy.needed();
                 match version == Some(wanted) || has_enough && version > Some(wanted) {
                     true => self.end(End::Known(deed)),
@@ -425,7 +425,7 @@ impl Agent {
         if let WriteOutcome::Overtaken { version } = outcome {
             self.log.push_str("overtaken ");
             let of = |one| self.incarnations.iter().find(|seen| seen.0 == one).copied();
-            self.witnesses = write.witnesses().filter_map(of).collect();
+            self.acceptors = write.acceptors().filter_map(of).collect();
             if !is_finish {
                 return self.again(Purpose::Settle(version, deed), now, up);
             }

@@ -173,9 +173,11 @@ impl Server {
         let mut answer = Answer::default();
         if let Some((version, part, _)) = self.held {
             answer.held.push(Held { version, part });
-            answer.brought = Some(version).filter(|_| part != Part::Tombstone);
+            let has_bytes = !matches!(part, Part::Tombstone | Part::Witness);
+            answer.brought = Some(version).filter(|_| has_bytes);
         }
-        (Reply::Answer(answer), self.held)
+        let item = self.held.filter(|(_, part, _)| *part != Part::Witness);
+        (Reply::Answer(answer), item)
     }
 }
 

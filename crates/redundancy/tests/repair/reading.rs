@@ -77,7 +77,8 @@ fn answer(
         Some(item) => {
             let (version, part) = (item.version, part_of(item.piece));
             answer.held.push(Held { version, part });
-            answer.brought = item.piece.map(|_| version);
+            let has_bytes = !matches!(part, Part::Tombstone | Part::Witness);
+            answer.brought = has_bytes.then_some(version);
         }
         None => answer.dropped = server.told_horizon(fault),
     }
@@ -87,7 +88,8 @@ fn answer(
 fn part_of(piece: Option<Piece>) -> Part {
     match piece {
         None => Part::Tombstone,
-        Some(Piece::Copy) => Part::Copy,
+        Some(Piece::Copy(_)) => Part::Copy,
+        Some(Piece::Witness(_)) => Part::Witness,
         Some(Piece::Shard { shard, .. }) => Part::Shard(shard),
     }
 }

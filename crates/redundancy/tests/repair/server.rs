@@ -162,7 +162,8 @@ pub fn item_of(redundancy: Redundancy, version: Version, part: Part) -> Item {
     let piece = match (part, redundancy) {
         (Part::Tombstone, _) => None,
         (Part::Shard(shard), Redundancy::Erasure(scheme)) => Some(Piece::Shard { scheme, shard }),
-        _ => Some(Piece::Copy),
+        (Part::Witness, _) => Some(Piece::Witness(redundancy.holders())),
+        _ => Some(Piece::Copy(redundancy.holders())),
     };
     Item { version, piece }
 }

@@ -1,14 +1,14 @@
 //! Servers, writers and what is on its way between servers that repair.
 
 use super::reading::{self, Shown};
-use super::server::{Fault, Item, KEYS, Server};
+use super::server::{Fault, Item, KEYS, Server, item_of};
 use super::writing::Writer;
 use crate::random::Random;
 use farcache_cluster::ServerId;
-use farcache_redundancy::plan::WriteOutcome;
 use farcache_redundancy::plan::repair::{
     Action, Cursor, Entry, Event, HeldPart, Limits, Make, MendId, Mended, OwnState, Repair, Step,
 };
+use farcache_redundancy::plan::{Form, WriteOutcome};
 use farcache_redundancy::stored::Piece;
 use farcache_redundancy::{Clock, Redundancy, SKEW_MAX, Version};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ struct Page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Acknowledged {
     version: Version,
-    is_delete: bool,
+    form: Form,
 }
 
 pub struct World {
@@ -175,7 +175,7 @@ impl World {
             Some(WriteOutcome::Written { version, .. }) => {
                 let acknowledged = Acknowledged {
                     version,
-                    is_delete: writer.is_delete,
+                    form: writer.form,
                 };
                 self.acknowledged.insert(writer.key, acknowledged);
             }
@@ -207,7 +207,9 @@ impl World {
                 }
             }
             // One that is under way may hide what was there.
-            Shown::Nothing if acknowledged.is_delete || self.is_written(key) => Ok(()),
+            Shown::Nothing if acknowledged.form == Form::Tombstone || self.is_written(key) => {
+                Ok(())
+            }
             Shown::Nothing => Err(format!("key {key}: a miss of {acknowledged:?}; {self:?}")),
             Shown::Unavailable => Ok(()),
         }
@@ -334,6 +336,7 @@ impl World {
                 let held = item.map(|item| item.version);
                 What::Event(Event::LookedUp(Entry {
                     held,
+                    piece: item.and_then(|item| item.piece),
                     is_unconfirmed: entry.is_unconfirmed && held == entry.held,
                     ..entry
                 }))
@@ -426,11 +429,12 @@ impl World {
         Entry {
             key: [key as u8].into(),
             version: held.version,
+            listed: held.part.map(|part| part.piece),
             value_bytes: held.part.map_or(0, |part| part.value_bytes),
             owners: owners.map(ServerId).collect(),
             me: repairer,
             held: server.items.get(&key).map(|item| item.version),
-            piece: held.part.map(|part| part.piece),
+            piece: server.items.get(&key).and_then(|item| item.piece),
             is_unconfirmed: is_own,
         }
     }
@@ -505,19 +509,11 @@ impl World {
         };
         for (number, server) in self.servers.iter().enumerate() {
             let item = server.items.get(&key);
-            let wanted = match self.redundancy {
-                Redundancy::Erasure(scheme) => Piece::Shard {
-                    scheme,
-                    shard: number as u8,
-                },
-                _ => Piece::Copy,
-            };
-            let is_right = match (item, expected.is_delete) {
-                (None, is_delete) => is_delete,
-                (Some(item), true) => item.version == expected.version && item.piece.is_none(),
-                (Some(item), false) => {
-                    item.version == expected.version && item.piece == Some(wanted)
-                }
+            let part = expected.form.part_at(number);
+            let wanted = item_of(self.redundancy, expected.version, part);
+            let is_right = match item {
+                None => expected.form == Form::Tombstone,
+                Some(item) => *item == wanted,
             };
             if !is_right {
                 return Err(format!(

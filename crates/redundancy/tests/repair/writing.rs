@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub struct Writer {
     pub key: usize,
-    pub is_delete: bool,
+    pub form: Form,
     redundancy: Redundancy,
     plan: Write,
     live: Vec<bool>,
@@ -34,14 +34,14 @@ impl Writer {
         let is_delete = random.once_in(3);
         let form = match is_delete {
             true => Form::Tombstone,
-            false => Form::of_value(redundancy, false),
+            false => Form::of_value(redundancy, random.once_in(2)),
         };
         let mut actions = Vec::new();
         let (group, time) = (group(1, &live), (clock, now));
         let plan = Write::begin_among(redundancy, Fencing::None, form, group, time, &mut actions);
         let mut writer = Writer {
             key: random.below(KEYS),
-            is_delete,
+            form,
             redundancy,
             plan,
             live,

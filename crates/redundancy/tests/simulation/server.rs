@@ -131,11 +131,14 @@ impl Server {
         stored
     }
 
+    fn has_bytes(&self, version: Version) -> bool {
+        let held = self.held.get(&version);
+        held.is_some_and(|(part, _)| *part != Part::Witness)
+    }
+
     fn read(&self, wanted: Option<Version>) -> (Reply, Vec<u8>) {
         let newest = self.held.keys().next_back().copied();
-        let brought = wanted
-            .or(newest)
-            .filter(|version| self.held.contains_key(version));
+        let brought = wanted.or(newest).filter(|version| self.has_bytes(*version));
         let held = self.held.iter().rev();
         let held = held.map(|(&version, &(part, _))| Held { version, part });
         let complete = match self.fault {

@@ -39,7 +39,7 @@ fn scheme_of(redundancy: Redundancy) -> Scheme {
 /// The bytes of a part.
 pub fn part_of(redundancy: Redundancy, bytes: &[u8], part: Part) -> Vec<u8> {
     let shard = match part {
-        Part::Tombstone => return Vec::new(),
+        Part::Tombstone | Part::Witness => return Vec::new(),
         Part::Copy => return bytes.to_vec(),
         Part::Shard(shard) => usize::from(shard),
     };

@@ -338,7 +338,10 @@ impl World {
         self.note(number, Deed::Write(written));
         let form = match has_value {
             // Below and above the threshold.
-            true => Form::of_value(self.redundancy, false),
+            true => {
+                let is_small = self.random.once_in(3);
+                Form::of_value(self.redundancy, is_small)
+            }
             false => Form::Tombstone,
         };
         let (now, group) = (self.now(number), self.group(self.clients[number].epoch));
@@ -450,7 +453,7 @@ impl World {
         for action in actions {
             match action {
                 Action::Ask(request) => {
-                    if let Question::Store(version, Part::Copy) = request.question {
+                    if let Question::Store(version, _) = request.question {
                         self.take_copy(number, version);
                     }
                     self.send(number, request);
@@ -470,7 +473,10 @@ impl World {
     fn take_copy(&mut self, number: usize, version: Version) {
         let client = &mut self.clients[number];
         let mut brought = client.brought.iter();
-        if let Some((_, bytes)) = brought.find(|((_, one), _)| *one == version) {
+        let is_copy = |bytes: &[u8]| values::number_of(bytes).is_some();
+        if let Some((_, bytes)) =
+            brought.find(|((_, one), bytes)| *one == version && is_copy(bytes))
+        {
             client.value = bytes.clone();
         }
     }
@@ -497,9 +503,7 @@ impl World {
         let read = match found {
             Found::Nothing | Found::Deleted(_) => None,
             Found::Value(version) => {
-                if matches!(Form::of_value(self.redundancy, false), Form::Copies) {
-                    self.take_copy(number, version);
-                }
+                self.take_copy(number, version);
                 let number = values::number_of(&self.clients[number].value);
                 Some(number.ok_or("a reply mixes two writes")?)
             }
@@ -712,9 +716,16 @@ impl World {
 
     fn part_from(&self, sources: &[usize], version: Version, number: usize) -> (Part, Vec<u8>) {
         let held = |one: usize| &self.servers[one].held[&version];
-        let (part, bytes) = held(sources[0]);
-        if !matches!(part, Part::Shard(_)) {
-            return (*part, bytes.clone());
+        let held_parts = sources.iter().map(|one| held(*one));
+        let copy = held_parts.clone().find(|(part, _)| *part == Part::Copy);
+        match held(sources[0]).0 {
+            Part::Tombstone => return held(sources[0]).clone(),
+            Part::Shard(_) => {}
+            Part::Copy | Part::Witness => {
+                let part = Form::of_value(self.redundancy, true).part_at(number);
+                let (_, bytes) = copy.expect("one of k has the bytes");
+                return (part, values::part_of(self.redundancy, bytes, part));
+            }
         }
         let shards = sources.iter().map(|one| (*one as u8, held(*one).1.clone()));
         let value = values::decode(self.redundancy, &shards.collect());

@@ -303,9 +303,8 @@ impl Run {
     /// Has the parts of a version that was read at hand, to store them where they are missing.
     fn take_parts_of(&mut self, version: Version, tools: &Tools) {
         if self.parts.is_none() {
-            let form = self.pieces.form(version);
-            let workshop = &tools.workshop;
-            self.parts = form.and_then(|form| self.pieces.parts(workshop, form, version));
+            let (workshop, redundancy) = (&tools.workshop, self.spread.redundancy);
+            self.parts = self.pieces.parts(workshop, redundancy, version);
         }
     }
 

@@ -111,6 +111,7 @@ impl Reply<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farcache_redundancy::Holders;
     use farcache_redundancy::stored::Piece;
 
     fn reply(status: Status, cas: u64, extras: &[u8], value: &[u8]) -> Vec<u8> {
@@ -135,8 +136,8 @@ mod tests {
     fn what_a_server_has_is_read_from_its_answer() {
         let version = Version::from_bits(0x2_8000_0003).expect("a version");
         let header = stored::Header {
-            piece: Piece::Copy,
-            copies: 3,
+            piece: Piece::Copy(Holders::ALL),
+            owners: 3,
             value_bytes: 9,
             expiry_unix: 0,
             version,
@@ -145,7 +146,7 @@ mod tests {
         let flags = 7_u32.to_be_bytes();
         let packet = reply(Status::Success, version.bits(), &flags, &header.encode());
         let part = PartInfo {
-            piece: Piece::Copy,
+            piece: Piece::Copy(Holders::ALL),
             owners: 3,
             value_bytes: 9,
         };

@@ -12,9 +12,9 @@ use farcache_peers::listing::{Inquiry, read_page};
 use farcache_redundancy::plan::repair::{
     Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnState, PartInfo, Repair, Step,
 };
-use farcache_redundancy::stored::{HEADER_BYTES, Header};
+use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece};
 use farcache_redundancy::{Ticks, Version, Writer};
-use farcache_store::{Forgotten, Listed, ScanCursor, StoreHandle};
+use farcache_store::{Access, Forgotten, Listed, ScanCursor, StoreHandle, Suspended};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -276,16 +276,14 @@ impl<'a> Pass<'a> {
         let Some(me) = me.filter(|_| part.is_none() || located.len() == owners) else {
             return Ok(None);
         };
-        let held = match own {
-            Some(own) => Some(own.version),
-            None => self
-                .handle
-                .run_blocking(|handle| handle.held_version(key))?,
+        let (held, piece) = match own {
+            Some(own) => (Some(own.version), own.part.map(|part| part.piece)),
+            None => self.handle.run_blocking(|handle| held_here(handle, key))?,
         };
-        let piece = own.and_then(|own| own.part).map(|part| part.piece);
         Ok(Some(Entry {
             key: key.into(),
             version,
+            listed: part.and_then(|(numbers, ..)| Piece::from_numbers(numbers)),
             value_bytes: part.map_or(0, |(_, _, bytes)| bytes),
             owners: located.iter().copied().collect(),
             me,
@@ -319,11 +317,12 @@ impl<'a> Pass<'a> {
 
     /// A key with what this server has of it now.
     fn looked_up(&self, entry: Entry) -> io::Result<Entry> {
-        let held = self
+        let (held, piece) = self
             .handle
-            .run_blocking(|handle| handle.held_version(&entry.key))?;
+            .run_blocking(|handle| held_here(handle, &entry.key))?;
         Ok(Entry {
             held,
+            piece,
             is_unconfirmed: entry.is_unconfirmed && held == entry.held,
             ..entry
         })
@@ -363,6 +362,18 @@ impl<'a> Pass<'a> {
             self.plan.note_full();
         }
     }
+}
+
+/// The version that this server has of a key, and which part of it where that is a value.
+fn held_here(
+    handle: &StoreHandle,
+    key: &[u8],
+) -> Result<(Option<Version>, Option<Piece>), Suspended> {
+    let item = handle.get(key, Access::Peek)?;
+    let piece = item
+        .and_then(|item| Header::decode(item.value()).ok())
+        .map(|header| header.piece);
+    Ok((handle.held_version(key)?, piece))
 }
 
 /// A part that this server has from before it was away.

@@ -66,6 +66,7 @@ impl<'i> Run<'_, 'i> {
             cas_wanted: flags.has(b'c'),
             version: None,
             restored: None,
+            fills_in: false,
         })
     }
 

@@ -120,6 +120,7 @@ impl StoreHandle {
         if options.version.is_some() {
             let terms = Terms {
                 restored: options.restored,
+                fills_in: options.fills_in,
                 is_promised: options.is_promised,
             };
             let commit = self.commit_version(hash, key, written, terms)?;

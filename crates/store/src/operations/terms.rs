@@ -12,6 +12,8 @@ use std::cmp::Ordering;
 pub(super) struct Terms {
     /// As [`crate::SetOptions::restored`].
     pub restored: Option<Forgotten>,
+    /// As [`crate::SetOptions::fills_in`].
+    pub fills_in: bool,
     /// As [`crate::SetOptions::is_promised`].
     pub is_promised: bool,
 }
@@ -158,6 +160,7 @@ mod tests {
         Terms {
             restored: restored.map(|before| Forgotten(before.map(version))),
             is_promised,
+            ..Terms::default()
         }
     }
 

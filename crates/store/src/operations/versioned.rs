@@ -56,8 +56,8 @@ impl StoreHandle {
         };
         let layout = fields.layout(key.len(), 0);
         let terms = Terms {
-            restored: None,
             is_promised,
+            ..Terms::default()
         };
         loop {
             let placed = match self.place_or_make_room(&layout, fields.expiry) {
@@ -216,6 +216,7 @@ impl StoreHandle {
         match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
             Standing::Newer => {}
             Standing::Same => return Ok(VersionCommit::Refused(Refusal::Same)),
+            Standing::Older { current } if terms.fills_in && current == stamp.version => {}
             Standing::Older { current } => {
                 let write = Write::of_item(stamp, item);
                 return Ok(VersionCommit::Refused(

@@ -1,6 +1,7 @@
 //! Questions and operations, replies and answers.
 
 use super::*;
+use farcache_redundancy::Holders;
 use farcache_redundancy::plan::{Form, RequestId};
 use farcache_redundancy::stored::Header;
 
@@ -55,7 +56,7 @@ fn parts_are_stored_when_they_are_at_hand_and_tombstones_always() {
     let (mut cargo, workshop) = cargo("replicate:2");
     let question = Question::AcceptPromised(version(1), Part::Copy);
     assert!(cargo.operation(&workshop, b"key", question).is_none());
-    let parts = Parts::new(&workshop, (Form::Copies, 2), b"value", 7, 9);
+    let parts = Parts::new(&workshop, (Form::Copies(Holders::ALL), 2), b"value", 7, 9);
     cargo.give(Some(parts));
     let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
         panic!("no store");
@@ -76,7 +77,13 @@ fn parts_are_stored_when_they_are_at_hand_and_tombstones_always() {
 fn a_part_that_is_lent_is_sent_from_where_it_lies() {
     let (mut cargo, workshop) = cargo("replicate:2");
     let value = std::sync::Arc::new(vec![7; LONG_VALUE_BYTES]);
-    let mut parts = Parts::begin(&workshop, (Form::Copies, 2), value.len(), 0, 0);
+    let mut parts = Parts::begin(
+        &workshop,
+        (Form::Copies(Holders::ALL), 2),
+        value.len(),
+        0,
+        0,
+    );
     parts.lend(std::sync::Arc::clone(&value));
     cargo.give(Some(parts));
     let first = Question::Accept(version(1), Part::Copy);

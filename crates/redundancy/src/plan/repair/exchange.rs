@@ -17,6 +17,8 @@ pub struct Entry {
     pub key: Box<[u8]>,
     /// The version that the list names.
     pub version: Version,
+    /// What the list names; none of a tombstone.
+    pub listed: Option<Piece>,
     /// Length of the value, 0 of a tombstone.
     pub value_bytes: u32,
     /// Its owners by the map, in the ring's order.
@@ -35,6 +37,14 @@ impl Entry {
     /// Whether this server has an older version, or gets a tombstone only.
     pub(super) fn needs_no_room(&self) -> bool {
         self.held.is_some() || self.value_bytes == 0
+    }
+
+    /// Whether this server has the version only of a value of which another one has this piece, and
+    /// is one of those that should have a copy.
+    pub(super) fn lacks(&self, theirs: Piece) -> bool {
+        let mine = self.piece;
+        let is_witness = matches!(mine, Some(Piece::Witness(holders)) if holders.has(self.me));
+        is_witness && !matches!(theirs, Piece::Shard { .. })
     }
 }
 
@@ -60,7 +70,8 @@ impl Make {
         let value_bytes = self.value_bytes as usize;
         HEADER_BYTES
             + match self.piece {
-                Piece::Copy => value_bytes,
+                Piece::Copy(_) => value_bytes,
+                Piece::Witness(_) => 0,
                 Piece::Shard { scheme, .. } => scheme.shard_bytes(value_bytes),
             }
     }

@@ -2,7 +2,7 @@
 
 use super::{Entry, Make, OwnState};
 use crate::stored::Piece;
-use crate::{Scheme, Version};
+use crate::{Holders, Scheme, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 
@@ -42,6 +42,9 @@ impl Said {
         self.held.is_some_and(|held| held.version == version)
     }
 }
+
+/// What a server has of which only the version is known.
+const ANY_COPY: Piece = Piece::Copy(Holders::ALL);
 
 /// What is known of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +180,8 @@ impl Mend {
         }
         let mut versions: ArrayVec<Version, OWNERS_MAX> = ArrayVec::new();
         for (_, held) in self.held() {
-            if Some(held.version) > self.entry.held && !versions.contains(&held.version) {
+            let is_wanted = Some(held.version) > self.entry.held || self.lacks_bytes_of(held);
+            if is_wanted && !versions.contains(&held.version) {
                 versions.push(held.version);
             }
         }
@@ -204,13 +208,13 @@ impl Mend {
         for (at, held) in self.held().filter(of_version) {
             let Some(part) = held.part else {
                 let holders = self.held().filter(of_version).count();
-                return match holders >= self.stored_min(Piece::Copy) || own.has_ended(version) {
+                return match holders >= self.majority() || own.has_ended(version) {
                     true => Decision::Bury(version),
                     false => Decision::Young,
                 };
             };
             let is_new = |other: &(usize, PartInfo)| {
-                other.1.piece != part.piece || part.piece == Piece::Copy
+                other.1.piece != part.piece || !matches!(part.piece, Piece::Shard { .. })
             };
             if part.value_bytes
                 == parts
@@ -225,29 +229,37 @@ impl Mend {
         let Some(&(_, first)) = parts.first() else {
             return Decision::Keep;
         };
-        let is_few = self.holders_are_few(version, false);
+        let is_here = self.entry.held == Some(version);
+        let is_few = self.holders_are_few(version, is_here);
         let is_forgotten = self.entry.held.is_none() && own.has_forgotten(version, is_few);
-        if is_forgotten || self.is_overruled(version, false) {
+        if is_forgotten || self.is_overruled(version, is_here) {
             return Decision::Keep;
         }
         // What too few have stored was never acknowledged, and its writer may go above it.
-        let may_count = parts.len() + self.missing_owners(version, own.is_catching_up);
+        let holders = parts.len() + usize::from(is_here);
+        let may_count = holders + self.missing_owners(version, own.is_catching_up);
         let stored_min = self.stored_min(first.piece);
         if may_count < stored_min {
             return Decision::Keep;
         }
         // A writer that is refused goes above, as nobody will read what so few have accepted: one
         // more part now would have it take effect twice.
-        if parts.len() < stored_min && !own.has_ended(version) {
+        if holders < stored_min && !own.has_ended(version) {
             return Decision::Young;
         }
         let (needed, mine) = match first.piece {
-            Piece::Copy => (1, Piece::Copy),
+            Piece::Copy(holders) | Piece::Witness(holders) => match holders.has(self.entry.me) {
+                true => (1, Piece::Copy(holders)),
+                false => (1, Piece::Witness(holders)),
+            },
             Piece::Shard { scheme, .. } => {
                 let shard = self.shard_to_make(scheme, &parts);
                 (scheme.data_shards(), Piece::Shard { scheme, shard })
             }
         };
+        if matches!(mine, Piece::Copy(_)) {
+            parts.retain(|(_, part)| matches!(part.piece, Piece::Copy(_)));
+        }
         if parts.len() < needed {
             return Decision::TooFew;
         }
@@ -292,12 +304,27 @@ impl Mend {
         }
     }
 
-    /// Owners that must have stored a write before it was acknowledged. What is copied may be a
-    /// short value of an erasure code, whose writes wait for more; less here takes more for
-    /// possibly acknowledged.
+    fn majority(&self) -> usize {
+        self.entry.owners.len() / 2 + 1
+    }
+
+    /// Whether this server has only the version of what it should have a copy of: it stood further
+    /// behind by an older map.
+    fn lacks_bytes_of(&self, held: &HeldPart) -> bool {
+        let piece = held.part.map(|part| part.piece);
+        self.entry.held == Some(held.version) && piece.is_some_and(|one| self.entry.lacks(one))
+    }
+
+    /// Owners that must have stored a write before it was acknowledged: a majority of copies, else
+    /// max(k, m + 1), also of a small value, m + 1 owners of which have copies.
     fn stored_min(&self, piece: Piece) -> usize {
         match piece {
-            Piece::Copy => self.entry.owners.len() / 2 + 1,
+            Piece::Copy(Holders::ALL) | Piece::Witness(Holders::ALL) => self.majority(),
+            Piece::Copy(holders) | Piece::Witness(holders) => {
+                let owners = self.entry.owners.len();
+                let copies = holders.count(owners);
+                copies.max(owners + 1 - copies)
+            }
             Piece::Shard { scheme, .. } => scheme.data_shards().max(scheme.parity_shards() + 1),
         }
     }
@@ -318,7 +345,7 @@ impl Mend {
         let has_it = |(_, held): &(usize, &HeldPart)| held.version == version;
         let holders = self.held().filter(has_it).count() + usize::from(is_own);
         let piece = self.held().find(has_it).and_then(|(_, held)| held.part);
-        let piece = piece.map_or(self.entry.piece.unwrap_or(Piece::Copy), |part| part.piece);
+        let piece = piece.map_or(self.entry.piece.unwrap_or(ANY_COPY), |part| part.piece);
         holders
             <= self
                 .entry
@@ -334,8 +361,9 @@ fn is_of_one_scheme(parts: &[(usize, PartInfo)], piece: Piece) -> bool {
         return true;
     };
     match (first.piece, piece) {
-        (Piece::Copy, Piece::Copy) => true,
         (Piece::Shard { scheme, .. }, Piece::Shard { scheme: other, .. }) => scheme == other,
-        _ => false,
+        (Piece::Shard { .. }, _) | (_, Piece::Shard { .. }) => false,
+        // Copies and witnesses.
+        _ => true,
     }
 }

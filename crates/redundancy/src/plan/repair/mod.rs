@@ -402,6 +402,8 @@ impl Repair {
     /// Whether there may be something to mend.
     fn is_open(&self, entry: &Entry) -> bool {
         let is_behind = entry.is_unconfirmed || entry.held < Some(entry.version);
+        let is_here = entry.held == Some(entry.version);
+        let is_behind = is_behind || is_here && entry.listed.is_some_and(|one| entry.lacks(one));
         is_behind && (!self.is_full || entry.needs_no_room())
     }
 
