@@ -269,25 +269,27 @@ fn keys(bytes: usize) -> impl Iterator<Item = String> {
 
 fn reads(clients: &Clients, when: &str) -> Outcome<Vec<f64>> {
     println!("\nGET {when}, median us; ratios to a single copy");
-    println!("value B   one copy  {REPLICAS}  ratio    ec:3,2  ratio");
+    println!("value B   one copy  {REPLICAS}  ratio    ec:3,2  ratio  with threshold  ratio");
     let mut all = Vec::new();
     for bytes in SIZES {
-        let mut times: [Vec<Duration>; 3] = Default::default();
+        let mut times: [Vec<Duration>; 4] = Default::default();
         let mut room = Vec::new();
         for _ in 0..TURNS / 16 {
             for key in keys(bytes) {
                 let single = single_key(&clients.plain, bytes);
                 times[0].push(timed(|| got(&clients.plain, &single, &mut room, bytes))?);
-                let (r, s) = (format!("r-{key}"), format!("s-{key}"));
+                let [r, s, m] = ["r", "s", "m"].map(|policy| format!("{policy}-{key}"));
                 times[1].push(timed(|| got(&clients.replicas, &r, &mut room, bytes))?);
                 times[2].push(timed(|| got(&clients.shards, &s, &mut room, bytes))?);
+                times[3].push(timed(|| got(&clients.mixed, &m, &mut room, bytes))?);
             }
         }
-        let [one, replicas, shards] = times.map(median_us);
+        let [one, replicas, shards, mixed] = times.map(median_us);
         println!(
-            "{bytes:7} {one:10.1} {replicas:12.1} {:6.2} {shards:9.1} {:6.2}",
+            "{bytes:7} {one:10.1} {replicas:12.1} {:6.2} {shards:9.1} {:6.2} {mixed:15.1} {:6.2}",
             replicas / one,
             shards / one,
+            mixed / one,
         );
         all.push(shards);
     }
@@ -306,10 +308,10 @@ fn fill(plain: &Client) -> Outcome<()> {
 
 fn memory(fleet: &Fleet, clients: &Clients) -> Outcome<()> {
     println!("\nBytes of items on all servers for {STORED} values, over those of the values");
-    println!("value B  {REPLICAS}    ec:3,2  ec over copies");
+    println!("value B  {REPLICAS}    ec:3,2  ec over copies  with threshold");
     for bytes in [4 << 10, 64 << 10] {
         let mut grown = Vec::new();
-        for client in [&clients.replicas, &clients.shards] {
+        for client in [&clients.replicas, &clients.shards, &clients.mixed] {
             let before = fleet.bytes(&clients.plain)?;
             for number in 0..STORED {
                 client.set(
@@ -321,9 +323,9 @@ fn memory(fleet: &Fleet, clients: &Clients) -> Outcome<()> {
             let after = fleet.bytes(&clients.plain)?;
             grown.push(after.saturating_sub(before) as f64 / (STORED * bytes) as f64);
         }
-        let (copies, shards) = (grown[0], grown[1]);
+        let (copies, shards, mixed) = (grown[0], grown[1], grown[2]);
         println!(
-            "{bytes:7} {copies:12.3} {shards:9.3} {:15.3}",
+            "{bytes:7} {copies:12.3} {shards:9.3} {:15.3} {mixed:15.3}",
             shards / copies
         );
     }
@@ -366,12 +368,15 @@ fn main() -> Outcome<()> {
         let single = single_key(&clients.plain, bytes);
         clients.plain.set(single, vec![0x5a; bytes], 0)?;
         for key in keys(bytes) {
-            clients
-                .replicas
-                .set(format!("r-{key}"), vec![0x5a; bytes], 0)?;
-            clients
-                .shards
-                .set(format!("s-{key}"), vec![0x5a; bytes], 0)?;
+            let Clients {
+                replicas,
+                shards,
+                mixed,
+                ..
+            } = &clients;
+            for (policy, client) in [("r", replicas), ("s", shards), ("m", mixed)] {
+                client.set(format!("{policy}-{key}"), vec![0x5a; bytes], 0)?;
+            }
         }
     }
     let healthy = reads(&clients, "with all servers")?;

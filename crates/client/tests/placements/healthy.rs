@@ -5,7 +5,7 @@ use crate::support::wait_for;
 use crate::{clients, clients_over, told, value};
 use farcache_client::{Client, Error, Transport};
 
-const LENGTHS: [usize; 8] = [0, 1, 100, 5_000, 32_767, 32_768, 100_001, 700_000];
+const LENGTHS: [usize; 8] = [0, 1, 100, 4_095, 4_096, 32_768, 100_001, 700_000];
 
 /// Has a reader get a key until this is what it gets: at once, but for copies that follow an
 /// acknowledged one.

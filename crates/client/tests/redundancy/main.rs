@@ -92,7 +92,7 @@ fn start_at(port: u16, arguments: &[String]) -> Server {
 /// Keys with values of many lengths, on both sides of the threshold, of one generation.
 fn values(generation: u8) -> impl Iterator<Item = (String, Vec<u8>)> {
     let lengths = [
-        0, 1, 5, 100, 4_000, 9_000, 32_767, 32_768, 32_769, 50_000, 131_075, 300_001,
+        0, 1, 5, 100, 3_000, 4_095, 4_096, 4_097, 9_000, 50_000, 131_075, 300_001,
     ];
     lengths.into_iter().enumerate().map(move |(number, bytes)| {
         let value = (0..bytes).map(|at| (at * 31 + number * 7) as u8 ^ generation.wrapping_mul(91));

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 const POLICIES: [(&str, usize, usize); 2] = [("replicate:3", 3, 1), ("ec:3,2", 5, 2)];
 
 /// The lengths of values, on both sides of the threshold.
-const LENGTHS: [usize; 6] = [0, 5, 4_000, 32_767, 40_000, 131_075];
+const LENGTHS: [usize; 6] = [0, 5, 3_000, 4_095, 40_000, 131_075];
 
 fn value(key: usize, generation: usize) -> Vec<u8> {
     let bytes = LENGTHS[key % LENGTHS.len()];

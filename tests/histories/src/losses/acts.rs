@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The policy's own least length of values of which shards are made.
-const THRESHOLD_BYTES: usize = 32 << 10;
+const THRESHOLD_BYTES: usize = 4 << 10;
 
 /// Writes that may fail for each server that is killed and each writer: one that is under way, and
 /// one that finds the server gone before its connection has told of it.

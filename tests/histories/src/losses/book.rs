@@ -54,8 +54,8 @@ impl Entry {
 /// Lengths of values, and how many of 20 have them: below and above what `ec` makes shards of.
 const LENGTHS: [(u64, Range<u64>); 4] = [
     (6, 100..2_000),
-    (4, 3_000..30_000),
-    (9, 40_000..100_000),
+    (4, 2_000..4_096),
+    (9, 4_096..100_000),
     (1, 300_000..1_000_000),
 ];
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn lengths_are_on_both_sides_of_the_threshold() {
-        let large = (0..1000).filter(|key| length(*key, 1) >= 32 << 10).count();
+        let large = (0..1000).filter(|key| length(*key, 1) >= 4 << 10).count();
         assert!((400..600).contains(&large), "{large}");
     }
 
