@@ -34,6 +34,10 @@ impl Positions {
         Positions(self.0 | others.0)
     }
 
+    pub fn without(self, others: Positions) -> Positions {
+        Positions(self.0 & !others.0)
+    }
+
     pub fn count(self) -> usize {
         self.0.count_ones() as usize
     }

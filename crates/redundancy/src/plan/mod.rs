@@ -6,6 +6,7 @@
 //! keeps the bytes, measures the time, and says of a request that gets no answer that it is lost.
 
 mod accepting;
+mod answers;
 mod group;
 mod owners;
 mod read;

@@ -1,11 +1,10 @@
 //! Reading a value.
 
+use super::answers::Answers;
 use super::group::{Group, Positions};
 use super::round::Requests;
 use super::storing::{Newer, Progress, Storing};
-use super::{
-    Action, Answer, Event, Fencing, Form, Held, Part, Question, Reply, RequestId, TRIES_MAX,
-};
+use super::{Action, Answer, Event, Fencing, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
@@ -78,7 +77,7 @@ pub struct Read {
     stage: Stage,
     asked: Positions,
     pending: ArrayVec<Pending, OWNERS_MAX>,
-    answers: ArrayVec<(usize, Answer), OWNERS_MAX>,
+    answers: Answers,
     tries: u8,
     /// How often holders were asked for bytes that they had not brought.
     fetches: u16,
@@ -170,7 +169,7 @@ impl Read {
             stage: Stage::Asking,
             asked: Positions::default(),
             pending: ArrayVec::new(),
-            answers: ArrayVec::new(),
+            answers: Answers::default(),
             tries: 0,
             fetches: 0,
         }
@@ -292,9 +291,7 @@ impl Read {
             if let Some(current) = self.overtakes(&answer) {
                 return self.end(ReadOutcome::Refused { current }, actions);
             }
-            // A later answer of a server takes the place of its earlier one.
-            self.answers.retain(|(other, _)| *other != position);
-            self.answers.push((position, answer));
+            self.answers.note(position, answer);
             return self.decide(actions);
         }
         let is_last = !self.ask_further(actions) && self.pending.is_empty();
@@ -314,10 +311,10 @@ impl Read {
 
     /// Rule 7: takes the newest version that k answers have in common.
     fn decide(&mut self, actions: &mut Actions) {
-        if self.answers.len() < self.answers_min() {
+        if self.answers.count() < self.answers_min() {
             return self.await_more(actions);
         }
-        let common = self.newest_common();
+        let common = self.answers.newest_common(self.redundancy);
         let Some((version, form)) = common.filter(|(version, _)| self.is_newest(*version)) else {
             if self.is_nothing() {
                 self.is_complete = true;
@@ -325,9 +322,8 @@ impl Read {
             }
             return self.await_more(actions);
         };
-        let mut complete = self.answers.iter().map(|(_, answer)| answer.complete);
-        let holders = self.holders(version).count();
-        let is_complete = complete.any(|complete| complete >= Some(version))
+        let holders = self.answers.holders(version).count();
+        let is_complete = self.answers.call_complete(version)
             // Nobody else waits for what one server has acknowledged.
             || self.redundancy.stored_min() == 1
             // Whoever takes as many answers meets it.
@@ -340,7 +336,8 @@ impl Read {
                 self.show(Found::Value(version), form, is_complete, actions);
             }
             Form::Shards(scheme) if self.has_brought(version, scheme.data_shards(), actions) => {
-                let from = self.bringers(version).take(scheme.data_shards());
+                let from = self.answers.bringers(version).iter();
+                let from = from.take(scheme.data_shards());
                 let from = from.map(|position| self.group.owner(position)).collect();
                 actions.push(Action::Decode(version, from));
                 self.stage = Stage::Decoding {
@@ -357,97 +354,37 @@ impl Read {
     /// few are left for another one's quorum.
     fn is_newest(&self, version: Version) -> bool {
         let others_max = self.redundancy.owners() - self.redundancy.stored_min();
-        let may_have_dropped = |(_, answer): &(usize, Answer)| answer.dropped >= Some(version);
         self.fencing == Fencing::Kept
-            || self.holders(version).count() > others_max
-            || !self.answers.iter().any(may_have_dropped)
+            || self.answers.holders(version).count() > others_max
+            || !self.answers.may_have_dropped(version)
     }
 
     /// Whether the answers say that there is no value: it was never there, has been evicted, or lies
     /// on too few servers.
     fn is_nothing(&self) -> bool {
+        let (answers, needed) = (&self.answers, self.redundancy.needed());
         if self.fencing == Fencing::Kept {
-            let empty = self.answers.iter().filter(|(_, one)| one.held.is_empty());
-            return empty.count() >= self.redundancy.needed();
+            return answers.empty_count() >= needed;
         }
-        let held = || self.answers.iter().flat_map(|(_, answer)| &answer.held);
-        let newest = held().map(|held| held.version).max();
-        let has_all = self.answers.len() >= self.group.live_count();
-        let is_dropped = |newest| {
-            let mut answers = self.answers.iter();
-            answers.any(|(_, one)| one.dropped >= Some(newest))
-        };
+        let has_all = answers.count() >= self.group.live_count();
         // Whoever has lost nothing since a write was acknowledged holds it, or something newer. So
         // one that was acknowledged cannot be the only one and on too few of all.
-        let is_lost = |newest| {
-            let is_alone = held().all(|held| held.version == newest);
-            is_alone && self.holders(newest).count() < self.redundancy.needed()
-        };
-        has_all && newest.is_none_or(|newest| is_dropped(newest) || is_lost(newest))
-    }
-
-    /// The newest version that at least k answers hold, with its form.
-    fn newest_common(&self) -> Option<(Version, Form)> {
-        let held = self.answers.iter().flat_map(|(_, answer)| &answer.held);
-        let mut versions: ArrayVec<(Version, Part), 256> = ArrayVec::new();
-        for one in held {
-            if !versions.iter().any(|(version, _)| *version == one.version) {
-                _ = versions.try_push((one.version, one.part));
-            }
-        }
-        versions.sort_unstable_by_key(|(version, _)| std::cmp::Reverse(*version));
-        let is_common = |(version, _): &&(Version, Part)| {
-            self.holders(*version).count() >= self.redundancy.needed()
-        };
-        let (version, part) = versions.iter().find(is_common)?;
-        let form = match (part, self.redundancy) {
-            (Part::Tombstone, _) => Form::Tombstone,
-            (Part::Shard(_), Redundancy::Erasure(scheme)) => Form::Shards(scheme),
-            (Part::Copy | Part::Witness | Part::Shard(_), _) => {
-                Form::Copies(self.redundancy.holders())
-            }
-        };
-        Some((*version, form))
-    }
-
-    fn holders(&self, version: Version) -> impl Iterator<Item = usize> {
-        self.holders_where(move |held| held.version == version)
-    }
-
-    /// Who has more of a version than that it is there.
-    fn holders_of_bytes(&self, version: Version) -> impl Iterator<Item = usize> {
-        self.holders_where(move |held| held.version == version && held.part != Part::Witness)
-    }
-
-    fn holders_where(&self, is_it: impl Fn(&Held) -> bool) -> impl Iterator<Item = usize> {
-        let holds = move |(_, answer): &&(usize, Answer)| answer.held.iter().any(&is_it);
-        self.answers
-            .iter()
-            .filter(holds)
-            .map(|(position, _)| *position)
-    }
-
-    fn bringers(&self, version: Version) -> impl Iterator<Item = usize> {
-        let brings = move |(_, answer): &&(usize, Answer)| answer.brought == Some(version);
-        self.answers
-            .iter()
-            .filter(brings)
-            .map(|(position, _)| *position)
+        let is_lost =
+            |newest| answers.hold_only(newest) && answers.holders(newest).count() < needed;
+        let is_gone = |newest| answers.may_have_dropped(newest) || is_lost(newest);
+        has_all && answers.newest().is_none_or(is_gone)
     }
 
     /// Whether enough servers have brought the bytes of a version; else those who hold it are asked
     /// for them.
     fn has_brought(&mut self, version: Version, wanted: usize, actions: &mut Actions) -> bool {
-        let brought: Positions = self.bringers(version).collect();
+        let brought = self.answers.bringers(version);
         if brought.count() >= wanted {
             return true;
         }
         let under_way = self.pending.iter().map(|pending| pending.position);
         let under_way: Positions = under_way.collect();
-        let others: Positions = self
-            .holders_of_bytes(version)
-            .filter(|one| !brought.has(*one))
-            .collect();
+        let others = self.answers.holders_of_bytes(version).without(brought);
         if brought.count() + others.count() < wanted {
             self.await_more(actions);
             return false;
@@ -509,7 +446,7 @@ impl Read {
             return self.end(ReadOutcome::Found(found), actions);
         }
         // Who has said by this map that it holds the version has stored it by this map.
-        let stored = self.holders(version).collect();
+        let stored = self.answers.holders(version);
         // Of what fewer have accepted than it takes to read it, nobody is shown anything.
         let may_be_refused = self.redundancy.needed() < self.redundancy.accepted_min();
         let newer = match self.fencing {
