@@ -1,0 +1,96 @@
+//! What a key's owners have answered to a read, and what can be said of it.
+
+use super::group::Positions;
+use super::{Answer, Form, Held, Part};
+use crate::{Redundancy, Version};
+use arrayvec::ArrayVec;
+use farcache_cluster::OWNERS_MAX;
+
+/// The last answer of each owner that has answered, by its position.
+#[derive(Default)]
+pub(super) struct Answers(ArrayVec<(usize, Answer), OWNERS_MAX>);
+
+impl Answers {
+    /// Takes an answer, in place of an earlier one of the same owner.
+    pub fn note(&mut self, position: usize, answer: Answer) {
+        self.0.retain(|(other, _)| *other != position);
+        self.0.push((position, answer));
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// How many owners have answered.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.0.iter().flat_map(|(_, answer)| &answer.held)
+    }
+
+    /// The newest version that anybody holds.
+    pub fn newest(&self) -> Option<Version> {
+        self.held().map(|held| held.version).max()
+    }
+
+    /// Whether nobody holds any other version.
+    pub fn hold_only(&self, version: Version) -> bool {
+        self.held().all(|held| held.version == version)
+    }
+
+    /// How many hold nothing.
+    pub fn empty_count(&self) -> usize {
+        let is_empty = |answer: &&(usize, Answer)| answer.1.held.is_empty();
+        self.0.iter().filter(is_empty).count()
+    }
+
+    /// Whether one who holds nothing may have held this version, or a newer one.
+    pub fn may_have_dropped(&self, version: Version) -> bool {
+        let mut dropped = self.0.iter().map(|(_, answer)| answer.dropped);
+        dropped.any(|dropped| dropped >= Some(version))
+    }
+
+    /// Whether one knows that this version, or a newer one, is complete.
+    pub fn call_complete(&self, version: Version) -> bool {
+        let mut complete = self.0.iter().map(|(_, answer)| answer.complete);
+        complete.any(|complete| complete >= Some(version))
+    }
+
+    /// Who holds a part of a version.
+    pub fn holders(&self, version: Version) -> Positions {
+        self.who(|answer| answer.held.iter().any(|held| held.version == version))
+    }
+
+    /// Who has more of a version than that it is there.
+    pub fn holders_of_bytes(&self, version: Version) -> Positions {
+        let has_bytes = |held: &Held| held.version == version && held.part != Part::Witness;
+        self.who(|answer| answer.held.iter().any(has_bytes))
+    }
+
+    /// Who has brought the bytes of a version.
+    pub fn bringers(&self, version: Version) -> Positions {
+        self.who(|answer| answer.brought == Some(version))
+    }
+
+    fn who(&self, is_one: impl Fn(&Answer) -> bool) -> Positions {
+        let all = self.0.iter().filter(|(_, answer)| is_one(answer));
+        all.map(|(position, _)| *position).collect()
+    }
+
+    /// The newest version that at least k answers hold, with its form.
+    pub fn newest_common(&self, redundancy: Redundancy) -> Option<(Version, Form)> {
+        let is_common = |held: &&Held| self.holders(held.version).count() >= redundancy.needed();
+        let newest = self
+            .held()
+            .filter(is_common)
+            .max_by_key(|held| held.version)?;
+        let form = match (newest.part, redundancy) {
+            (Part::Tombstone, _) => Form::Tombstone,
+            (Part::Shard(_), Redundancy::Erasure(scheme)) => Form::Shards(scheme),
+            (Part::Copy | Part::Witness | Part::Shard(_), _) => Form::Copies(redundancy.holders()),
+        };
+        Some((newest.version, form))
+    }
+}
