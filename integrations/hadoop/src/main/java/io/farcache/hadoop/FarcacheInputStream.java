@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.apache.hadoop.fs.FSExceptionMessages;
@@ -13,9 +12,11 @@ import org.apache.hadoop.fs.FSInputStream;
 import org.apache.hadoop.fs.FileRange;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.StreamCapabilities;
-import org.apache.hadoop.fs.VectoredReadUtils;
 
-/** A file that is being read. */
+/**
+ * A file that is being read. It works with Hadoop 3.3.4, too, which has no vectored reads: {@link
+ * FileRange} stands here as a parameter of a type alone, which no class file needs.
+ */
 final class FarcacheInputStream extends FSInputStream implements StreamCapabilities {
     private static final int BUFFER_BYTES = 64 << 10;
     private final Source source;
@@ -137,9 +138,7 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         synchronized (this) {
             check();
         }
-        VectoredRead.begin(this::readParts,
-                VectoredReadUtils.validateAndSortRanges(ranges, Optional.of(length)), allocate,
-                release);
+        VectoredRead.begin(this::readParts, length, ranges, allocate, release);
     }
 
     private synchronized void readParts(List<Part> parts) throws IOException {

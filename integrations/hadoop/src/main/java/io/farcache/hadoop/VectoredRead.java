@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -12,10 +13,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.apache.hadoop.fs.FileRange;
+import org.apache.hadoop.fs.VectoredReadUtils;
 
 /**
  * Ranges of a file that are read behind the caller's back, as many together as have few bytes. What
- * they need of the servers is asked for at once.
+ * they need of the servers is asked for at once. The only class that needs what Hadoop 3.3.4 lacks:
+ * whoever has that never calls it.
  */
 final class VectoredRead implements Runnable {
     /** What is read together: as much as a stream has under way. */
@@ -52,11 +55,17 @@ final class VectoredRead implements Runnable {
         return threads;
     }
 
-    /** Begins to read ranges, which are in order and lie within the file; each has its future. */
-    static void begin(Reading reading, List<? extends FileRange> ranges,
-            IntFunction<ByteBuffer> allocate, Consumer<ByteBuffer> release) {
-        ranges.forEach(range -> range.setData(new CompletableFuture<>()));
-        EXECUTOR.execute(new VectoredRead(reading, ranges, allocate, release));
+    /**
+     * Begins to read ranges; each has its future.
+     *
+     * @param length of the file, within which they lie
+     */
+    static void begin(Reading reading, long length, List<? extends FileRange> ranges,
+            IntFunction<ByteBuffer> allocate, Consumer<ByteBuffer> release) throws IOException {
+        List<? extends FileRange> sorted =
+                VectoredReadUtils.validateAndSortRanges(ranges, Optional.of(length));
+        sorted.forEach(range -> range.setData(new CompletableFuture<>()));
+        EXECUTOR.execute(new VectoredRead(reading, sorted, allocate, release));
     }
 
     @Override
