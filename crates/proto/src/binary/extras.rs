@@ -45,9 +45,48 @@ const _: () = {
     assert!(offset_of!(ArithmeticExtras, expiration) == 16);
 };
 
-/// Bytes of a value that *store if newer* may carry behind its extras at most: the value's
-/// beginning, where the rest lies elsewhere with the sender.
+/// Bytes of a value that may stand behind the extras at most, of *store if newer* or of the answer
+/// to *get with version*: the value's beginning, where the rest lies elsewhere with the sender, or
+/// is to lie elsewhere with the receiver.
 pub const FRONT_BYTES_MAX: usize = 64;
+
+/// Extras of *get with version*, of which the second may be left out.
+///
+/// | offset | bytes | field |
+/// |-------:|------:|-------|
+/// |      0 |     4 | how many bytes of the value are wanted at most |
+/// |      4 |     1 | how many of these come behind the answer's flags; 0 for none, 64 at most |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionedGetExtras {
+    /// How many bytes of the value are wanted at most.
+    pub bytes_max: u32,
+    /// How many of these come behind the answer's flags, [`FRONT_BYTES_MAX`] at most; the rest is
+    /// the packet's value.
+    pub front_bytes: u8,
+}
+
+impl VersionedGetExtras {
+    /// Reads them; `None` if they have another length, or ask for more than there may be.
+    pub fn decode(extras: &[u8]) -> Option<VersionedGetExtras> {
+        let (bytes_max, rest) = extras.split_first_chunk()?;
+        let front_bytes = match *rest {
+            [] => 0,
+            [front_bytes] => front_bytes,
+            _ => return None,
+        };
+        let is_possible = usize::from(front_bytes) <= FRONT_BYTES_MAX;
+        is_possible.then_some(VersionedGetExtras {
+            bytes_max: u32::from_be_bytes(*bytes_max),
+            front_bytes,
+        })
+    }
+
+    /// With both fields.
+    pub fn encode(self) -> [u8; 5] {
+        let [b0, b1, b2, b3] = self.bytes_max.to_be_bytes();
+        [b0, b1, b2, b3, self.front_bytes]
+    }
+}
 
 impl SetExtras {
     /// Size on the wire, in bytes.

@@ -10,7 +10,9 @@ mod opcode;
 mod packet;
 mod status;
 
-pub use extras::{ArithmeticExtras, FRONT_BYTES_MAX, SetExtras, decode_u32, encode_u32};
+pub use extras::{
+    ArithmeticExtras, FRONT_BYTES_MAX, SetExtras, VersionedGetExtras, decode_u32, encode_u32,
+};
 pub use header::{HEADER_BYTES, Header, MAGIC_REQUEST, MAGIC_RESPONSE};
 pub use opcode::Opcode;
 pub use packet::{Head, Malformed, Packet, encode_head, whole_packets};

@@ -1,7 +1,9 @@
 //! Store if newer, delete if newer, get with version, and their answers.
 
 use super::{Parts, assert_golden, request, response};
-use farcache_proto::binary::{Opcode, SetExtras, Status, encode_u32};
+use farcache_proto::binary::{
+    FRONT_BYTES_MAX, Opcode, SetExtras, Status, VersionedGetExtras, encode_u32,
+};
 
 /// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
 /// 0xa0000; shifted by the writer's 14 bits 0x2_8000_0000; with the writer 0x2_8000_0003.
@@ -111,6 +113,78 @@ fn get_with_version_bytes() {
         ..Parts::default()
     };
     assert_golden(request(Opcode::GetVersioned, 0, 0), parts, &golden);
+}
+
+/// Extras: all of the value, 32 bytes of it in front (5 bytes); key 1: body 6.
+#[test]
+fn get_with_version_and_front_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf3,             // request, get with version
+        0x00, 0x01,             // key of 1 byte
+        0x05, 0x00,             // 5 bytes of extras
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x06, // body of 6 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 0, 0, 0, 0, 0, // no version
+        0xff, 0xff, 0xff, 0xff, // all of the value
+        0x20,                   // 32 bytes of it behind the answer's flags
+        b'k',
+    ];
+    let extras = VersionedGetExtras {
+        bytes_max: u32::MAX,
+        front_bytes: 32,
+    };
+    assert_eq!(VersionedGetExtras::decode(&extras.encode()), Some(extras));
+    let parts = Parts {
+        extras: &extras.encode(),
+        key: b"k",
+        ..Parts::default()
+    };
+    assert_golden(request(Opcode::GetVersioned, 0, 0), parts, &golden);
+}
+
+#[test]
+fn a_get_with_version_may_leave_the_front_out_and_not_ask_for_more_than_there_may_be() {
+    let decoded = VersionedGetExtras::decode(&[0, 0, 1, 2]);
+    let (bytes_max, front_bytes) = (0x102, 0);
+    let expected = VersionedGetExtras {
+        bytes_max,
+        front_bytes,
+    };
+    assert_eq!(decoded, Some(expected));
+    let most = FRONT_BYTES_MAX as u8;
+    assert!(VersionedGetExtras::decode(&[0, 0, 1, 2, most]).is_some());
+    for wrong in [&[0; 3][..], &[0, 0, 1, 2, most + 1], &[0; 6]] {
+        assert_eq!(VersionedGetExtras::decode(wrong), None);
+    }
+}
+
+/// Its answer, of a value of 9 bytes of which 4 were wanted in front: extras are the flags and
+/// these (8 bytes), the packet's value is the rest (5): body 13 = 0x0d.
+#[test]
+fn value_with_front_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x81, 0xf3,             // response, get with version
+        0x00, 0x00,             // no key
+        0x08, 0x00,             // 8 bytes of extras
+        0x00, 0x00,             // success
+        0x00, 0x00, 0x00, 0x0d, // body of 13 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0xde, 0xad, 0xbe, 0xef, // flags
+        b'1', b'2', b'3', b'4', // the value's beginning
+        b'5', b'6', b'7', b'8', b'9',
+    ];
+    let extras = [&encode_u32(0xdead_beef)[..], b"1234"].concat();
+    let parts = Parts {
+        extras: &extras,
+        value: b"56789",
+        ..Parts::default()
+    };
+    let header = response(Opcode::GetVersioned, Status::Success, 0, VERSION);
+    assert_golden(header, parts, &golden);
 }
 
 /// A promise of the version: as a get with version, which carries it.

@@ -1,7 +1,7 @@
 //! Requests that carry versions.
 
 use crate::client::{Client, Response, Server, bare, keyed, packet, set};
-use farcache_proto::binary::{FRONT_BYTES_MAX, Opcode, Status, encode_u32};
+use farcache_proto::binary::{FRONT_BYTES_MAX, Opcode, Status, VersionedGetExtras, encode_u32};
 use farcache_server::settings::Settings;
 
 const OK: u16 = Status::Success as u16;
@@ -195,6 +195,33 @@ fn of_a_value_as_much_comes_as_was_asked_for() {
     }
 }
 
+/// A read of which so many bytes come behind the flags.
+fn get_with_front(bytes_max: u32, front_bytes: u8) -> Vec<u8> {
+    let extras = VersionedGetExtras {
+        bytes_max,
+        front_bytes,
+    };
+    packet(Opcode::GetVersioned, &extras.encode(), b"k", b"", 0)
+}
+
+#[test]
+fn as_much_of_a_value_comes_with_its_head_as_was_asked_for() {
+    for value_bytes in [0, 1, 40, 3_000, 100_000] {
+        let mut world = World::new();
+        let value: Vec<u8> = (0..value_bytes).map(|at| (at * 7) as u8).collect();
+        assert_eq!(world.store(&value, VERSION), (OK, VERSION));
+        for (bytes_max, front) in [(ALL, 0), (ALL, 32), (ALL, 64), (20, 32), (2_000, 32)] {
+            let found = world.ask(&get_with_front(bytes_max, front));
+            let (flags, told_front) = found.extras.split_at(4);
+            let wanted = &value[..value.len().min(bytes_max as usize)];
+            let parts = wanted.split_at(wanted.len().min(front.into()));
+            assert_eq!((found.status(), flags), (OK, &encode_u32(7)[..]));
+            assert_eq!(told_front, parts.0, "{bytes_max} and {front}");
+            assert!(found.value == parts.1, "{bytes_max} and {front}");
+        }
+    }
+}
+
 /// A store of a value whose beginning goes with the head.
 fn behind(front: &[u8], rest: &[u8]) -> Vec<u8> {
     let extras = [&encode_u32(7)[..], &encode_u32(0), front].concat();
@@ -257,6 +284,8 @@ fn what_makes_no_sense_is_refused() {
         of(Opcode::DeleteVersioned, &[0; 4], b"value", VERSION),
         of(Opcode::GetVersioned, &[], b"", 0),
         of(Opcode::GetVersioned, &[0; 4], b"value", 0),
+        of(Opcode::GetVersioned, &[0, 0, 0, 0, 65], b"", 0),
+        of(Opcode::GetVersioned, &[0; 6], b"", 0),
         of(Opcode::GetVersioned, &[0; 4], b"", 3),
         of(Opcode::GetVersioned, &[0; 4], b"", ON_PROMISE | VERSION),
     ];

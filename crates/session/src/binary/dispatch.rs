@@ -11,6 +11,7 @@ use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
     FRONT_BYTES_MAX, HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
+    VersionedGetExtras,
 };
 use farcache_store::Suspended;
 
@@ -188,7 +189,8 @@ impl Request<'_, '_> {
             Opcode::GetVersioned => {
                 let cas = self.head.header.cas;
                 let is_promise = || Version::from_bits(cas).is_some();
-                extras == 4 && has_key && !has_value && (cas == 0 || is_promise())
+                let has_extras = VersionedGetExtras::decode(self.head.extras).is_some();
+                has_extras && has_key && !has_value && (cas == 0 || is_promise())
             }
             Opcode::SetSpread => extras == SetExtras::BYTES + SPREAD_BYTES && has_key,
             Opcode::GetSpread => extras == SPREAD_BYTES && has_key && !has_value,

@@ -2,8 +2,11 @@
 
 use super::dispatch::Request;
 use super::{Flow, reply, store};
+use arrayvec::ArrayVec;
 use farcache_base::version::Version;
-use farcache_proto::binary::{Status, decode_u32, encode_head, encode_u32};
+use farcache_proto::binary::{
+    FRONT_BYTES_MAX, Status, VersionedGetExtras, decode_u32, encode_head, encode_u32,
+};
 use farcache_store::{Access, Interrupt, Item, Newest, Suspended, VersionedDelete};
 
 /// Puts a tombstone of the packet's version in place of the item, if that is newer.
@@ -46,7 +49,7 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
 }
 
 /// Promises to take nothing older than the packet's version, if it has one. Then tells value and
-/// version, or up to so many bytes of the value; or the version of a tombstone; or
+/// version, or up to so many bytes of the value, of which the first may go with the head; or the version of a tombstone; or
 /// up to which version the server has forgotten keys that it does not hold.
 pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
@@ -89,16 +92,19 @@ pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
 
 fn answer(request: Request<'_, '_>, item: &Item<'_>, version: Version) {
     let (head, replies) = (request.head, request.replies);
-    let bytes_max = decode_u32(head.extras).unwrap_or_default() as usize;
+    let wanted = VersionedGetExtras::decode(head.extras).unwrap_or_default();
     let header = reply::header(&head.header, Status::Success, version.bits());
-    let flags = encode_u32(item.flags());
-    let value_len = item.value().len().min(bytes_max);
+    let value = item.value();
+    let value_len = value.len().min(wanted.bytes_max as usize);
+    let (front, rest) = value[..value_len].split_at(value_len.min(wanted.front_bytes.into()));
+    let mut extras = ArrayVec::<u8, { 4 + FRONT_BYTES_MAX }>::new();
+    extras.extend(encode_u32(item.flags()));
+    extras.extend(front.iter().copied());
     let packet = replies.buffer().len();
-    encode_head(header, &flags, &[], value_len, replies.buffer());
-    if value_len == item.value().len() {
-        replies.push_value_of(packet, item);
+    encode_head(header, &extras, &[], rest.len(), replies.buffer());
+    if value_len == value.len() {
+        replies.push_rest_of(packet, item, front.len());
     } else {
-        let part = &item.value()[..value_len];
-        replies.buffer().extend_from_slice(part);
+        replies.buffer().extend_from_slice(rest);
     }
 }

@@ -202,7 +202,15 @@ impl Replies {
     /// Appends an item's value to the packet whose head begins at `packet` in the buffer, and which
     /// it ends: copied if small, else pinned where it lies.
     pub fn push_value_of(&mut self, packet: usize, item: &Item<'_>) {
-        let value = item.value();
+        self.push_rest_of(packet, item, 0);
+    }
+
+    /// As [`Replies::push_value_of`], without so many bytes at the value's beginning.
+    ///
+    /// # Panics
+    /// It has fewer.
+    pub fn push_rest_of(&mut self, packet: usize, item: &Item<'_>, front_bytes: usize) {
+        let value = &item.value()[front_bytes..];
         if value.len() <= self.copy_bytes_max {
             self.bytes.extend_from_slice(value);
             return;
@@ -211,7 +219,7 @@ impl Replies {
         let after = self.bytes.len();
         self.pinned.push_back(Pinned {
             place: Place { packet, after },
-            value: item.pin(),
+            value: item.pin().behind(front_bytes),
         });
     }
 

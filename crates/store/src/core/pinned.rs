@@ -98,6 +98,16 @@ impl PinnedValue {
         }
     }
 
+    /// The value without its first bytes.
+    ///
+    /// # Panics
+    /// It has fewer.
+    #[must_use]
+    pub fn behind(mut self, bytes: usize) -> PinnedValue {
+        self.value = NonNull::from(&self.value()[bytes..]);
+        self
+    }
+
     /// Whether it was read from a device: then it takes some of the memory that all reads have
     /// together.
     pub fn is_in_read_memory(&self) -> bool {
