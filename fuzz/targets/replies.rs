@@ -6,9 +6,10 @@ mod client;
 
 use client::Client;
 use farcache_client::engine::Reception;
-use farcache_client::{Operation, ReceiveBytes, Store, StoreMode};
+use farcache_client::{Operation, PartRooms, ReceiveBytes, Store, StoreMode};
 use farcache_fabric::Whole;
 use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
 
 /// Offered values are no longer than this, whatever their packets say.
 const OFFER_BYTES_MAX: usize = 1 << 16;
@@ -53,8 +54,9 @@ fn value_bytes(message: &[u8]) -> usize {
 const VERSION: u64 = 0x2_8000_0003;
 
 /// One operation of each kind.
-fn operations() -> [Operation<'static>; 11] {
+fn operations() -> [Operation<'static>; 12] {
     let into = ReceiveBytes::default;
+    let redundancy = "ec:3,2".parse().expect("one");
     [
         Operation::Get {
             key: b"key",
@@ -98,6 +100,11 @@ fn operations() -> [Operation<'static>; 11] {
             key: b"key",
             bytes_max: 32,
             into: into(),
+        },
+        Operation::GetPart {
+            promise: 0,
+            key: b"key",
+            into: PartRooms::new(redundancy, &Arc::default(), Vec::new()),
         },
     ]
 }

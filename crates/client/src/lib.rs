@@ -46,6 +46,7 @@
 //! | [`engine`] | requests without I/O and without a clock |
 //! | [`text`] | servers that do not speak the binary protocol |
 //! | `connections` | operations on one server each, which all others are made of |
+//! | `part_rooms` | where parts of a value on several servers are received |
 //! | `redundant` | values on several servers, by the plans of `farcache-redundancy` |
 //! | `driver` | joins the engine with ports, connections and the clock; how threads wait |
 //! | `connect` | name, socket, encryption, authentication, the question for the fabric |
@@ -62,6 +63,7 @@ mod driver;
 pub mod engine;
 mod error;
 mod operation;
+mod part_rooms;
 mod redundant;
 mod request;
 pub mod text;
@@ -78,8 +80,9 @@ pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
-    Completion, Delivery, Direction, Initial, Item, ItemInfo, Notice, Operation, Reply, Route,
-    Store, StoreMode, Value,
+    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Notice, Operation, Reply,
+    Route, Store, StoreMode, Value,
 };
+pub use part_rooms::PartRooms;
 pub use request::{GetManyRequest, Request};
 pub use values::{ItemRef, Values};

@@ -1,10 +1,15 @@
 //! What can be asked of a server.
 
+use crate::part_rooms::PartRooms;
+use arrayvec::ArrayVec;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_redundancy::spread::SPREAD_BYTES;
 use farcache_redundancy::stored::HEADER_BYTES;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The beginning of a value that came with the head of its packet.
+pub type Front = ArrayVec<u8, HEADER_BYTES>;
 
 /// Where an operation goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -225,6 +230,16 @@ pub enum Operation<'a> {
         /// As with [`Operation::Get`].
         into: ReceiveBytes,
     },
+    /// Get a part of a value that lies on several servers, as [`Operation::GetVersioned`] does,
+    /// without the header in front of it. Ends in [`Reply::Part`] instead of [`Reply::Value`].
+    GetPart {
+        /// Its key.
+        key: &'a [u8],
+        /// As with [`Operation::GetVersioned`].
+        promise: u64,
+        /// Where the part goes.
+        into: PartRooms,
+    },
     /// Get a value that lies on several servers, and that the server which is asked puts together,
     /// as it is told by these bytes (`docs/protocol.md`). Ends in [`Reply::Value`]. As
     /// [`StoreMode::IfNewer`] for Farcache's servers alone.
@@ -295,6 +310,17 @@ pub enum Reply {
         /// As stored.
         flags: u32,
         /// The item's CAS token.
+        cas: u64,
+    },
+    /// A part of a value.
+    Part {
+        /// The header in front of it; shorter where the server has less.
+        front: Front,
+        /// What is behind the header: a vector, or a place in the memory that was given.
+        value: ReceiveBytes,
+        /// As stored.
+        flags: u32,
+        /// The part's version.
         cas: u64,
     },
     /// It is done.

@@ -17,7 +17,7 @@
 //! | [`memory`] | a network inside one process, for tests |
 //! | [`tcp`] | an ordinary memcached's byte stream, for clients |
 //! | [`ucx`] | UCX: verbs, shared memory, TCP |
-//! | [`bytes`] | memory that a client lends to the network |
+//! | [`bytes`], [`split`] | memory that a client lends to the network, whole or in ranges |
 //!
 //! The wire format and the rules of the conversation are in `docs/design/fabric.md`.
 
@@ -32,6 +32,7 @@ pub mod memory;
 mod peer;
 pub mod port;
 pub mod short;
+pub mod split;
 pub mod tcp;
 pub mod ucx;
 pub mod whole;

@@ -177,7 +177,7 @@ impl Engine {
 
 const SUCCESS: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;
-const BAD_VALUE: &str = "a value with other extras than its flags";
+pub(super) const BAD_VALUE: &str = "a value with other extras than its flags";
 
 /// Takes one packet of an operation's answer; returns whether it was the last.
 fn conclude(slots: &mut Slots, index: usize, packet: &Packet<'_>) -> Result<bool, &'static str> {
@@ -203,10 +203,11 @@ fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>,
     let cas = packet.header.cas;
     Ok(Ok(match slot.opcode {
         Opcode::Get | Opcode::Gat | Opcode::GetVersioned | Opcode::GetSpread => {
-            let flags = decode_u32(packet.extras).ok_or(BAD_VALUE)?;
-            return Ok(match slot.room.take() {
+            let taken = slot.take_room(packet.extras, packet.value.len());
+            let (flags, room) = taken.ok_or(BAD_VALUE)?;
+            return Ok(match room {
                 Some(mut value) => match value.fill(packet.value) {
-                    true => Ok(Reply::Value { value, flags, cas }),
+                    true => Ok(slot.value(value, flags, cas)),
                     false => {
                         slot.room = Some(value);
                         let value_bytes = packet.value.len();

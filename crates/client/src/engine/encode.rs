@@ -3,8 +3,9 @@
 use crate::operation::{Direction, Operation, StoreMode};
 use farcache_proto::binary::{
     ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode, SetExtras,
-    encode_head, encode_u32,
+    VersionedGetExtras, encode_head, encode_u32,
 };
+use farcache_redundancy::stored;
 
 /// The bit of a token that no version has: the write stands on the promise of its version.
 const PROMISED: u64 = 1 << 63;
@@ -26,7 +27,7 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             }
             StoreMode::Spread(_) => Opcode::SetSpread,
         },
-        Operation::GetVersioned { .. } => Opcode::GetVersioned,
+        Operation::GetVersioned { .. } | Operation::GetPart { .. } => Opcode::GetVersioned,
         Operation::GetSpread { .. } => Opcode::GetSpread,
         Operation::DeleteIfNewer { .. } => Opcode::DeleteVersioned,
         Operation::Delete { .. } => Opcode::Delete,
@@ -66,6 +67,7 @@ pub(crate) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
         | Operation::Touch { key, .. }
         | Operation::Delete { key, .. }
         | Operation::GetVersioned { key, .. }
+        | Operation::GetPart { key, .. }
         | Operation::GetSpread { key, .. }
         | Operation::DeleteIfNewer { key, .. }
         | Operation::Arithmetic { key, .. } => Some(key),
@@ -126,6 +128,14 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
         } => {
             header.cas = *promise;
             encode_head(header, &encode_u32(*bytes_max), key, 0, out);
+        }
+        Operation::GetPart { promise, .. } => {
+            header.cas = *promise;
+            let extras = VersionedGetExtras {
+                bytes_max: u32::MAX,
+                front_bytes: stored::HEADER_BYTES as u8,
+            };
+            encode_head(header, &extras.encode(), key, 0, out);
         }
         Operation::GetSpread { spread, .. } => encode_head(header, spread, key, 0, out),
         Operation::DeleteIfNewer {

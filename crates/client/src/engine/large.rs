@@ -1,10 +1,9 @@
 //! Values that travel beside their packet.
 
 use super::Engine;
-use super::answer::refusal;
+use super::answer::{BAD_VALUE, refusal};
 use super::ticket::{self, Named};
 use crate::Error;
-use crate::operation::Reply;
 use crate::values::Place;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_fabric::{Error as FabricError, Frame};
@@ -85,17 +84,23 @@ impl Engine {
         index: usize,
         head: &Head<'_>,
     ) -> Result<Reception, Broken> {
-        let flags = value_flags(head)?;
         let slot = self.slots.at(index);
+        let (flags, room) = match is_value(head)? {
+            true => slot
+                .take_room(head.extras, head.value_len)
+                .ok_or(BAD_VALUE)?,
+            false => {
+                slot.outcome.get_or_insert(Err(refused(head)));
+                (0, None)
+            }
+        };
         let mut reception = Reception::Refuse;
-        if flags.is_none() {
-            slot.outcome.get_or_insert(Err(refused(head)));
-        } else if let Some(mut into) = slot.room.take().filter(|_| slot.outcome.is_none()) {
-            if slot.is_abandoned {
-                slot.outcome = Some(Err(Error::Timeout));
-            } else if into.make_room(head.value_len) {
+        if slot.is_abandoned {
+            slot.outcome.get_or_insert(Err(Error::Timeout));
+        } else if let Some(mut into) = room.filter(|_| slot.outcome.is_none()) {
+            if into.make_room(head.value_len) {
                 slot.held += 1;
-                slot.flags = flags.unwrap_or_default();
+                slot.flags = flags;
                 slot.cas = head.header.cas;
                 let tag = u64::from(head.header.opaque);
                 reception = Reception::Receive { into, tag };
@@ -118,7 +123,10 @@ impl Engine {
         key: usize,
         head: &Head<'_>,
     ) -> Result<Reception, Broken> {
-        let flags = value_flags(head)?;
+        let flags = match is_value(head)? {
+            true => Some(decode_u32(head.extras).ok_or(BAD_VALUE)?),
+            false => None,
+        };
         self.answered(server);
         let values = &mut self.batches.at(batch).values;
         let mut into = ReceiveBytes::default();
@@ -143,11 +151,7 @@ impl Engine {
                 slot.held -= 1;
                 match outcome {
                     Ok(()) if slot.outcome.is_none() => {
-                        slot.outcome = Some(Ok(Reply::Value {
-                            value: into,
-                            flags: slot.flags,
-                            cas: slot.cas,
-                        }));
+                        slot.outcome = Some(Ok(slot.value(into, slot.flags, slot.cas)));
                     }
                     outcome => {
                         slot.room = Some(into);
@@ -180,23 +184,15 @@ impl Engine {
     }
 }
 
-/// The flags of a value; `None` where what comes is not a value but an error's text.
-fn value_flags(head: &Head<'_>) -> Result<Option<u32>, Broken> {
-    let opcode = Opcode::from_byte(head.header.opcode);
-    let is_value = matches!(
-        opcode,
-        Some(Opcode::Get | Opcode::Gat | Opcode::GetVersioned | Opcode::GetSpread)
-    );
+/// Whether what comes is a value, not an error's text.
+fn is_value(head: &Head<'_>) -> Result<bool, Broken> {
     if head.header.status != Status::Success as u16 {
-        return Ok(None);
+        return Ok(false);
     }
-    if !is_value {
-        return Err("a large answer that is no value");
+    match Opcode::from_byte(head.header.opcode) {
+        Some(Opcode::Get | Opcode::Gat | Opcode::GetVersioned | Opcode::GetSpread) => Ok(true),
+        _ => Err("a large answer that is no value"),
     }
-    let flags = decode_u32(head.extras);
-    flags
-        .map(Some)
-        .ok_or("a value with other extras than its flags")
 }
 
 /// The error of a packet whose text is not looked at.

@@ -2,9 +2,11 @@
 
 use super::ticket::{self, SLOTS_MAX};
 use crate::Error;
-use crate::operation::{Completion, Notice, Reply};
+use crate::operation::{Completion, Front, Notice, Reply};
+use crate::part_rooms::PartRooms;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_proto::binary::Opcode;
+use farcache_redundancy::stored::HEADER_BYTES;
 
 /// Of a slot that no time limit applies to.
 pub(super) const NO_DEADLINE: u64 = u64::MAX;
@@ -40,6 +42,8 @@ pub(super) struct Slot {
     pub(super) outcome: Option<Result<Reply, Error>>,
     pub(super) lent: Option<SendBytes>,
     pub(super) room: Option<ReceiveBytes>,
+    /// Where a part of a value goes, instead, and the header in front of it.
+    pub(super) parts: Option<(PartRooms, Front)>,
     /// Of a value that is being received.
     pub(super) flags: u32,
     pub(super) cas: u64,
@@ -62,10 +66,53 @@ impl Slot {
             outcome: None,
             lent: None,
             room: None,
+            parts: None,
             flags: 0,
             cas: 0,
             statistics: Vec::new(),
             notice: None,
+        }
+    }
+
+    /// The flags and the front of a value that comes with these extras and so many bytes more.
+    fn told<'e>(&self, extras: &'e [u8], rest_bytes: usize) -> Option<(u32, &'e [u8])> {
+        let (flags, front) = extras.split_first_chunk()?;
+        let is_asked_for = match self.parts {
+            Some(_) => front.len() == HEADER_BYTES || rest_bytes == 0 && front.len() < HEADER_BYTES,
+            None => front.is_empty(),
+        };
+        is_asked_for.then_some((u32::from_be_bytes(*flags), front))
+    }
+
+    /// Takes the room for a value with these extras and so many bytes more, if it has not been
+    /// given up, and has the value's flags. None where the extras are not those of a value.
+    pub(super) fn take_room(
+        &mut self,
+        extras: &[u8],
+        rest_bytes: usize,
+    ) -> Option<(u32, Option<ReceiveBytes>)> {
+        let (flags, front) = self.told(extras, rest_bytes)?;
+        let room = match &mut self.parts {
+            Some((rooms, kept)) if self.outcome.is_none() && !self.is_abandoned => {
+                *kept = front.try_into().ok()?;
+                Some(rooms.room(front, rest_bytes))
+            }
+            Some(_) => None,
+            None => self.room.take(),
+        };
+        Some((flags, room))
+    }
+
+    /// What a value that has come is to its operation.
+    pub(super) fn value(&mut self, value: ReceiveBytes, flags: u32, cas: u64) -> Reply {
+        match self.parts.take() {
+            Some((_, front)) => Reply::Part {
+                front,
+                value,
+                flags,
+                cas,
+            },
+            None => Reply::Value { value, flags, cas },
         }
     }
 
@@ -218,6 +265,7 @@ impl Slots {
         self.deadlines_us[index] = NO_DEADLINE;
         slot.lent = None;
         slot.room = None;
+        slot.parts = None;
         slot.notice = None;
         if slot.answer_due {
             slot.stage = Stage::Haunted;

@@ -4,7 +4,7 @@ use super::server::Stage;
 use super::slots::NO_DEADLINE;
 use super::ticket::{self, BATCH_KEYS_MAX, Named, QUIET};
 use super::{Action, Engine, Ticket, encode, micros};
-use crate::operation::{Completion, Delivery, Operation, Route, Value};
+use crate::operation::{Completion, Delivery, Front, Operation, Route, Value};
 use crate::values::{Entry, Place, Values};
 use crate::{Error, Item};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -253,6 +253,7 @@ impl Engine {
             | Operation::GetSpread { into, .. } => {
                 state.room = Some(into);
             }
+            Operation::GetPart { into, .. } => state.parts = Some((into, Front::new())),
             Operation::Store(store) => {
                 state.returns_lent = matches!(store.value, Value::Lent(_));
                 match large(store.value, self.settings.eager_bytes_max) {
@@ -358,6 +359,7 @@ const SEVERAL_PLACES: Error =
 fn is_of_plan(operation: &Operation<'_>) -> bool {
     match operation {
         Operation::GetVersioned { .. }
+        | Operation::GetPart { .. }
         | Operation::GetSpread { .. }
         | Operation::DeleteIfNewer { .. } => true,
         Operation::Store(store) => store.mode.is_of_plan(),
@@ -381,7 +383,11 @@ pub(crate) fn check(operation: &Operation<'_>) -> Result<(), Error> {
             Err(Error::TooLarge)
         }
         Operation::Store(store) if store.mode.carries_version() => check_version(store.cas),
-        Operation::GetVersioned { promise, .. } if *promise != 0 => check_version(*promise),
+        Operation::GetVersioned { promise, .. } | Operation::GetPart { promise, .. }
+            if *promise != 0 =>
+        {
+            check_version(*promise)
+        }
         Operation::DeleteIfNewer { version, .. } => check_version(*version),
         Operation::Statistics { group } if group.len() > KEY_BYTES_MAX => Err(Error::InvalidKey),
         Operation::Arithmetic {

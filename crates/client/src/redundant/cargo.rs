@@ -2,9 +2,9 @@
 //! become its answers. It asks nobody, and knows no clock.
 
 use super::change::Present;
-use crate::{Error, Operation, ReceiveBytes, Reply, SendBytes, Store, StoreMode};
+use crate::{Error, Operation, PartRooms, ReceiveBytes, Reply, SendBytes, Store, StoreMode};
 use farcache_cluster::ServerId;
-use farcache_redundancy::coding::{LentPart, Parts, Pieces, Workshop};
+use farcache_redundancy::coding::{LentPart, Parts, Pieces, Sent, Workshop};
 use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -20,6 +20,8 @@ pub(super) struct Cargo {
     parts: Option<Parts>,
     /// What servers have brought.
     pieces: Pieces,
+    /// Where what they bring goes; none when the value's memory is with the pieces.
+    rooms: Option<PartRooms>,
     /// The version that was decoded last.
     decoded: Option<Version>,
     has_asked_for_bytes: bool,
@@ -42,6 +44,7 @@ impl Cargo {
             redundancy,
             parts: None,
             pieces: Pieces::new(workshop, Vec::new()),
+            rooms: None,
             decoded: None,
             has_asked_for_bytes: false,
             was_present: false,
@@ -79,16 +82,30 @@ impl Cargo {
 
     /// Room for the value that is read.
     pub fn receive_into(&mut self, workshop: &Workshop, room: Vec<u8>) {
-        self.pieces = Pieces::new(workshop, room);
+        self.pieces = Pieces::new(workshop, Vec::new());
+        self.rooms = Some(PartRooms::new(self.redundancy, &workshop.pool, room));
+    }
+
+    /// Has the value's memory be with the pieces, where no more parts come into it.
+    fn gather(&mut self) {
+        let Some(rooms) = self.rooms.take() else {
+            return;
+        };
+        // Otherwise what has come is copied: the network is not done with the memory.
+        if let Some(memory) = rooms.close(self.pieces.lent_count()) {
+            self.pieces.adopt(|| memory.take());
+        }
     }
 
     /// What servers have brought.
     pub fn take_pieces(&mut self, workshop: &Workshop) -> Pieces {
+        self.gather();
         std::mem::replace(&mut self.pieces, Pieces::new(workshop, Vec::new()))
     }
 
     /// The value of a version that servers have brought, with what goes with it.
     pub fn take_present(&mut self, version: Version) -> Option<Present> {
+        self.gather();
         let expiry_unix = self.pieces.expiry_unix(version)?;
         let (value, flags) = self.pieces.take_value(version)?;
         Some(Present {
@@ -136,6 +153,7 @@ impl Cargo {
 
     /// Makes a version's value of what these servers have brought.
     pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
+        self.gather();
         self.pieces.decode(workshop, version, from);
         self.decoded = Some(version);
     }
@@ -219,16 +237,19 @@ impl Cargo {
         let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
         let is_head = is_copy && is_any && self.has_asked_for_bytes;
         self.has_asked_for_bytes = true;
-        let (bytes_max, into) = match is_head {
-            true => (HEADER_BYTES as u32, ReceiveBytes::default()),
-            false => (u32::MAX, workshop.pool.take_vec(HEADER_BYTES).into()),
-        };
-        Operation::GetVersioned {
-            key,
-            promise,
-            bytes_max,
-            into,
+        if is_head {
+            return Operation::GetVersioned {
+                key,
+                promise,
+                bytes_max: HEADER_BYTES as u32,
+                into: ReceiveBytes::default(),
+            };
         }
+        let into = match &self.rooms {
+            Some(rooms) => rooms.clone(),
+            None => PartRooms::apart(self.redundancy, &workshop.pool),
+        };
+        Operation::GetPart { key, promise, into }
     }
 
     /// Takes what a server has replied; what that is to the plan. `is_late` tells whether the operation's
@@ -242,7 +263,10 @@ impl Cargo {
         reply: Reply,
         is_late: impl Fn() -> bool,
     ) -> Result<plan::Reply, Error> {
-        if let Reply::Value { cas: version, .. } | Reply::Deleted { version } = reply {
+        if let Reply::Value { cas: version, .. }
+        | Reply::Part { cas: version, .. }
+        | Reply::Deleted { version } = reply
+        {
             self.newest = self.newest.max(version);
         }
         match asked.question {
@@ -288,6 +312,19 @@ impl Cargo {
             Reply::Value { value, flags, cas } => {
                 let brought = (value.into_vec(), flags, cas);
                 answer = self.pieces.take(self.redundancy, from, brought);
+            }
+            Reply::Part {
+                front,
+                mut value,
+                flags,
+                cas,
+            } => {
+                let sent = match value.owned().is_some() {
+                    true => Sent::Apart(value.into_vec()),
+                    false => Sent::InPlace(Box::new(value)),
+                };
+                let (redundancy, told) = (self.redundancy, (sent, flags, cas));
+                answer = self.pieces.take_apart(redundancy, from, &front, told);
             }
             Reply::Deleted { version } => {
                 if let Some(version) = Version::from_bits(version) {

@@ -6,6 +6,7 @@ mod failures;
 mod large;
 mod limits;
 mod malformed;
+mod parts;
 mod retiring;
 mod solo;
 mod solo_store;

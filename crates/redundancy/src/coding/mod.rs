@@ -7,12 +7,13 @@
 //! | [`Parts`] | the bytes that each server gets of a value |
 //! | [`Pieces`] | the bytes that servers have brought, and the value made of them |
 
+mod assembly;
 mod parts;
 mod pieces;
 mod pool;
 
 pub use parts::{LentPart, Parts};
-pub use pieces::Pieces;
+pub use pieces::{LentBytes, Pieces, Sent};
 pub use pool::Pool;
 
 use crate::{Coder, Scheme};

@@ -1,13 +1,15 @@
 //! The bytes that servers have brought, and the value made of them.
 
 use super::Workshop;
+use super::assembly::Assembly;
 use super::parts::Parts;
 use super::pool::Pool;
 use crate::plan::{Answer, Form, Held, Part};
-use crate::stored::{HEADER_BYTES, Header, Piece, copy_with_checksum};
+use crate::stored::{HEADER_BYTES, Header, Piece, checksum, copy_with_checksum};
 use crate::{Redundancy, Scheme, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// What has been brought of a key.
@@ -23,56 +25,71 @@ struct Brought {
     from: ServerId,
     header: Header,
     flags: u32,
-    /// With the header in front.
-    bytes: Vec<u8>,
+    bytes: Bytes,
+}
+
+/// Where the bytes of a part are.
+enum Bytes {
+    /// In a buffer, with the header in front.
+    Stored(Vec<u8>),
+    /// In a buffer without the header.
+    Apart(Vec<u8>),
+    /// In the value's memory, which somebody else has.
+    Lent(LentBytes),
+    /// In the value.
+    InValue,
+}
+
+/// A part that lies where it belongs in its value's memory. When all have been dropped, that memory
+/// is the caller's again.
+pub type LentBytes = Box<dyn Deref<Target = [u8]> + Send>;
+
+/// What a server has sent of its part, the header apart.
+pub enum Sent {
+    /// In a buffer of its own.
+    Apart(Vec<u8>),
+    /// In its place in memory that [`Pieces::adopt`] brings.
+    InPlace(LentBytes),
 }
 
 impl Brought {
-    fn part(&self) -> &[u8] {
-        &self.bytes[HEADER_BYTES..]
+    fn part<'a>(&'a self, value: &'a Assembly) -> &'a [u8] {
+        match self.is_in_value() {
+            true => value.part(&self.header),
+            false => self.bytes.outside(),
+        }
+    }
+
+    fn is_in_value(&self) -> bool {
+        matches!(self.bytes, Bytes::InValue)
+    }
+
+    /// The number of a shard.
+    fn shard(&self) -> Option<usize> {
+        match self.header.piece {
+            Piece::Shard { shard, .. } => Some(shard.into()),
+            Piece::Copy(_) | Piece::Witness(_) => None,
+        }
     }
 }
 
-/// The value as data shards put themselves into it, each when it arrives.
-struct Assembly {
-    /// That of the shards in it.
-    version: Option<Version>,
-    /// Which shards are in it, by bits.
-    shards: u32,
-    is_whole: bool,
-    bytes: Vec<u8>,
-}
-
-impl Assembly {
-    fn begin(&mut self, version: Version, padded_bytes: usize) {
-        self.version = Some(version);
-        (self.shards, self.is_whole) = (0, false);
-        if self.bytes.capacity() < padded_bytes {
-            // What is there need not be moved.
-            self.bytes = vec![0; padded_bytes];
+impl Bytes {
+    /// The part, where it is not in the value.
+    fn outside(&self) -> &[u8] {
+        match self {
+            Bytes::Stored(bytes) => &bytes[HEADER_BYTES..],
+            Bytes::Apart(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
+            Bytes::InValue => &[],
         }
-        self.bytes.resize(padded_bytes, 0);
     }
 
-    /// Room of a data shard of this version.
-    fn room(&mut self, header: &Header) -> Option<&mut [u8]> {
-        let Piece::Shard { scheme, shard } = header.piece else {
-            return None;
-        };
-        let (value_bytes, shard) = (header.value_bytes as usize, usize::from(shard));
-        if shard >= scheme.data_shards() {
-            return None;
+    /// The buffer, if it is one of its own.
+    fn into_buffer(self) -> Option<Vec<u8>> {
+        match self {
+            Bytes::Stored(bytes) | Bytes::Apart(bytes) => Some(bytes),
+            Bytes::Lent(_) | Bytes::InValue => None,
         }
-        let shard_bytes = scheme.shard_bytes(value_bytes);
-        if self.version < Some(header.version) {
-            self.begin(header.version, shard_bytes * scheme.data_shards());
-        }
-        if self.version != Some(header.version) || self.is_whole {
-            return None;
-        }
-        self.shards |= 1 << shard;
-        let room = self.bytes.get_mut(shard * shard_bytes..)?;
-        room.get_mut(..header.part_bytes())
     }
 }
 
@@ -84,10 +101,8 @@ impl Pieces {
             brought: ArrayVec::new(),
             has_foreign: false,
             value: Assembly {
-                version: None,
-                shards: 0,
-                is_whole: false,
                 bytes: room,
+                ..Assembly::default()
             },
         }
     }
@@ -99,16 +114,51 @@ impl Pieces {
         from: ServerId,
         (bytes, flags, cas): (Vec<u8>, u32, u64),
     ) -> Answer {
-        let mut answer = Answer::default();
         let header = Header::decode(&bytes).ok();
+        let bytes = Bytes::Stored(bytes);
+        self.take_bytes(redundancy, from, header, (bytes, flags, cas))
+    }
+
+    /// Takes what a server has of the key, of which the beginning came apart.
+    pub fn take_apart(
+        &mut self,
+        redundancy: Redundancy,
+        from: ServerId,
+        front: &[u8],
+        (sent, flags, cas): (Sent, u32, u64),
+    ) -> Answer {
+        // What is longer would stand in the part.
+        let header = Header::decode(front).ok();
+        let header = header.filter(|_| front.len() == HEADER_BYTES);
+        let bytes = match sent {
+            Sent::Apart(bytes) => Bytes::Apart(bytes),
+            Sent::InPlace(bytes) => Bytes::Lent(bytes),
+        };
+        self.take_bytes(redundancy, from, header, (bytes, flags, cas))
+    }
+
+    fn take_bytes(
+        &mut self,
+        redundancy: Redundancy,
+        from: ServerId,
+        header: Option<Header>,
+        (bytes, flags, cas): (Bytes, u32, u64),
+    ) -> Answer {
+        let mut answer = Answer::default();
         let header = header.filter(|header| header.version.bits() == cas);
         let part = header.and_then(|header| part_of(redundancy, header.piece));
         let (Some(header), Some(part)) = (header, part) else {
             self.has_foreign = true;
             return answer;
         };
-        let is_whole = self.is_whole(&header, &bytes);
-        if !is_whole && bytes.len() != HEADER_BYTES {
+        let brought = Brought {
+            from,
+            header,
+            flags,
+            bytes,
+        };
+        let is_whole = self.is_whole(&brought);
+        if !is_whole && !brought.part(&self.value).is_empty() {
             // Damaged: as good as lost.
             return answer;
         }
@@ -116,32 +166,71 @@ impl Pieces {
         answer.held.push(Held { version, part });
         if is_whole && part != Part::Witness {
             answer.brought = Some(version);
-            self.keep(Brought {
-                from,
-                header,
-                flags,
-                bytes,
-            });
-        } else {
-            self.pool.give_back(Arc::new(bytes));
+            self.keep(brought);
+        } else if let Some(buffer) = brought.bytes.into_buffer() {
+            self.pool.give_back(Arc::new(buffer));
         }
         answer
     }
 
-    /// Whether a part is undamaged. A data shard is in its place in the value then.
-    fn is_whole(&mut self, header: &Header, bytes: &[u8]) -> bool {
-        let part = &bytes[HEADER_BYTES..];
+    /// Whether a part is undamaged. A data shard that came in a buffer is in its place in the value
+    /// then, if the value's memory is here.
+    fn is_whole(&mut self, brought: &Brought) -> bool {
+        let (header, part) = (&brought.header, brought.bytes.outside());
         if part.len() != header.part_bytes() {
             return false;
         }
-        let Some(room) = self.value.room(header) else {
-            return Header::split(bytes).is_ok();
+        let room = match brought.bytes {
+            Bytes::Stored(_) => self.value.room(header, true),
+            // The value's memory may be elsewhere, with parts in it.
+            Bytes::Apart(_) => self.value.room(header, false),
+            Bytes::Lent(_) | Bytes::InValue => None,
+        };
+        let Some(room) = room else {
+            return checksum(part) == header.checksum;
         };
         let is_whole = copy_with_checksum(part, room) == header.checksum;
-        if let (false, Piece::Shard { shard, .. }) = (is_whole, header.piece) {
+        if let (false, Some(shard)) = (is_whole, brought.shard()) {
             self.value.shards &= !(1 << shard);
         }
         is_whole
+    }
+
+    /// How many parts lie in memory that somebody else has.
+    pub fn lent_count(&self) -> usize {
+        let lent = |one: &&Brought| matches!(one.bytes, Bytes::Lent(_));
+        self.brought.iter().filter(lent).count()
+    }
+
+    /// Takes over the value's memory from whoever has it, once the parts that lie in it have been
+    /// let go of. Where there are none, it is room for the value.
+    pub fn adopt(&mut self, take: impl FnOnce() -> Option<Vec<u8>>) {
+        let mut value = Assembly::default();
+        for one in &mut self.brought {
+            if !matches!(one.bytes, Bytes::Lent(_)) {
+                continue;
+            }
+            one.bytes = Bytes::InValue;
+            value.version = Some(one.header.version);
+            match one.header.piece {
+                Piece::Copy(_) => value.is_whole = true,
+                Piece::Witness(_) => {}
+                Piece::Shard { shard, .. } => value.shards |= 1 << shard,
+            }
+        }
+        match take() {
+            Some(bytes) => self.value = Assembly { bytes, ..value },
+            None => self.brought.retain(|one| !one.is_in_value()),
+        }
+    }
+
+    /// Gives parts that lie in the value buffers of their own.
+    fn move_out(&mut self) {
+        for one in &mut self.brought {
+            if one.is_in_value() {
+                one.bytes = Bytes::Apart(self.value.part(&one.header).to_vec());
+            }
+        }
     }
 
     fn keep(&mut self, brought: Brought) {
@@ -155,38 +244,38 @@ impl Pieces {
 
     /// Makes the value of a version from the shards that these servers have brought.
     pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
-        let of_version = |one: &&Brought| one.header.version == version && from.contains(&one.from);
-        let shards: ArrayVec<&Brought, OWNERS_MAX> =
-            self.brought.iter().filter(of_version).collect();
-        let Some(Piece::Shard { scheme, .. }) = shards.first().map(|one| one.header.piece) else {
+        let is_wanted = |one: &Brought| one.header.version == version && from.contains(&one.from);
+        let mut headers = self.brought.iter().filter(|one| is_wanted(one));
+        let Some(&Header {
+            piece: Piece::Shard { scheme, .. },
+            value_bytes,
+            ..
+        }) = headers.next().map(|one| &one.header)
+        else {
             return;
         };
-        let value_bytes = shards[0].header.value_bytes as usize;
-        let lengths = shards.iter().map(|one| one.header.value_bytes as usize);
-        if lengths.into_iter().any(|bytes| bytes != value_bytes) {
+        if headers.any(|one| one.header.value_bytes != value_bytes) {
             // No writer makes such parts.
             return;
         }
-        let shard_bytes = scheme.shard_bytes(value_bytes);
+        let shard_bytes = scheme.shard_bytes(value_bytes as usize);
         let padded_bytes = shard_bytes * scheme.data_shards();
-        let value = &mut self.value;
-        if value.version != Some(version) || value.bytes.len() != padded_bytes {
-            value.begin(version, padded_bytes);
+        if self.value.version != Some(version) || self.value.bytes.len() != padded_bytes {
+            self.move_out();
+            self.value.begin(version, padded_bytes);
         }
-        let mut present = ArrayVec::<(usize, &[u8]), OWNERS_MAX>::new();
+        let (brought, value) = (&self.brought, &mut self.value);
+        let shards: ArrayVec<&Brought, OWNERS_MAX> =
+            brought.iter().filter(|one| is_wanted(one)).collect();
         for one in &shards {
-            let Piece::Shard { shard, .. } = one.header.piece else {
-                continue;
-            };
-            present.push((usize::from(shard), one.part()));
-            if value.shards >> shard & 1 == 0
-                && let Some(room) = value.room(&one.header)
+            if !value.has(&one.header)
+                && let Some(room) = value.room(&one.header, false)
             {
-                room.copy_from_slice(one.part());
+                room.copy_from_slice(one.bytes.outside());
             }
         }
-        if fill_gaps(workshop, scheme, value, shard_bytes, &present) {
-            value.bytes.truncate(value_bytes);
+        if fill_gaps(workshop, scheme, value, shard_bytes, &shards) {
+            value.bytes.truncate(value_bytes as usize);
             value.is_whole = true;
         }
     }
@@ -200,8 +289,8 @@ impl Pieces {
     ) -> Option<Parts> {
         let one = self.of(version)?;
         let (form, value) = match one.header.piece {
-            Piece::Shard { scheme, .. } => (Form::Shards(scheme), self.decoded(version)?),
-            _ => (Form::Copies(redundancy.holders()), one.part()),
+            Piece::Shard { scheme, .. } => (Form::Shards(scheme), self.value.whole(version)?),
+            _ => (Form::Copies(redundancy.holders()), one.part(&self.value)),
         };
         let (stored_as, expiry_unix) = ((form, redundancy.owners()), one.header.expiry_unix);
         Some(Parts::new(
@@ -218,22 +307,20 @@ impl Pieces {
         Some(self.of(version)?.header.expiry_unix)
     }
 
-    fn decoded(&self, version: Version) -> Option<&[u8]> {
-        let value = &self.value;
-        (value.is_whole && value.version == Some(version)).then_some(&value.bytes[..])
-    }
-
-    /// Value and flags of a version.
+    /// Value and flags of a version, which are here no longer.
     pub fn take_value(&mut self, version: Version) -> Option<(Vec<u8>, u32)> {
         let one = self.of(version)?;
-        let flags = one.flags;
-        if matches!(one.header.piece, Piece::Shard { .. }) {
-            self.decoded(version)?;
-            return Some((std::mem::take(&mut self.value.bytes), flags));
+        let (piece, flags) = (one.header.piece, one.flags);
+        let is_whole = self.value.whole(version).is_some();
+        if !is_whole && matches!(piece, Piece::Shard { .. }) {
+            return None;
         }
-        let mut bytes = std::mem::take(&mut self.value.bytes);
-        bytes.clear();
-        bytes.extend_from_slice(self.of(version)?.part());
+        let mut bytes = std::mem::take(&mut self.value).bytes;
+        if !is_whole {
+            bytes.clear();
+            bytes.extend_from_slice(self.of(version)?.bytes.outside());
+        }
+        self.brought.retain(|one| !one.is_in_value());
         Some((bytes, flags))
     }
 
@@ -257,27 +344,38 @@ impl Pieces {
 impl Drop for Pieces {
     fn drop(&mut self) {
         for brought in self.brought.drain(..) {
-            self.pool.give_back(Arc::new(brought.bytes));
+            if let Some(buffer) = brought.bytes.into_buffer() {
+                self.pool.give_back(Arc::new(buffer));
+            }
         }
     }
 }
 
-/// Computes the data shards that are not in the value; false where that cannot be.
+/// Computes the data shards that are not in the value, of these; false where that cannot be.
 fn fill_gaps(
     workshop: &Workshop,
     scheme: Scheme,
     value: &mut Assembly,
     shard_bytes: usize,
-    present: &[(usize, &[u8])],
+    shards: &[&Brought],
 ) -> bool {
-    let is_there = |shard: usize| present.iter().any(|(other, _)| *other == shard);
-    // Nothing is made of nothing.
-    let rooms = value.bytes.chunks_mut(shard_bytes.max(1)).enumerate();
-    let missing = rooms
-        .take(scheme.data_shards())
-        .filter(|(shard, _)| !is_there(*shard));
-    let mut missing: ArrayVec<_, OWNERS_MAX> = missing.collect();
-    let decoded = workshop.with_coder(scheme, |coder| coder.reconstruct(present, &mut missing));
+    let mut present = ArrayVec::<(usize, &[u8]), OWNERS_MAX>::new();
+    let mut missing = ArrayVec::<(usize, &mut [u8]), OWNERS_MAX>::new();
+    let of_number = |shard| shards.iter().find(|one| one.shard() == Some(shard));
+    let mut rooms = value.bytes.chunks_exact_mut(shard_bytes.max(1));
+    for shard in 0..scheme.data_shards() {
+        // Nothing is made of nothing.
+        let room = rooms.next().unwrap_or_default();
+        match of_number(shard) {
+            Some(one) => present.push((shard, &room[..one.header.part_bytes()])),
+            None if shard_bytes > 0 => missing.push((shard, room)),
+            None => {}
+        }
+    }
+    let parity = scheme.data_shards()..scheme.shards();
+    let brought = parity.filter_map(|shard| Some((shard, of_number(shard)?.bytes.outside())));
+    present.extend(brought);
+    let decoded = workshop.with_coder(scheme, |coder| coder.reconstruct(&present, &mut missing));
     decoded.is_ok()
 }
 

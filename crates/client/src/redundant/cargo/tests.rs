@@ -33,6 +33,7 @@ fn never() -> bool {
 fn bytes_max(cargo: &mut Cargo, workshop: &Workshop, question: Question) -> u32 {
     match cargo.operation(workshop, b"key", question) {
         Some(Operation::GetVersioned { bytes_max, .. }) => bytes_max,
+        Some(Operation::GetPart { .. }) => u32::MAX,
         other => panic!("{other:?}"),
     }
 }
@@ -157,4 +158,132 @@ fn the_newest_version_is_known_by_what_servers_hold() {
     assert_eq!(cargo.newest(), Some(version(8)));
     let other = cargo.take(&read, Reply::Done { cas: 1 }, never);
     assert_eq!(other, Err(OTHER_REPLY));
+}
+
+/// What a request for a part ends in when this has been stored for it.
+fn bring(cargo: &mut Cargo, workshop: &Workshop, stored: &[u8]) -> Reply {
+    let read = Question::Read(None);
+    let Some(Operation::GetPart { into, .. }) = cargo.operation(workshop, b"key", read) else {
+        panic!("no request for a part");
+    };
+    let (front, part) = stored.split_at(HEADER_BYTES);
+    let mut value = into.room(front, part.len());
+    assert!(value.fill(part));
+    Reply::Part {
+        front: front.iter().copied().collect(),
+        value,
+        flags: 7,
+        cas: Header::decode(stored).expect("a part").version.bits(),
+    }
+}
+
+/// What the servers of a value store of a version.
+fn shards(workshop: &Workshop, value: &[u8], number: u64) -> Vec<Vec<u8>> {
+    let scheme = farcache_redundancy::Scheme::new(3, 2).expect("one");
+    let stored_as = (Form::Shards(scheme), scheme.shards());
+    let mut parts = Parts::new(workshop, stored_as, value, 7, 0);
+    parts.encode(workshop);
+    let all = (0..5).map(|shard| parts.of(Part::Shard(shard), version(number)).to_vec());
+    all.collect()
+}
+
+/// Takes these parts and decodes; the value, and whether it lies in the memory that was given.
+fn read(value: &[u8], brought: &[(u64, u8)], is_held: bool) -> (Vec<u8>, bool) {
+    let (mut cargo, workshop) = cargo("ec:3,2");
+    let memory = Vec::with_capacity(value.len() + 3);
+    let place = memory.as_ptr();
+    cargo.receive_into(&workshop, memory);
+    let (mut from, mut held) = (Vec::new(), Vec::new());
+    for (at, (number, shard)) in brought.iter().enumerate() {
+        let stored = &shards(&workshop, value, *number)[usize::from(*shard)];
+        let reply = bring(&mut cargo, &workshop, stored);
+        if is_held && at == 0 {
+            held.push(reply);
+            continue;
+        }
+        let mut asked = asked(Question::Read(None));
+        asked.to = ServerId(at as u32);
+        from.push(asked.to);
+        let told = cargo.take(&asked, reply, never).expect("an answer");
+        let plan::Reply::Answer(answer) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(answer.brought, Some(version(*number)), "undamaged");
+    }
+    let newest = cargo.newest().expect("a version");
+    cargo.decode(&workshop, newest, &from);
+    let (got, flags) = cargo
+        .take_pieces(&workshop)
+        .take_value(newest)
+        .expect("a value");
+    assert_eq!(flags, 7);
+    let is_in_place = got.as_ptr() == place;
+    (got, is_in_place)
+}
+
+#[test]
+fn shards_that_are_brought_lie_in_the_memory_that_was_given() {
+    // On both sides of the length from which parts come where they belong.
+    for bytes in [0, 1, 2, 99, 100, 12_286, 12_287, 70_000] {
+        let value: Vec<u8> = (0..bytes).map(|at| ((at * 31) >> 2) as u8).collect();
+        let all_ways: [&[u8]; 6] = [
+            &[0, 1, 2],
+            &[2, 0, 1],
+            &[0, 3, 4],
+            &[4, 1, 3],
+            &[3, 2, 0],
+            &[0, 1, 2, 3],
+        ];
+        for shards in all_ways {
+            let brought: Vec<_> = shards.iter().map(|shard| (1, *shard)).collect();
+            let (got, is_in_place) = read(&value, &brought, false);
+            assert!(got == value, "{bytes} bytes of {shards:?}");
+            assert!(is_in_place, "{bytes} bytes of {shards:?}");
+        }
+    }
+}
+
+#[test]
+fn a_newer_version_is_read_where_an_older_one_has_come_into_the_memory() {
+    let value = vec![5; 100_000];
+    let brought = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)];
+    assert_eq!(read(&value, &brought, false).0, value);
+    // The older one is in the minority, and came last.
+    let brought = [(2, 4), (2, 0), (1, 1), (2, 2)];
+    assert_eq!(read(&value, &brought, false).0, value);
+}
+
+#[test]
+fn a_value_is_made_elsewhere_while_the_network_has_some_of_its_memory() {
+    let value: Vec<u8> = (0..100_000).map(|at| at as u8).collect();
+    let brought = [(1, 2), (1, 0), (1, 1), (1, 4)];
+    let (got, is_in_place) = read(&value, &brought, true);
+    assert!(got == value && !is_in_place);
+}
+
+#[test]
+fn a_part_that_is_damaged_is_as_good_as_lost() {
+    let (mut cargo, workshop) = cargo("ec:3,2");
+    cargo.receive_into(&workshop, Vec::new());
+    let stored = shards(&workshop, &[3; 100_000], 1);
+    let mut damaged = stored[0].clone();
+    damaged[HEADER_BYTES] ^= 1;
+    for (stored, is_good) in [(&damaged, false), (&stored[0], true)] {
+        let reply = bring(&mut cargo, &workshop, stored);
+        let told = cargo.take(&asked(Question::Read(None)), reply, never);
+        let Ok(plan::Reply::Answer(answer)) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(answer.brought.is_some(), is_good);
+    }
+    // What is shorter than a header is no part of any version.
+    let reply = Reply::Part {
+        front: [1, 2, 3].into_iter().collect(),
+        value: ReceiveBytes::default(),
+        flags: 0,
+        cas: version(1).bits(),
+    };
+    let told = cargo.take(&asked(Question::Read(None)), reply, never);
+    assert!(matches!(told, Ok(plan::Reply::Answer(answer)) if answer.held.is_empty()));
+    assert!(cargo.has_foreign());
 }
