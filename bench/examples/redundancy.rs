@@ -25,6 +25,8 @@ const COPIES: usize = 3;
 const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 const TURNS: usize = 301;
+/// Values of each length that are read in turn, as many of each way: one alone would lie in caches.
+const KEYS: usize = 16;
 /// Values that are stored at a time where throughput counts.
 const IN_FLIGHT: usize = 8;
 const IN_FLIGHT_SIZES: [usize; 3] = [16 << 10, 64 << 10, 256 << 10];
@@ -255,16 +257,17 @@ fn stores(clients: &Clients) -> Outcome<()> {
     Ok(())
 }
 
-/// A key whose only server is not lost.
-fn single_key(plain: &Client, bytes: usize) -> String {
-    let mut keys = (0..).map(|number| format!("single-{bytes}-{number}"));
-    let is_kept = |key: &String| plain.server_of_key(key.as_bytes()) == Some(0);
-    keys.find(is_kept).expect("every server has keys")
+/// As many keys whose only server is not lost.
+fn single_keys(plain: &Client, bytes: usize) -> Vec<String> {
+    let keys = (0..).map(|number| format!("single-{bytes}-{number}"));
+    let server = |key: &String| plain.server_of_key(key.as_bytes());
+    let kept = keys.filter(|key| server(key).is_some_and(|server| !LOST.contains(&server)));
+    kept.take(KEYS).collect()
 }
 
 /// Keys whose servers include, or not, those that are lost later, so several.
 fn keys(bytes: usize) -> impl Iterator<Item = String> {
-    (0..16).map(move |number| format!("get-{bytes}-{number}"))
+    (0..KEYS).map(move |number| format!("get-{bytes}-{number}"))
 }
 
 fn reads(clients: &Clients, when: &str) -> Outcome<Vec<f64>> {
@@ -274,10 +277,10 @@ fn reads(clients: &Clients, when: &str) -> Outcome<Vec<f64>> {
     for bytes in SIZES {
         let mut times: [Vec<Duration>; 4] = Default::default();
         let mut room = Vec::new();
-        for _ in 0..TURNS / 16 {
-            for key in keys(bytes) {
-                let single = single_key(&clients.plain, bytes);
-                times[0].push(timed(|| got(&clients.plain, &single, &mut room, bytes))?);
+        let singles = single_keys(&clients.plain, bytes);
+        for _ in 0..TURNS / KEYS {
+            for (key, single) in keys(bytes).zip(&singles) {
+                times[0].push(timed(|| got(&clients.plain, single, &mut room, bytes))?);
                 let [r, s, m] = ["r", "s", "m"].map(|policy| format!("{policy}-{key}"));
                 times[1].push(timed(|| got(&clients.replicas, &r, &mut room, bytes))?);
                 times[2].push(timed(|| got(&clients.shards, &s, &mut room, bytes))?);
@@ -365,8 +368,9 @@ fn main() -> Outcome<()> {
     throughput(&clients)?;
     clients.plain.flush_all(0)?;
     for bytes in SIZES {
-        let single = single_key(&clients.plain, bytes);
-        clients.plain.set(single, vec![0x5a; bytes], 0)?;
+        for single in single_keys(&clients.plain, bytes) {
+            clients.plain.set(single, vec![0x5a; bytes], 0)?;
+        }
         for key in keys(bytes) {
             let Clients {
                 replicas,
