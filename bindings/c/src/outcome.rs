@@ -128,7 +128,8 @@ impl Brought {
             }
             Reply::Done { cas } => outcome.cas = cas,
             // Of operations that this interface does not offer.
-            Reply::Older { current: version }
+            Reply::Part { cas: version, .. }
+            | Reply::Older { current: version }
             | Reply::Unsure { current: version }
             | Reply::Promised { current: version }
             | Reply::Deleted { version }
