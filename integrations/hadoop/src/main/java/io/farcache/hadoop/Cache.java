@@ -167,7 +167,11 @@ final class Cache {
 
     /** The copy of just this content; null where there is none. */
     private CachedCopy find(Identity identity) {
-        Item item = await(client.async().getItem(key(identity)));
+        return copyOf(identity, client.async().getItem(key(identity)));
+    }
+
+    private CachedCopy copyOf(Identity identity, CompletableFuture<Item> asked) {
+        Item item = await(asked);
         CachedCopy copy = item == null ? null : CachedCopy.parse(item.value());
         return copy != null && copy.isOf(identity) ? copy : null;
     }
@@ -268,20 +272,30 @@ final class Cache {
         return passed > settled;
     }
 
-    /** What was done to a file, by way of this file system, has left its content as it was. */
-    void follow(Identity before, Path place) {
-        CachedCopy copy = before == null ? null : find(before);
+    /** Begins to ask what is known of a file; null where it may not be cached, or not now. */
+    CompletableFuture<Item> ask(Identity identity) {
+        return identity == null || !isAwake() ? null : client.async().getItem(key(identity));
+    }
+
+    /**
+     * What was done to a file, by way of this file system, has left its content as it was.
+     *
+     * @param asked {@link #ask}, which may go on while it is done
+     */
+    void follow(Identity before, CompletableFuture<Item> asked, Path place) {
+        CachedCopy copy = asked == null ? null : copyOf(before, asked);
         Identity now = copy == null ? null : Identity.of(place);
         if (now != null && now.hasSameContent(before)) {
             await(store(key(now), copy.moved(now).bytes()));
         }
     }
 
-    /** A file is going to be removed. */
+    /** A file is going to be removed, or is gone; null is fine. */
     void forget(Identity identity) {
-        Item item = identity == null ? null : await(client.async().getItem(key(identity)));
+        CompletableFuture<Item> asked = ask(identity);
+        Item item = asked == null ? null : await(asked);
         CachedCopy copy = item == null ? null : CachedCopy.parse(item.value());
-        if (copy == null) {
+        if (copy == null || copy.isLaterThan(identity)) {
             return;
         }
         await(client.async().delete(key(identity)));

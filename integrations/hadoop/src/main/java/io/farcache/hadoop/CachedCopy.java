@@ -69,6 +69,11 @@ final class CachedCopy {
                 && identity.changed == changed;
     }
 
+    /** Whether it is of a file that got this inode only after that one was gone. */
+    boolean isLaterThan(Identity identity) {
+        return changed > identity.changed;
+    }
+
     /** None of a blob, which has its own. */
     long chunks() {
         return blob != null ? 0 : (size + chunkBytes - 1) / chunkBytes;

@@ -165,7 +165,7 @@ public final class FarcacheFileSystem extends FileSystem {
         }
         closed = true;
         IOException failure = null;
-        for (Closeable part : new Closeable[] {super::close, persister, pending}) {
+        for (Closeable part : new Closeable[] {super::close, persister, pending, removal}) {
             try {
                 if (part != null) {
                     part.close();

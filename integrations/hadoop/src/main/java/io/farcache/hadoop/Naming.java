@@ -1,9 +1,11 @@
 package io.farcache.hadoop;
 
+import io.farcache.client.Item;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
@@ -41,8 +43,9 @@ final class Naming {
         }
         try {
             Identity before = cache.identity(source);
+            CompletableFuture<Item> asked = cache.ask(before);
             names.rename(source, place);
-            cache.follow(before, place);
+            cache.follow(before, asked, place);
             return true;
         } catch (NoSuchFileException e) {
             return false;
@@ -51,7 +54,8 @@ final class Naming {
 
     void permit(Path place, FsPermission permission) throws IOException {
         Identity before = cache.identity(place);
+        CompletableFuture<Item> asked = cache.ask(before);
         names.permit(place, permission);
-        cache.follow(before, place);
+        cache.follow(before, asked, place);
     }
 }

@@ -2,23 +2,29 @@ package io.farcache.hadoop;
 
 import io.farcache.client.FarcacheBlobs;
 import io.farcache.client.FarcacheException;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 
-/** Deletes files and directories: the name at once, then what the servers have of them. */
-final class Removal {
+/**
+ * Deletes files and directories: the name at once, then what the servers have of them. Copies for
+ * readers, which nothing depends on, go behind the caller's back.
+ */
+final class Removal implements Closeable {
     private final Names names;
     private final FarcacheBlobs blobs;
     private final Cache cache;
+    private final Forgetting forgetting;
 
     /** Of the files of a directory. */
     Removal(Names names, FarcacheBlobs blobs, Cache cache) {
         this.names = names;
         this.blobs = blobs;
         this.cache = cache;
+        this.forgetting = new Forgetting(cache);
     }
 
     /**
@@ -62,6 +68,12 @@ final class Removal {
         return true;
     }
 
+    /** Returns once the servers have nothing of what was deleted, as far as they answer. */
+    @Override
+    public void close() throws IOException {
+        forgetting.close();
+    }
+
     private void removeBlob(Path file) throws IOException {
         Reference reference = Files.isSymbolicLink(file) ? null : Reference.of(file);
         if (reference != null) {
@@ -71,7 +83,7 @@ final class Removal {
                 throw new IOException("blob " + reference.blob() + ": " + e.getMessage(), e);
             }
         } else if (!Files.isSymbolicLink(file)) {
-            cache.forget(cache.identity(file));
+            forgetting.forget(cache.identity(file));
         }
     }
 }
