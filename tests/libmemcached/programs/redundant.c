@@ -12,7 +12,7 @@
 #define TRIES_MAX 5
 
 static int failures;
-static size_t lengths[] = {0, 1, 100, 9000, 32767, 32768, 100000, 300001};
+static size_t lengths[] = {0, 1, 100, 4095, 4096, 32768, 100000, 300001};
 
 static size_t length_of(int number)
 {

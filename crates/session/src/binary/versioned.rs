@@ -49,8 +49,9 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
 }
 
 /// Promises to take nothing older than the packet's version, if it has one. Then tells value and
-/// version, or up to so many bytes of the value, of which the first may go with the head; or the version of a tombstone; or
-/// up to which version the server has forgotten keys that it does not hold.
+/// version, or up to so many bytes of the value, of which the first may go with the head; or the
+/// version of a tombstone; or up to which version the server has forgotten keys that it does not
+/// hold.
 pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
     if let Some(version) = request.version()
