@@ -8,7 +8,7 @@ DESTDIR ?=
 # Arguments of the server that `make run` starts.
 RUN_ARGS ?= --listen=127.0.0.1 --memory-limit=1024 --verbose
 # Seconds that each fuzz target gets in `make test`.
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 6
 
 # Seconds that each part of `make test-long` gets.
 LONG_SECONDS ?= 3600
