@@ -84,8 +84,8 @@ impl Slot {
         is_asked_for.then_some((u32::from_be_bytes(*flags), front))
     }
 
-    /// Takes the room for a value with these extras and so many bytes more, if it has not been
-    /// given up, and has the value's flags. None where the extras are not those of a value.
+    /// The flags of a value with these extras and so many bytes more, and the room for it unless
+    /// the operation was given up; none if a value has other extras.
     pub(super) fn take_room(
         &mut self,
         extras: &[u8],

@@ -4,7 +4,7 @@ use crate::parts::replies::Reply;
 use farcache_base::time::Clock;
 use farcache_redundancy::plan::repair::{Make, Mended};
 use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum};
-use farcache_redundancy::{Coder, Scheme, Version};
+use farcache_redundancy::{Coder, Holders, Scheme, Version};
 use farcache_store::{Forgotten, SetOptions, SetOutcome, StoreHandle, VersionedDelete, settled};
 use std::io;
 
@@ -126,7 +126,8 @@ impl Making {
             expiry: clock.expiry(header.expiry_unix.into()),
             version: Some(make.version),
             restored: Some(forgotten),
-            fills_in: matches!(make.piece, Piece::Copy(_)),
+            // A witness, that is; where all have copies there is none.
+            fills_in: matches!(make.piece, Piece::Copy(holders) if holders != Holders::ALL),
             ..SetOptions::default()
         };
         let outcome = handle.run_blocking(|handle| settled(handle.set(key, &bytes, &options)))?;

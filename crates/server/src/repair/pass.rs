@@ -369,11 +369,13 @@ fn held_here(
     handle: &StoreHandle,
     key: &[u8],
 ) -> Result<(Option<Version>, Option<Piece>), Suspended> {
-    let item = handle.get(key, Access::Peek)?;
-    let piece = item
-        .and_then(|item| Header::decode(item.value()).ok())
-        .map(|header| header.piece);
-    Ok((handle.held_version(key)?, piece))
+    if let Some(item) = handle.get(key, Access::Peek)?
+        && let Some(version) = item.version()
+    {
+        let header = Header::decode(item.value()).ok();
+        return Ok((Some(version), header.map(|header| header.piece)));
+    }
+    Ok((handle.held_version(key)?, None))
 }
 
 /// A part that this server has from before it was away.

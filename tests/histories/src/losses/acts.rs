@@ -23,9 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between two looks at how far a load has come.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// The policy's own least length of values of which shards are made.
-const THRESHOLD_BYTES: usize = 4 << 10;
-
 /// Writes that may fail for each server that is killed and each writer: one that is under way, and
 /// one that finds the server gone before its connection has told of it.
 const OPEN_MAX: usize = 2;
@@ -63,11 +60,12 @@ impl Run<'_> {
     /// They do not start.
     pub fn start(task: &Task) -> Outcome<Run<'_>> {
         let (owners, stored_min, needed) = quorums(&task.policy)?;
+        let threshold_bytes = parse_redundancy(&task.policy)?.threshold_bytes();
         let (mut bytes, mut keys, mut part_bytes) = (0, 0, 0);
         while bytes < task.megabytes * 1_000_000 {
             let value_bytes = length(keys, FIRST);
             bytes += value_bytes as u64;
-            let is_small = value_bytes < THRESHOLD_BYTES;
+            let is_small = value_bytes < threshold_bytes;
             part_bytes += (value_bytes / if is_small { 1 } else { needed }) as u64;
             keys += 1;
         }
