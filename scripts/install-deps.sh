@@ -23,6 +23,8 @@ test  openssl       openssl
 test  golang-go     go
 test  openjdk-17-jdk-headless javac
 test  maven         mvn
+test  nodejs        node
+test  npm           npm
 test  memcached     memcached
 test  libmemcached-tools memccapable
 test  libmemcached-dev /usr/include/libmemcached/memcached.h

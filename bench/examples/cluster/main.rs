@@ -11,6 +11,7 @@ mod etcd;
 mod fleet;
 mod forwarding;
 mod growth;
+mod languages;
 mod misses;
 mod moving;
 mod row;
@@ -50,6 +51,12 @@ enum What {
     Deaths(deaths::Options),
     /// How soon all who follow the map on etcd have the next one.
     Watchers(watchers::Options),
+    /// Clients of six languages while a server joins and one leaves, beside memcached's fleet; needs
+    /// etcd.
+    Languages(languages::Options),
+    /// One of these clients.
+    #[command(hide = true)]
+    LanguageClient(languages::rust::Options),
 }
 
 fn main() -> io::Result<()> {
@@ -68,5 +75,7 @@ fn main() -> io::Result<()> {
         What::Misses(options) => misses::measure(&programs, &options),
         What::Deaths(options) => deaths::measure(&programs, &options),
         What::Watchers(options) => watchers::measure(&options),
+        What::Languages(options) => languages::measure(&programs, &options),
+        What::LanguageClient(options) => languages::rust::run(&options),
     }
 }

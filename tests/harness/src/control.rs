@@ -64,7 +64,11 @@ impl Control {
         number.ok_or_else(|| io::Error::other(format!("no number in stats: {name}")))
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    /// The next line of an answer that has several.
+    ///
+    /// # Errors
+    /// Those of the socket, and its end.
+    pub fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.reader.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,0 +1,131 @@
+//! farcached's fleet, which meets on etcd: a server joins by starting, and leaves by the command
+//! `farcache cluster drain` and a signal. Each server tells clients of all.
+
+use super::{Fleet, LEAVER, SERVERS};
+use crate::etcd::Etcd;
+use crate::fleet::{Programs, wait_for};
+use farcache_harness::control::Control;
+use farcache_harness::server_process::{Product, ServerProcess, free_ports};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// The cluster's name.
+const CLUSTER: &str = "languages";
+
+/// Servers that run, the first ones first.
+pub struct Farcached<'p> {
+    programs: &'p Programs,
+    // These end in this order.
+    servers: Vec<ServerProcess>,
+    etcd: Etcd,
+    secret: TempDir,
+}
+
+impl Farcached<'_> {
+    /// Servers of which each owns a share of the keys.
+    ///
+    /// # Errors
+    /// They cannot be started, or do not find one another.
+    pub fn start(programs: &Programs) -> io::Result<Farcached<'_>> {
+        let secret = tempfile::tempdir()?;
+        std::fs::write(secret.path().join("secret"), "a secret of the benchmark")?;
+        let mut fleet = Farcached {
+            programs,
+            servers: Vec::new(),
+            etcd: Etcd::start(1)?,
+            secret,
+        };
+        for _ in 0..SERVERS {
+            fleet.start_one()?;
+        }
+        fleet.settle()?;
+        Ok(fleet)
+    }
+
+    fn start_one(&mut self) -> io::Result<()> {
+        let port = free_ports(1)?[0];
+        let address = format!("127.0.0.1:{port}");
+        let endpoints = self.etcd.endpoints();
+        let secret = self.secret.path().join("secret");
+        let options = [
+            "--cluster-etcd",
+            &endpoints,
+            "--cluster-name",
+            CLUSTER,
+            "--cluster-secret-file",
+            &secret.to_string_lossy(),
+            "--cluster-address",
+            &address,
+            // As memcached: over sockets.
+            "--fabric",
+            "off",
+            "-m",
+            "256",
+        ];
+        let index = self.servers.len();
+        self.servers
+            .push(self.programs.start(index, port, &options)?);
+        Ok(())
+    }
+
+    /// Whether all servers list each other as serving, and nothing moves.
+    fn is_settled(&self) -> io::Result<bool> {
+        let count = self.servers.len().to_string();
+        for server in &self.servers {
+            let stats = Control::connect(&server.target())?.stats("cluster")?;
+            let moves = stats.keys().any(|name| name.starts_with("move:"));
+            if stats.get("servers_serving") != Some(&count) || moves {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The operators' program, which lies beside the server's.
+    fn command(&self) -> PathBuf {
+        self.programs.farcached.with_file_name("farcache")
+    }
+}
+
+impl Fleet for Farcached<'_> {
+    fn name(&self) -> &'static str {
+        Product::Farcached.name()
+    }
+
+    fn endpoint(&self, _language: &str) -> SocketAddr {
+        self.servers[0].address()
+    }
+
+    fn grow(&mut self) -> io::Result<()> {
+        self.start_one()
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        wait_for("servers to have what they own", || self.is_settled())
+    }
+
+    fn shrink(&mut self) -> io::Result<()> {
+        let leaver = self.servers[LEAVER].address().to_string();
+        let drained = Command::new(self.command())
+            .args(["cluster", "--etcd", &self.etcd.endpoints()])
+            .args(["--name", CLUSTER, "drain", &leaver, "--yes"])
+            .stdin(Stdio::null())
+            .output()?;
+        match drained.status.success() {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("farcache drain: {drained:?}"))),
+        }
+    }
+
+    fn stop_leaver(&mut self) -> io::Result<()> {
+        match self.servers.remove(LEAVER).stop()? {
+            true => Ok(()),
+            false => Err(io::Error::other(
+                "the server that has left did not end well",
+            )),
+        }
+    }
+}
