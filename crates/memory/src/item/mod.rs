@@ -1,5 +1,6 @@
 //! An item in its segment: a header, the fields that are not at their default, key and value.
 
+mod bytes;
 mod fields;
 mod layout;
 mod raw;

@@ -1,12 +1,12 @@
-//! Reading and writing an item at its address.
+//! An item in its segment: what it says, and what may change of it.
 
+use super::bytes::ItemBytes;
 use super::fields::Fields;
 use super::layout::*;
 use super::stamp::Stamp;
 use super::state::State;
-use crate::schedule::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use crate::schedule::atomic::Ordering::Relaxed;
 use farcache_base::time::{NEVER, Seconds, is_expired};
-use std::marker::PhantomData;
 
 /// An item's address.
 ///
@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// there, written before, and that its memory is not reused for `'a`. Key and value are borrowed
 /// for as long and no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawItem<'a>(*const u8, PhantomData<&'a [u8]>);
+pub struct RawItem<'a>(ItemBytes<'a>);
 
 impl<'a> RawItem<'a> {
     /// # Safety
@@ -23,8 +23,8 @@ impl<'a> RawItem<'a> {
     /// for `'a`, which the caller chooses.
     #[inline]
     pub unsafe fn at(address: *const u8) -> RawItem<'a> {
-        debug_assert!((address as usize).is_multiple_of(ITEM_ALIGNMENT));
-        RawItem(address, PhantomData)
+        // SAFETY: the caller's promise.
+        RawItem(unsafe { ItemBytes::at(address) })
     }
 
     /// This item for longer than its maker has promised.
@@ -33,7 +33,8 @@ impl<'a> RawItem<'a> {
     /// Its memory is not reused for `'b` either.
     #[inline]
     pub unsafe fn outliving<'b>(self) -> RawItem<'b> {
-        RawItem(self.0, PhantomData)
+        // SAFETY: the caller's promise.
+        RawItem(unsafe { self.0.outliving() })
     }
 
     /// Writes all of an item but its value.
@@ -50,154 +51,68 @@ impl<'a> RawItem<'a> {
         key: &[u8],
         now: Seconds,
     ) -> RawItem<'a> {
-        // SAFETY: every write lies below `layout.size()`, which the caller owns; the fields are
-        // 4-aligned where written as u32, the token is written unaligned.
-        unsafe {
-            let word = |offset: usize| address.add(offset).cast::<u32>();
-            let lengths = [
-                key.len() as u8,
-                fields.kind(layout),
-                layout.value_len as u8,
-                (layout.value_len >> 8) as u8,
-            ];
-            word(0).write(u32::from_le_bytes(lengths).to_le());
-            word(4).write(State::new(now).word());
-            if layout.kind & KIND_WIDE != 0 {
-                word(HEADER_BYTES).write(layout.value_len as u32);
-            }
-            if layout.kind & KIND_EXPIRY != 0 {
-                word(layout.expiry_offset()).write(fields.expiry);
-            }
-            if layout.kind & KIND_FLAGS != 0 {
-                word(layout.flags_offset()).write(fields.flags);
-            }
-            if let Some(cas) = fields.token() {
-                address
-                    .add(layout.cas_offset())
-                    .cast::<u64>()
-                    .write_unaligned(cas);
-            }
-            address
-                .add(layout.key_offset())
-                .copy_from_nonoverlapping(key.as_ptr(), key.len());
-        }
-        RawItem(address, PhantomData)
-    }
-
-    #[inline]
-    fn word(&self, offset: usize) -> u32 {
-        // SAFETY: only used for fields that the kind says are there; 4-aligned, and never changed
-        // after the item was written.
-        unsafe { self.0.add(offset).cast::<u32>().read() }
-    }
-
-    #[inline]
-    fn kind_byte(&self) -> &AtomicU8 {
-        // SAFETY: byte 1 of a live item; once published it is only accessed atomically.
-        unsafe { AtomicU8::from_ptr(self.0.cast_mut().add(1)) }
-    }
-
-    #[inline]
-    fn state_word(&self) -> &AtomicU32 {
-        // SAFETY: bytes 4 to 7 of a live item, 4-aligned; once published only accessed atomically.
-        unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(4).cast()) }
-    }
-
-    #[inline]
-    fn expiry_word(&self, layout: Layout) -> &AtomicU32 {
-        // SAFETY: called only where the kind says the field is there; as for the state word.
-        unsafe { AtomicU32::from_ptr(self.0.cast_mut().add(layout.expiry_offset()).cast()) }
-    }
-
-    #[inline]
-    fn kind(&self) -> u8 {
-        self.kind_byte().load(Relaxed)
+        // SAFETY: the caller's promise.
+        RawItem(unsafe { ItemBytes::write(address, layout, fields, key, now) })
     }
 
     /// Its shape.
     #[inline]
     pub fn layout(&self) -> Layout {
-        // SAFETY: bytes 0, 2 and 3 of a live item, never changed after it was written.
-        let (key_len, low) = unsafe { (self.0.read(), self.0.add(2).cast::<u16>().read()) };
-        let kind = self.kind();
-        let value_len = if kind & KIND_WIDE == 0 {
-            usize::from(u16::from_le(low))
-        } else {
-            self.word(HEADER_BYTES) as usize
-        };
-        Layout {
-            key_len: usize::from(key_len),
-            value_len,
-            kind,
-        }
+        self.0.layout()
     }
 
     /// Its key.
     #[inline]
     pub fn key(self) -> &'a [u8] {
-        let layout = self.layout();
-        // SAFETY: the key lies there, is not changed, and stays by the maker's promise.
-        unsafe { std::slice::from_raw_parts(self.0.add(layout.key_offset()), layout.key_len) }
+        self.0.key()
     }
 
     /// Whether it has this key.
     #[inline]
     pub fn has_key(&self, key: &[u8]) -> bool {
-        // SAFETY: byte 0 of a live item.
-        let key_len = usize::from(unsafe { self.0.read() });
-        key_len == key.len() && self.key() == key
+        self.0.key_len() == key.len() && self.key() == key
     }
 
     /// Its value.
     #[inline]
     pub fn value(self) -> &'a [u8] {
-        let layout = self.layout();
-        // SAFETY: as for the key; the value was complete before the item was published.
-        unsafe { std::slice::from_raw_parts(self.0.add(layout.value_offset()), layout.value_len) }
+        self.0.value()
     }
 
     /// The client's flags.
     #[inline]
     pub fn flags(&self) -> u32 {
-        let layout = self.layout();
-        if layout.kind & KIND_FLAGS == 0 {
-            0
-        } else {
-            self.word(layout.flags_offset())
-        }
+        self.0.flags().unwrap_or(0)
     }
 
     /// When it expires; `NEVER` where it does not.
     #[inline]
     pub fn expiry(&self) -> Seconds {
-        let layout = self.layout();
-        if layout.kind & KIND_EXPIRY == 0 {
-            return NEVER;
-        }
-        self.expiry_word(layout).load(Relaxed)
+        let word = self.0.expiry_word();
+        word.map_or(NEVER, |word| word.load(Relaxed))
     }
 
     /// Whether its time is over.
     #[inline]
     pub fn is_expired(&self, now: Seconds) -> bool {
-        self.kind() & KIND_EXPIRY != 0 && is_expired(self.expiry(), now)
+        self.0.kind() & KIND_EXPIRY != 0 && is_expired(self.expiry(), now)
     }
 
     /// Whether no reader may see it: it has expired, or is a tombstone. Those have an expiry, so
     /// that items without one are not looked at further.
     #[inline]
     pub fn is_hidden(&self, now: Seconds) -> bool {
-        self.kind() & KIND_EXPIRY != 0 && (is_expired(self.expiry(), now) || self.is_tombstone())
+        self.0.kind() & KIND_EXPIRY != 0 && (is_expired(self.expiry(), now) || self.is_tombstone())
     }
 
     /// The version with which it was stored, if it was stored with one.
     #[inline]
     pub fn stamp(&self) -> Option<Stamp> {
         const MARKS: u8 = KIND_CAS | KIND_CAS_TOLD;
-        if self.kind() & MARKS != MARKS {
+        if self.0.kind() & MARKS != MARKS {
             return None;
         }
-        self.token_word().and_then(Stamp::of_word)
+        self.0.token().and_then(Stamp::of_word)
     }
 
     /// Whether it stands for a deletion.
@@ -211,71 +126,55 @@ impl<'a> RawItem<'a> {
     pub fn explicit_cas(&self) -> Option<u64> {
         match self.stamp() {
             Some(stamp) => Some(stamp.version.bits()),
-            None => self.token_word(),
+            None => self.0.token(),
         }
-    }
-
-    #[inline]
-    fn token_word(&self) -> Option<u64> {
-        let layout = self.layout();
-        if layout.kind & KIND_CAS == 0 {
-            return None;
-        }
-        // SAFETY: the kind says that the token is there; it is never changed.
-        Some(unsafe {
-            self.0
-                .add(layout.cas_offset())
-                .cast::<u64>()
-                .read_unaligned()
-        })
     }
 
     /// Whether its key is returned base64-encoded.
     #[inline]
     pub fn key_is_binary(&self) -> bool {
-        self.kind() & KIND_BINARY_KEY != 0
+        self.0.kind() & KIND_BINARY_KEY != 0
     }
 
     /// Whether an invalidation has marked it stale.
     #[inline]
     pub fn is_stale(&self) -> bool {
-        self.kind() & KIND_STALE != 0
+        self.0.kind() & KIND_STALE != 0
     }
 
     /// Whether a client has been told to recache it.
     #[inline]
     pub fn is_win_sent(&self) -> bool {
-        self.kind() & KIND_WIN_SENT != 0
+        self.0.kind() & KIND_WIN_SENT != 0
     }
 
     /// Whether a client may know its token, or it is written down.
     #[inline]
     pub fn is_cas_told(&self) -> bool {
-        self.kind() & (KIND_CAS_TOLD | KIND_CAS) != 0
+        self.0.kind() & (KIND_CAS_TOLD | KIND_CAS) != 0
     }
 
     /// Marks it as handed out for recaching; only with its chain locked.
     pub fn set_win_sent(&self) {
-        self.kind_byte().fetch_or(KIND_WIN_SENT, Relaxed);
+        self.0.kind_byte().fetch_or(KIND_WIN_SENT, Relaxed);
     }
 
     /// Notes that its derived token is known outside, of an item that has no other; only with its
     /// chain locked.
     pub fn set_cas_told(&self) {
         // The mark makes a version of a token that is written down.
-        debug_assert!(self.kind() & KIND_CAS == 0);
-        self.kind_byte().fetch_or(KIND_CAS_TOLD, Relaxed);
+        debug_assert!(self.0.kind() & KIND_CAS == 0);
+        self.0.kind_byte().fetch_or(KIND_CAS_TOLD, Relaxed);
     }
 
     /// Gives it another expiry in place, if it has room for one; only with its chain locked.
     #[inline]
     pub fn set_expiry(&self, expiry: Seconds) -> bool {
-        let layout = self.layout();
-        let has_field = layout.kind & KIND_EXPIRY != 0;
-        if has_field {
-            self.expiry_word(layout).store(expiry, Relaxed);
+        let word = self.0.expiry_word();
+        if let Some(word) = word {
+            word.store(expiry, Relaxed);
         }
-        has_field || expiry == NEVER
+        word.is_some() || expiry == NEVER
     }
 
     /// Tells its times in another process's seconds: the expiry is given, the rest is shifted. Only
@@ -283,7 +182,7 @@ impl<'a> RawItem<'a> {
     pub fn rebase(&self, expiry: Seconds, shift: i64) {
         _ = self.set_expiry(expiry);
         let state = self.state().shifted(shift);
-        self.state_word().store(state.word(), Relaxed);
+        self.0.state_word().store(state.word(), Relaxed);
     }
 
     /// Everything in its header but the token, for a copy.
@@ -304,14 +203,14 @@ impl<'a> RawItem<'a> {
     /// Its state word as it stands.
     #[inline]
     pub fn state(&self) -> State {
-        State::of_word(self.state_word().load(Relaxed))
+        State::of_word(self.0.state_word().load(Relaxed))
     }
 
     /// Takes over another item's last use, with a frequency of its own.
     #[inline]
     pub fn inherit_state(&self, from: State, frequency: u32) {
         let state = from.inherited(frequency);
-        self.state_word().store(state.word(), Relaxed);
+        self.0.state_word().store(state.word(), Relaxed);
     }
 
     /// Counts a use and returns the state before it. Writes only if that changes anything: once a
@@ -321,7 +220,7 @@ impl<'a> RawItem<'a> {
         let before = self.state();
         let after = before.used(now);
         if after != before {
-            self.state_word().store(after.word(), Relaxed);
+            self.0.state_word().store(after.word(), Relaxed);
         }
         before
     }
