@@ -1,6 +1,6 @@
 //! How the tier is configured, and what it says of itself.
 
-use crate::device::Device;
+use crate::device::{Device, Uring};
 use std::sync::Arc;
 
 /// When a store operation may be answered.
@@ -25,6 +25,16 @@ pub enum EngineChoice {
     Uring,
     /// Threads that read and write.
     Threads,
+}
+
+impl EngineChoice {
+    pub(crate) fn uring(self) -> Uring {
+        match self {
+            EngineChoice::Auto => Uring::IfPossible,
+            EngineChoice::Uring => Uring::Required,
+            EngineChoice::Threads => Uring::Never,
+        }
+    }
 }
 
 /// The devices under a store, and how they are used.

@@ -125,7 +125,7 @@ impl Reader {
             direction: Direction::Read,
             device: ticket.device,
             offset: ticket.offset,
-            buffer: Memory::Own(log.read_pool.take(ticket.bytes)),
+            buffer: Memory::Own(log.reading.pool.take(ticket.bytes)),
             bytes: ticket.bytes,
             token,
         });

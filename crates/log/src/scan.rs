@@ -75,7 +75,7 @@ impl Reading {
             direction: Direction::Read,
             device: part.device,
             offset: part.offset,
-            buffer: Memory::Own(log.read_pool.take(part.bytes)),
+            buffer: Memory::Own(log.reading.pool.take(part.bytes)),
             bytes: part.bytes,
             token: number as u64,
         });

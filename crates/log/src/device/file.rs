@@ -3,24 +3,17 @@
 use super::Device;
 use super::buffer::{BUFFER_ALIGNMENT, Buffer};
 use super::content::foreign_content;
-use rustix::fs::{
-    FallocateFlags, FlockOperation, OFlags, fallocate, fcntl_getfl, fcntl_setfl, flock,
-};
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use super::lock::{Locked, open_exclusively};
+use super::room::{size_of_block_device, size_of_file};
+use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 /// Smallest unit that some devices transfer, in bytes.
 const SECTOR_BYTES: usize = 512;
-/// Unit in which the system counts a file's blocks (stat(2)).
-const STAT_BLOCK_BYTES: u64 = 512;
-/// Room for a file is taken in pieces of so many bytes where it cannot be had at once.
-const ROOM_PIECE_BYTES: u64 = 16 << 20;
-
 /// A file, or a raw block device, that this process has for itself. The page cache is passed by
 /// where the file system allows it.
 pub struct FileDevice {
@@ -79,9 +72,7 @@ impl FileDevice {
             foreign,
         })
     }
-}
 
-impl FileDevice {
     /// Opens a file or block device to be read only; nothing is made, and writes to it fail.
     ///
     /// # Errors
@@ -104,123 +95,6 @@ impl FileDevice {
             block_bytes,
             foreign: None,
         })
-    }
-}
-
-/// Opens what nobody else uses: a block device also keeps the system from using it, and is refused
-/// if that does already.
-fn open_exclusively(path: &Path, is_made: bool) -> io::Result<Locked> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).truncate(false);
-    let kind = std::fs::metadata(path).map(|there| there.file_type());
-    let is_block = kind.as_ref().is_ok_and(|kind| kind.is_block_device());
-    match is_block {
-        true => options.custom_flags(OFlags::EXCL.bits() as i32),
-        false => options.create(is_made),
-    };
-    let file = match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return Err(busy_block(path)),
-        opened => opened?,
-    };
-    let kind = file.metadata()?.file_type();
-    if kind.is_block_device() != is_block || !(is_block || kind.is_file()) {
-        let message = "it is neither a file nor a block device";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
-    Locked::new(file, FlockOperation::NonBlockingLockExclusive, path)
-}
-
-/// A file with a lock, which goes with it. Closing alone might not release it: a process that
-/// another thread has just forked has the open file, too, until it becomes another program.
-struct Locked(File);
-
-impl Locked {
-    fn new(file: File, lock: FlockOperation, path: &Path) -> io::Result<Locked> {
-        flock(&file, lock).map_err(|_| busy(path))?;
-        Ok(Locked(file))
-    }
-}
-
-impl Deref for Locked {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut File {
-        &mut self.0
-    }
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        // Should it fail, the system releases the lock when the last who has the file closes it.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
-}
-
-fn busy(path: &Path) -> io::Error {
-    let message = format!("{} is in use by another process", path.display());
-    io::Error::new(io::ErrorKind::ResourceBusy, message)
-}
-
-fn busy_block(path: &Path) -> io::Error {
-    let message = format!(
-        "{} is in use: mounted, a part of a RAID, a volume group or the swap space, or open in another process",
-        path.display()
-    );
-    io::Error::new(io::ErrorKind::ResourceBusy, message)
-}
-
-fn size_of_block_device(mut file: &File, wanted: Option<u64>) -> io::Result<u64> {
-    let bytes = file.seek(SeekFrom::End(0))?;
-    match wanted {
-        Some(wanted) if wanted > bytes => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("the block device has only {bytes} bytes"),
-        )),
-        wanted => Ok(wanted.unwrap_or(bytes)),
-    }
-}
-
-/// The size of a file, after room for `wanted` bytes was taken: a full file system shows now, not
-/// later.
-fn size_of_file(file: &File, wanted: Option<u64>) -> io::Result<u64> {
-    let bytes = file.metadata()?.len();
-    let Some(wanted) = wanted else {
-        return Ok(bytes);
-    };
-    if wanted < bytes {
-        return Ok(bytes);
-    }
-    let blocks = file.metadata()?.blocks();
-    let has_all = bytes == wanted && blocks * STAT_BLOCK_BYTES >= wanted;
-    if has_all {
-        return Ok(wanted);
-    }
-    let take = |start, bytes| fallocate(file, FallocateFlags::empty(), start, bytes);
-    match take_room(wanted, take) {
-        Ok(()) => {}
-        Err(Errno::OPNOTSUPP) => file.set_len(wanted)?,
-        Err(error) => return Err(error.into()),
-    }
-    Ok(wanted)
-}
-
-/// Takes room for so many bytes, at once or in pieces: XFS wants as much free space as it is asked
-/// for, also where the file has a part of it already, because a start was cut off, say.
-fn take_room(
-    wanted: u64,
-    mut take: impl FnMut(u64, u64) -> Result<(), Errno>,
-) -> Result<(), Errno> {
-    match take(0, wanted) {
-        Err(Errno::NOSPC) => (0..wanted)
-            .step_by(ROOM_PIECE_BYTES as usize)
-            .try_for_each(|start| take(start, ROOM_PIECE_BYTES.min(wanted - start))),
-        taken => taken,
     }
 }
 
@@ -278,7 +152,9 @@ impl Device for FileDevice {
 
 #[cfg(test)]
 mod tests {
+    use super::super::room::STAT_BLOCK_BYTES;
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn a_file_is_made_kept_and_used_by_one_process() {
@@ -393,49 +269,6 @@ mod tests {
             assert_eq!(device.bytes(), 16 << 20);
             assert_eq!(device.known_content(), None);
         }
-    }
-
-    /// Free bytes of a file system that wants as many for a request as it names, as XFS does, and
-    /// the bytes of a file, in pieces.
-    struct Room {
-        free: u64,
-        taken: Vec<bool>,
-    }
-
-    impl Room {
-        fn take(&mut self, start: u64, bytes: u64) -> Result<(), Errno> {
-            if bytes > self.free {
-                return Err(Errno::NOSPC);
-            }
-            let first = (start / ROOM_PIECE_BYTES) as usize;
-            let pieces = bytes.div_ceil(ROOM_PIECE_BYTES) as usize;
-            for taken in &mut self.taken[first..first + pieces] {
-                self.free -= if *taken { 0 } else { ROOM_PIECE_BYTES };
-                *taken = true;
-            }
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_file_that_has_a_part_of_its_room_gets_the_rest() {
-        const PIECES: usize = 8;
-        let wanted = PIECES as u64 * ROOM_PIECE_BYTES;
-        for pieces_free in 0..PIECES {
-            let mut taken = vec![true; PIECES];
-            taken[..pieces_free / 2].fill(false);
-            let free = pieces_free as u64 * ROOM_PIECE_BYTES;
-            let mut room = Room { free, taken };
-            let outcome = take_room(wanted, |start, bytes| room.take(start, bytes));
-            let all = room.taken.iter().all(|&taken| taken);
-            assert_eq!((outcome.is_ok(), all), (pieces_free > 0, true));
-        }
-        let mut room = Room {
-            free: wanted - ROOM_PIECE_BYTES,
-            taken: vec![false; PIECES],
-        };
-        let outcome = take_room(wanted, |start, bytes| room.take(start, bytes));
-        assert_eq!(outcome, Err(Errno::NOSPC));
     }
 
     #[test]

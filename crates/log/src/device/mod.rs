@@ -7,6 +7,8 @@ mod content;
 mod engine;
 mod faulty;
 mod file;
+mod lock;
+mod room;
 mod threads;
 mod uring;
 

@@ -4,7 +4,6 @@ use super::Flushed;
 use super::{Flusher, TICK};
 use crate::log::Job;
 use crate::tombstones::TombstoneCounts;
-use std::sync::atomic::Ordering::Release;
 
 /// Segments written between two syncs while there is no end of them.
 const SEGMENTS_PER_SYNC: u64 = 64;
@@ -93,7 +92,7 @@ impl<O: Flushed> Flusher<O> {
             }
         }
         let log = self.log();
-        log.durable_through.store(self.durable_through, Release);
+        log.loan.note_durable(self.durable_through);
         log.flusher.tell_progress();
     }
 
@@ -154,7 +153,7 @@ impl<O: Flushed> Flusher<O> {
 
     /// A client that waits for memory to be written out waits for the tombstones noted so far, too.
     pub(crate) fn tell_before_drains_end(&mut self) {
-        if self.log().is_at_rest() {
+        if self.log().pressure.is_at_rest() {
             self.drain_tombstones = self.log().tombstones.noted();
             self.drain_version = self.owner.untold_version();
         }

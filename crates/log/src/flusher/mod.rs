@@ -1,9 +1,11 @@
 //! The thread that writes finished segments, makes them durable, and cleans.
 
+mod candidates;
 mod cleaner;
 mod disown;
 mod durable;
 mod gap;
+mod last_slot;
 mod mover;
 mod retiring;
 mod runs;
@@ -106,7 +108,7 @@ impl<O: Flushed> FlusherThread<O> {
     pub fn start(owner: &Arc<O>, recovered: Recovered) -> io::Result<FlusherThread<O>> {
         let Recovered { physical, last } = recovered;
         let log = owner.log();
-        log.begin_flushing();
+        log.phases.begin_flushing();
         let engine = Engine::new(&log.devices, DEPTH, log.config.engine.uring())?;
         let flusher = Flusher {
             owner: Arc::clone(owner),
@@ -250,8 +252,8 @@ impl<O: Flushed> Flusher<O> {
             _ => Source::Tombstones,
         };
         let is_open = self.log().open_for_tombstones(self.owner.as_ref(), source);
-        if !is_open && !self.log().has_lent() {
-            self.log().set_short_of_tombstone_slots(true);
+        if !is_open && !self.log().loan.is_out() {
+            self.log().pressure.set_short_of_tombstone_slots(true);
         }
         is_open
     }

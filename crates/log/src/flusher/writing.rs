@@ -203,7 +203,7 @@ impl<O: Flushed> Flusher<O> {
 
     pub(super) fn fail_unreadable_devices(&mut self) {
         for device in 0..self.log().devices.len() {
-            if self.log().has_failed_reads(device) {
+            if self.log().reading.has_failed(device) {
                 let error = io::Error::other("many reads failed");
                 self.fail_device(device, &error);
             }

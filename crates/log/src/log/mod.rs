@@ -5,24 +5,30 @@ mod crowding;
 mod door;
 mod fillings;
 mod notes;
+mod open_segment;
+mod phases;
+mod pressure;
+mod reading;
+mod reserve;
 mod runs;
 
+pub(crate) use assembler::Assembler;
 pub use assembler::{Appended, Incoming, Source};
-pub(crate) use assembler::{Assembler, CLEANER_SLOTS, TOMBSTONE_SLOTS, put_header};
 pub(crate) use door::{Job, Queue};
 pub use fillings::Fillings;
 pub(crate) use notes::Notes;
+pub(crate) use open_segment::put_header;
+pub(crate) use reserve::{CLEANER_SLOTS, TOMBSTONE_SLOTS};
 
 use crate::counters::{Counters, EventList};
-use crate::device::{Buffer, BufferPool, Devices, Uring};
+use crate::device::{Buffer, BufferPool, Devices};
 use crate::format::Tombstone;
 use crate::guard::Guard;
 use crate::item::RawItem;
 use crate::location::Location;
-use crate::options::{Durability, EngineChoice, TierConfig};
+use crate::options::{Durability, TierConfig};
 use crate::plan::TierPlan;
 use crate::schedule::Instant;
-use crate::schedule::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use crate::schedule::{Mutex, MutexGuard};
 use crate::slots::Slots;
 use crate::superblocks::Superblocks;
@@ -30,7 +36,11 @@ use crate::tombstones::Tombstones;
 use crowding::Crowding;
 use door::FlusherDoor;
 use farcache_base::time::{Seconds, is_expired};
+use phases::Phases;
+use pressure::Pressure;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use reading::Reading;
+use reserve::Loan;
 use runs::RunsWanted;
 use std::io;
 use std::sync::Arc;
@@ -43,11 +53,10 @@ pub struct Log {
     pub(crate) slots: Slots,
     pub(crate) tombstones: Tombstones,
     pub(crate) flusher: FlusherDoor,
-    was_recovered: AtomicBool,
-    has_flusher: AtomicBool,
+    pub(crate) phases: Phases,
     pub(crate) counters: Counters,
     pub(crate) events: EventList,
-    pub(crate) read_pool: BufferPool,
+    pub(crate) reading: Reading,
     pub(crate) write_pool: BufferPool,
     /// Stands where a buffer was.
     pub(crate) no_buffer: Arc<Buffer>,
@@ -62,40 +71,14 @@ pub struct Log {
     /// Slots, each with its run, of dead segments found when the store was opened, of which
     /// something has yet to be told again.
     pub(crate) held: Mutex<Vec<(u32, u32)>>,
-    pub(crate) durable_through: AtomicU64,
-    /// The last segment that took one of the slots that devices keep.
-    pub(crate) lent_to: AtomicU64,
-    pub(crate) is_full: AtomicBool,
+    pub(crate) loan: Loan,
+    pub(crate) pressure: Pressure,
     crowding: Crowding,
-    /// Tombstones wait to be told, and no slot can be spared for them.
-    pub(crate) is_short_of_tombstone_slots: AtomicBool,
-    /// Somebody found no slot to write to.
-    pub(crate) is_room_wanted: AtomicBool,
     /// Slots in a row that somebody found no place for.
     pub(crate) runs: RunsWanted,
-    /// Memory has been written out, and nothing has come since.
-    pub(crate) is_at_rest: AtomicBool,
     /// Live items may be dropped to make room.
     pub(crate) evicts: bool,
-    /// Bytes read from the devices in one window.
-    pub(crate) window_bytes: u64,
-    /// Memory that values being read, and values read that clients have yet to take, may have, in
-    /// bytes.
-    read_bytes_max: u64,
-    /// Reads that failed since the last that did not, by device.
-    pub(crate) read_failures: Box<[AtomicU32]>,
 }
-
-/// Reads that fail one after the other before a device is taken out of service.
-const READ_FAILURES_MAX: u32 = 16;
-
-/// What the reads of one request may bring before it should go on with less, as a part of the
-/// memory for all: one in so many bytes.
-const REQUEST_READ_SHARE: u64 = 8;
-
-/// Values read may take so much of the owner's memory, on top of it, where that is more than
-/// [`TierConfig::read_buffer_bytes`]: one in so many bytes.
-const READ_BYTES_SHARE: u64 = 4;
 
 /// How the owner of a log uses it.
 #[derive(Clone, Copy, Debug)]
@@ -107,16 +90,6 @@ pub struct LogUse {
     pub memory_bytes: u64,
     /// Buffers lie in huge pages.
     pub huge_pages: bool,
-}
-
-impl EngineChoice {
-    pub(crate) fn uring(self) -> Uring {
-        match self {
-            EngineChoice::Auto => Uring::IfPossible,
-            EngineChoice::Uring => Uring::Required,
-            EngineChoice::Threads => Uring::Never,
-        }
-    }
 }
 
 impl Log {
@@ -133,11 +106,10 @@ impl Log {
             slots: Slots::new(&devices, segment_bytes),
             tombstones: Tombstones::default(),
             flusher: FlusherDoor::default(),
-            was_recovered: AtomicBool::new(false),
-            has_flusher: AtomicBool::new(false),
+            phases: Phases::default(),
             counters: Counters::default(),
             events: EventList::default(),
-            read_pool: BufferPool::new(config.read_buffer_bytes, how.huge_pages)?,
+            reading: Reading::new(&config, how)?,
             write_pool: BufferPool::new(write_bytes as usize, how.huge_pages)?,
             no_buffer: Arc::new(Buffer::new(1)),
             superblocks: plan.superblocks(),
@@ -147,36 +119,14 @@ impl Log {
             assembler: Mutex::new(Assembler::after(0)),
             marks: Mutex::new(()),
             held: Mutex::default(),
-            durable_through: AtomicU64::new(0),
-            lent_to: AtomicU64::new(0),
-            is_full: AtomicBool::new(false),
+            loan: Loan::default(),
+            pressure: Pressure::default(),
             crowding: Crowding::default(),
-            is_short_of_tombstone_slots: AtomicBool::new(false),
-            is_room_wanted: AtomicBool::new(false),
             runs: RunsWanted::default(),
-            is_at_rest: AtomicBool::new(false),
             evicts: how.evicts,
-            window_bytes: how.memory_bytes.max(1),
-            read_bytes_max: (config.read_buffer_bytes as u64)
-                .max(how.memory_bytes / READ_BYTES_SHARE),
-            read_failures: devices.iter().map(|_| AtomicU32::new(0)).collect(),
             devices,
             config,
         })
-    }
-
-    /// Whoever looks at tables of segments without being a participant relies on this: a log is
-    /// recovered once, before it has a flusher.
-    pub(crate) fn begin_recovery(&self) {
-        let is_first = !self.was_recovered.swap(true, AcqRel);
-        assert!(is_first, "a log is recovered once");
-    }
-
-    /// Recovery has ended, and one thread frees what is taken out of slots from now on.
-    pub(crate) fn begin_flushing(&self) {
-        assert!(self.was_recovered.load(Acquire), "a log is recovered first");
-        let is_first = !self.has_flusher.swap(true, AcqRel);
-        assert!(is_first, "a log has one flusher");
     }
 
     /// The devices in service, by number.
@@ -218,19 +168,18 @@ impl Log {
     /// What the reads of one request may bring before it should go on with less, in bytes: nobody
     /// knows when its client will take that.
     pub fn request_bytes_max(&self) -> u64 {
-        self.read_bytes_max / REQUEST_READ_SHARE
+        self.reading.request_bytes_max()
     }
 
     /// Whether there is memory for a read of so many bytes; one alone always has it.
     pub fn has_memory_for(&self, bytes: usize) -> bool {
-        let bytes_out = self.read_pool.bytes_out();
-        bytes_out == 0 || bytes_out + bytes as u64 <= self.read_bytes_max
+        self.reading.has_memory_for(bytes)
     }
 
     /// The memory into which values are read: first byte and size. It stays where it is as long as
     /// the log.
     pub fn read_region(&self) -> (*const u8, usize) {
-        self.read_pool.region()
+        self.reading.pool.region()
     }
 
     /// When items may be dropped, and when requests may be answered.
@@ -324,7 +273,7 @@ impl Log {
 
     /// Whether items may leave memory for a device, now or when it has caught up.
     pub fn takes_items(&self) -> bool {
-        self.is_in_service() && !self.is_full.load(Acquire)
+        self.is_in_service() && !self.pressure.is_full()
     }
 
     /// The item at a location, if its segment is still in its buffer.
@@ -351,7 +300,7 @@ impl Log {
     }
 
     pub(crate) fn window(&self) -> u64 {
-        self.counters.bytes_read.get() / self.window_bytes
+        self.reading.window(self.counters.bytes_read.get())
     }
 
     /// Whether a client has been told to recache the item.
@@ -374,7 +323,7 @@ impl Log {
         };
         let record = table.record(location.item());
         let slot = self.slots.slot(location.slot());
-        if slot.remove_live(record.end - record.start) && self.is_full.load(Relaxed) {
+        if slot.remove_live(record.end - record.start) && self.pressure.is_full() {
             self.flusher.wake();
         }
     }
@@ -406,41 +355,17 @@ impl Log {
     /// As [`Log::takes_items`], but looked at anew where it seems that they may not.
     pub fn takes_items_after_all(&self, deadline: Instant) -> bool {
         if self.is_in_service() && !self.takes_items() {
-            self.set_room_wanted(true);
+            self.pressure.set_room_wanted(true);
             let rest = deadline.saturating_duration_since(Instant::now());
             self.flusher.wait_for_look(rest);
         }
         self.takes_items()
     }
 
-    pub(crate) fn is_room_wanted(&self) -> bool {
-        self.is_room_wanted.load(Acquire)
-    }
-
-    pub(crate) fn set_room_wanted(&self, is_wanted: bool) {
-        self.is_room_wanted.store(is_wanted, Release);
-    }
-
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.is_at_rest.load(Acquire)
-    }
-
     /// Told that memory has been written out: until something leaves it again nothing is evicted to
     /// keep slots free.
     pub fn set_at_rest(&self, is_at_rest: bool) {
-        self.is_at_rest.store(is_at_rest, Release);
-    }
-
-    pub(crate) fn is_short_of_tombstone_slots(&self) -> bool {
-        self.is_short_of_tombstone_slots.load(Acquire)
-    }
-
-    pub(crate) fn set_short_of_tombstone_slots(&self, is_short: bool) {
-        self.is_short_of_tombstone_slots.store(is_short, Release);
-    }
-
-    pub(crate) fn set_full(&self, is_full: bool) {
-        self.is_full.store(is_full, Release);
+        self.pressure.set_at_rest(is_at_rest);
     }
 
     /// There is no slot to open: will there be one?
@@ -448,9 +373,9 @@ impl Log {
         if !self.is_in_service() {
             return Appended::Full;
         }
-        self.set_room_wanted(true);
+        self.pressure.set_room_wanted(true);
         self.flusher.wake();
-        if self.is_full.load(Acquire) {
+        if self.pressure.is_full() {
             Appended::Full
         } else {
             Appended::Busy
@@ -458,18 +383,9 @@ impl Log {
     }
 
     /// Notes how a read of a device went; enough failures in a row take it out of service.
-    pub fn note_read_result(&self, device: usize, is_ok: bool) {
-        let failures = &self.read_failures[device];
-        if is_ok {
-            if failures.load(Relaxed) > 0 {
-                failures.store(0, Relaxed);
-            }
-        } else if failures.fetch_add(1, Relaxed) + 1 == READ_FAILURES_MAX {
+    pub(crate) fn note_read_result(&self, device: usize, is_ok: bool) {
+        if self.reading.note_result(device, is_ok) {
             self.flusher.wake();
         }
-    }
-
-    pub(crate) fn has_failed_reads(&self, device: usize) -> bool {
-        self.read_failures[device].load(Relaxed) >= READ_FAILURES_MAX
     }
 }

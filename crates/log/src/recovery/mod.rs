@@ -22,7 +22,6 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// How far sequence numbers jump at a restart: fillings of memory that never reached a device had
 /// numbers, too, and tokens made from them.
@@ -39,7 +38,7 @@ const SEQUENCE_JUMP: u64 = 1 << 20;
 pub fn recover(owner: &impl Intake, plan: &TierPlan) -> io::Result<Recovered> {
     let started = Instant::now();
     let log = owner.log();
-    log.begin_recovery();
+    log.phases.begin_recovery();
     let mut recovery = Recovery::begin(owner, plan)?;
     recovery.tell_unreadable();
     recovery.cut_log();
@@ -167,7 +166,7 @@ impl<O: Intake> Recovery<'_, O> {
             fences,
         });
         *log.assembler() = Assembler::after(last);
-        log.durable_through.store(last, Relaxed);
+        log.loan.note_durable(last);
         let items = self.entries.get().max(0) as u64;
         log.counters.items_recovered.set(items);
         Recovered {

@@ -70,7 +70,7 @@ fn what_is_cut_off_is_erased() {
 #[should_panic(expected = "recovered once")]
 fn a_log_is_recovered_once() {
     let map = Map::at_rest();
-    map.log.begin_recovery();
+    map.log.phases.begin_recovery();
 }
 
 /// Two would free tables at which the other looks.
@@ -79,5 +79,5 @@ fn a_log_is_recovered_once() {
 fn a_log_has_one_flusher() {
     let devices = [Arc::new(FaultyDevice::new(2 << 20))];
     let (map, _flusher) = Map::open(&devices, Durability::Writeback);
-    map.log.begin_flushing();
+    map.log.phases.begin_flushing();
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::{Map, SEGMENT_BYTES, incoming};
+use crate::log::open_segment::ITEM_ROOM_MIN;
 
 /// Else it could be full before the tombstones have been told that give slots back, with no slot
 /// left to tell them in.
