@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 /// Smallest stretch that is worth asking for: it holds one huge page (2 MiB on x86-64 and aarch64)
 /// at least.
-pub(crate) const HUGE_FROM_BYTES: usize = 4 << 20;
+const HUGE_FROM_BYTES: usize = 4 << 20;
 
 /// What advice is given for: whole pages. Larger base pages are multiples of it, and then the
 /// system refuses.
@@ -47,6 +47,17 @@ pub(crate) fn prefer_now(start: NonNull<u8>, bytes: usize) {
         // SAFETY: as in `prefer`.
         let _ = unsafe { libc::madvise(first, bytes, COLLAPSE) };
     }
+}
+
+/// A vector of so many zeros, in huge pages where it is long and the system has them. What is not
+/// touched takes no memory.
+#[must_use]
+pub fn zeroed_memory(bytes: usize) -> Vec<u8> {
+    let zeros = vec![0; bytes];
+    if bytes >= HUGE_FROM_BYTES {
+        prefer(NonNull::from(&zeros[..]).cast(), bytes);
+    }
+    zeros
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::bytes::LentMemory;
 use crate::error::Error;
-use crate::frame::Kind;
+use crate::frame::{Frame, Kind};
 use crate::inbox::{Inbox, Offer};
 use crate::limits::Limits;
 pub use crate::peer::Peer;
@@ -62,6 +62,25 @@ impl<S> Payload<'_, S> {
             Payload::Packets(packets) => Some(packets),
             Payload::Shared(packets, range) => Some(&packets[range.clone()]),
             Payload::Large { .. } => None,
+        }
+    }
+}
+
+impl<S: Deref<Target = [u8]>> Payload<'_, S> {
+    /// What goes in front of a message that carries it.
+    pub(crate) fn frame(&self, kind: Kind, (session, key): (u32, u64), credits: u16) -> Frame {
+        let (head_bytes, body_bytes) = match self {
+            Payload::Packets(packets) => (0, packets.len()),
+            Payload::Shared(_, range) => (0, range.len()),
+            Payload::Large { head, body, .. } => (head.len(), body.len()),
+        };
+        Frame {
+            kind,
+            session,
+            key,
+            credits,
+            head_bytes: u16::try_from(head_bytes).expect("a head of one packet"),
+            body_bytes: u32::try_from(body_bytes).expect("a body below 4 GiB"),
         }
     }
 }

@@ -10,12 +10,15 @@
 //! | [`Network`] | makes ports; breaks things |
 //! | [`MemoryPort`] | one end, a [`Port`](crate::Port) |
 //! | [`Rule`], [`Action`] | what is to happen to which message |
+//! | `links`, `bodies` | parts of it: its connections; large bodies under way |
 //! | `wire` | mailboxes and connections, shared by all ports |
 //!
 //! Unlike a real network it counts a message as unsent until the receiver has taken it, so that a
 //! peer that does not progress is felt at once.
 
+mod bodies;
 mod faults;
+mod links;
 mod network;
 mod port;
 mod wire;

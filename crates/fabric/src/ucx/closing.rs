@@ -30,7 +30,7 @@ impl<S, R> UcxPort<S, R> {
         // Of whoever is turned away nobody knows where it is.
         if link
             .process
-            .is_none_or(|process| process.is_seen(&self.process))
+            .is_none_or(|process| process.is_seen(self.home.process()))
         {
             self.probing.want();
         }
@@ -68,7 +68,7 @@ impl<S, R> UcxPort<S, R> {
     /// Ends closed connections that UCX does not end: what is under way with a process that is gone
     /// is given up once all that it sent has been read.
     pub(super) fn reap(&mut self) {
-        let (links, here, turn) = (&mut self.links, &self.process, self.turns);
+        let (links, here, turn) = (&mut self.links, self.home.process(), self.turns);
         let mut any_gone = false;
         self.closing.retain(|peer| {
             let Some(link) = links.get_mut(*peer) else {

@@ -1,9 +1,12 @@
 //! The connections of a port.
 
+use super::address;
 use super::arrivals::Greeting;
 use super::endpoint::{Endpoint, EndpointId};
+use super::finished::Finished;
 use super::process::Process;
 use super::slots::Slots;
+use super::worker::Worker;
 use crate::error::Error;
 use crate::port::Peer;
 
@@ -111,6 +114,26 @@ impl Link {
     /// Whether messages can be sent.
     pub fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
+    }
+
+    /// Makes the connection over which a greeting came ours, if this is such a one.
+    pub fn accept(&mut self, worker: &mut Worker, finished: &Finished) -> Result<(), Error> {
+        if let Stage::Greeted { endpoint, address } = &self.stage {
+            let address = address::decode(address)?;
+            self.process = Some(address.process);
+            let endpoint = Endpoint::accept(worker, finished, address.ucx, *endpoint)?;
+            self.stage = Stage::Open(endpoint);
+        }
+        Ok(())
+    }
+
+    /// Where short messages go, if the other end understands them.
+    #[inline]
+    pub fn short_endpoint(&self) -> Option<&Endpoint> {
+        match &self.stage {
+            Stage::Open(endpoint) if self.takes_short => Some(endpoint),
+            _ => None,
+        }
     }
 
     /// Whether it has been closed.

@@ -10,8 +10,9 @@
 //! | `finished` | callbacks: what has ended is noted |
 //! | `sending`, `receiving` | the memory that UCX reads from and writes to, and its owners |
 //! | `links` | the connections of a port |
-//! | `sessions` | whose a short message is |
-//! | `address` | where a port is found, and whether that is whole |
+//! | `sessions`, `short_form` | whose a short message is; sending one |
+//! | `home`, `address` | where a port is found, and whether that is whole |
+//! | `wake` | what a port sleeps on |
 //! | `process` | whether a peer can still be at work |
 //! | `layout` | whether two ends agree how messages lie in shared memory |
 //! | `named` | shared memory that has a name, for users of a group |
@@ -37,6 +38,7 @@ mod closing;
 mod endpoint;
 mod errors;
 mod finished;
+mod home;
 mod lanes;
 mod layout;
 mod links;
@@ -52,7 +54,9 @@ mod sending;
 mod sessions;
 mod settings;
 mod settle;
+mod short_form;
 mod slots;
+mod wake;
 mod worker;
 
 pub use farcache_ucx_sys::InUse;

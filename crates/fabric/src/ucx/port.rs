@@ -1,31 +1,32 @@
 //! One thread's end of UCX.
 
-use super::address::{self, Address};
-use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered, SHORT_GET, SHORT_VALUE};
+use super::address;
+use super::arrivals::{Arrivals, GREETING, MESSAGE, Offered};
 use super::endpoint::Endpoint;
 use super::finished::Finished;
+use super::home::Home;
 use super::lanes::{are_sockets, lanes_of};
-use super::layout::{Layout, NO_LAYOUT, check_sharing};
+use super::layout::Layout;
 use super::links::{Link, Links, Stage};
 use super::probe::Prober;
-use super::process::Process;
 use super::receiving::{self, Receives};
 use super::region::{Region, Regions};
 use super::renewal::Probing;
-use super::sending::{self, Outgoing, Returned, Sends};
+use super::sending::{self, Outgoing, Sends};
+use super::short_form;
+use super::wake::Wake;
 use super::worker::{Armed, Worker};
 use crate::bytes::LentMemory;
 use crate::error::Error;
-use crate::frame::{FRAME_BYTES, Frame, HEAD_BYTES_MAX, Kind};
+use crate::frame::{FRAME_BYTES, HEAD_BYTES_MAX, Kind};
 use crate::inbox::{Event, Inbox, Offer};
 use crate::limits::Limits;
 use crate::port::{Arming, Payload, Peer, Port, ReceiveBody, SendBody};
-use crate::short::{self, Form};
+use crate::short;
 use crate::whole::Handler;
 use farcache_ucx_sys::Context;
 use farcache_ucx_sys::raw::ucs_status_t;
-use rustix::event::epoll;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// A port of a [`Network`](super::Network).
@@ -40,8 +41,6 @@ pub struct UcxPort<S, R> {
     pub(super) receives: Receives<R>,
     pub(super) finished: Finished,
     regions: Regions,
-    /// Registrations that end as soon as UCX holds nothing of ours.
-    retired: Vec<Arc<Region>>,
     pub(super) links: Links,
     /// Closed connections of which UCX has not let go.
     pub(super) closing: Vec<Peer>,
@@ -51,16 +50,11 @@ pub struct UcxPort<S, R> {
     pub(super) ended: Vec<(u32, ucs_status_t)>,
     /// Counted to do rare things rarely.
     pub(super) turns: u32,
-    pub(super) process: Process,
-    /// Memory is shared with other processes of this host where they run as the same user, through
-    /// queues of this layout.
-    shares_memory: Option<Layout>,
-    address: Vec<u8>,
+    pub(super) home: Home,
     pub(super) context: Context,
     pub(super) prober: Option<Prober>,
     pub(super) probing: Probing,
-    /// Readable when the worker's descriptor is. It stays when the worker changes.
-    wake: OwnedFd,
+    pub(super) wake: Wake,
 }
 
 impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
@@ -78,73 +72,26 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
         let finished = Finished::new(worker.library());
         let arrivals = Arrivals::new(&mut worker)?;
-        let process = Process::this();
-        let wake = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
-        let mut port = UcxPort {
+        let wake = Wake::new()?;
+        wake.watch(&worker)?;
+        Ok(UcxPort {
+            home: Home::at(&worker, shares_memory),
             worker,
             arrivals,
             sends: Sends::default(),
             receives: Receives::default(),
             finished,
             regions,
-            retired: Vec::new(),
             links: Links::default(),
             closing: Vec::new(),
             completed: Vec::new(),
             ended: Vec::new(),
             turns: 0,
-            process,
-            shares_memory,
-            address: Vec::new(),
             context: context.clone(),
             prober: None,
             probing: Probing::No,
             wake,
-        };
-        port.set_address();
-        port.watch_worker()?;
-        Ok(port)
-    }
-
-    pub(super) fn set_address(&mut self) {
-        self.address = address::encode(&Address {
-            process: self.process,
-            layout: self.shares_memory.map_or(NO_LAYOUT, |layout| layout.number),
-            ucx: self.worker.address(),
-        });
-    }
-
-    /// Has the port's descriptor follow the worker's.
-    pub(super) fn watch_worker(&self) -> Result<(), Error> {
-        let data = epoll::EventData::new_u64(0);
-        epoll::add(
-            &self.wake,
-            self.worker.descriptor(),
-            data,
-            epoll::EventFlags::IN,
-        )
-        .map_err(system)
-    }
-
-    /// Makes the connection over which a greeting came ours.
-    fn accept(&mut self, peer: Peer) {
-        let Some(link) = self.links.get_mut(peer) else {
-            return;
-        };
-        let Stage::Greeted { endpoint, address } = &link.stage else {
-            return;
-        };
-        let accepted = address::decode(address).and_then(|address| {
-            link.process = Some(address.process);
-            Endpoint::accept(&mut self.worker, &self.finished, address.ucx, *endpoint)
-        });
-        match accepted {
-            Ok(endpoint) => link.stage = Stage::Open(endpoint),
-            Err(error) => {
-                link.lose(error.clone());
-                self.completed.push(Event::Lost { peer, error });
-            }
-        }
+        })
     }
 
     /// A payload that cannot be sent.
@@ -161,43 +108,6 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         self.links.get(peer).is_some_and(|link| link.takes_short)
     }
 
-    /// Sends a message in its short form, if it has one that the peer understands and that UCX
-    /// takes at once.
-    #[inline]
-    fn send_short(&mut self, peer: Peer, credits: u16, packets: &[u8]) -> Option<ucs_status_t> {
-        let link = self.links.get_mut(peer).filter(|link| link.takes_short)?;
-        let Stage::Open(endpoint) = &link.stage else {
-            return None;
-        };
-        let mut room = short::Room::default();
-        let (form, message) = short::encode(link.key, credits, packets, &mut room)?;
-        let number = match form {
-            Form::Get => SHORT_GET,
-            Form::Value => SHORT_VALUE,
-        };
-        sending::send_at_once(&mut self.worker, endpoint, number, &[], message)
-    }
-
-    /// Sends a get in the short form, where the peer takes it and it can be sent at once.
-    #[inline]
-    fn send_short_get(
-        &mut self,
-        peer: Peer,
-        opaque: [u8; 4],
-        item_key: &[u8],
-    ) -> Option<ucs_status_t> {
-        let link = self.links.get(peer).filter(|link| link.takes_short)?;
-        let Stage::Open(endpoint) = &link.stage else {
-            return None;
-        };
-        if !short::has_short_get(item_key) {
-            return None;
-        }
-        let mut room = short::Room::default();
-        let message = short::write_get(link.key, opaque, item_key, &mut room);
-        sending::send_at_once(&mut self.worker, endpoint, SHORT_GET, &[], message)
-    }
-
     /// Sends a message with its frame.
     fn send_long(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>) {
         let is_greeting = kind == Kind::Hello;
@@ -211,7 +121,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         else {
             return self.give_back(peer, payload);
         };
-        let frame = frame(kind, (*session, *key), credits, &payload);
+        let frame = payload.frame(kind, (*session, *key), credits).encode();
         if let Payload::Packets(packets) = payload
             && !is_greeting
             && let Some(status) =
@@ -224,7 +134,11 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             number: if is_greeting { GREETING } else { MESSAGE },
             frame,
             payload,
-            trailer: if is_greeting { &self.address } else { &[] },
+            trailer: if is_greeting {
+                self.home.address()
+            } else {
+                &[]
+            },
         };
         let started = self.sends.start(
             &mut self.worker,
@@ -241,21 +155,11 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
-    /// Has the next progress tell what became of a send, where that is worth telling.
-    #[inline]
-    fn settle_at_once(&mut self, peer: Peer, status: ucs_status_t, returned: Option<Returned<S>>) {
-        if status.is_error() || returned.is_some() {
-            let mut events = std::mem::take(&mut self.completed);
-            self.settle_send(peer, status, returned, &mut events);
-            self.completed = events;
-        }
-    }
-
     /// Ends registrations once UCX holds nothing of ours, given up or not, that may name them.
     fn end_retired(&mut self) {
-        if !self.retired.is_empty() && self.sends.is_idle() && self.receives.is_idle() {
-            self.retired.clear();
-        }
+        let (sends, receives) = (&self.sends, &self.receives);
+        self.regions
+            .end_retired(|| sends.is_idle() && receives.is_idle());
     }
 
     /// Whether UCX has told nothing that is still to be handled, and nothing is to be looked after.
@@ -304,61 +208,39 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     }
 }
 
-fn system(error: rustix::io::Errno) -> Error {
-    Error::System(format!("epoll: {error}"))
-}
-
-/// What goes in front of a message.
-fn frame<S: SendBody>(
-    kind: Kind,
-    (session, key): (u32, u64),
-    credits: u16,
-    payload: &Payload<'_, S>,
-) -> [u8; FRAME_BYTES] {
-    let (head_bytes, body_bytes) = match payload {
-        Payload::Packets(packets) => (0, packets.len()),
-        Payload::Shared(_, range) => (0, range.len()),
-        Payload::Large { head, body, .. } => (head.len(), body.len()),
-    };
-    let frame = Frame {
-        kind,
-        session,
-        key,
-        credits,
-        head_bytes: u16::try_from(head_bytes).expect("a head of one packet"),
-        body_bytes: u32::try_from(body_bytes).expect("a body below 4 GiB"),
-    };
-    frame.encode()
-}
-
 impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     fn address(&self) -> &[u8] {
-        &self.address
+        self.home.address()
     }
 
     fn connect(&mut self, address: &[u8]) -> Result<Peer, Error> {
         let address =
             address::decode(address).map_err(|error| Error::Unreachable(error.to_string()))?;
-        if let Some(layout) = self.shares_memory {
-            check_sharing(&address, &self.process, layout)?;
-        }
+        self.home.check(&address)?;
         let endpoint = Endpoint::connect(&mut self.worker, &self.finished, address.ucx)?;
         let process = Some(address.process);
         Ok(self.links.add(Stage::Open(endpoint), process))
     }
 
     fn bind(&mut self, peer: Peer, session: u32, key: u64) {
-        if let Some(link) = self.links.get_mut(peer) {
-            (link.session, link.key) = (session, key);
-            self.arrivals.get().sessions.add(key, session, peer);
-            self.accept(peer);
+        let Some(link) = self.links.get_mut(peer) else {
+            return;
+        };
+        (link.session, link.key) = (session, key);
+        self.arrivals.get().sessions.add(key, session, peer);
+        if let Err(error) = link.accept(&mut self.worker, &self.finished) {
+            link.lose(error.clone());
+            self.completed.push(Event::Lost { peer, error });
         }
     }
 
     fn send(&mut self, peer: Peer, kind: Kind, credits: u16, payload: Payload<'_, S>) {
         match payload {
             Payload::Packets(packets) if kind == Kind::Packets => {
-                if let Some(status) = self.send_short(peer, credits, packets) {
+                let link = self.links.get(peer);
+                let worker = &mut self.worker;
+                let sent = link.and_then(|link| short_form::send(worker, link, credits, packets));
+                if let Some(status) = sent {
                     return self.settle_at_once(peer, status, None);
                 }
                 self.send_long(peer, kind, credits, payload);
@@ -374,7 +256,9 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     #[inline]
     fn send_get(&mut self, peer: Peer, opaque: u32, item_key: &[u8]) {
         let opaque = opaque.to_be_bytes();
-        match self.send_short_get(peer, opaque, item_key) {
+        let link = self.links.get(peer);
+        let worker = &mut self.worker;
+        match link.and_then(|link| short_form::send_get(worker, link, opaque, item_key)) {
             Some(status) => self.settle_at_once(peer, status, None),
             None => {
                 let get = short::Get::new(0, opaque, item_key);
@@ -458,7 +342,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn unregister(&mut self, memory: &Arc<LentMemory>) {
-        self.retired.extend(self.regions.remove(memory.start()));
+        self.regions.retire(memory.start());
         self.end_retired();
     }
 
@@ -493,7 +377,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.wake.as_fd())
+        Some(self.wake.descriptor())
     }
 
     fn lanes(&self, peer: Peer) -> String {

@@ -78,6 +78,8 @@ impl Drop for Region {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Regions {
     list: Vec<Arc<Region>>,
+    /// Registrations that end as soon as UCX holds nothing of the port's.
+    retired: Vec<Arc<Region>>,
 }
 
 impl Regions {
@@ -85,12 +87,20 @@ impl Regions {
         self.list.push(Arc::new(region));
     }
 
-    /// Takes out the registration of memory that begins here, if there is one.
-    pub fn remove(&mut self, start: NonNull<u8>) -> Option<Arc<Region>> {
+    /// Nothing more is sent from or received into memory that begins here.
+    pub fn retire(&mut self, start: NonNull<u8>) {
         let first = start.as_ptr().addr();
         let begins_here = |region: &Arc<Region>| region.addresses.start == first;
-        let index = self.list.iter().position(begins_here)?;
-        Some(self.list.swap_remove(index))
+        if let Some(index) = self.list.iter().position(begins_here) {
+            self.retired.push(self.list.swap_remove(index));
+        }
+    }
+
+    /// Ends what was retired, once `is_idle` says that UCX holds nothing that may name it.
+    pub fn end_retired(&mut self, is_idle: impl FnOnce() -> bool) {
+        if !self.retired.is_empty() && is_idle() {
+            self.retired.clear();
+        }
     }
 
     /// The registration of the memory that this lies in.

@@ -87,9 +87,9 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         self.end_worker();
         drop(std::mem::replace(&mut self.worker, worker));
         self.give_back_everything();
-        self.set_address();
+        self.home.move_to(&self.worker);
         // An error means that the thread does not wake before its time limit.
-        let _ = self.watch_worker();
+        let _ = self.wake.watch(&self.worker);
         self.completed.push(Event::Renewed);
         self.probing = Probing::No;
     }

@@ -82,6 +82,21 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         }
     }
 
+    /// Has the next progress tell what became of a send, where that is worth telling.
+    #[inline]
+    pub(super) fn settle_at_once(
+        &mut self,
+        peer: Peer,
+        status: ucs_status_t,
+        returned: Option<Returned<S>>,
+    ) {
+        if status.is_error() || returned.is_some() {
+            let mut events = std::mem::take(&mut self.completed);
+            self.settle_send(peer, status, returned, &mut events);
+            self.completed = events;
+        }
+    }
+
     /// What became of a reception.
     pub(super) fn received(&self, status: ucs_status_t, receiving: Receiving<R>) -> Event<S, R> {
         let Receiving { peer, into, tag } = receiving;
