@@ -1,6 +1,7 @@
 //! The map in force, for the rest of the program.
 
-use super::member::{Hooks, Member, Status};
+use super::member::Member;
+use super::news::{Hooks, Status};
 use super::settings::EtcdSettings;
 use crate::in_force::InForce;
 use crate::{Directory, SavedMap, Unusable};

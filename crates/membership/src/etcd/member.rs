@@ -1,14 +1,14 @@
 //! The thread that takes part: joins a session with etcd, the clock and the [`Node`].
 
+use super::lease::{Asked, Lease};
+use super::news::{EtcdNews, Hooks, Status};
 use super::rotation::Rotation;
 use super::session::{Failure, Mark, Place, Session};
 use super::settings::EtcdSettings;
 use crate::SavedMap;
 use crate::in_force::InForce;
-use crate::members::{Action, Done, Node, View};
-use crate::since_boot;
-use farcache_cluster::map::Incarnation;
-use farcache_cluster::{ClusterMap, ServerId};
+use crate::members::{Action, Node, View};
+use farcache_cluster::ClusterMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -23,91 +23,16 @@ const RETRY: Duration = Duration::from_millis(20);
 /// How often a server looks what it has done, while keys move to it or from it.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What happens to a server's membership.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EtcdNews {
-    /// This map is in force now.
-    InForce(Arc<ClusterMap>),
-    /// etcd serves at this address.
-    Connected(String),
-    /// etcd does not serve at this address, for this reason. Told once until it serves again; the
-    /// map stays as it is.
-    Disconnected(String, String),
-    /// etcd has ended the lease: others may take this server for dead.
-    LeaseLost,
-    /// This server publishes the maps from now on, or does so no more.
-    Publishes(bool),
-    /// Another process has taken this server's address: this one takes part no more.
-    Replaced,
-    /// Others owned this server's keys meanwhile: all of its items were dropped.
-    Forgot,
-    /// The next map cannot be made, or what etcd has is not a map, for this reason.
-    Stuck(String),
-    /// The map in force could not be kept on disk, for this reason.
-    NotSaved(String),
-}
-
-/// The program around a member. Called on the member's thread.
-pub trait Hooks: Send + 'static {
-    /// This has happened.
-    fn tell(&self, news: EtcdNews);
-
-    /// This map is about to come into force: it does when this returns. `life` is the server's
-    /// present life, where that is settled.
-    fn prepare(&self, map: &ClusterMap, life: Option<Incarnation>);
-
-    /// Drops all items: others owned this server's keys meanwhile.
-    fn forget_items(&self);
-
-    /// What the server has done about the moves of the map in force.
-    fn done(&self) -> Done;
-
-    /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives to
-    /// this server. A time that is over already: somebody may have them now.
-    fn may_answer_until(&self, until: Duration);
-}
-
-/// How membership fares.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The address at which etcd serves now.
-    pub endpoint: Option<String>,
-    /// Since when etcd has not served; none while it does.
-    pub unreachable_since: Option<Instant>,
-    /// Whether the map in force lists this server in its present life.
-    pub is_listed: bool,
-    /// Whether this server publishes the maps.
-    pub is_publisher: bool,
-    /// Whether another process has taken this server's address.
-    pub is_replaced: bool,
-    /// Servers of the map whose leases have ended. What was seen last, while etcd is out of reach.
-    pub suspects: Vec<ServerId>,
-    /// Until when the lease lives for certain; none before there was one.
-    pub lease_until: Option<Instant>,
-    /// Maps that this server has published.
-    pub maps_published: u64,
-    /// Leases that etcd has ended while the server ran.
-    pub leases_lost: u64,
-    /// How often etcd was left because it did not serve.
-    pub endpoints_failed: u64,
-    /// How often all items were dropped.
-    pub times_forgotten: u64,
-}
-
 /// Takes part in a cluster.
 pub(super) struct Member {
-    ttl: Duration,
     place: Arc<Place>,
     rotation: Rotation,
     node: Node,
     view: View,
-    lease: Option<i64>,
-    /// When the lease was last asked for, or to be prolonged ([`since_boot`]).
-    lease_asked: Duration,
+    lease: Lease,
     /// What was read last is older than the server's present offer: a map that was made before the
     /// offer may be missing.
     must_read: bool,
-    certain_for: Duration,
     /// What was seen of etcd last, and when.
     seen: Option<(Mark, Instant)>,
     saved: Option<SavedMap>,
@@ -130,17 +55,13 @@ impl Member {
     ) -> Self {
         let session = format!("{seed:016x}");
         let place = Place::new(&settings, session.clone());
-        let certain_for = settings.certain_for();
         Self {
-            ttl: settings.ttl(),
             place: Arc::new(place),
             node: Node::new(settings.identity(session), settings.timing(), map),
             view: View::new(settings.cluster.clone()),
+            lease: Lease::new(&settings),
             rotation: Rotation::new(settings.endpoints, seed),
-            lease: None,
-            lease_asked: Duration::ZERO,
             must_read: false,
-            certain_for,
             seen: None,
             saved,
             in_force,
@@ -178,7 +99,7 @@ impl Member {
                 return;
             };
             self.disconnected(&failure);
-            if *leaving.borrow() && self.lease.is_none() {
+            if *leaving.borrow() && self.lease.id().is_none() {
                 return;
             }
             sleep(self.rotation.failed()).await;
@@ -193,7 +114,7 @@ impl Member {
         self.arrived(mark);
         self.keep_lease(&mut session).await?;
         self.connected();
-        let beat = self.ttl / 3;
+        let beat = self.lease.ttl() / 3;
         let mut beat_at = Instant::now() + beat;
         loop {
             if *leaving.borrow() {
@@ -206,10 +127,10 @@ impl Member {
             self.tell_until_when();
             self.show();
             if !self.node.wants_lease() {
-                self.end_lease(&mut session).await?;
+                self.lease.end(&mut session).await?;
             }
             if self.node.has_left() {
-                return self.end_lease(&mut session).await;
+                return self.lease.end(&mut session).await;
             }
             let is_leaving = *leaving.borrow();
             tokio::select! {
@@ -228,9 +149,9 @@ impl Member {
     async fn act(&mut self, session: &mut Session) -> Result<(), Failure> {
         let was_publisher = self.node.is_publisher();
         loop {
-            while let Some(action) = self
-                .node
-                .step(&self.view, self.lease, self.started.elapsed())
+            while let Some(action) =
+                self.node
+                    .step(&self.view, self.lease.id(), self.started.elapsed())
             {
                 if !self.carry_out(action, session).await? {
                     // The feed will tell what others did; but a look is surer.
@@ -268,7 +189,7 @@ impl Member {
                 offer,
                 lives_revision,
             } => {
-                let lease = self.lease.unwrap_or(0);
+                let lease = self.lease.id().unwrap_or(0);
                 let offered = session.offer(&offer, lives_revision, lease, &mut self.view);
                 if !offered.await? {
                     return Ok(false);
@@ -277,7 +198,7 @@ impl Member {
                 self.must_read = true;
             }
             Action::Campaign => {
-                let lease = self.lease.unwrap_or(0);
+                let lease = self.lease.id().unwrap_or(0);
                 return session.campaign(lease, &mut self.view).await;
             }
             Action::Write {
@@ -313,26 +234,23 @@ impl Member {
 
     /// Makes the lease live on, or gets one.
     async fn keep_lease(&mut self, session: &mut Session) -> Result<(), Failure> {
-        let (asked, asked_since_boot) = (Instant::now(), since_boot());
-        if let Some(lease) = self.lease
-            && !session.beat(lease).await?
-        {
-            self.lease = None;
+        let asked = Asked::now();
+        if !self.lease.prolong(session).await? {
             self.status.leases_lost += 1;
             self.hooks.tell(EtcdNews::LeaseLost);
         }
-        if self.lease.is_none() && self.node.wants_lease() {
-            self.lease = Some(session.grant().await?);
+        if self.node.wants_lease() {
+            self.lease.get(session).await?;
         }
         // etcd counts from when it was asked, which was later.
-        self.status.lease_until = Some(asked + self.ttl);
+        self.status.lease_until = Some(asked.at + self.lease.ttl());
         // Whoever is given this server's keys counts on it that this server knows of each map that
         // was there before it asked.
         if session.map_revision().await? != self.view.map_revision() {
             session.read_all(&mut self.view).await?;
         }
-        self.lease_asked = asked_since_boot;
-        self.seen = self.seen.map(|(mark, _)| (mark, asked));
+        self.lease.note_asked(asked);
+        self.seen = self.seen.map(|(mark, _)| (mark, asked.at));
         Ok(())
     }
 
@@ -341,16 +259,9 @@ impl Member {
     fn tell_until_when(&self) {
         let until = match self.node.is_replaced() {
             true => Duration::ZERO,
-            false => self.lease_asked + self.certain_for,
+            false => self.lease.certain_until(),
         };
         self.hooks.may_answer_until(until);
-    }
-
-    async fn end_lease(&mut self, session: &mut Session) -> Result<(), Failure> {
-        if let Some(lease) = self.lease.take() {
-            session.revoke(lease).await?;
-        }
-        Ok(())
     }
 
     /// What was seen of absences counts on only where etcd is the one it was, and not for long out
@@ -358,7 +269,7 @@ impl Member {
     fn arrived(&mut self, mark: Mark) {
         let is_continued = self.seen.is_some_and(|(seen, at)| {
             let is_same = seen.cluster == mark.cluster && seen.revision <= mark.revision;
-            is_same && at.elapsed() < self.ttl
+            is_same && at.elapsed() < self.lease.ttl()
         });
         if !is_continued {
             self.node.forget_absences();
