@@ -1,8 +1,8 @@
 //! Kernels: multiplying a matrix by shards, with what the processor has.
 //!
 //! [`Kernel`] is chosen once, when a coder is made. A [`Product`] is a matrix in the form that its
-//! kernel reads. `lanes` has the loops that all kernels with vectors share; `scalar` has none and
-//! is what the others are compared with.
+//! kernel reads. `lanes` and `pass` have the loops that all kernels with vectors share; `scalar` has
+//! none and is what the others are compared with.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -16,6 +16,8 @@ mod lanes;
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", test))]
 mod part;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", test))]
+mod pass;
 #[cfg(test)]
 mod portable;
 mod scalar;
