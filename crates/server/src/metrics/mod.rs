@@ -6,8 +6,13 @@
 
 mod answer;
 mod classic;
+mod cluster;
 mod collector;
+mod fabric;
+mod latency;
+mod page;
 mod serve;
+mod store;
 mod tier;
 
 use crate::panics;

@@ -1,32 +1,26 @@
 //! The SSD tier's metrics: a name with its unit for each figure of `stats tier`, and what it tells.
 
-/// What a figure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// It counts what has happened since the start.
-    Counter,
-    /// It is what there is now.
-    Gauge,
-    /// It is a time in microseconds, shown in seconds.
-    Micros,
-}
+use super::page::{Kind, Page};
+use farcache_session::stats::tier;
+use farcache_store::TierStats;
+use std::fmt;
 
 /// How a figure of `stats tier` is shown.
-pub(super) struct Shown {
+struct Shown {
     /// Its name in `stats tier`.
-    pub figure: &'static str,
+    figure: &'static str,
     /// Its name here, without prefix and `_total`.
-    pub name: &'static str,
+    name: &'static str,
     /// What it is.
-    pub kind: Kind,
+    kind: Kind,
     /// What it tells.
-    pub help: &'static str,
+    help: &'static str,
 }
 
 macro_rules! shown {
     ($($figure:ident => $name:ident $kind:ident $help:literal;)*) => {
         /// Every figure that is shown.
-        pub(super) const SHOWN: &[Shown] = &[$(Shown {
+        const SHOWN: &[Shown] = &[$(Shown {
             figure: stringify!($figure),
             name: concat!("tier_", stringify!($name)),
             kind: Kind::$kind,
@@ -74,11 +68,19 @@ shown! {
     recovery_us => recovery_seconds Micros "How long the last start took to find what is on the SSDs";
 }
 
+/// Writes them all.
+pub(super) fn write(page: &mut Page<'_>, stats: &TierStats) -> fmt::Result {
+    let figures = tier::named(stats);
+    SHOWN.iter().try_for_each(|shown| {
+        let found = figures.iter().find(|(name, _)| *name == shown.figure);
+        let value = found.map_or(0, |(_, value)| *value);
+        page.figure(shown.kind, shown.name, shown.help, value)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farcache_session::stats::tier;
-    use farcache_store::TierStats;
 
     #[test]
     fn every_figure_is_shown_once() {
