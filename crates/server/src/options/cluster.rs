@@ -1,6 +1,6 @@
 //! Options of a server that takes part in a cluster.
 
-use super::checks::Refusal;
+use super::refusal::Refusal;
 use crate::net::listen::Place;
 use clap::{Args, ValueEnum};
 use farcache_cluster::Address;

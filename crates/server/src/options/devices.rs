@@ -1,8 +1,12 @@
 //! Where the SSD tier lies: `--ssd`, memcached's `-o ext_path`, and `-e`.
 
-use super::sizes;
-use crate::settings::DeviceSettings;
+use super::refusal::Refusal;
+use super::{Options, sizes};
+use crate::settings::{DeviceSettings, Settings};
 use std::path::PathBuf;
+
+/// Smallest device of the SSD tier, in bytes: some segments to write to while others are cleaned.
+const DEVICE_BYTES_MIN: u64 = 16 << 20;
 
 /// A device as `PATH` or `PATH:SIZE`.
 pub(super) fn device(text: &str) -> Result<DeviceSettings, String> {
@@ -45,6 +49,53 @@ fn size(text: &str) -> Result<u64, String> {
         return Err(format!("the size {text} needs a unit: k, m, g or t"));
     }
     sizes::bytes(text).map_err(|error| format!("size {text}: {error}"))
+}
+
+/// The devices of `--ssd`, then that of `-e`: large enough for what is in memory and for
+/// cleaning.
+pub(super) fn chosen(options: &Options) -> Vec<DeviceSettings> {
+    let memory_file = options.memory_file.iter().map(|path| DeviceSettings {
+        path: path.clone(),
+        bytes: Some((options.memory_bytes / 2 * 3).max(DEVICE_BYTES_MIN)),
+    });
+    options.ssd.iter().cloned().chain(memory_file).collect()
+}
+
+/// Whether they can be used so.
+pub(super) fn check(options: &Options, settings: &Settings) -> Result<(), Refusal> {
+    if options.durability.is_some() && settings.devices.is_empty() {
+        return Err(Refusal::bad_value("--durability needs --ssd"));
+    }
+    if options.ssd_allow_missing && settings.devices.is_empty() {
+        return Err(Refusal::bad_value("--ssd-allow-missing needs --ssd"));
+    }
+    if options.evict_expiring && !settings.devices.is_empty() {
+        return Err(Refusal::bad_value(
+            "--evict-expiring cannot be combined with --ssd",
+        ));
+    }
+    for path in &settings.devices_to_format {
+        if !settings.devices.iter().any(|device| device.is_at(path)) {
+            let path = path.display();
+            let message = format!("--ssd-format: {path} is not given with --ssd");
+            return Err(Refusal::bad_value(message));
+        }
+    }
+    for (index, device) in settings.devices.iter().enumerate() {
+        let path = device.path.display();
+        if settings.devices[..index]
+            .iter()
+            .any(|other| other.path == device.path)
+        {
+            return Err(Refusal::bad_value(format!("--ssd: {path} is given twice")));
+        }
+        if device.bytes.is_some_and(|bytes| bytes < DEVICE_BYTES_MIN) {
+            let least = DEVICE_BYTES_MIN >> 20;
+            let message = format!("--ssd: {path} must have at least {least}m");
+            return Err(Refusal::bad_value(message));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

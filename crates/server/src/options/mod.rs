@@ -2,13 +2,17 @@
 //!
 //! What an option does here stands in `docs/options.md`.
 
-mod checks;
 mod cluster;
 mod devices;
 mod extended;
+mod plan;
+mod ports;
+mod ranges;
+mod refusal;
 mod sizes;
 
-pub use checks::{Plan, Refusal, status_of};
+pub use plan::Plan;
+pub use refusal::{Refusal, status_of};
 
 use crate::logging::LogFormat;
 use clap::{ArgAction, Parser};

@@ -1,43 +1,13 @@
-//! From options to what the server does: checks that involve several of them, and defaults.
+//! From options to what the server does: defaults, and checks that involve several options.
 
-use super::Options;
 use super::extended::Extended;
+use super::refusal::{Refusal, UNKNOWN};
 use super::sizes::Port;
+use super::{Options, devices, ports, ranges};
 use crate::net::listen::Place;
-use crate::settings::{CONNECTIONS_DEFAULT, DeviceSettings, FabricMode, Settings, TlsSettings};
-use farcache_session::Protocol;
+use crate::settings::{CONNECTIONS_DEFAULT, Settings, TlsSettings};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Smallest and largest item size that `-I` allows, in bytes.
-const ITEM_BYTES_LIMITS: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
-
-/// Smallest device of the SSD tier, in bytes: some segments to write to while others are cleaned.
-const DEVICE_BYTES_MIN: u64 = 16 << 20;
-
-/// Exit status of memcached for a malformed value (`EX_USAGE` of `sysexits.h`).
-const BAD_VALUE: u8 = 64;
-
-/// Exit status of memcached for an unknown option.
-const UNKNOWN: u8 = 1;
-
-/// Why the server does not start, and its exit status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// What is wrong.
-    pub message: String,
-    /// Exit status.
-    pub status: u8,
-}
-
-impl Refusal {
-    pub(super) fn bad_value(message: impl Into<String>) -> Self {
-        Refusal {
-            message: message.into(),
-            status: BAD_VALUE,
-        }
-    }
-}
 
 /// What the options amount to.
 #[derive(Debug)]
@@ -64,7 +34,7 @@ impl Options {
     /// # Errors
     /// What is wrong with them.
     pub fn plan(&self) -> Result<Plan, Refusal> {
-        self.check_ranges()?;
+        ranges::check(self)?;
         let mut settings = self.settings();
         let mut extended = Extended::default();
         for list in &self.extended {
@@ -76,13 +46,13 @@ impl Options {
                 })?;
         }
         settings.tls = self.tls_settings(&extended.tls)?;
-        self.check_devices(&settings)?;
-        let places = self.places()?;
+        devices::check(self, &settings)?;
+        let places = ports::places(self)?;
         settings.cluster_address.clone_from(&self.cluster.address);
         let secret_file = settings.cluster_secret_file.as_deref();
         settings.cluster_etcd =
             self.cluster
-                .etcd_settings(self.serves_tcp(), &places, secret_file)?;
+                .etcd_settings(ports::serves_tcp(self), &places, secret_file)?;
         let forwards = settings.cluster_self.is_some() || settings.cluster_etcd.is_some();
         if settings.cluster_secret_file.is_some() && !forwards {
             let message = "--cluster-secret-file needs --cluster-self or --cluster-etcd";
@@ -90,8 +60,8 @@ impl Options {
         }
         Ok(Plan {
             places,
-            tcp: self.serves_tcp(),
-            udp: self.serves_udp(),
+            tcp: ports::serves_tcp(self),
+            udp: ports::serves_udp(self),
             track_sizes: extended.track_sizes,
             connections_given: self.connections_max.is_some(),
             not_applicable: self.not_applicable(extended.not_applicable),
@@ -99,84 +69,10 @@ impl Options {
         })
     }
 
-    fn check_ranges(&self) -> Result<(), Refusal> {
-        let checks = [
-            (
-                self.threads == Some(0),
-                "-t: the number of threads must be greater than 0",
-            ),
-            (
-                self.connections_max == Some(0),
-                "-c: the most connections must be greater than 0",
-            ),
-            (
-                self.requests_per_event == 0,
-                "-R: the requests per event must be greater than 0",
-            ),
-            (self.backlog <= 0, "-b: the backlog must be greater than 0"),
-            (
-                self.chunk_bytes == 0,
-                "-n: the chunk size must be greater than 0",
-            ),
-            (
-                self.growth_factor <= 1.0,
-                "-f: the factor must be greater than 1",
-            ),
-            (
-                self.memory_bytes == 0,
-                "-m: the memory must be greater than 0",
-            ),
-            (
-                !ITEM_BYTES_LIMITS.contains(&self.item_bytes_max),
-                "-I: the largest item must be between 1k and 1024m",
-            ),
-            (
-                self.item_bytes_max > self.memory_bytes / 2,
-                "-I: the largest item (1m by default) cannot be above half of the memory: lower -I or raise -m",
-            ),
-            (
-                self.evict_expiring && !self.no_evictions,
-                "--evict-expiring needs -M",
-            ),
-            (
-                self.fabric_with_tls && !self.tls,
-                "--fabric-with-tls needs -Z",
-            ),
-            (
-                self.fabric == FabricMode::Require && self.tls && !self.fabric_with_tls,
-                "--fabric require: with -Z, clients may use the fabric only with --fabric-with-tls",
-            ),
-            (
-                self.sasl && self.auth_file.is_some(),
-                "-S and -Y exclude each other",
-            ),
-            (
-                self.sasl && self.protocol.is_some_and(|name| name != Protocol::Binary),
-                "-S needs the binary protocol; do not use it with another -B",
-            ),
-            (
-                self.auth_file.is_some()
-                    && self.protocol.is_some_and(|name| name != Protocol::Ascii),
-                "-Y needs the text protocol; do not use it with another -B",
-            ),
-            (
-                (self.sasl || self.auth_file.is_some()) && self.asks_for_udp(),
-                "-U cannot be combined with -S or -Y: datagrams do not authenticate",
-            ),
-        ];
-        match checks.iter().find(|(wrong, _)| *wrong) {
-            Some((_, message)) => Err(Refusal::bad_value(*message)),
-            None => Ok(()),
-        }
-    }
-
     fn settings(&self) -> Settings {
         Settings {
-            tcp_port: self.tcp_port(),
-            udp_port: match self.udp_port {
-                Some(Port::At(port)) => port,
-                _ => 0,
-            },
+            tcp_port: ports::tcp_port(self),
+            udp_port: ports::udp_port(self),
             interfaces: self.listen.clone(),
             unix_socket: self.unix_socket.clone(),
             unix_mask: self.unix_mask,
@@ -203,7 +99,7 @@ impl Options {
             auth_file: self.user_file(),
             fabric: self.fabric,
             fabric_with_tls: self.fabric_with_tls,
-            devices: self.devices(),
+            devices: devices::chosen(self),
             devices_to_format: self.ssd_format.clone(),
             allow_missing_devices: self.ssd_allow_missing,
             durability: self.durability.unwrap_or_default(),
@@ -220,77 +116,6 @@ impl Options {
         }
     }
 
-    /// The devices of `--ssd`, then that of `-e`: large enough for what is in memory and for
-    /// cleaning.
-    fn devices(&self) -> Vec<DeviceSettings> {
-        let memory_file = self.memory_file.iter().map(|path| DeviceSettings {
-            path: path.clone(),
-            bytes: Some((self.memory_bytes / 2 * 3).max(DEVICE_BYTES_MIN)),
-        });
-        self.ssd.iter().cloned().chain(memory_file).collect()
-    }
-
-    fn check_devices(&self, settings: &Settings) -> Result<(), Refusal> {
-        if self.durability.is_some() && settings.devices.is_empty() {
-            return Err(Refusal::bad_value("--durability needs --ssd"));
-        }
-        if self.ssd_allow_missing && settings.devices.is_empty() {
-            return Err(Refusal::bad_value("--ssd-allow-missing needs --ssd"));
-        }
-        if self.evict_expiring && !settings.devices.is_empty() {
-            return Err(Refusal::bad_value(
-                "--evict-expiring cannot be combined with --ssd",
-            ));
-        }
-        for path in &settings.devices_to_format {
-            if !settings.devices.iter().any(|device| device.is_at(path)) {
-                let path = path.display();
-                let message = format!("--ssd-format: {path} is not given with --ssd");
-                return Err(Refusal::bad_value(message));
-            }
-        }
-        for (index, device) in settings.devices.iter().enumerate() {
-            let path = device.path.display();
-            if settings.devices[..index]
-                .iter()
-                .any(|other| other.path == device.path)
-            {
-                return Err(Refusal::bad_value(format!("--ssd: {path} is given twice")));
-            }
-            if device.bytes.is_some_and(|bytes| bytes < DEVICE_BYTES_MIN) {
-                let least = DEVICE_BYTES_MIN >> 20;
-                let message = format!("--ssd: {path} must have at least {least}m");
-                return Err(Refusal::bad_value(message));
-            }
-        }
-        Ok(())
-    }
-
-    /// The number to listen at, where 0 is a free one. Like memcached: with a UDP port and no TCP
-    /// port, TCP listens at the same number, or at a free one as well.
-    fn tcp_port(&self) -> u16 {
-        let given = self
-            .port
-            .or(self.udp_port.filter(|port| *port != Port::Zero));
-        match given {
-            Some(Port::At(port)) => port,
-            Some(Port::Zero | Port::Free) => 0,
-            None => Settings::default().tcp_port,
-        }
-    }
-
-    fn serves_tcp(&self) -> bool {
-        self.unix_socket.is_none() && self.port != Some(Port::Zero)
-    }
-
-    fn serves_udp(&self) -> bool {
-        self.unix_socket.is_none() && self.asks_for_udp()
-    }
-
-    fn asks_for_udp(&self) -> bool {
-        self.udp_port.is_some_and(|port| port != Port::Zero)
-    }
-
     fn user_file(&self) -> Option<PathBuf> {
         let sasl_file = || std::env::var_os("MEMCACHED_SASL_PWDB").map(PathBuf::from);
         self.auth_file
@@ -305,7 +130,7 @@ impl Options {
         if tls.chain_cert.as_os_str().is_empty() {
             return Err(Refusal::bad_value("-Z needs -o ssl_chain_cert=FILE"));
         }
-        if self.asks_for_udp() {
+        if ports::asks_for_udp(self) {
             return Err(Refusal::bad_value(
                 "-U cannot be combined with -Z: UDP is not encrypted",
             ));
@@ -314,16 +139,6 @@ impl Options {
             return Err(Refusal::bad_value("-Z needs a TCP port; -p 0 turns it off"));
         }
         Ok(Some(tls.clone()))
-    }
-
-    fn places(&self) -> Result<Vec<Place>, Refusal> {
-        self.listen
-            .iter()
-            .flat_map(|list| list.split([',', ';']))
-            .map(|text| {
-                Place::parse(text).map_err(|error| Refusal::bad_value(format!("-l: {error}")))
-            })
-            .collect()
     }
 
     fn not_applicable(&self, extended: Vec<String>) -> Vec<String> {
@@ -348,16 +163,9 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(Settings::default().threads, usize::from)
 }
 
-/// Exit status for what the command line parser refused.
-pub fn status_of(error: &clap::Error) -> u8 {
-    match error.kind() {
-        clap::error::ErrorKind::UnknownArgument => UNKNOWN,
-        _ => BAD_VALUE,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::refusal::{BAD_VALUE, status_of};
     use super::*;
     use clap::{CommandFactory, Parser};
 
