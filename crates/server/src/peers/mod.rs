@@ -4,7 +4,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`desk`] | who owns a key; what sessions ask for, and what has been answered |
-//! | [`wire`] | one worker's connection to one peer |
+//! | `lane` | which way a request takes |
+//! | [`wire`], `outbox` | one worker's connection to one peer; what waits to be sent |
 //! | `wires` | all of them |
 //! | `attempt` | how such a connection is made, on a thread of its own |
 //! | [`upgrade`] | asking for a session on the fabric beside it |
@@ -15,6 +16,8 @@ mod attempt;
 mod beside;
 pub mod calls;
 pub mod desk;
+mod lane;
+mod outbox;
 pub mod upgrade;
 pub mod wire;
 mod wires;
@@ -30,9 +33,9 @@ use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
 use farcache_session::counters::Counters;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Peer};
+use lane::{Carrier, Lane};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::{Carrier, Lane};
 use wires::Wires;
 
 /// Whose request an answer is for.

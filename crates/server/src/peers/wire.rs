@@ -4,14 +4,14 @@ use super::Tag;
 use super::beside::Beside;
 use super::calls::{Calls, News};
 use super::desk::Answer;
+use super::lane::{Carrier, Lane};
+use super::outbox::Outbox;
 use crate::dial::Unconnected;
 use crate::logging::EVENTS;
 use farcache_cluster::ServerId;
 use farcache_peers::frame::Kind;
 use farcache_peers::link::{self, Limits, Link};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure};
-use std::collections::VecDeque;
-use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -31,9 +31,6 @@ const RETRY_TIME: Duration = Duration::from_millis(250);
 /// Reads of one wire in one turn, before others get theirs.
 const READS_PER_TURN: usize = 64;
 
-/// Slices sent with one system call.
-const SLICES_MAX: usize = 32;
-
 /// What epoll is to tell of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
@@ -41,39 +38,6 @@ pub enum Interest {
     Input,
     /// That too, and that there is room.
     InputAndRoom,
-}
-
-/// What a connection is for. A server answers a connection's questions in their order, and a
-/// client's request may wait there for a third server: not so what it is asked about moving keys.
-/// So nobody waits in a circle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// Clients' requests.
-    Requests,
-    /// Moving keys.
-    Moves,
-    /// Parts of values that this server stores and reads for clients: they wait for nobody.
-    Parts,
-}
-
-impl Lane {
-    /// That of such frames.
-    pub fn of(kind: Kind) -> Lane {
-        match kind {
-            Kind::Request => Lane::Requests,
-            Kind::OnBehalf => Lane::Parts,
-            _ => Lane::Moves,
-        }
-    }
-}
-
-/// What carries a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// Over the connection.
-    Connection,
-    /// Over the fabric.
-    Fabric,
 }
 
 enum State {
@@ -98,9 +62,7 @@ pub struct Wire {
     link: Link<Tag>,
     /// Its session on the fabric.
     pub beside: Beside,
-    unsent: VecDeque<Vec<u8>>,
-    /// Bytes of the first of them that are sent.
-    sent: usize,
+    unsent: Outbox,
     interest: Interest,
     epoch: Instant,
     received: Instant,
@@ -120,8 +82,7 @@ impl Wire {
             attempt: 0,
             link: Link::new(LIMITS),
             beside: Beside::new(LIMITS),
-            unsent: VecDeque::new(),
-            sent: 0,
+            unsent: Outbox::default(),
             interest: Interest::Input,
             epoch,
             received: epoch,
@@ -177,7 +138,10 @@ impl Wire {
         let body_bytes = pieces.iter().map(|piece| piece.len()).sum();
         let (carrier, (link, unsent)) = match self.beside.way(body_bytes) {
             Some(beside) => (Carrier::Fabric, beside),
-            None => (Carrier::Connection, (&mut self.link, &mut self.unsent)),
+            None => (
+                Carrier::Connection,
+                (&mut self.link, &mut self.unsent.frames),
+            ),
         };
         let asked = link.ask(kind, tag, epoch, body_bytes, deadline_ms);
         let head = asked.map_err(|link::Full| Failure::TooMuch)?;
@@ -243,7 +207,6 @@ impl Wire {
         self.link.end(|tag| failed.push(tag));
         self.beside.end(failed);
         self.unsent.clear();
-        self.sent = 0;
         self.interest = Interest::Input;
     }
 
@@ -265,22 +228,9 @@ impl Wire {
         let State::Up(socket) = &self.state else {
             return None;
         };
-        while !self.unsent.is_empty() {
-            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let count = self.unsent.len().min(SLICES_MAX);
-            for (slice, frame) in slices.iter_mut().zip(&self.unsent) {
-                *slice = IoSlice::new(frame);
-            }
-            slices[0] = IoSlice::new(&self.unsent[0][self.sent..]);
-            match send(socket, &slices[..count]) {
-                Ok(count) => advance(&mut self.unsent, &mut self.sent, count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    self.fail(now, failed);
-                    return None;
-                }
-            }
+        if self.unsent.send_to(socket).is_err() {
+            self.fail(now, failed);
+            return None;
         }
         let interest = match self.unsent.is_empty() {
             true => Interest::Input,
@@ -389,30 +339,5 @@ pub(super) fn settled(answer: link::Answer) -> Answer {
         link::Answer::NotOwner(_) => Err(Failure::OtherMap),
         link::Answer::NotDurable => Err(Failure::NotDurable),
         link::Answer::TooLarge => Err(Failure::TooLarge),
-    }
-}
-
-fn send(socket: &OwnedFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
-    let flags = SendFlags::NOSIGNAL;
-    Ok(sendmsg(
-        socket,
-        slices,
-        &mut SendAncillaryBuffer::default(),
-        flags,
-    )?)
-}
-
-/// The first `count` bytes of what waits are sent.
-fn advance(unsent: &mut VecDeque<Vec<u8>>, sent: &mut usize, mut count: usize) {
-    while let Some(first) = unsent.front() {
-        let rest = first.len() - *sent;
-        if count < rest {
-            *sent += count;
-            return;
-        }
-        count -= rest;
-        *sent = 0;
-        unsent.pop_front();
     }
 }

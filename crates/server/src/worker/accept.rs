@@ -8,7 +8,7 @@ use crate::net::tls::Tls;
 use crate::net::transport::Transport;
 use farcache_session::Session;
 use farcache_session::watch::EventKind;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -56,9 +56,9 @@ impl Worker {
         let connection = Connection::new(transport, session, Arc::clone(&info), slot);
         entry.insert(Box::new(connection));
         self.resources.shared.connections.add(info);
-        let data = EventData::new_u64(slot as u64);
         let transport = &self.connections[slot].transport;
-        if epoll::add(&self.epoll, transport, data, EventFlags::IN).is_err() {
+        let watched = self.poller.watch(slot as u64, transport, EventFlags::IN);
+        if watched.is_err() {
             // The kernel is out of memory for it, or out of watches.
             self.close(slot);
         }

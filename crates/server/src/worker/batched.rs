@@ -6,7 +6,8 @@
 //! large values, a request's beginning that waits for its rest, replies that wait for room.
 
 use super::connection::Outcome;
-use super::{PEERS, Worker, read, reply};
+use super::poller::PEERS;
+use super::{Worker, read, reply};
 use crate::settings::IoUringMode;
 use arrayvec::ArrayVec;
 use farcache_proto::peek_key;

@@ -6,22 +6,16 @@
 
 use super::Worker;
 use super::connection::Connection;
+use super::poller::{DURABLE, Poller, READS};
 use super::read;
 use super::reply;
 use crate::resources::Resources;
 use crate::resources::deferred::Piece;
 use crate::resources::reads::Place;
 use farcache_store::{ReadId, StoreHandle, Suspended};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
-
-/// Names the descriptor of the reads in epoll.
-pub(super) const READS: u64 = u64::MAX - 2;
-
-/// Names the descriptor that tells of what is durable.
-pub(super) const DURABLE: u64 = u64::MAX - 3;
 
 /// How much longer than for requests a worker polls while reads are under way: an SSD answers
 /// within a tenth of a millisecond or two, and being woken costs a good part of that.
@@ -57,25 +51,20 @@ pub(super) enum Reads {
     Ended(ReadId),
 }
 
-/// Has epoll know what a handle's devices tell.
+/// Has the poller watch what a handle's devices tell.
 ///
 /// # Errors
 /// When descriptors, rings or watches are exhausted.
-pub(super) fn register(store: &StoreHandle, epoll: &impl AsFd) -> io::Result<()> {
+pub(super) fn register(store: &StoreHandle, poller: &Poller) -> io::Result<()> {
     store.let_requests_await_room();
     store.open_reader()?;
     store
-        .with_read_descriptor(|descriptor| watch(epoll, READS, descriptor))
+        .with_read_descriptor(|descriptor| poller.watch(READS, descriptor, EventFlags::IN))
         .transpose()?;
     store
-        .with_durable_descriptor(|descriptor| watch(epoll, DURABLE, descriptor))?
+        .with_durable_descriptor(|descriptor| poller.watch(DURABLE, descriptor, EventFlags::IN))?
         .transpose()?;
     Ok(())
-}
-
-fn watch(epoll: &impl AsFd, name: u64, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    let data = EventData::new_u64(name);
-    Ok(epoll::add(epoll, descriptor, data, EventFlags::IN)?)
 }
 
 /// Lets the next request of a connection find what was read for it; false if nothing was.

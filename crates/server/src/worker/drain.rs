@@ -26,7 +26,7 @@ impl Worker {
             } else {
                 WAIT_MAX
             };
-            self.poll(&mut events, Some(most));
+            self.poller.wait(&mut events, Some(most));
             for event in &events {
                 self.dispatch(event);
             }

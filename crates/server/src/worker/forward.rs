@@ -3,16 +3,17 @@
 //! A connection that waits keeps its input, and nothing more is read from it, as while it waits for
 //! a device.
 
+use super::Worker;
 use super::connection::Connection;
 use super::messages::Messages;
-use super::{CALLS, PEERS, Worker};
+use super::poller::{CALLS, PEERS};
 use crate::peers::desk::Answer;
 use crate::peers::wire::Interest;
 use crate::peers::{Asked, Asker, Tag, Waiter};
 use crate::resources::Resources;
 use farcache_session::{Failure, Status};
 use farcache_store::Suspended;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use slab::Slab;
 use std::time::Duration;
 
@@ -119,8 +120,7 @@ impl Worker {
                 Interest::Input => EventFlags::IN,
                 Interest::InputAndRoom => EventFlags::IN | EventFlags::OUT,
             };
-            let data = EventData::new_u64(PEERS + index as u64);
-            epoll::modify(&self.epoll, socket, data, flags).expect("the socket is registered");
+            self.poller.watch_for(PEERS + index as u64, socket, flags);
         }
         self.fail_forwards(&failed, Failure::Unreachable);
     }
@@ -147,15 +147,14 @@ impl Worker {
             if let Some(index) = peers.wires.on_dialled(dialled, now, &mut failed)
                 && let Some(socket) = peers.wires.socket(index)
             {
-                let data = EventData::new_u64(PEERS + index as u64);
+                let name = PEERS + index as u64;
                 // If the kernel is out of memory for it, its requests are given up in time.
-                let _ = epoll::add(&self.epoll, socket, data, EventFlags::IN);
+                let _ = self.poller.watch(name, socket, EventFlags::IN);
             }
             let calls = peers.wires.calls().filter(|_| !had_calls);
             if let Some(descriptor) = calls.and_then(|calls| calls.descriptor()) {
-                let data = EventData::new_u64(CALLS);
                 // Silent until it is armed; without it, sleeps that are short enough do.
-                let _ = epoll::add(&self.epoll, descriptor, data, EventFlags::ONESHOT);
+                let _ = self.poller.watch(CALLS, descriptor, EventFlags::ONESHOT);
             }
             for (tag, failure) in failed {
                 self.on_answer(tag, Err(failure));

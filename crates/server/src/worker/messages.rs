@@ -4,13 +4,14 @@
 //! ([`super::turns`]). Before it sleeps it arms the port, whose descriptor is then in its epoll
 //! set, once.
 
+use super::Worker;
 use super::device::After;
+use super::poller::{CALLS, PORT, Poller};
 use super::turns::Turns;
-use super::{CALLS, PORT, Worker};
 use crate::fabric::engine::Engine;
 use crate::peers::calls::Calls;
 use farcache_fabric::Arming;
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::EventFlags;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -49,19 +50,14 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Has epoll know the port.
+    /// Has the poller know the port.
     ///
     /// # Errors
     /// When descriptors or watches are exhausted.
-    pub fn new(engine: Engine, epoll: &impl std::os::fd::AsFd) -> io::Result<Self> {
+    pub fn new(engine: Engine, poller: &Poller) -> io::Result<Self> {
         if let Some(descriptor) = engine.descriptor() {
             // Silent until it is armed.
-            epoll::add(
-                epoll,
-                descriptor,
-                EventData::new_u64(PORT),
-                EventFlags::ONESHOT,
-            )?;
+            poller.watch(PORT, descriptor, EventFlags::ONESHOT)?;
         }
         Ok(Messages {
             engine,
@@ -142,8 +138,7 @@ impl Worker {
         }
         if let Some(descriptor) = calls.descriptor() {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
-            epoll::modify(&self.epoll, descriptor, EventData::new_u64(CALLS), flags)
-                .expect("the port is registered");
+            self.poller.watch_for(CALLS, descriptor, flags);
         }
         true
     }
@@ -220,8 +215,7 @@ impl Worker {
         messages.armings = 0;
         if let Some(descriptor) = messages.engine.descriptor().filter(|_| is_in_use) {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
-            epoll::modify(&self.epoll, descriptor, EventData::new_u64(PORT), flags)
-                .expect("the port is registered");
+            self.poller.watch_for(PORT, descriptor, flags);
         }
         Some(Some(SLEEP_MAX))
     }

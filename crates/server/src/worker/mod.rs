@@ -16,6 +16,7 @@ mod execute;
 pub mod forward;
 mod idle;
 mod messages;
+mod poller;
 mod polling;
 mod read;
 mod reply;
@@ -36,37 +37,21 @@ use device::After;
 use direct::Streak;
 use farcache_base::polling::Moments;
 use messages::Messages;
+use poller::{CALLS, DATAGRAMS, DURABLE, MAILBOX, PEERS, PORT, Poller, READS};
 use polling::{Permit, Polling};
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{Event, EventFlags};
 use slab::Slab;
 use socket2::Socket;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Events taken from epoll at once.
 const EVENTS_MAX: usize = 256;
 
-/// Names the mailbox in epoll; connections are named by their place in the slab.
-const MAILBOX: u64 = u64::MAX;
-
-/// Names the port of the fabric in epoll.
-const PORT: u64 = u64::MAX - 1;
-
-/// Names the port towards other servers in epoll.
-const CALLS: u64 = u64::MAX - 4;
-
-/// Names the first connection to a peer in epoll; the others follow.
-const PEERS: u64 = u64::MAX / 4;
-
-/// Names the first datagram socket in epoll; the others follow.
-const DATAGRAMS: u64 = u64::MAX / 2;
-
 /// One worker and everything it owns.
 pub struct Worker {
-    epoll: OwnedFd,
+    poller: Poller,
     mailbox: Arc<Mailbox>,
     admission: Arc<Admission>,
     connections: Slab<Box<Connection>>,
@@ -117,35 +102,25 @@ impl Worker {
         datagram_sockets: Vec<Arc<Socket>>,
         port: Option<Box<ServerPort>>,
     ) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(
-            &epoll,
-            &mailbox.waker,
-            EventData::new_u64(MAILBOX),
-            EventFlags::IN,
-        )?;
+        let poller = Poller::new()?;
+        poller.watch(MAILBOX, &mailbox.waker, EventFlags::IN)?;
         for (index, socket) in datagram_sockets.iter().enumerate() {
-            let data = EventData::new_u64(DATAGRAMS + index as u64);
-            epoll::add(
-                &epoll,
-                &**socket,
-                data,
-                EventFlags::IN | EventFlags::EXCLUSIVE,
-            )?;
+            let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+            poller.watch(DATAGRAMS + index as u64, &**socket, flags)?;
         }
         let engine = port.map(|port| Engine::new(port, Arc::clone(&shared), index));
         let messages = engine
-            .map(|engine| Messages::new(engine, &epoll))
+            .map(|engine| Messages::new(engine, &poller))
             .transpose()?;
         let resources = Resources::new(Arc::clone(&shared), index, Arc::clone(&mailbox));
-        device::register(&resources.store, &epoll)?;
+        device::register(&resources.store, &poller)?;
         let poll = Duration::from_micros(shared.settings.poll_us.into());
         Ok(Worker {
             batched: BatchedIo::new(shared.settings.io_uring),
             streak: Streak::default(),
             moments: Moments::default(),
             messages,
-            epoll,
+            poller,
             admission,
             connections: Slab::new(),
             unfinished: Vec::new(),
@@ -233,7 +208,7 @@ impl Worker {
             self.sleep(&mut events);
             return events;
         }
-        self.poll(&mut events, Some(Duration::ZERO));
+        self.poller.wait(&mut events, Some(Duration::ZERO));
         let now = Instant::now();
         self.resources.set_time(now);
         let may_poll = self.permit.look(now);
@@ -291,7 +266,8 @@ impl Worker {
             self.peer_timeout(),
             most,
         ];
-        self.poll(events, timeouts.into_iter().flatten().min());
+        self.poller
+            .wait(events, timeouts.into_iter().flatten().min());
         let now = Instant::now();
         self.resources.set_time(now);
         self.permit.woken(now);
@@ -307,19 +283,8 @@ impl Worker {
             rustix::thread::sched_yield();
         } else if self.is_long_unarmed() {
             // Who yields beside busy threads may wait for milliseconds.
-            self.poll(events, Some(messages::NAP));
+            self.poller.wait(events, Some(messages::NAP));
         }
-    }
-
-    fn poll(&self, events: &mut Vec<Event>, timeout: Option<Duration>) {
-        events.clear();
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
-        // A signal is the only error possible here; the next turn waits again.
-        let room = rustix::buffer::spare_capacity(events);
-        let _ = epoll::wait(&self.epoll, room, timeout.as_ref());
     }
 
     fn dispatch(&mut self, event: &Event) {
@@ -334,8 +299,8 @@ impl Worker {
             PORT => self.on_port(),
             CALLS => self.on_calls(),
             // Looked at in every turn.
-            device::READS => {}
-            device::DURABLE => self.on_durable(),
+            READS => {}
+            DURABLE => self.on_durable(),
             index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
             index @ PEERS.. => self.on_peer((index - PEERS) as usize),
             slot => match self.awaits_requests(event) {
@@ -372,14 +337,9 @@ impl Worker {
         }
         let connection = &mut self.connections[slot];
         connection.is_muted = true;
-        let data = EventData::new_u64(slot as u64);
-        epoll::modify(
-            &self.epoll,
-            &connection.transport,
-            data,
-            EventFlags::empty(),
-        )
-        .expect("the socket is registered");
+        let nothing = EventFlags::empty();
+        self.poller
+            .watch_for(slot as u64, &connection.transport, nothing);
     }
 
     fn resume_unfinished(&mut self) {
@@ -431,9 +391,8 @@ impl Worker {
             } else {
                 EventFlags::IN
             };
-            let data = EventData::new_u64(slot as u64);
-            epoll::modify(&self.epoll, &connection.transport, data, flags)
-                .expect("the socket is registered");
+            self.poller
+                .watch_for(slot as u64, &connection.transport, flags);
         }
         let receiving_value = !connection.session.value_buffer().is_empty();
         connection.show(outcome, receiving_value);
