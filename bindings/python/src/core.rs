@@ -1,124 +1,32 @@
 //! The class `Core`: every operation, waited for, or answered through an asyncio future where one
 //! is given.
 
-use crate::answer::{Wanted, answer, item, stored};
+use crate::answer::{Wanted, item, stored};
+use crate::arguments::{expiry, mode_of};
 use crate::errors;
 use crate::futures::{Futures, UnderWay};
 use crate::keys::{KeyRules, Room};
 use crate::lent::{Memory, Value as View};
-use crate::many::{Keys, PendingMany};
+use crate::many::{Keys, PendingMany, delete_many, set_many};
+use crate::runner::{Future, Runner};
+use crate::scratch::with_scratch;
 use crate::settings::config;
 use farcache_client::{
-    Client, Delivery, Direction, Initial, Operation, ReceiveBytes, Route, Store, StoreMode, Value,
-    Values,
+    Client, Delivery, Direction, Initial, Operation, ReceiveBytes, Route, Store, Value, Values,
 };
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::cell::Cell;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-
-/// Memory for values that each thread keeps for the next one.
-const SCRATCH_BYTES_MAX: usize = 4 << 20;
-/// A second so long ago that what expires in it is gone at once.
-const LONG_AGO_S: u32 = 30 * 24 * 3600 + 1;
-
-thread_local! {
-    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
 
 /// A client of one or several servers.
 #[pyclass(frozen, module = "farcache")]
 pub struct Core {
-    client: Client,
+    runner: Runner,
     rules: KeyRules,
     eager_bytes_max: usize,
-    /// With a progress thread only.
-    futures: Option<Futures>,
-}
-
-type Future = Option<Py<PyAny>>;
-
-impl Core {
-    /// Carries an operation out, or begins to.
-    fn carry_out(
-        &self,
-        py: Python<'_>,
-        (operation, route): (Operation<'_>, Route<'_>),
-        wanted: Wanted,
-        future: Future,
-    ) -> PyResult<Py<PyAny>> {
-        let delivery = Delivery {
-            route,
-            timeout: None,
-        };
-        let Some(future) = future else {
-            let run = || {
-                self.client
-                    .complete(self.client.submit_to(operation, delivery))
-            };
-            let completion = py.detach(run);
-            return answer(py, wanted, completion);
-        };
-        let request = py.detach(|| self.client.submit_to(operation, delivery));
-        self.await_end(py, UnderWay::One(request, wanted), future)?;
-        Ok(py.None())
-    }
-
-    fn await_end(&self, py: Python<'_>, operation: UnderWay, future: Py<PyAny>) -> PyResult<()> {
-        let none = || PyValueError::new_err("futures need a progress thread");
-        let futures = self.futures.as_ref().ok_or_else(none)?;
-        futures.add(py, &self.client, operation, future);
-        Ok(())
-    }
-
-    fn server(&self, server: usize) -> PyResult<Route<'static>> {
-        if server < self.client.servers().len() {
-            return Ok(Route::Server(server));
-        }
-        Err(PyIndexError::new_err("there is no such server"))
-    }
-
-    /// Gets into this thread's memory and shows what came.
-    fn with_scratch<T>(
-        &self,
-        py: Python<'_>,
-        key: &[u8],
-        show: impl FnOnce(&[u8], u32, u64) -> PyResult<T>,
-    ) -> PyResult<Option<T>> {
-        let mut value = SCRATCH.take();
-        let got = py.detach(|| self.client.get_into(key, &mut value));
-        let shown = match got {
-            Ok(Some(info)) => show(&value, info.flags, info.cas).map(Some),
-            Ok(None) => Ok(None),
-            Err(error) => Err(errors::of(py, &error)),
-        };
-        if value.capacity() <= SCRATCH_BYTES_MAX {
-            SCRATCH.set(value);
-        }
-        shown
-    }
-}
-
-fn mode_of(number: u8) -> PyResult<StoreMode> {
-    Ok(match number {
-        0 => StoreMode::Set,
-        1 => StoreMode::Add,
-        2 => StoreMode::Replace,
-        3 => StoreMode::Append,
-        4 => StoreMode::Prepend,
-        _ => return Err(PyValueError::new_err("there is no such way to store")),
-    })
-}
-
-/// Seconds as memcached's texts have them: what is negative has expired.
-fn expiry(expire: i64) -> PyResult<u32> {
-    if expire < 0 {
-        return Ok(LONG_AGO_S);
-    }
-    u32::try_from(expire).map_err(|_| PyValueError::new_err("expire is at most 32 bits long"))
 }
 
 #[pymethods]
@@ -136,13 +44,12 @@ impl Core {
         let client = py.detach(|| Client::new(&config));
         let futures = config.progress_thread.then(Futures::new).transpose()?;
         Ok(Core {
-            client: client.map_err(|error| errors::of(py, &error))?,
+            runner: Runner::new(client.map_err(|error| errors::of(py, &error))?, futures),
             rules: KeyRules {
                 prefix: key_prefix,
                 allows_unicode: allow_unicode_keys,
             },
             eager_bytes_max: config.eager_bytes_max,
-            futures,
         })
     }
 
@@ -160,10 +67,12 @@ impl Core {
         if future.is_some() {
             let into = ReceiveBytes::default();
             let get = (Operation::Get { key, into }, Route::Key);
-            return self.carry_out(py, get, Wanted::Value(default), future);
+            return self
+                .runner
+                .carry_out(py, get, Wanted::Value(default), future);
         }
         let bytes = |value: &[u8], _, _| PyBytes::new(py, value).into_py_any(py);
-        let found = self.with_scratch(py, key, bytes)?;
+        let found = with_scratch(&self.runner.client, py, key, bytes)?;
         Ok(found.or(default).unwrap_or_else(|| py.None()))
     }
 
@@ -187,11 +96,12 @@ impl Core {
             },
             None if future.is_none() => {
                 let whole = |value: &[u8], flags, cas| item(py, value, flags, cas);
-                return self.with_scratch(py, key, whole)?.into_py_any(py);
+                return with_scratch(&self.runner.client, py, key, whole)?.into_py_any(py);
             }
             None => Operation::Get { key, into },
         };
-        self.carry_out(py, (operation, Route::Key), Wanted::Item, future)
+        self.runner
+            .carry_out(py, (operation, Route::Key), Wanted::Item, future)
     }
 
     /// A memoryview of the value in the memory that it was received in, or None.
@@ -207,10 +117,10 @@ impl Core {
         if future.is_some() {
             let into = ReceiveBytes::default();
             let get = (Operation::Get { key, into }, Route::Key);
-            return self.carry_out(py, get, Wanted::View, future);
+            return self.runner.carry_out(py, get, Wanted::View, future);
         }
         let mut value = Vec::new();
-        match py.detach(|| self.client.get_into(key, &mut value)) {
+        match py.detach(|| self.runner.client.get_into(key, &mut value)) {
             Ok(Some(_)) => View::view(py, value),
             Ok(None) => Ok(py.None()),
             Err(error) => Err(errors::of(py, &error)),
@@ -231,7 +141,7 @@ impl Core {
         let memory = Arc::new(Memory::to_write(buffer)?);
         let into = memory.room();
         let get = (Operation::Get { key, into }, Route::Key);
-        self.carry_out(py, get, Wanted::Length, future)
+        self.runner.carry_out(py, get, Wanted::Length, future)
     }
 
     /// Begins to get many keys; at most `KEYS_MAX`. With `whole` flags and CAS tokens come with the
@@ -249,7 +159,7 @@ impl Core {
         if sent.len() > crate::many::KEYS_MAX {
             return Err(PyValueError::new_err("these are more than KEYS_MAX keys"));
         }
-        let client = &self.client;
+        let client = &self.runner.client;
         let request = py.detach(|| {
             let request = client.submit_get_many(&sent, Values::new(), Delivery::default());
             client.flush();
@@ -262,7 +172,8 @@ impl Core {
                 PendingMany::new(client, keys, request, whole).into_py_any(py)
             }
             Some(future) => {
-                self.await_end(py, UnderWay::Many(request, keys, whole), future)?;
+                self.runner
+                    .await_end(py, UnderWay::Many(request, keys, whole), future)?;
                 Ok(py.None())
             }
         }
@@ -286,25 +197,22 @@ impl Core {
         let mut room = Room::new();
         let key = self.rules.check(key, &mut room)?;
         let memory = Arc::new(Memory::of(value)?);
-        let bytes = memory.as_slice(py);
-        let is_small = bytes.len() <= self.eager_bytes_max;
+        let value = memory.value(py, self.eager_bytes_max);
+        let is_copied = matches!(value, Value::Copied(_));
         let store = Store {
             mode: mode_of(mode)?,
             key,
-            value: match is_small {
-                true => Value::Copied(bytes),
-                false => Value::Lent(memory.lend(py)),
-            },
+            value,
             flags,
             expiry_s: expiry(expire)?,
             cas,
         };
-        if is_small && future.is_none() {
-            let outcome = py.detach(|| self.client.store(store));
+        if is_copied && future.is_none() {
+            let outcome = py.detach(|| self.runner.client.store(store));
             return stored(py, outcome.as_ref().map(drop))?.into_py_any(py);
         }
         let store = (Operation::Store(store), Route::Key);
-        self.carry_out(py, store, Wanted::Stored, future)
+        self.runner.carry_out(py, store, Wanted::Stored, future)
     }
 
     /// Stores many `(key, value, flags)` at once; how each ended, as `store` says it.
@@ -315,35 +223,14 @@ impl Core {
         items: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>, u32)>,
         expire: i64,
     ) -> PyResult<Vec<u8>> {
-        let expiry_s = expiry(expire)?;
-        let (mut room, mut begun) = (Room::new(), Vec::with_capacity(items.len()));
-        let memories: Vec<(Vec<u8>, Arc<Memory>, u32)> = items
-            .iter()
-            .map(|(key, value, flags)| {
-                let key = self.rules.check(key, &mut room)?.to_vec();
-                Ok((key, Arc::new(Memory::of(value)?), *flags))
-            })
-            .collect::<PyResult<_>>()?;
-        for (key, memory, flags) in &memories {
-            let bytes = memory.as_slice(py);
-            let value = match bytes.len() <= self.eager_bytes_max {
-                true => Value::Copied(bytes),
-                false => Value::Lent(memory.lend(py)),
-            };
-            let store = Store {
-                flags: *flags,
-                expiry_s,
-                ..Store::set(key, value)
-            };
-            begun.push(py.detach(|| self.client.submit(Operation::Store(store))));
-        }
-        // All are waited for, whatever becomes of the first: their memory is lent.
-        let ended = py.detach(|| {
-            let wait = |request| self.client.wait(request).map(drop);
-            begun.into_iter().map(wait).collect::<Vec<_>>()
-        });
-        let codes = ended.iter();
-        codes.map(|end| stored(py, end.as_ref().copied())).collect()
+        set_many(
+            py,
+            &self.runner.client,
+            &self.rules,
+            &items,
+            expiry(expire)?,
+            self.eager_bytes_max,
+        )
     }
 
     /// Deletes an item; whether there was one.
@@ -357,28 +244,13 @@ impl Core {
         let mut room = Room::new();
         let key = self.rules.check(key, &mut room)?;
         let delete = (Operation::Delete { key, cas: 0 }, Route::Key);
-        self.carry_out(py, delete, Wanted::Done, future)
+        self.runner.carry_out(py, delete, Wanted::Done, future)
     }
 
     /// Deletes many items; how many there were.
     fn delete_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<usize> {
         let keys = Keys::of(&self.rules, keys)?;
-        let sent = keys.sent();
-        let ended = py.detach(|| {
-            let delete = |&key: &&[u8]| self.client.submit(Operation::Delete { key, cas: 0 });
-            let begun: Vec<_> = sent.iter().map(delete).collect();
-            let wait = |request| self.client.wait(request);
-            begun.into_iter().map(wait).collect::<Vec<_>>()
-        });
-        let mut deleted = 0;
-        for end in ended {
-            match end {
-                Ok(_) => deleted += 1,
-                Err(farcache_client::Error::NotFound) => {}
-                Err(error) => return Err(errors::of(py, &error)),
-            }
-        }
-        Ok(deleted)
+        delete_many(py, &self.runner.client, &keys)
     }
 
     /// Gives an item a new expiry; whether there was one.
@@ -394,7 +266,7 @@ impl Core {
         let key = self.rules.check(key, &mut room)?;
         let expiry_s = expiry(expire)?;
         let touch = (Operation::Touch { key, expiry_s }, Route::Key);
-        self.carry_out(py, touch, Wanted::Done, future)
+        self.runner.carry_out(py, touch, Wanted::Done, future)
     }
 
     /// Adds to a number, or subtracts; what it is then, or None where there is none and no initial
@@ -423,7 +295,8 @@ impl Core {
             delta,
             initial: initial.map(|number| Initial { number, expiry_s }),
         };
-        self.carry_out(py, (operation, Route::Key), Wanted::Number, future)
+        self.runner
+            .carry_out(py, (operation, Route::Key), Wanted::Number, future)
     }
 
     /// Drops every item of a server, now or so many seconds later.
@@ -435,15 +308,18 @@ impl Core {
         delay: u32,
         future: Future,
     ) -> PyResult<Py<PyAny>> {
-        let flush = (Operation::Flush { delay_s: delay }, self.server(server)?);
-        self.carry_out(py, flush, Wanted::Done, future)
+        let flush = (
+            Operation::Flush { delay_s: delay },
+            self.runner.server(server)?,
+        );
+        self.runner.carry_out(py, flush, Wanted::Done, future)
     }
 
     /// A server's version.
     #[pyo3(signature = (server, future=None, /))]
     fn version(&self, py: Python<'_>, server: usize, future: Future) -> PyResult<Py<PyAny>> {
-        let version = (Operation::Version, self.server(server)?);
-        self.carry_out(py, version, Wanted::Text, future)
+        let version = (Operation::Version, self.runner.server(server)?);
+        self.runner.carry_out(py, version, Wanted::Text, future)
     }
 
     /// A server's statistics, general or of a group.
@@ -456,56 +332,41 @@ impl Core {
         future: Future,
     ) -> PyResult<Py<PyAny>> {
         let group = group.as_bytes();
-        let statistics = (Operation::Statistics { group }, self.server(server)?);
-        self.carry_out(py, statistics, Wanted::Statistics, future)
+        let statistics = (Operation::Statistics { group }, self.runner.server(server)?);
+        self.runner
+            .carry_out(py, statistics, Wanted::Statistics, future)
     }
 
     /// By which networks of the fabric a server is reached now; None over sockets and without a
     /// connection.
     #[pyo3(signature = (server=0, /))]
     fn lanes(&self, py: Python<'_>, server: usize) -> PyResult<Option<String>> {
-        self.server(server)?;
-        Ok(py.detach(|| self.client.lanes(server)))
+        self.runner.server(server)?;
+        Ok(py.detach(|| self.runner.client.lanes(server)))
     }
 
     /// How many servers there are.
     fn servers(&self) -> usize {
-        self.client.servers().len()
+        self.runner.client.servers().len()
     }
 
     /// What an event loop watches; it calls `drain` then.
     fn descriptor(&self) -> Option<RawFd> {
-        self.futures.as_ref().map(Futures::descriptor)
+        self.runner.descriptor()
     }
 
     /// Tells the futures of all operations that have ended.
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.futures {
-            Some(futures) => futures.drain(py, &self.client),
-            None => Ok(()),
-        }
+        self.runner.drain(py)
     }
 
     /// Waits for what is under way and cancels its futures.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.futures {
-            Some(futures) => futures.end(py, &self.client),
-            None => Ok(()),
-        }
+        self.runner.end(py)
     }
 
     /// Never frees this client: in a process that was forked its connections are the parent's.
     fn forget(slf: Bound<'_, Self>) {
         std::mem::forget(slf.unbind());
-    }
-}
-
-/// Nothing is lent any more once it is gone.
-impl Drop for Core {
-    fn drop(&mut self) {
-        if let Some(futures) = &self.futures {
-            // What a future says to being cancelled interests nobody here.
-            let _ = Python::attach(|py| futures.end(py, &self.client));
-        }
     }
 }

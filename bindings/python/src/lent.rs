@@ -1,6 +1,6 @@
 //! Python's memory, lent to the network, and values that Python looks at without a copy.
 
-use farcache_client::{Keeper, ReceiveBytes, SendBytes};
+use farcache_client::{Keeper, ReceiveBytes, SendBytes, Value as Sent};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -53,8 +53,17 @@ impl Memory {
         }
     }
 
+    /// The bytes as a value to be stored: up to so many are copied as that begins.
+    pub fn value(self: &Arc<Self>, py: Python<'_>, copied_bytes_max: usize) -> Sent<'_> {
+        let bytes = self.as_slice(py);
+        match bytes.len() <= copied_bytes_max {
+            true => Sent::Copied(bytes),
+            false => Sent::Lent(self.lend(py)),
+        }
+    }
+
     /// The bytes, to be sent from where they lie.
-    pub fn lend(self: &Arc<Self>, py: Python<'_>) -> SendBytes {
+    fn lend(self: &Arc<Self>, py: Python<'_>) -> SendBytes {
         let bytes = self.as_slice(py);
         let keeper: Keeper = Box::new(Arc::clone(self));
         // SAFETY: the keeper holds the object, which so neither frees nor moves its bytes. That

@@ -6,7 +6,10 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `core` | the class `Core`: every operation, waited for or answered through an asyncio future |
+//! | `core` | the class `Core`: every operation |
+//! | `runner` | operations are waited for, or answered through an asyncio future |
+//! | `scratch` | memory for values that Python copies at once |
+//! | `arguments` | numbers that callers give |
 //! | `settings` | a client's settings, from keyword arguments |
 //! | `keys` | which keys are allowed |
 //! | `lent` | Python's memory, lent to the network; the only file with `unsafe` |
@@ -17,6 +20,7 @@
 //! | `errors` | failures as exceptions |
 
 mod answer;
+mod arguments;
 mod core;
 mod errors;
 mod futures;
@@ -24,6 +28,8 @@ mod keys;
 mod lent;
 mod many;
 mod rendezvous;
+mod runner;
+mod scratch;
 mod settings;
 
 use pyo3::prelude::*;

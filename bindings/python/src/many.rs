@@ -1,14 +1,15 @@
 //! Several keys in one call.
 
-use crate::answer::item;
+use crate::answer::{item, stored};
 use crate::errors;
 use crate::keys::{KeyRules, Room};
-use farcache_client::{Client, GetManyRequest, Values};
+use crate::lent::Memory;
+use farcache_client::{Client, Error, GetManyRequest, Operation, Reply, Request, Store, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most keys of one multi-get.
 pub const KEYS_MAX: usize = 65_536;
@@ -96,4 +97,66 @@ impl PendingMany {
         let values = py.detach(|| self.client.wait_get_many(request));
         self.keys.found(py, &values, self.whole)
     }
+}
+
+/// A key, a value and its flags.
+pub type KeyValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, u32);
+
+/// Stores many at once; how each ended. Values of so many bytes are copied, larger ones lent.
+pub fn set_many(
+    py: Python<'_>,
+    client: &Client,
+    rules: &KeyRules,
+    items: &[KeyValue<'_>],
+    expiry_s: u32,
+    copied_bytes_max: usize,
+) -> PyResult<Vec<u8>> {
+    let mut room = Room::new();
+    let memories: Vec<(Vec<u8>, Arc<Memory>, u32)> = items
+        .iter()
+        .map(|(key, value, flags)| {
+            let key = rules.check(key, &mut room)?.to_vec();
+            Ok((key, Arc::new(Memory::of(value)?), *flags))
+        })
+        .collect::<PyResult<_>>()?;
+    let mut begun = Vec::with_capacity(items.len());
+    for (key, memory, flags) in &memories {
+        let store = Store {
+            flags: *flags,
+            expiry_s,
+            ..Store::set(key, memory.value(py, copied_bytes_max))
+        };
+        begun.push(py.detach(|| client.submit(Operation::Store(store))));
+    }
+    // All are waited for, whatever becomes of the first: their memory is lent.
+    let ended = wait_for(py, client, begun);
+    let codes = ended.iter();
+    codes
+        .map(|end| stored(py, end.as_ref().map(drop)))
+        .collect()
+}
+
+/// Deletes many; how many there were.
+pub fn delete_many(py: Python<'_>, client: &Client, keys: &Keys) -> PyResult<usize> {
+    let sent = keys.sent();
+    let begun = py.detach(|| {
+        let delete = |&key: &&[u8]| client.submit(Operation::Delete { key, cas: 0 });
+        sent.iter().map(delete).collect()
+    });
+    let mut deleted = 0;
+    for end in wait_for(py, client, begun) {
+        match end {
+            Ok(_) => deleted += 1,
+            Err(Error::NotFound) => {}
+            Err(error) => return Err(errors::of(py, &error)),
+        }
+    }
+    Ok(deleted)
+}
+
+fn wait_for(py: Python<'_>, client: &Client, begun: Vec<Request>) -> Vec<Result<Reply, Error>> {
+    py.detach(|| {
+        let wait = |request| client.wait(request);
+        begun.into_iter().map(wait).collect()
+    })
 }
