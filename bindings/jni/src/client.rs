@@ -9,6 +9,7 @@ use farcache_capi::{
     farcache_server_name, farcache_server_of_key, farcache_servers,
 };
 use jni::objects::GlobalRef;
+use jni::sys::jlong;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -94,6 +95,15 @@ impl Submission {
 }
 
 impl Client {
+    /// The client that a handle stands for.
+    ///
+    /// # Safety
+    /// Java counts its users, and closes it after the last one.
+    pub unsafe fn of<'a>(handle: jlong) -> &'a Client {
+        // SAFETY: as the caller promises; made by `Native.open`.
+        unsafe { &*(handle as *const Client) }
+    }
+
     /// Makes a client with options by name.
     ///
     /// # Errors

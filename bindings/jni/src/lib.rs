@@ -7,16 +7,24 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `exports` | the native methods: from Java's arguments to operations |
+//! | `boundary` | panics, failures, texts and numbers between Java and Rust |
+//! | `exports`, `operations` | the native methods: of a client; of operations on keys and servers |
+//! | `asked` | what the latter have in common: from beginning to outcome |
 //! | `memory` | keys, arrays and buffers of Java's |
 //! | `operation` | beginning an operation through the C interface |
 //! | `finished` | what a complete request has brought, for Java |
 //! | `client` | a client, and its operations for which nobody waits |
 //! | `carry_out` | waiting for an operation, or having its end told |
-//! | `blobs` | the native methods of files as chunks |
+//! | `blobs`, `blob_writer`, `blob_reader` | the native methods of files as chunks |
+//! | `blob_room` | where one of several parts is read to |
 //! | `machine` | the virtual machine, and calls into it |
 
+mod asked;
+mod blob_reader;
+mod blob_room;
+mod blob_writer;
 mod blobs;
+mod boundary;
 mod carry_out;
 mod client;
 mod exports;
@@ -24,3 +32,4 @@ mod finished;
 mod machine;
 mod memory;
 mod operation;
+mod operations;

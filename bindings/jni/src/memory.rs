@@ -1,8 +1,9 @@
 //! Keys, arrays and buffers of Java's.
 
 use jni::JNIEnv;
+use jni::errors::Result;
 use jni::objects::{JByteArray, JByteBuffer};
-use jni::sys::jsize;
+use jni::sys::{jint, jsize};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -103,4 +104,11 @@ pub fn copy_out(env: &JNIEnv, array: &JByteArray, offset: jsize, length: usize) 
         }
     }
     copy
+}
+
+/// Copies bytes into an array.
+pub fn copy_in(env: &JNIEnv, array: &JByteArray, at: jint, bytes: &[u8]) -> Result<()> {
+    // SAFETY: bytes without a sign are bytes with one, of the same length.
+    let signed = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) };
+    env.set_byte_array_region(array, at, signed)
 }
