@@ -42,4 +42,25 @@ final class Ended {
         // Looked at without an array of what is expected.
         return status == Status.OK || (status != Status.NOT_FOUND && isDone());
     }
+
+    /** What became of a value. */
+    StoreOutcome stored() {
+        if (isDone(Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)) {
+            return StoreOutcome.STORED;
+        }
+        switch (status) {
+            case EXISTS:
+                return StoreOutcome.EXISTS;
+            case NOT_FOUND:
+                return StoreOutcome.NOT_FOUND;
+            default:
+                return StoreOutcome.NOT_STORED;
+        }
+    }
+
+    /** Nothing; an exception where it did not do what was asked. */
+    Void done() {
+        isDone();
+        return null;
+    }
 }

@@ -37,7 +37,7 @@ public final class FarcacheAsync {
      * @return a future of the value, null where there is no such key
      */
     public CompletableFuture<byte[]> get(String key) {
-        return client.submit(Operations.get(key));
+        return client.submit(Gets.get(key));
     }
 
     /**
@@ -50,7 +50,7 @@ public final class FarcacheAsync {
      * @return a future of its length in bytes, -1 where there is no such key
      */
     public CompletableFuture<Integer> get(String key, ByteBuffer room) {
-        return client.submit(Operations.get(key, room));
+        return client.submit(Gets.get(key, room));
     }
 
     /**
@@ -60,7 +60,7 @@ public final class FarcacheAsync {
      * @return a future of the item, null where there is no such key
      */
     public CompletableFuture<Item> getItem(String key) {
-        return client.submit(Operations.getItem(key));
+        return client.submit(Gets.getItem(key));
     }
 
     /**
@@ -71,7 +71,7 @@ public final class FarcacheAsync {
      * @return a future of the value, null where there is no such key
      */
     public CompletableFuture<byte[]> getAndTouch(String key, int expirySeconds) {
-        return client.submit(Operations.getAndTouch(key, expirySeconds));
+        return client.submit(Gets.getAndTouch(key, expirySeconds));
     }
 
     /**
@@ -82,7 +82,7 @@ public final class FarcacheAsync {
      * @return a future of the item, null where there is no such key
      */
     public CompletableFuture<Item> getItemAndTouch(String key, int expirySeconds) {
-        return client.submit(Operations.getItemAndTouch(key, expirySeconds));
+        return client.submit(Gets.getItemAndTouch(key, expirySeconds));
     }
 
     /**
@@ -92,7 +92,7 @@ public final class FarcacheAsync {
      * @return a future of those that are there, in the order of the keys
      */
     public CompletableFuture<Map<String, byte[]>> getAll(Collection<String> keys) {
-        return client.submit(Operations.getAll(keys));
+        return client.submit(MultiGets.getAll(keys));
     }
 
     /**
@@ -102,7 +102,7 @@ public final class FarcacheAsync {
      * @return a future of those that are there, in the order of the keys
      */
     public CompletableFuture<Map<String, Item>> getItems(Collection<String> keys) {
-        return client.submit(Operations.getItems(keys));
+        return client.submit(MultiGets.getItems(keys));
     }
 
     /**
@@ -114,7 +114,7 @@ public final class FarcacheAsync {
      * @return a future of the end
      */
     public CompletableFuture<Void> set(String key, byte[] value, int expirySeconds) {
-        return client.submit(Operations.set(key, value, expirySeconds));
+        return client.submit(Stores.set(key, value, expirySeconds));
     }
 
     /**
@@ -127,7 +127,7 @@ public final class FarcacheAsync {
      * @return a future of the end
      */
     public CompletableFuture<Void> set(String key, ByteBuffer value, int expirySeconds) {
-        return client.submit(Operations.set(key, value, expirySeconds));
+        return client.submit(Stores.set(key, value, expirySeconds));
     }
 
     /**
@@ -141,7 +141,7 @@ public final class FarcacheAsync {
      */
     public CompletableFuture<StoreOutcome> store(StoreMode mode, String key, byte[] value,
             StoreOptions options) {
-        return client.submit(Operations.store(mode, key, value, options));
+        return client.submit(Stores.store(mode, key, value, options));
     }
 
     /**
@@ -155,7 +155,7 @@ public final class FarcacheAsync {
      */
     public CompletableFuture<StoreOutcome> store(StoreMode mode, String key, ByteBuffer value,
             StoreOptions options) {
-        return client.submit(Operations.store(mode, key, value, options));
+        return client.submit(Stores.store(mode, key, value, options));
     }
 
     /**
@@ -167,7 +167,7 @@ public final class FarcacheAsync {
      * @return a future of whether it was stored
      */
     public CompletableFuture<Boolean> add(String key, byte[] value, int expirySeconds) {
-        return client.submit(Operations.storeIf(StoreMode.ADD, key, value, expirySeconds));
+        return client.submit(Stores.storeIf(StoreMode.ADD, key, value, expirySeconds));
     }
 
     /**
@@ -179,7 +179,7 @@ public final class FarcacheAsync {
      * @return a future of whether it was stored
      */
     public CompletableFuture<Boolean> replace(String key, byte[] value, int expirySeconds) {
-        return client.submit(Operations.storeIf(StoreMode.REPLACE, key, value, expirySeconds));
+        return client.submit(Stores.storeIf(StoreMode.REPLACE, key, value, expirySeconds));
     }
 
     /**
@@ -190,7 +190,7 @@ public final class FarcacheAsync {
      * @return a future of whether there was one
      */
     public CompletableFuture<Boolean> append(String key, byte[] value) {
-        return client.submit(Operations.storeIf(StoreMode.APPEND, key, value, 0));
+        return client.submit(Stores.storeIf(StoreMode.APPEND, key, value, 0));
     }
 
     /**
@@ -201,7 +201,7 @@ public final class FarcacheAsync {
      * @return a future of whether there was one
      */
     public CompletableFuture<Boolean> prepend(String key, byte[] value) {
-        return client.submit(Operations.storeIf(StoreMode.PREPEND, key, value, 0));
+        return client.submit(Stores.storeIf(StoreMode.PREPEND, key, value, 0));
     }
 
     /**
@@ -212,7 +212,7 @@ public final class FarcacheAsync {
      * @return a future of whether there is such a key
      */
     public CompletableFuture<Boolean> touch(String key, int expirySeconds) {
-        return client.submit(Operations.touch(key, expirySeconds));
+        return client.submit(Changes.touch(key, expirySeconds));
     }
 
     /**
@@ -222,7 +222,7 @@ public final class FarcacheAsync {
      * @return a future of whether there was such a key
      */
     public CompletableFuture<Boolean> delete(String key) {
-        return client.submit(Operations.delete(key));
+        return client.submit(Changes.delete(key));
     }
 
     /**
@@ -233,7 +233,7 @@ public final class FarcacheAsync {
      * @return a future of {@link StoreOutcome#STORED} where it was removed
      */
     public CompletableFuture<StoreOutcome> delete(String key, long cas) {
-        return client.submit(Operations.delete(key, cas));
+        return client.submit(Changes.delete(key, cas));
     }
 
     /**
@@ -244,7 +244,7 @@ public final class FarcacheAsync {
      * @return a future of the new number, unsigned; null where there is no such key
      */
     public CompletableFuture<Long> increment(String key, long delta) {
-        return client.submit(Operations.count(false, key, delta, null, 0));
+        return client.submit(Changes.count(false, key, delta, null, 0));
     }
 
     /**
@@ -258,7 +258,7 @@ public final class FarcacheAsync {
      */
     public CompletableFuture<Long> increment(String key, long delta, long initial,
             int expirySeconds) {
-        return client.submit(Operations.count(false, key, delta, initial, expirySeconds));
+        return client.submit(Changes.count(false, key, delta, initial, expirySeconds));
     }
 
     /**
@@ -269,7 +269,7 @@ public final class FarcacheAsync {
      * @return a future of the new number, unsigned; null where there is no such key
      */
     public CompletableFuture<Long> decrement(String key, long delta) {
-        return client.submit(Operations.count(true, key, delta, null, 0));
+        return client.submit(Changes.count(true, key, delta, null, 0));
     }
 
     /**
@@ -283,7 +283,7 @@ public final class FarcacheAsync {
      */
     public CompletableFuture<Long> decrement(String key, long delta, long initial,
             int expirySeconds) {
-        return client.submit(Operations.count(true, key, delta, initial, expirySeconds));
+        return client.submit(Changes.count(true, key, delta, initial, expirySeconds));
     }
 
     /**
@@ -293,7 +293,7 @@ public final class FarcacheAsync {
      * @return a future of the version
      */
     public CompletableFuture<String> version(int server) {
-        return client.submit(Operations.version(server));
+        return client.submit(Questions.version(server));
     }
 
     /**
@@ -303,7 +303,7 @@ public final class FarcacheAsync {
      * @return a future of the end
      */
     public CompletableFuture<Void> noop(int server) {
-        return client.submit(Operations.noop(server));
+        return client.submit(Questions.noop(server));
     }
 
     /**
@@ -314,7 +314,7 @@ public final class FarcacheAsync {
      * @return a future of the end
      */
     public CompletableFuture<Void> flush(int server, int delaySeconds) {
-        return client.submit(Operations.flush(server, delaySeconds));
+        return client.submit(Questions.flush(server, delaySeconds));
     }
 
     /**
@@ -325,6 +325,6 @@ public final class FarcacheAsync {
      * @return a future of names and values
      */
     public CompletableFuture<Map<String, String>> statistics(int server, String group) {
-        return client.submit(Operations.statistics(server, group));
+        return client.submit(Questions.statistics(server, group));
     }
 }

@@ -28,15 +28,16 @@ import java.util.concurrent.Executor;
  * {@code io.farcache.client}.
  */
 public final class FarcacheClient implements AutoCloseable {
+    /** Operations take as long as the settings say. */
+    private static final long USUAL_TIMEOUT = 0;
+
     private final Handles handles;
     private final LeakWatch.Watched watched;
-    private final long timeoutMicros;
     private final Executor executor;
     private final FarcacheAsync async = new FarcacheAsync(this);
 
     private FarcacheClient(Builder builder) {
         handles = new Handles(builder.servers, builder.options);
-        timeoutMicros = 0;
         executor = builder.executor;
         watched = LeakWatch.watch(this, handles);
     }
@@ -153,7 +154,7 @@ public final class FarcacheClient implements AutoCloseable {
         Object value;
         long client = handles.waiting.enter();
         try {
-            value = operation.carryOut(client, null, timeoutMicros, outcome);
+            value = operation.carryOut(client, null, USUAL_TIMEOUT, outcome);
         } finally {
             handles.waiting.leave();
         }
@@ -165,22 +166,16 @@ public final class FarcacheClient implements AutoCloseable {
 
     <T> Pending.Future<T> submit(Operation<T> operation) {
         Pending<T> pending = new Pending<>(operation, this, executor);
-        pending.begin(handles.telling(), timeoutMicros);
+        pending.begin(handles.telling(), USUAL_TIMEOUT);
         return pending.future;
     }
 
     void giveUp(long operation) {
         NativeClient telling = handles.telling();
-        long client;
         try {
-            client = telling.enter();
+            telling.use(client -> Native.giveUp(client, operation));
         } catch (FarcacheClosedException e) {
-            return;
-        }
-        try {
-            Native.giveUp(client, operation);
-        } finally {
-            telling.leave();
+            // It has been given up with the client.
         }
     }
 
@@ -192,7 +187,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public byte[] get(String key) {
-        return run(Operations.get(key));
+        return run(Gets.get(key));
     }
 
     /**
@@ -206,7 +201,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public int get(String key, ByteBuffer room) {
-        return run(Operations.get(key, room));
+        return run(Gets.get(key, room));
     }
 
     /**
@@ -217,7 +212,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Item getItem(String key) {
-        return run(Operations.getItem(key));
+        return run(Gets.getItem(key));
     }
 
     /**
@@ -229,7 +224,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public byte[] getAndTouch(String key, int expirySeconds) {
-        return run(Operations.getAndTouch(key, expirySeconds));
+        return run(Gets.getAndTouch(key, expirySeconds));
     }
 
     /**
@@ -241,7 +236,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Item getItemAndTouch(String key, int expirySeconds) {
-        return run(Operations.getItemAndTouch(key, expirySeconds));
+        return run(Gets.getItemAndTouch(key, expirySeconds));
     }
 
     /**
@@ -252,7 +247,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Map<String, byte[]> getAll(Collection<String> keys) {
-        return run(Operations.getAll(keys));
+        return run(MultiGets.getAll(keys));
     }
 
     /**
@@ -263,7 +258,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Map<String, Item> getItems(Collection<String> keys) {
-        return run(Operations.getItems(keys));
+        return run(MultiGets.getItems(keys));
     }
 
     /**
@@ -275,7 +270,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public void set(String key, byte[] value, int expirySeconds) {
-        run(Operations.set(key, value, expirySeconds));
+        run(Stores.set(key, value, expirySeconds));
     }
 
     /**
@@ -288,7 +283,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public void set(String key, ByteBuffer value, int expirySeconds) {
-        run(Operations.set(key, value, expirySeconds));
+        run(Stores.set(key, value, expirySeconds));
     }
 
     /**
@@ -302,7 +297,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public StoreOutcome store(StoreMode mode, String key, byte[] value, StoreOptions options) {
-        return run(Operations.store(mode, key, value, options));
+        return run(Stores.store(mode, key, value, options));
     }
 
     /**
@@ -316,7 +311,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public StoreOutcome store(StoreMode mode, String key, ByteBuffer value, StoreOptions options) {
-        return run(Operations.store(mode, key, value, options));
+        return run(Stores.store(mode, key, value, options));
     }
 
     /**
@@ -329,7 +324,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean add(String key, byte[] value, int expirySeconds) {
-        return run(Operations.storeIf(StoreMode.ADD, key, value, expirySeconds));
+        return run(Stores.storeIf(StoreMode.ADD, key, value, expirySeconds));
     }
 
     /**
@@ -342,7 +337,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean replace(String key, byte[] value, int expirySeconds) {
-        return run(Operations.storeIf(StoreMode.REPLACE, key, value, expirySeconds));
+        return run(Stores.storeIf(StoreMode.REPLACE, key, value, expirySeconds));
     }
 
     /**
@@ -354,7 +349,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean append(String key, byte[] value) {
-        return run(Operations.storeIf(StoreMode.APPEND, key, value, 0));
+        return run(Stores.storeIf(StoreMode.APPEND, key, value, 0));
     }
 
     /**
@@ -366,7 +361,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean prepend(String key, byte[] value) {
-        return run(Operations.storeIf(StoreMode.PREPEND, key, value, 0));
+        return run(Stores.storeIf(StoreMode.PREPEND, key, value, 0));
     }
 
     /**
@@ -378,7 +373,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean touch(String key, int expirySeconds) {
-        return run(Operations.touch(key, expirySeconds));
+        return run(Changes.touch(key, expirySeconds));
     }
 
     /**
@@ -389,7 +384,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public boolean delete(String key) {
-        return run(Operations.delete(key));
+        return run(Changes.delete(key));
     }
 
     /**
@@ -401,7 +396,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public StoreOutcome delete(String key, long cas) {
-        return run(Operations.delete(key, cas));
+        return run(Changes.delete(key, cas));
     }
 
     /**
@@ -413,7 +408,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Long increment(String key, long delta) {
-        return run(Operations.count(false, key, delta, null, 0));
+        return run(Changes.count(false, key, delta, null, 0));
     }
 
     /**
@@ -427,7 +422,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Long increment(String key, long delta, long initial, int expirySeconds) {
-        return run(Operations.count(false, key, delta, initial, expirySeconds));
+        return run(Changes.count(false, key, delta, initial, expirySeconds));
     }
 
     /**
@@ -439,7 +434,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Long decrement(String key, long delta) {
-        return run(Operations.count(true, key, delta, null, 0));
+        return run(Changes.count(true, key, delta, null, 0));
     }
 
     /**
@@ -453,7 +448,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Long decrement(String key, long delta, long initial, int expirySeconds) {
-        return run(Operations.count(true, key, delta, initial, expirySeconds));
+        return run(Changes.count(true, key, delta, initial, expirySeconds));
     }
 
     /**
@@ -464,7 +459,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public String version(int server) {
-        return run(Operations.version(server));
+        return run(Questions.version(server));
     }
 
     /**
@@ -474,7 +469,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public void noop(int server) {
-        run(Operations.noop(server));
+        run(Questions.noop(server));
     }
 
     /**
@@ -485,7 +480,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public void flush(int server, int delaySeconds) {
-        run(Operations.flush(server, delaySeconds));
+        run(Questions.flush(server, delaySeconds));
     }
 
     /**
@@ -497,7 +492,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @throws FarcacheException where it failed
      */
     public Map<String, String> statistics(int server, String group) {
-        return run(Operations.statistics(server, group));
+        return run(Questions.statistics(server, group));
     }
 
     /**
@@ -506,12 +501,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @return at least 1
      */
     public int servers() {
-        long client = handles.waiting.enter();
-        try {
-            return Native.servers(client);
-        } finally {
-            handles.waiting.leave();
-        }
+        return handles.waiting.use(Native::servers);
     }
 
     /**
@@ -522,12 +512,8 @@ public final class FarcacheClient implements AutoCloseable {
      */
     public int serverOfKey(String key) {
         byte[] encoded = Keys.encode(key);
-        long client = handles.waiting.enter();
-        try {
-            return (int) NativeClient.checked(Native.serverOfKey(client, encoded));
-        } finally {
-            handles.waiting.leave();
-        }
+        return handles.waiting.use(
+                client -> (int) NativeClient.checked(Native.serverOfKey(client, encoded)));
     }
 
     /**
@@ -538,12 +524,7 @@ public final class FarcacheClient implements AutoCloseable {
      *     socket; empty for a number that none has
      */
     public String serverName(int server) {
-        long client = handles.waiting.enter();
-        try {
-            return Native.serverName(client, server);
-        } finally {
-            handles.waiting.leave();
-        }
+        return handles.waiting.use(client -> Native.serverName(client, server));
     }
 
     /**
@@ -553,12 +534,7 @@ public final class FarcacheClient implements AutoCloseable {
      * @return their names; empty where it is reached by a socket or not at all
      */
     public String lanes(int server) {
-        long client = handles.waiting.enter();
-        try {
-            return Native.lanes(client, server);
-        } finally {
-            handles.waiting.leave();
-        }
+        return handles.waiting.use(client -> Native.lanes(client, server));
     }
 
     /**

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongFunction;
 
 /**
  * A handle of a native client. Its users are counted, so that it is freed after the last one has
@@ -57,6 +58,16 @@ final class NativeClient {
         }
     }
 
+    /** What an action brings that has the handle until it ends. */
+    <T> T use(LongFunction<T> action) {
+        long client = enter();
+        try {
+            return action.apply(client);
+        } finally {
+            leave();
+        }
+    }
+
     /** Lets nobody in any more. May be called again. */
     void close() {
         synchronized (this) {
@@ -70,16 +81,13 @@ final class NativeClient {
 
     /** Registers a direct buffer's memory; the registration. */
     long register(ByteBuffer memory) {
-        long client = enter();
-        try {
+        return use(client -> {
             synchronized (registrations) {
                 long registration = checked(Native.register(client, memory, memory.capacity()));
                 registrations.put(registration, memory);
                 return registration;
             }
-        } finally {
-            leave();
-        }
+        });
     }
 
     /**

@@ -2,8 +2,6 @@ package io.farcache.spymemcached;
 
 import io.farcache.client.FarcacheClient;
 import io.farcache.client.FarcacheException;
-import io.farcache.client.FarcacheTimeoutException;
-import io.farcache.client.Item;
 import io.farcache.client.StoreMode;
 import io.farcache.client.StoreOptions;
 import io.farcache.client.StoreOutcome;
@@ -12,9 +10,7 @@ import java.net.SocketAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -25,8 +21,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import net.spy.memcached.BroadcastOpFactory;
 import net.spy.memcached.CASResponse;
 import net.spy.memcached.CASValue;
@@ -54,12 +48,12 @@ import net.spy.memcached.transcoders.Transcoder;
  * {@link FarcacheException} for everything else. Futures end with these as the cause.
  */
 public class MemcachedClient implements MemcachedClientIF {
-    private static final long ABSENT = -1;
-
     private final FarcacheClient client;
-    private final List<SocketAddress> servers;
+    private final Servers servers;
     private final Transcoder<Object> transcoder;
-    private final UnderWay underWay = new UnderWay();
+    private final Calls calls = new Calls();
+    private final Counter increment;
+    private final Counter decrement;
     private final ExecutorService listeners = Executors.newSingleThreadExecutor(task -> {
         Thread thread = new Thread(task, "farcache-listeners");
         thread.setDaemon(true);
@@ -81,7 +75,7 @@ public class MemcachedClient implements MemcachedClientIF {
      * @param servers one or several
      */
     public MemcachedClient(List<InetSocketAddress> servers) {
-        this(FarcacheClient.connect(text(servers)), servers, new SerializingTranscoder());
+        this(FarcacheClient.connect(Servers.text(servers)), servers, new SerializingTranscoder());
     }
 
     /**
@@ -94,46 +88,10 @@ public class MemcachedClient implements MemcachedClientIF {
     public MemcachedClient(FarcacheClient client, List<InetSocketAddress> servers,
             Transcoder<Object> transcoder) {
         this.client = client;
-        this.servers = new ArrayList<>(servers);
+        this.servers = new Servers(client, servers);
+        this.increment = new Counter(false, client, calls);
+        this.decrement = new Counter(true, client, calls);
         this.transcoder = transcoder;
-    }
-
-    private static String text(List<InetSocketAddress> servers) {
-        return servers.stream().map(MemcachedClient::text).collect(Collectors.joining(","));
-    }
-
-    private static String text(InetSocketAddress server) {
-        String host = server.getHostString();
-        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + server.getPort();
-    }
-
-    /** Waits as spymemcached does. */
-    private static <T> T waited(Supplier<T> call) {
-        try {
-            return call.get();
-        } catch (FarcacheTimeoutException e) {
-            throw new OperationTimeoutException("Timeout waiting for value: " + e.getMessage(), e);
-        }
-    }
-
-    private <T, R> CompletableFuture<R> told(CompletableFuture<T> begun, Function<T, R> result) {
-        CompletableFuture<R> told = underWay.add(begun).thenApply(result);
-        // Giving up what depends on an operation gives up the operation.
-        told.whenComplete((value, thrown) -> {
-            if (told.isCancelled()) {
-                begun.cancel(true);
-            }
-        });
-        return told;
-    }
-
-    private static <T> T decoded(Item item, Transcoder<T> with) {
-        return item == null ? null
-                : with.decode(new CachedData(item.flags(), item.value(), with.getMaxSize()));
-    }
-
-    private static <T> CASValue<T> decodedWithCas(Item item, Transcoder<T> with) {
-        return item == null ? null : new CASValue<>(item.cas(), decoded(item, with));
     }
 
     private <T> CompletableFuture<StoreOutcome> begin(StoreMode mode, String key, int expiry,
@@ -147,7 +105,7 @@ public class MemcachedClient implements MemcachedClientIF {
     private <T> Future<Boolean> store(StoreMode mode, String key, int expiry, T value, long cas,
             Transcoder<T> with) {
         CompletableFuture<StoreOutcome> begun = begin(mode, key, expiry, value, cas, with);
-        return told(begun, outcome -> outcome == StoreOutcome.STORED);
+        return calls.told(begun, outcome -> outcome == StoreOutcome.STORED);
     }
 
     private static CASResponse response(StoreOutcome outcome) {
@@ -165,40 +123,6 @@ public class MemcachedClient implements MemcachedClientIF {
         return new UnsupportedOperationException("this is a part of spymemcached's connections");
     }
 
-    private boolean answers(int server) {
-        try {
-            client.noop(server);
-            return true;
-        } catch (FarcacheException e) {
-            return false;
-        }
-    }
-
-    private Collection<SocketAddress> answering(boolean wanted) {
-        List<SocketAddress> found = new ArrayList<>();
-        for (int server = 0; server < servers.size(); server++) {
-            if (answers(server) == wanted) {
-                found.add(servers.get(server));
-            }
-        }
-        return found;
-    }
-
-    private <T> Map<SocketAddress, T> ofEach(Function<Integer, T> question) {
-        Map<SocketAddress, T> answers = new HashMap<>();
-        for (int server = 0; server < servers.size(); server++) {
-            answers.put(servers.get(server), question.apply(server));
-        }
-        return answers;
-    }
-
-    private <T> Map<String, T> decodedAll(Map<String, Item> items,
-            Function<String, Transcoder<T>> with) {
-        Map<String, T> values = new LinkedHashMap<>(2 * items.size());
-        items.forEach((key, item) -> values.put(key, decoded(item, with.apply(key))));
-        return values;
-    }
-
     private static List<String> list(Iterator<String> keys) {
         List<String> all = new ArrayList<>();
         keys.forEachRemaining(all::add);
@@ -207,47 +131,18 @@ public class MemcachedClient implements MemcachedClientIF {
 
     private <T> BulkFuture<Map<String, T>> bulk(Collection<String> keys,
             Function<String, Transcoder<T>> with) {
-        return new Bulk<>(told(client.async().getItems(keys), items -> decodedAll(items, with)));
-    }
-
-    private static <T> Function<String, Transcoder<T>> each(Collection<String> keys,
-            Iterator<Transcoder<T>> transcoders) {
-        Map<String, Transcoder<T>> byKey = new HashMap<>();
-        keys.forEach(key -> byKey.put(key, transcoders.next()));
-        return byKey::get;
-    }
-
-    private static long orAbsent(Long number) {
-        return number == null ? ABSENT : number;
-    }
-
-    private Long count(boolean down, String key, long by) {
-        return waited(() -> down ? client.decrement(key, by) : client.increment(key, by));
-    }
-
-    private long count(boolean down, String key, long by, long initial, int expiry) {
-        return waited(() -> down ? client.decrement(key, by, initial, expiry)
-                : client.increment(key, by, initial, expiry));
-    }
-
-    private Future<Long> begin(boolean down, String key, long by) {
-        return told(down ? client.async().decrement(key, by) : client.async().increment(key, by),
-                MemcachedClient::orAbsent);
-    }
-
-    private Future<Long> begin(boolean down, String key, long by, long initial, int expiry) {
-        return told(down ? client.async().decrement(key, by, initial, expiry)
-                : client.async().increment(key, by, initial, expiry), MemcachedClient::orAbsent);
+        return new Bulk<>(calls.told(client.async().getItems(keys),
+                items -> Values.decodedAll(items, with)));
     }
 
     @Override
     public Collection<SocketAddress> getAvailableServers() {
-        return answering(true);
+        return servers.answering(true);
     }
 
     @Override
     public Collection<SocketAddress> getUnavailableServers() {
-        return answering(false);
+        return servers.answering(false);
     }
 
     @Override
@@ -320,7 +215,7 @@ public class MemcachedClient implements MemcachedClientIF {
             Transcoder<T> with) {
         CompletableFuture<StoreOutcome> begun =
                 begin(StoreMode.SET, key, expiry, value, cas, with);
-        return new CasFuture(key, told(begun, MemcachedClient::response), listeners);
+        return new CasFuture(key, calls.told(begun, MemcachedClient::response), listeners);
     }
 
     @Override
@@ -328,7 +223,8 @@ public class MemcachedClient implements MemcachedClientIF {
         CachedData data = with.encode(value);
         StoreOptions options =
                 StoreOptions.expiry(expiry).withFlags(data.getFlags()).withCas(cas);
-        return response(waited(() -> client.store(StoreMode.SET, key, data.getData(), options)));
+        return response(Calls.waited(
+                () -> client.store(StoreMode.SET, key, data.getData(), options)));
     }
 
     @Override
@@ -378,7 +274,7 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> Future<T> asyncGet(String key, Transcoder<T> with) {
-        return told(client.async().getItem(key), item -> decoded(item, with));
+        return calls.told(client.async().getItem(key), item -> Values.decoded(item, with));
     }
 
     @Override
@@ -393,8 +289,8 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> Future<CASValue<T>> asyncGetAndTouch(String key, int expiry, Transcoder<T> with) {
-        return told(client.async().getItemAndTouch(key, expiry),
-                item -> decodedWithCas(item, with));
+        return calls.told(client.async().getItemAndTouch(key, expiry),
+                item -> Values.decodedWithCas(item, with));
     }
 
     @Override
@@ -404,12 +300,12 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> CASValue<T> getAndTouch(String key, int expiry, Transcoder<T> with) {
-        return decodedWithCas(waited(() -> client.getItemAndTouch(key, expiry)), with);
+        return Values.decodedWithCas(Calls.waited(() -> client.getItemAndTouch(key, expiry)), with);
     }
 
     @Override
     public <T> Future<CASValue<T>> asyncGets(String key, Transcoder<T> with) {
-        return told(client.async().getItem(key), item -> decodedWithCas(item, with));
+        return calls.told(client.async().getItem(key), item -> Values.decodedWithCas(item, with));
     }
 
     @Override
@@ -419,7 +315,7 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> CASValue<T> gets(String key, Transcoder<T> with) {
-        return decodedWithCas(waited(() -> client.getItem(key)), with);
+        return Values.decodedWithCas(Calls.waited(() -> client.getItem(key)), with);
     }
 
     @Override
@@ -429,7 +325,7 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> T get(String key, Transcoder<T> with) {
-        return decoded(waited(() -> client.getItem(key)), with);
+        return Values.decoded(Calls.waited(() -> client.getItem(key)), with);
     }
 
     @Override
@@ -446,7 +342,7 @@ public class MemcachedClient implements MemcachedClientIF {
     @Override
     public <T> BulkFuture<Map<String, T>> asyncGetBulk(Collection<String> keys,
             Iterator<Transcoder<T>> with) {
-        return bulk(keys, each(keys, with));
+        return bulk(keys, Values.each(keys, with));
     }
 
     @Override
@@ -487,7 +383,7 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> Map<String, T> getBulk(Collection<String> keys, Transcoder<T> with) {
-        return decodedAll(waited(() -> client.getItems(keys)), key -> with);
+        return Values.decodedAll(Calls.waited(() -> client.getItems(keys)), key -> with);
     }
 
     @Override
@@ -517,12 +413,12 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public <T> Future<Boolean> touch(String key, int expiry) {
-        return told(client.async().touch(key, expiry), done -> done);
+        return calls.told(client.async().touch(key, expiry), done -> done);
     }
 
     @Override
     public Map<SocketAddress, String> getVersions() {
-        return waited(() -> ofEach(client::version));
+        return Calls.waited(() -> servers.ofEach(client::version));
     }
 
     @Override
@@ -532,146 +428,143 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public Map<SocketAddress, Map<String, String>> getStats(String group) {
-        return waited(() -> ofEach(server -> client.statistics(server, group)));
+        return Calls.waited(() -> servers.ofEach(server -> client.statistics(server, group)));
     }
 
     @Override
     public long incr(String key, long by) {
-        return orAbsent(count(false, key, by));
+        return increment.count(key, by);
     }
 
     @Override
     public long incr(String key, long by, long initial, int expiry) {
-        return count(false, key, by, initial, expiry);
+        return increment.count(key, by, initial, expiry);
     }
 
     @Override
     public long incr(String key, long by, long initial) {
-        return count(false, key, by, initial, 0);
+        return increment.count(key, by, initial, 0);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, long by) {
-        return begin(false, key, by);
+        return increment.begin(key, by);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, long by, long initial, int expiry) {
-        return begin(false, key, by, initial, expiry);
+        return increment.begin(key, by, initial, expiry);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, long by, long initial) {
-        return begin(false, key, by, initial, 0);
+        return increment.begin(key, by, initial, 0);
     }
 
     @Override
     public long incr(String key, int by) {
-        return orAbsent(count(false, key, by));
+        return increment.count(key, by);
     }
 
     @Override
     public long incr(String key, int by, long initial, int expiry) {
-        return count(false, key, by, initial, expiry);
+        return increment.count(key, by, initial, expiry);
     }
 
     @Override
     public long incr(String key, int by, long initial) {
-        return count(false, key, by, initial, 0);
+        return increment.count(key, by, initial, 0);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, int by) {
-        return begin(false, key, by);
+        return increment.begin(key, by);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, int by, long initial, int expiry) {
-        return begin(false, key, by, initial, expiry);
+        return increment.begin(key, by, initial, expiry);
     }
 
     @Override
     public Future<Long> asyncIncr(String key, int by, long initial) {
-        return begin(false, key, by, initial, 0);
+        return increment.begin(key, by, initial, 0);
     }
 
     @Override
     public long decr(String key, long by) {
-        return orAbsent(count(true, key, by));
+        return decrement.count(key, by);
     }
 
     @Override
     public long decr(String key, long by, long initial, int expiry) {
-        return count(true, key, by, initial, expiry);
+        return decrement.count(key, by, initial, expiry);
     }
 
     @Override
     public long decr(String key, long by, long initial) {
-        return count(true, key, by, initial, 0);
+        return decrement.count(key, by, initial, 0);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, long by) {
-        return begin(true, key, by);
+        return decrement.begin(key, by);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, long by, long initial, int expiry) {
-        return begin(true, key, by, initial, expiry);
+        return decrement.begin(key, by, initial, expiry);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, long by, long initial) {
-        return begin(true, key, by, initial, 0);
+        return decrement.begin(key, by, initial, 0);
     }
 
     @Override
     public long decr(String key, int by) {
-        return orAbsent(count(true, key, by));
+        return decrement.count(key, by);
     }
 
     @Override
     public long decr(String key, int by, long initial, int expiry) {
-        return count(true, key, by, initial, expiry);
+        return decrement.count(key, by, initial, expiry);
     }
 
     @Override
     public long decr(String key, int by, long initial) {
-        return count(true, key, by, initial, 0);
+        return decrement.count(key, by, initial, 0);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, int by) {
-        return begin(true, key, by);
+        return decrement.begin(key, by);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, int by, long initial, int expiry) {
-        return begin(true, key, by, initial, expiry);
+        return decrement.begin(key, by, initial, expiry);
     }
 
     @Override
     public Future<Long> asyncDecr(String key, int by, long initial) {
-        return begin(true, key, by, initial, 0);
+        return decrement.begin(key, by, initial, 0);
     }
 
     @Override
     public Future<Boolean> delete(String key) {
-        return told(client.async().delete(key), done -> done);
+        return calls.told(client.async().delete(key), done -> done);
     }
 
     @Override
     public Future<Boolean> delete(String key, long cas) {
-        return told(client.async().delete(key, cas), outcome -> outcome == StoreOutcome.STORED);
+        return calls.told(client.async().delete(key, cas),
+                outcome -> outcome == StoreOutcome.STORED);
     }
 
     @Override
     public Future<Boolean> flush(int delaySeconds) {
-        CompletableFuture<?>[] each = new CompletableFuture<?>[servers.size()];
-        for (int server = 0; server < each.length; server++) {
-            each[server] = client.async().flush(server, delaySeconds);
-        }
-        return told(CompletableFuture.allOf(each), done -> true);
+        return calls.told(servers.flush(delaySeconds), done -> true);
     }
 
     @Override
@@ -687,7 +580,7 @@ public class MemcachedClient implements MemcachedClientIF {
     /** Waits for what is under way where a time is given, and closes the client. */
     @Override
     public boolean shutdown(long time, TimeUnit unit) {
-        boolean ended = time <= 0 || underWay.awaitNone(time, unit);
+        boolean ended = time <= 0 || calls.awaitNone(time, unit);
         client.close();
         listeners.shutdown();
         return ended;
@@ -695,7 +588,7 @@ public class MemcachedClient implements MemcachedClientIF {
 
     @Override
     public boolean waitForQueues(long time, TimeUnit unit) {
-        return underWay.awaitNone(time, unit);
+        return calls.awaitNone(time, unit);
     }
 
     @Override
