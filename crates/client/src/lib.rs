@@ -78,6 +78,7 @@ pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};
 pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
+pub use farcache_proto::binary::INCOMPLETE;
 pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
     Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Notice, Operation, Reply,

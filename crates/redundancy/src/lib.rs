@@ -13,6 +13,7 @@
 //! | [`spread`] | what a client tells a server that codes for it |
 //! | [`Holders`] | which owners have the bytes of a small value |
 //! | [`stored`] | how a part of a value lies in a server |
+//! | [`Untold`] | which complete versions a server is still to be told of |
 //! | [`plan`] | [`plan::Write`] and [`plan::Read`]: what is asked of which server, and when it is done |
 //!
 //! ```
@@ -35,6 +36,7 @@ mod policy;
 mod scheme;
 pub mod spread;
 pub mod stored;
+mod untold;
 
 pub use clock::{Clock, SKEW_MAX, TooFarAhead};
 pub use farcache_base::version::{TICKS_PER_SECOND, Ticks, Version, Writer};
@@ -42,3 +44,4 @@ pub use farcache_erasure::{Coder, Scheme};
 pub use holders::Holders;
 pub use policy::{InvalidPolicy, Policy, Side, THRESHOLD_BYTES_DEFAULT};
 pub use scheme::{Acknowledgement, InvalidRedundancy, Redundancy};
+pub use untold::Untold;

@@ -11,6 +11,7 @@
 //! | `ghosts` | what was evicted a short while ago |
 //! | `admission` | what is not worth a write to a full device |
 //! | `reclaimer` | what reclaiming keeps between passes |
+//! | `incomplete` | which versions are not known to be at all servers that are to have them |
 //! | `superseded` | which versions keys had before something newer came |
 //! | `core` | the shared body of all these, with values that stay in place for slow readers |
 //! | `tier` | what joins the index with the log on the devices (`farcache-log`) |
@@ -27,6 +28,7 @@ mod fences;
 mod flush;
 mod ghosts;
 mod handle;
+mod incomplete;
 mod index;
 mod operations;
 mod options;

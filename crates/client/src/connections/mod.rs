@@ -16,6 +16,7 @@ use crate::{
     ClientConfig, Completion, Delivery, Error, ItemInfo, LentMemory, Operation, Reply, Route,
     Store, Values,
 };
+use farcache_base::version::Version;
 use farcache_cluster::{Owners, ServerId};
 use std::sync::Arc;
 
@@ -70,6 +71,19 @@ impl Connections {
     /// Has the next operation try a server that is left alone after a failure.
     pub fn end_rest(&self, server: ServerId) {
         self.shared.lock().engine.end_rest(server.0 as usize);
+    }
+
+    /// Has a server told, with a request that it is sent anyway, that a version is complete.
+    pub fn tell_complete(&self, server: ServerId, version: Version) {
+        let mut guard = self.shared.lock();
+        let engine = &mut guard.engine;
+        engine.tell_complete(server.0 as usize, version);
+    }
+
+    /// Has all servers told of the versions that no request has told them of.
+    pub fn tell_rest(&self) {
+        self.shared.lock().engine.tell_rest();
+        self.shared.flush();
     }
 
     /// Which attempt to connect to a server was the newest.

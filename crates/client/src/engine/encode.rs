@@ -3,9 +3,9 @@
 use crate::operation::{Direction, Operation, StoreMode};
 use farcache_proto::binary::{
     ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode, SetExtras,
-    VersionedGetExtras, encode_head, encode_u32,
+    VersionedGetExtras, encode_head, encode_head_telling, encode_u32,
 };
-use farcache_redundancy::stored;
+use farcache_redundancy::{Version, stored};
 
 /// The bit of a token that no version has: the write stands on the promise of its version.
 const PROMISED: u64 = 1 << 63;
@@ -80,8 +80,22 @@ pub(crate) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Appends the packet of an operation up to its value, of which only the length goes in.
-pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: &mut Vec<u8>) {
+/// Whether a request can tell of a version that is complete.
+pub(super) fn tells_of_versions(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned
+    )
+}
+
+/// Appends the packet of an operation up to its value, of which only the length goes in. One that
+/// [`tells_of_versions`] tells that this version is `complete`, 0 for none.
+pub(super) fn head(
+    operation: &Operation<'_>,
+    opcode: Opcode,
+    (opaque, complete): (u32, u64),
+    out: &mut Vec<u8>,
+) {
     let mut header = Header {
         magic: MAGIC_REQUEST,
         opcode: opcode as u8,
@@ -114,7 +128,11 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
                 }
                 StoreMode::IfNewerBehind(front) => {
                     let extras = [&extras.encode()[..], &front].concat();
-                    encode_head(header, &extras, key, value_len, out);
+                    encode_head_telling(header, (&extras, complete), key, value_len, out);
+                }
+                StoreMode::IfNewer | StoreMode::IfPromised => {
+                    let extras = extras.encode();
+                    encode_head_telling(header, (&extras, complete), key, value_len, out);
                 }
                 _ => encode_head(header, &extras.encode(), key, value_len, out),
             }
@@ -127,7 +145,8 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
             bytes_max, promise, ..
         } => {
             header.cas = *promise;
-            encode_head(header, &encode_u32(*bytes_max), key, 0, out);
+            let extras = encode_u32(*bytes_max);
+            encode_head_telling(header, (&extras, complete), key, 0, out);
         }
         Operation::GetPart { promise, .. } => {
             header.cas = *promise;
@@ -135,7 +154,7 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
                 bytes_max: u32::MAX,
                 front_bytes: stored::HEADER_BYTES as u8,
             };
-            encode_head(header, &extras.encode(), key, 0, out);
+            encode_head_telling(header, (&extras.encode(), complete), key, 0, out);
         }
         Operation::GetSpread { spread, .. } => encode_head(header, spread, key, 0, out),
         Operation::DeleteIfNewer {
@@ -145,7 +164,8 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
             ..
         } => {
             header.cas = *version | if *is_promised { PROMISED } else { 0 };
-            encode_head(header, &encode_u32(*keep_s), key, 0, out);
+            let extras = encode_u32(*keep_s);
+            encode_head_telling(header, (&extras, complete), key, 0, out);
         }
         Operation::Arithmetic { delta, initial, .. } => {
             let extras = ArithmeticExtras {
@@ -162,6 +182,16 @@ pub(super) fn head(operation: &Operation<'_>, opcode: Opcode, opaque: u32, out: 
         Operation::Statistics { group } => encode_head(header, &[], group, 0, out),
         Operation::Verbosity { level } => encode_head(header, &encode_u32(*level), &[], 0, out),
     }
+}
+
+/// Appends what tells of a version that it is complete.
+pub(super) fn complete(version: Version, out: &mut Vec<u8>) {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: Opcode::TellComplete as u8,
+        ..Header::default()
+    };
+    encode_head_telling(header, (&[], version.bits()), &[], 0, out);
 }
 
 /// Appends a get, the operation that must be cheapest.

@@ -3,6 +3,7 @@
 use super::outgoing::Outgoing;
 use super::settings::Settings;
 use farcache_fabric::{Frame, Peer};
+use farcache_redundancy::Untold;
 
 /// A connection, by the port that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,8 @@ pub(super) struct Server {
     pub(super) failures: u32,
     /// Its keys belong to others until then.
     pub(super) removed_until_us: Option<u64>,
+    /// Versions that are complete, of which it has not been told.
+    pub(super) untold: Untold,
 }
 
 impl Server {
@@ -132,6 +135,7 @@ impl Server {
             has_answered: false,
             failures: 0,
             removed_until_us: None,
+            untold: Untold::default(),
         }
     }
 

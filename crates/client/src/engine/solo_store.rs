@@ -41,7 +41,7 @@ impl Engine {
         let opcode = encode::opcode(&operation);
         let route = self.begin_solo(store.key)?;
         packet.clear();
-        encode::head(&operation, opcode, route.opaque, packet);
+        encode::head(&operation, opcode, (route.opaque, 0), packet);
         packet.extend_from_slice(value);
         Some(SoloStore {
             route,

@@ -62,7 +62,7 @@ impl Engine {
             return Ok(());
         }
         let packets = self.servers[server].outgoing.packets();
-        encode::head(&operation, opcode, QUIET, packets);
+        encode::head(&operation, opcode, (QUIET, 0), packets);
         if let Operation::Store(store) = &operation {
             packets.extend_from_slice(store.value.as_slice());
         }
@@ -214,6 +214,27 @@ impl Engine {
         }
     }
 
+    /// Has a server told, with a request that it is sent anyway, that a version is complete: all
+    /// servers that are to have it have stored it.
+    pub(crate) fn tell_complete(&mut self, server: usize, version: Version) {
+        self.servers[server].untold.push(version);
+    }
+
+    /// Has all servers told what they have not been told of such versions, as far as there are
+    /// connections.
+    pub(crate) fn tell_rest(&mut self) {
+        for server in 0..self.servers.len() {
+            let to = &mut self.servers[server];
+            if !matches!(to.stage, Stage::Sockets | Stage::Fabric { .. }) {
+                continue;
+            }
+            while let Some(version) = to.untold.take() {
+                encode::complete(version, to.outgoing.packets());
+            }
+            self.list(server);
+        }
+    }
+
     /// Which attempt to connect to a server was the newest: while that stays, the server is the same
     /// process.
     pub(crate) fn attempt(&self, server: usize) -> u64 {
@@ -239,9 +260,14 @@ impl Engine {
 
     fn enqueue(&mut self, operation: Operation<'_>, server: usize, slot: usize, opaque: u32) {
         let opcode = encode::opcode(&operation);
-        let outgoing = &mut self.servers[server].outgoing;
+        let to = &mut self.servers[server];
+        let complete = match encode::tells_of_versions(opcode) {
+            true => to.untold.take().map_or(0, Version::bits),
+            false => 0,
+        };
+        let outgoing = &mut to.outgoing;
         let at = outgoing.packets().len();
-        encode::head(&operation, opcode, opaque, outgoing.packets());
+        encode::head(&operation, opcode, (opaque, complete), outgoing.packets());
         let state = self.slots.at(slot);
         state.opcode = opcode;
         state.server = server;

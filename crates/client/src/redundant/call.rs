@@ -286,8 +286,8 @@ impl Call {
     }
 
     fn ask(&mut self, asked: plan::Request) {
-        if matches!(asked.question, Question::Complete(_)) {
-            return;
+        if let Question::Complete(version) = asked.question {
+            return self.redundant.connections.tell_complete(asked.to, version);
         }
         if self.owners.is_down(asked.to) {
             return self.events.push_back(self.owners.event_of_down(&asked));

@@ -4,6 +4,7 @@
 use super::change::Present;
 use crate::{Error, Operation, PartRooms, ReceiveBytes, Reply, SendBytes, Store, StoreMode};
 use farcache_cluster::ServerId;
+use farcache_proto::binary::INCOMPLETE;
 use farcache_redundancy::coding::{LentPart, Parts, Pieces, Sent, Workshop};
 use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
@@ -267,7 +268,7 @@ impl Cargo {
         | Reply::Part { cas: version, .. }
         | Reply::Deleted { version } = reply
         {
-            self.newest = self.newest.max(version);
+            self.newest = self.newest.max(version & !INCOMPLETE);
         }
         match asked.question {
             // Who was stopped for so long does not know what was made of the version meanwhile, and
@@ -308,10 +309,11 @@ impl Cargo {
 
     fn brought(&mut self, from: ServerId, reply: Reply) -> Result<plan::Reply, Error> {
         let mut answer = Answer::default();
-        match reply {
+        let told = match reply {
             Reply::Value { value, flags, cas } => {
-                let brought = (value.into_vec(), flags, cas);
+                let brought = (value.into_vec(), flags, cas & !INCOMPLETE);
                 answer = self.pieces.take(self.redundancy, from, brought);
+                cas
             }
             Reply::Part {
                 front,
@@ -323,22 +325,29 @@ impl Cargo {
                     true => Sent::Apart(value.into_vec()),
                     false => Sent::InPlace(Box::new(value)),
                 };
-                let (redundancy, told) = (self.redundancy, (sent, flags, cas));
+                let (redundancy, told) = (self.redundancy, (sent, flags, cas & !INCOMPLETE));
                 answer = self.pieces.take_apart(redundancy, from, &front, told);
+                cas
             }
             Reply::Deleted { version } => {
-                if let Some(version) = Version::from_bits(version) {
+                if let Some(version) = Version::from_bits(version & !INCOMPLETE) {
                     let part = Part::Tombstone;
                     answer.held.push(Held { version, part });
                 }
+                version
             }
-            Reply::Absent { version } => answer.dropped = Version::from_bits(version),
+            Reply::Absent { version } => {
+                answer.dropped = Version::from_bits(version);
+                0
+            }
             Reply::Promised { current } => {
                 let current = refused_for(current)?;
                 return Ok(plan::Reply::Promised { current });
             }
             _ => return Err(OTHER_REPLY),
-        }
+        };
+        let held = answer.held.first().map(|held| held.version);
+        answer.incomplete = held.filter(|_| told & INCOMPLETE != 0);
         Ok(plan::Reply::Answer(answer))
     }
 }

@@ -65,11 +65,13 @@ fn end(copies: Vec<Copy>) {
         .for_each(|copy| drop(copy.request.complete()));
 }
 
-/// Ends with the last handle of a client: it waits for the copies that follow.
+/// Ends with the last handle of a client: it waits for the copies that follow, and tells servers of
+/// the writes that have ended.
 pub(crate) struct LastCopies(pub Arc<Redundant>);
 
 impl Drop for LastCopies {
     fn drop(&mut self) {
         self.0.following.await_all();
+        self.0.connections.tell_rest();
     }
 }

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 const POLICY: &str = "replicate:3,async";
 
-fn pause(fleet: &Fleet, server: usize) -> Pid {
+pub fn pause(fleet: &Fleet, server: usize) -> Pid {
     let process = Pid::from_child(&fleet.servers[server].child);
     kill_process(process, Signal::STOP).expect("it runs");
     let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("a child");

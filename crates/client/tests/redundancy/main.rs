@@ -7,6 +7,7 @@ mod support;
 mod begun;
 mod beside;
 mod changes;
+mod complete;
 mod following;
 mod refusals;
 mod survival;

@@ -4,12 +4,14 @@
 //! each other in a byte stream, over the fabric one message carries one or several of them.
 //! Source: memcached's "BinaryProtocolRevamped", and memcached 1.6 where it differs.
 
+mod complete;
 mod extras;
 mod header;
 mod opcode;
 mod packet;
 mod status;
 
+pub use complete::{INCOMPLETE, encode_head_telling, split_complete};
 pub use extras::{
     ArithmeticExtras, FRONT_BYTES_MAX, SetExtras, VersionedGetExtras, decode_u32, encode_u32,
 };

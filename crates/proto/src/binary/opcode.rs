@@ -118,6 +118,8 @@ opcodes! {
     /// Get a value that lies on several servers, which the server puts together. The extras say how
     /// it lies there.
     GetSpread = 0xf6, loud GetSpread;
+    /// Tell that a version is complete, without an answer (see [`super::split_complete`]).
+    TellComplete = 0xf7, loud TellComplete;
 }
 
 impl Opcode {

@@ -2,7 +2,8 @@
 
 use super::{Parts, assert_golden, request, response};
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, Opcode, SetExtras, Status, VersionedGetExtras, encode_u32,
+    FRONT_BYTES_MAX, Head, Opcode, SetExtras, Status, VersionedGetExtras, encode_head_telling,
+    encode_u32, split_complete,
 };
 
 /// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
@@ -65,6 +66,46 @@ fn store_if_newer_with_the_beginning_in_the_head_bytes() {
         value: b"rld",
     };
     assert_golden(request(Opcode::SetVersioned, 42, VERSION), parts, &golden);
+}
+
+/// As the first, which tells of a version that it is complete: 16 bytes of extras, body 26 = 0x1a.
+#[test]
+fn store_if_newer_that_tells_of_a_complete_version_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf1,             // request, store if newer
+        0x00, 0x05,             // key of 5 bytes
+        0x10, 0x01,             // 16 bytes of extras, which end in a complete version
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x1a, // body of 26 bytes
+        0x00, 0x00, 0x00, 0x2a, // opaque 42
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0xde, 0xad, 0xbe, 0xef, // flags
+        0x00, 0x00, 0x0e, 0x10, // expiration
+        0, 0, 0, 2, 0x40, 0, 0, 3, // an earlier version, which is complete
+        b'H', b'e', b'l', b'l', b'o', b'W', b'o', b'r', b'l', b'd',
+    ];
+    let extras = SetExtras {
+        flags: 0xdead_beef,
+        expiration: 3600,
+    };
+    let (header, complete) = (request(Opcode::SetVersioned, 42, VERSION), 0x2_4000_0003);
+    let mut packet = Vec::new();
+    encode_head_telling(
+        header,
+        (&extras.encode(), complete),
+        b"Hello",
+        5,
+        &mut packet,
+    );
+    packet.extend_from_slice(b"World");
+    assert_eq!(packet, golden);
+    let head = Head::decode(&golden).unwrap().unwrap();
+    let told = split_complete(&head.header, head.extras);
+    assert_eq!(told, Some((&extras.encode()[..], complete)));
+    let mut silent = Vec::new();
+    encode_head_telling(header, (&extras.encode(), 0), b"Hello", 5, &mut silent);
+    assert_eq!(silent[4..6], [8, 0], "as if there were nothing to tell of");
 }
 
 /// Extras: a minute (4 bytes); key 1: body 5.

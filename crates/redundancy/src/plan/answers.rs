@@ -58,6 +58,16 @@ impl Answers {
         complete.any(|complete| complete >= Some(version))
     }
 
+    /// Who holds this version, and does not take it for complete.
+    pub fn unsure_of(&self, version: Version) -> Positions {
+        self.who(|answer| answer.incomplete == Some(version))
+    }
+
+    /// Whether none of those who hold this version takes it for complete.
+    pub fn call_incomplete(&self, version: Version) -> bool {
+        self.unsure_of(version).covers(self.holders(version))
+    }
+
     /// Who holds a part of a version.
     pub fn holders(&self, version: Version) -> Positions {
         self.who(|answer| answer.held.iter().any(|held| held.version == version))

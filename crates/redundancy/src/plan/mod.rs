@@ -7,6 +7,7 @@
 
 mod accepting;
 mod answers;
+mod findings;
 mod group;
 mod owners;
 mod read;
@@ -155,6 +156,9 @@ pub struct Answer {
     pub held: ArrayVec<Held, HELD_MAX>,
     /// The newest version of which it knows that it is complete.
     pub complete: Option<Version>,
+    /// The version that it holds and was not told to be complete. Where nobody fences, a server
+    /// says so of what was stored there of late; what it does not say so of counts as complete.
+    pub incomplete: Option<Version>,
     /// The version whose bytes came along.
     pub brought: Option<Version>,
     /// Where it holds nothing: whatever it has forgotten of the key was not newer than this.

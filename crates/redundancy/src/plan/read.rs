@@ -1,6 +1,7 @@
 //! Reading a value.
 
 use super::answers::Answers;
+use super::findings::Findings;
 use super::group::{Group, Positions};
 use super::round::Requests;
 use super::storing::{Newer, Progress, Storing};
@@ -231,6 +232,16 @@ impl Read {
         }
     }
 
+    /// What can be concluded from the answers so far.
+    fn findings(&self) -> Findings<'_> {
+        Findings {
+            redundancy: self.redundancy,
+            fencing: self.fencing,
+            group: &self.group,
+            answers: &self.answers,
+        }
+    }
+
     /// How many answers are taken before anything is made of them.
     fn answers_min(&self) -> usize {
         let needed = self.redundancy.needed();
@@ -239,13 +250,8 @@ impl Read {
         }
         match self.fencing {
             Fencing::Kept => needed,
-            Fencing::None => needed.max(self.quorum()),
+            Fencing::None => needed.max(self.findings().quorum()),
         }
-    }
-
-    /// As many servers as a write must reach, or all that are live.
-    fn quorum(&self) -> usize {
-        self.redundancy.stored_min().min(self.group.live_count())
     }
 
     /// Asks one more owner; false where all have been asked.
@@ -314,22 +320,28 @@ impl Read {
         if self.answers.count() < self.answers_min() {
             return self.await_more(actions);
         }
+        let findings = self.findings();
         let common = self.answers.newest_common(self.redundancy);
-        let Some((version, form)) = common.filter(|(version, _)| self.is_newest(*version)) else {
-            if self.is_nothing() {
+        let newest = common.filter(|(version, _)| findings.is_newest(*version));
+        let Some((version, form)) = newest else {
+            if findings.is_nothing() {
                 self.is_complete = true;
                 return self.end(ReadOutcome::Found(Found::Nothing), actions);
             }
             return self.await_more(actions);
         };
-        let holders = self.answers.holders(version).count();
-        let is_complete = self.answers.call_complete(version)
-            // Nobody else waits for what one server has acknowledged.
-            || self.redundancy.stored_min() == 1
-            // Whoever takes as many answers meets it.
-            || self.fencing == Fencing::None && holders >= self.quorum();
-        let is_everywhere = holders >= self.group.live_count();
-        let is_complete = is_complete && (is_everywhere || !self.is_thorough);
+        let is_known = findings.is_known_to_be_complete(version);
+        let is_everywhere = self.answers.holders(version).covers(self.group.live());
+        let asks_all = self.fencing == Fencing::None && self.promise.is_none();
+        if asks_all && !is_known && !is_everywhere && self.awaits_others(actions) {
+            return;
+        }
+        let is_complete = match (is_everywhere, self.fencing) {
+            // That is all it means.
+            (true, Fencing::None) => true,
+            (true, Fencing::Kept) => is_known,
+            (false, _) => is_known && !self.is_thorough,
+        };
         match form {
             Form::Tombstone => self.show(Found::Deleted(version), form, is_complete, actions),
             Form::Copies(_) if self.has_brought(version, 1, actions) => {
@@ -349,30 +361,9 @@ impl Read {
         }
     }
 
-    /// Whether no answer leaves room for an acknowledged write above this version. A server that
-    /// has forgotten something may have forgotten that, unless so many hold the version that too
-    /// few are left for another one's quorum.
-    fn is_newest(&self, version: Version) -> bool {
-        let others_max = self.redundancy.owners() - self.redundancy.stored_min();
-        self.fencing == Fencing::Kept
-            || self.answers.holders(version).count() > others_max
-            || !self.answers.may_have_dropped(version)
-    }
-
-    /// Whether the answers say that there is no value: it was never there, has been evicted, or lies
-    /// on too few servers.
-    fn is_nothing(&self) -> bool {
-        let (answers, needed) = (&self.answers, self.redundancy.needed());
-        if self.fencing == Fencing::Kept {
-            return answers.empty_count() >= needed;
-        }
-        let has_all = answers.count() >= self.group.live_count();
-        // Whoever has lost nothing since a write was acknowledged holds it, or something newer. So
-        // one that was acknowledged cannot be the only one and on too few of all.
-        let is_lost =
-            |newest| answers.hold_only(newest) && answers.holders(newest).count() < needed;
-        let is_gone = |newest| answers.may_have_dropped(newest) || is_lost(newest);
-        has_all && answers.newest().is_none_or(is_gone)
+    /// Whether more answers are to come, of whoever has not been asked otherwise.
+    fn awaits_others(&mut self, actions: &mut Actions) -> bool {
+        !self.pending.is_empty() || self.ask_further(actions)
     }
 
     /// Whether enough servers have brought the bytes of a version; else those who hold it are asked
@@ -405,7 +396,7 @@ impl Read {
 
     /// The answers do not suffice yet.
     fn await_more(&mut self, actions: &mut Actions) {
-        if self.pending.is_empty() && !self.ask_further(actions) {
+        if !self.awaits_others(actions) {
             self.ask_again(actions);
         }
     }
@@ -443,7 +434,8 @@ impl Read {
         };
         self.is_complete = is_complete;
         if is_complete || self.promise.is_some() {
-            return self.end(ReadOutcome::Found(found), actions);
+            self.end(ReadOutcome::Found(found), actions);
+            return self.tell_complete(version, actions);
         }
         // Who has said by this map that it holds the version has stored it by this map.
         let stored = self.answers.holders(version);
@@ -451,7 +443,7 @@ impl Read {
         let may_be_refused = self.redundancy.needed() < self.redundancy.accepted_min();
         let newer = match self.fencing {
             Fencing::None if may_be_refused => Newer::MayBeAbove {
-                quorum: self.quorum(),
+                quorum: self.findings().quorum(),
             },
             _ => Newer::CountsAsStored,
         };
@@ -460,6 +452,16 @@ impl Read {
         let progress = storing.go_on(&self.group, &mut self.requests, actions);
         self.stage = Stage::Finishing { found, storing };
         self.note_progress(progress, actions);
+    }
+
+    /// Tells those of it who do not know that all members have what was found.
+    fn tell_complete(&mut self, version: Version, actions: &mut Actions) {
+        if self.is_complete && self.fencing == Fencing::None {
+            for position in self.answers.unsure_of(version).iter() {
+                let question = Question::Complete(version);
+                self.requests.ask(&self.group, position, question, actions);
+            }
+        }
     }
 
     fn note_progress(&mut self, progress: Progress, actions: &mut Actions) {

@@ -71,10 +71,10 @@ pub struct Agent {
     incarnations: Vec<(ServerId, u32)>,
     settles: Option<(Version, Deed)>,
     unsuccessful: u32,
-    /// Whether a read asks all members, not only so many as a write must reach.
-    pub reads_all: bool,
     pub token: Option<(u32, Version)>,
     pub out: Vec<Sent>,
+    /// What servers are told, without an answer.
+    pub told: Vec<Sent>,
     pub ended: Option<End>,
     pub log: String,
 }
@@ -102,9 +102,9 @@ impl Agent {
             incarnations: Vec::new(),
             settles: None,
             unsuccessful: 0,
-            reads_all: false,
             token: None,
             out: Vec::new(),
+            told: Vec::new(),
             ended: None,
             log: String::new(),
         }
@@ -149,9 +149,6 @@ impl Agent {
         let (redundancy, fencing, group) = (self.redundancy, Fencing::None, self.group());
         let mut actions = Vec::new();
         let read = match purpose {
-            Purpose::Get if self.reads_all => {
-                Read::begin_thorough(redundancy, fencing, group, &mut actions)
-            }
             Purpose::Settle(..) => Read::begin_thorough(redundancy, fencing, group, &mut actions),
             Purpose::Get => Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions),
             Purpose::Change(_) | Purpose::Finish => {
@@ -261,6 +258,14 @@ impl Agent {
 
     fn send(&mut self, request: Request) {
         use farcache_redundancy::plan::Question;
+        if matches!(request.question, Question::Complete(_)) {
+            let (value, plan) = (None, self.number);
+            return self.told.push(Sent {
+                request,
+                value,
+                plan,
+            });
+        }
         let value = match (&self.plan, request.question) {
             (Plan::Read(..), Question::Store(version, _)) => {
                 let item = self.brought.iter().find(|item| item.0 == version);
@@ -275,19 +280,32 @@ impl Agent {
         });
     }
 
+    /// What comes behind the end of a plan is for the servers only.
+    fn tell<O>(&mut self, actions: impl Iterator<Item = Action<O>>) {
+        for action in actions {
+            if let Action::Ask(request) = action {
+                self.send(request);
+            }
+        }
+    }
+
     fn carry_out_read(
         &mut self,
         actions: Vec<Action<ReadOutcome>>,
         now: Duration,
         up: Incarnations<'_>,
     ) {
-        for action in actions {
+        let mut actions = actions.into_iter();
+        while let Some(action) = actions.next() {
             let event = match action {
                 Action::Ask(request) => {
                     self.send(request);
                     continue;
                 }
-                Action::Done(outcome) => return self.read_ended(outcome, now, up),
+                Action::Done(outcome) => {
+                    self.tell(actions);
+                    return self.read_ended(outcome, now, up);
+                }
                 Action::Encode => Event::Encoded,
                 Action::Decode(..) => Event::Decoded,
             };
@@ -305,10 +323,14 @@ impl Agent {
         now: Duration,
         up: Incarnations<'_>,
     ) {
-        for action in actions {
+        let mut actions = actions.into_iter();
+        while let Some(action) = actions.next() {
             match action {
                 Action::Ask(request) => self.send(request),
-                Action::Done(outcome) => return self.write_ended(outcome, now, up),
+                Action::Done(outcome) => {
+                    self.tell(actions);
+                    return self.write_ended(outcome, now, up);
+                }
                 Action::Encode | Action::Decode(..) => {
                     self.handle((self.number, Event::Encoded, None), now, up);
                 }

@@ -96,6 +96,17 @@ fn every_fault_of_what_was_held_before_is_found() {
     }
 }
 
+/// What a quorum holds, and its writer has not finished, may be lost with one server: who shows it
+/// must have all members store it.
+#[test]
+fn a_server_that_calls_everything_complete_is_found() {
+    let (kind, fault) = (Kind::WritersAndCrashes, Some(Fault::CallsAllComplete));
+    for text in ["replicate:3", "ec:2,1"] {
+        let found = violation_of_writers(kind, text, fault, 0..60_000);
+        assert!(found.is_some(), "{text}: not found");
+    }
+}
+
 /// It is only while a server does not know any more what it has had.
 #[test]
 fn writers_who_meet_no_fault_are_not_left_in_doubt() {

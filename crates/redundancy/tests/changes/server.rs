@@ -2,6 +2,7 @@
 
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::{Answer, Held, Part, Question, Reply};
+use std::collections::BTreeSet;
 
 /// What is done otherwise than by the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum Fault {
     ForgetsDoubt,
     /// A reader who wants to finish a version is told that it is stored, where something newer is.
     CallsNewerStored,
+    /// Whatever is held counts as complete.
+    CallsAllComplete,
 }
 
 /// What it holds: the version, which part of it, and the value; none is a tombstone.
@@ -70,6 +73,8 @@ pub struct Server {
     pub promised: Option<Version>,
     /// What it held before something newer came, as far as it remembers.
     pub had: Had,
+    /// What it was not told to be complete.
+    pub incomplete: BTreeSet<Version>,
     pub fault: Option<Fault>,
 }
 
@@ -102,7 +107,7 @@ impl Server {
             Question::Store(version, part) => match self.take(version, part, value, false) {
                 Reply::Refused { .. } if self.has(Fault::CallsNewerStored) => stored(false),
                 Reply::Promised { .. } if self.has(Fault::StoresBelowPromise) => {
-                    self.held = Some((version, part, value));
+                    self.hold(version, part, value);
                     stored(false)
                 }
                 reply => reply,
@@ -117,7 +122,10 @@ impl Server {
                 }
             },
             Question::Read(_) => return self.read(),
-            Question::Complete(_) => stored(false),
+            Question::Complete(version) => {
+                self.incomplete.remove(&version);
+                stored(false)
+            }
         };
         (reply, None)
     }
@@ -165,14 +173,22 @@ impl Server {
             self.had.note(before);
         }
         let was_present = self.held.is_some_and(|(_, _, value)| value.is_some());
-        self.held = Some((version, part, value));
+        self.hold(version, part, value);
         stored(was_present)
+    }
+
+    fn hold(&mut self, version: Version, part: Part, value: Option<u32>) {
+        self.held = Some((version, part, value));
+        if !self.has(Fault::CallsAllComplete) {
+            self.incomplete.insert(version);
+        }
     }
 
     fn read(&self) -> (Reply, Option<Item>) {
         let mut answer = Answer::default();
         if let Some((version, part, _)) = self.held {
             answer.held.push(Held { version, part });
+            answer.incomplete = Some(version).filter(|one| self.incomplete.contains(one));
             let has_bytes = !matches!(part, Part::Tombstone | Part::Witness);
             answer.brought = Some(version).filter(|_| has_bytes);
         }

@@ -11,9 +11,7 @@ pub enum Kind {
     OneWriter,
     /// All clients write plain values; they are cut off from servers, none of which crashes.
     WritersAndCuts,
-    /// All clients write plain values and are cut off from servers, and a server crashes. Readers
-    /// ask all members: what a quorum holds and was not acknowledged may be lost with one server
-    /// (see the design's page).
+    /// All clients write plain values and are cut off from servers, and a server crashes.
     WritersAndCrashes,
     /// All write, none changes what is there, and nothing fails.
     WritersAlone,

@@ -105,14 +105,10 @@ impl World {
         fault: Option<Fault>,
         seed: u64,
     ) -> World {
-        let mut world = World::new(redundancy, fault, seed);
-        for agent in &mut world.agents {
-            agent.reads_all = kind == Kind::WritersAndCrashes;
-        }
         World {
             kind,
             links: Links::of_coders(seed as usize % (AGENTS + 1).min(redundancy.owners())),
-            ..world
+            ..World::new(redundancy, fault, seed)
         }
     }
 
@@ -325,6 +321,9 @@ impl World {
         let (own, others): (Vec<Sent>, Vec<Sent>) = sent.into_iter().partition(is_own);
         for sent in others {
             self.send(Message::Request(agent, sent, true));
+        }
+        for told in std::mem::take(&mut self.agents[agent].told) {
+            self.send(Message::Request(agent, told, false));
         }
         let log = std::mem::take(&mut self.agents[agent].log);
         self.story.push_str(&log);

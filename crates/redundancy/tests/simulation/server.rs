@@ -146,6 +146,7 @@ impl Server {
             _ => self.complete,
         };
         let answer = Answer {
+            incomplete: None,
             dropped: None,
             held: held.take(farcache_redundancy::plan::HELD_MAX).collect(),
             complete,

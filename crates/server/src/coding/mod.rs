@@ -20,12 +20,13 @@ use crate::waiting::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
-use farcache_redundancy::{Clock, SKEW_MAX, Writer};
+use farcache_redundancy::{Clock, SKEW_MAX, Untold, Version, Writer};
 use farcache_session::Failure;
 use figures::Figures;
 use order::Order;
 use run::Run;
 use slab::Slab;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -65,6 +66,15 @@ pub trait Way {
 pub struct Tools {
     workshop: Workshop,
     clock: Clock,
+    /// Of which complete versions each server is still to be told.
+    untold: HashMap<ServerId, Untold>,
+}
+
+impl Tools {
+    /// A version that is complete, to be told to a server that is asked something anyway.
+    fn complete(&mut self, server: ServerId) -> Option<Version> {
+        self.untold.get_mut(&server)?.take()
+    }
 }
 
 /// What has come of a plan.
@@ -95,6 +105,7 @@ impl Coding {
             tools: Tools {
                 workshop: Workshop::default(),
                 clock: Clock::new(writer, SKEW_MAX),
+                untold: HashMap::new(),
             },
             figures: Arc::clone(figures),
             runs: Slab::new(),

@@ -2,7 +2,7 @@
 
 use crate::parts::replies::Reply;
 use farcache_proto::binary::{
-    Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head, encode_u32,
+    Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head_telling, encode_u32,
 };
 use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
@@ -20,31 +20,43 @@ pub enum Answered<'a> {
     Nothing,
 }
 
-fn head(opcode: Opcode, cas: u64, extras: &[u8], key: &[u8], value_bytes: usize) -> Vec<u8> {
+/// The beginning of a request, which tells of another version that it is complete.
+fn head(
+    (opcode, cas): (Opcode, u64),
+    (extras, complete): (&[u8], Option<Version>),
+    key: &[u8],
+    value_bytes: usize,
+) -> Vec<u8> {
     let header = Header {
         magic: MAGIC_REQUEST,
         opcode: opcode as u8,
         cas,
         ..Header::default()
     };
-    let mut packet = Vec::new();
-    encode_head(header, extras, key, value_bytes, &mut packet);
+    let (mut packet, complete) = (Vec::new(), complete.map_or(0, Version::bits));
+    encode_head_telling(header, (extras, complete), key, value_bytes, &mut packet);
     packet
 }
 
 /// Stores so many bytes of a part under a version; the part comes behind it.
-pub fn store(key: &[u8], version: Version, parts: &Parts, part_bytes: usize) -> Vec<u8> {
+pub fn store(
+    key: &[u8],
+    version: Version,
+    (parts, part_bytes): (&Parts, usize),
+    complete: Option<Version>,
+) -> Vec<u8> {
     let extras = SetExtras {
         flags: parts.flags,
         expiration: parts.expiry_unix,
     };
-    let (opcode, extras) = (Opcode::SetVersioned, extras.encode());
-    head(opcode, version.bits(), &extras, key, part_bytes)
+    let what = (Opcode::SetVersioned, version.bits());
+    head(what, (&extras.encode(), complete), key, part_bytes)
 }
 
 /// Reads what a server has of a key, so many bytes of it at most.
-pub fn get(key: &[u8], bytes_max: u32) -> Vec<u8> {
-    head(Opcode::GetVersioned, 0, &encode_u32(bytes_max), key, 0)
+pub fn get(key: &[u8], bytes_max: u32, complete: Option<Version>) -> Vec<u8> {
+    let extras = encode_u32(bytes_max);
+    head((Opcode::GetVersioned, 0), (&extras, complete), key, 0)
 }
 
 /// Takes the answer to a question apart.
@@ -91,6 +103,7 @@ pub fn without_value(reply: &Reply<'_>) -> plan::Answer {
         Some(version) => {
             let part = Part::Tombstone;
             answer.held.push(plan::Held { version, part });
+            answer.incomplete = Some(version).filter(|_| reply.is_incomplete);
         }
         None => answer.dropped = version,
     }

@@ -308,9 +308,9 @@ impl Run {
         }
     }
 
-    fn ask(&mut self, asked: plan::Request, tools: &Tools, way: &mut dyn Way, now: Instant) {
-        if matches!(asked.question, Question::Complete(_)) {
-            return;
+    fn ask(&mut self, asked: plan::Request, tools: &mut Tools, way: &mut dyn Way, now: Instant) {
+        if let Question::Complete(version) = asked.question {
+            return tools.untold.entry(asked.to).or_default().push(version);
         }
         if self.owners.is_down(asked.to) {
             return self.events.push_back(self.owners.event_of_down(&asked));
@@ -334,12 +334,13 @@ impl Run {
                     return self.events.push_back(Event::Lost(asked.id));
                 };
                 let bytes = parts.of(part, version);
-                let head = packets::store(&self.key, version, parts, bytes.len());
+                let stored = (&*parts, bytes.len());
+                let head = packets::store(&self.key, version, stored, tools.complete(asked.to));
                 way.ask(asked.to, tag, &[&head, &bytes])
             }
             Question::Read(_) | Question::Promise(_) | Question::Complete(_) => {
                 let bytes_max = self.bytes_wanted(asked.question);
-                let packet = packets::get(&self.key, bytes_max);
+                let packet = packets::get(&self.key, bytes_max, tools.complete(asked.to));
                 way.ask(asked.to, tag, &[&packet])
             }
         };
@@ -390,7 +391,9 @@ impl Run {
             Answered::Plain(reply) => Event::Reply(asked.id, reply),
             Answered::Has(reply) if reply.is_success() => {
                 let brought = (reply.value.to_vec(), reply.flags, reply.cas);
-                let answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
+                let mut answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
+                let held = answer.held.first().map(|held| held.version);
+                answer.incomplete = held.filter(|_| reply.is_incomplete);
                 Event::Reply(asked.id, plan::Reply::Answer(answer))
             }
             Answered::Has(reply) => {

@@ -2,7 +2,8 @@
 
 use farcache_peers::listing::Inquiry;
 use farcache_proto::binary::{
-    HEADER_BYTES, Header, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Status, encode_head, encode_u32,
+    HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Status, encode_head,
+    encode_u32,
 };
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{HeldPart, PartInfo};
@@ -40,6 +41,8 @@ pub struct Reply<'a> {
     pub status: u16,
     /// The version.
     pub cas: u64,
+    /// The server was not told that the version is complete.
+    pub is_incomplete: bool,
     /// The client's flags, of a value.
     pub flags: u32,
     /// The value.
@@ -63,7 +66,8 @@ impl Reply<'_> {
         let (_, value) = rest.split_at_checked(key_len).ok_or(Nonsense)?;
         Ok(Reply {
             status: header.status,
-            cas: header.cas,
+            cas: header.cas & !INCOMPLETE,
+            is_incomplete: header.cas & INCOMPLETE != 0,
             flags: extras
                 .try_into()
                 .map_or(0, |flags: [u8; 4]| u32::from_be_bytes(flags)),

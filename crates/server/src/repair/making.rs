@@ -132,7 +132,12 @@ impl Making {
         };
         let outcome = handle.run_blocking(|handle| settled(handle.set(key, &bytes, &options)))?;
         Ok(match outcome {
-            Ok(SetOutcome::Stored { .. }) => Mended::Stored,
+            Ok(SetOutcome::Stored { .. }) => {
+                if make.is_complete {
+                    handle.note_complete(make.version);
+                }
+                Mended::Stored
+            }
             Ok(SetOutcome::Older { .. } | SetOutcome::Unsure { .. }) => {
                 held_or_refused(handle, key, make.version)?
             }

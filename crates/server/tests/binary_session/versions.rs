@@ -1,7 +1,10 @@
 //! Requests that carry versions.
 
 use crate::client::{Client, Response, Server, bare, keyed, packet, set};
-use farcache_proto::binary::{FRONT_BYTES_MAX, Opcode, Status, VersionedGetExtras, encode_u32};
+use farcache_proto::binary::{
+    FRONT_BYTES_MAX, HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, Opcode, Status,
+    VersionedGetExtras, encode_head_telling, encode_u32,
+};
 use farcache_server::settings::Settings;
 
 const OK: u16 = Status::Success as u16;
@@ -48,8 +51,16 @@ impl World {
         self.told(&delete(version))
     }
 
+    /// What the server has, without the mark of what is not known to be complete.
     fn get(&mut self, bytes_max: u32) -> Response {
-        self.ask(&get(bytes_max))
+        let mut response = self.ask(&get(bytes_max));
+        response.header.cas &= !INCOMPLETE;
+        response
+    }
+
+    /// Whether the server says of what it has that it was not told to be complete.
+    fn is_incomplete(&mut self) -> bool {
+        self.ask(&get(ALL)).header.cas & INCOMPLETE != 0
     }
 }
 
@@ -138,10 +149,13 @@ fn a_promise_keeps_what_is_older_away_until_it_is_fulfilled() {
     assert_eq!((found.status(), &found.value[..]), (OK, &b"first"[..]));
     assert_eq!(world.store(b"older", VERSION + 4), (PROMISED, VERSION + 5));
     assert_eq!(world.delete(VERSION + 4), (PROMISED, VERSION + 5));
-    assert_eq!(world.ask(&get(ALL)).header.cas, VERSION);
+    assert_eq!(world.get(ALL).header.cas, VERSION);
     assert_eq!(world.told(&promise(VERSION + 3)), (PROMISED, VERSION + 5));
     // The request for the promise is repeated, as if its answer had been lost.
-    assert_eq!(world.told(&promise(VERSION + 5)), (OK, VERSION));
+    assert_eq!(
+        world.told(&promise(VERSION + 5)),
+        (OK, VERSION | INCOMPLETE)
+    );
     let stored = world.store(b"changed", ON_PROMISE | (VERSION + 5));
     assert_eq!(stored, (OK, VERSION + 5));
     assert_eq!(world.store(b"changed", ON_PROMISE | (VERSION + 5)), stored);
@@ -266,6 +280,88 @@ fn versions_are_told_where_cas_is_off() {
     assert_eq!(world.get(ALL).header.cas, VERSION);
 }
 
+/// A read that claims to tell of a version, and has no room for one.
+fn short_of_what_it_tells() -> Vec<u8> {
+    let mut request = telling(Opcode::GetVersioned, &[], b"k", (0, VERSION));
+    let extras_end = HEADER_BYTES + 8;
+    request.drain(extras_end - 4..extras_end);
+    (request[4], request[11]) = (4, 5);
+    request
+}
+
+/// A request that tells of a version that it is complete.
+fn telling(opcode: Opcode, extras: &[u8], key: &[u8], (version, complete): (u64, u64)) -> Vec<u8> {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: opcode as u8,
+        cas: version,
+        ..Header::default()
+    };
+    let mut packet = Vec::new();
+    encode_head_telling(header, (extras, complete), key, 0, &mut packet);
+    packet
+}
+
+#[test]
+fn a_version_is_incomplete_until_any_request_about_versions_tells() {
+    let other = VERSION + 8;
+    for (opcode, extras, version) in [
+        (Opcode::SetVersioned, &[0; 8][..], other),
+        (Opcode::SetVersioned, &[[0; 8], [7; 8]].concat(), other),
+        (Opcode::DeleteVersioned, &[0; 4], other),
+        (Opcode::GetVersioned, &[0; 4], 0),
+        (Opcode::GetVersioned, &[0, 0, 0, 9, 4], 0),
+    ] {
+        let mut world = World::new();
+        assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+        assert!(world.is_incomplete());
+        world.ask(&telling(opcode, extras, b"other", (version, VERSION + 1)));
+        assert!(world.is_incomplete(), "another version");
+        world.ask(&telling(opcode, extras, b"other", (version, VERSION)));
+        assert!(!world.is_incomplete(), "{opcode:?} {extras:?}");
+        assert_eq!(world.get(ALL).value, b"value");
+        assert_eq!(world.store(b"value", VERSION), (OK, VERSION), "once more");
+        assert!(!world.is_incomplete());
+    }
+}
+
+#[test]
+fn a_version_is_told_without_a_question() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    let told = telling(Opcode::TellComplete, &[], b"", (0, VERSION));
+    assert!(world.client.send(&mut world.server, &told).is_empty());
+    assert!(world.client.is_open && !world.is_incomplete());
+}
+
+#[test]
+fn whoever_tells_in_the_question_is_told_so_in_the_answer() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    assert_eq!(world.delete(VERSION + 1), (OK, VERSION + 1));
+    assert!(world.is_incomplete(), "a tombstone");
+    let told = (0, VERSION + 1);
+    let asked = telling(Opcode::GetVersioned, &encode_u32(ALL), b"k", told);
+    assert_eq!(world.told(&asked), (DELETED, VERSION + 1));
+}
+
+#[test]
+fn a_value_that_comes_in_pieces_tells_too() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    let mut head = Vec::new();
+    let (opcode, value) = (Opcode::SetVersioned as u8, vec![7; 100_000]);
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode,
+        cas: VERSION + 1,
+        ..Header::default()
+    };
+    encode_head_telling(header, (&[0; 8], VERSION), b"big", value.len(), &mut head);
+    assert_eq!(world.told(&[head, value].concat()), (OK, VERSION + 1));
+    assert!(!world.is_incomplete());
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let store =
@@ -288,6 +384,15 @@ fn what_makes_no_sense_is_refused() {
         of(Opcode::GetVersioned, &[0; 6], b"", 0),
         of(Opcode::GetVersioned, &[0; 4], b"", 3),
         of(Opcode::GetVersioned, &[0; 4], b"", ON_PROMISE | VERSION),
+        // What is told is no version, or takes the place of what the command needs.
+        telling(Opcode::GetVersioned, &[0; 4], b"k", (0, 3)),
+        telling(Opcode::GetVersioned, &[0; 3], b"k", (0, VERSION)),
+        telling(Opcode::SetVersioned, &[0; 4], b"k", (VERSION, VERSION)),
+        telling(Opcode::DeleteVersioned, &[0; 5], b"k", (VERSION, VERSION)),
+        short_of_what_it_tells(),
+        telling(Opcode::TellComplete, &[], b"k", (0, VERSION)),
+        telling(Opcode::TellComplete, &[0; 4], b"", (0, VERSION)),
+        telling(Opcode::TellComplete, &[], b"", (0, 0)),
     ];
     for request in wrong {
         let mut world = World::new();

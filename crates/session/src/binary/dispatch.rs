@@ -10,8 +10,7 @@ use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
-    VersionedGetExtras,
+    HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
 };
 use farcache_store::Suspended;
 
@@ -90,6 +89,7 @@ fn may_change(opcode: Opcode) -> bool {
         Opcode::Get
             | Opcode::GetK
             | Opcode::GetVersioned
+            | Opcode::TellComplete
             | Opcode::ListParts
             // The parts are other requests' changes.
             | Opcode::SetSpread
@@ -152,15 +152,14 @@ impl Request<'_, '_> {
             Opcode::FabricUpgrade => upgrade::run(self, state),
             Opcode::ConfigGet => discovery::run(self, state),
             _ if !self.is_well_formed(opcode.loud()) => self.malformed(),
+            Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned => {
+                versioned::run(self, opcode, state)?
+            }
             Opcode::Get | Opcode::GetK => get::run(self, requests_max)?,
-            Opcode::Set
-            | Opcode::Add
-            | Opcode::Replace
-            | Opcode::Append
-            | Opcode::Prepend
-            | Opcode::SetVersioned => store::run(self, opcode, state)?,
-            Opcode::DeleteVersioned => versioned::delete(self)?,
-            Opcode::GetVersioned => versioned::get(self)?,
+            Opcode::Set | Opcode::Add | Opcode::Replace | Opcode::Append | Opcode::Prepend => {
+                store::run(self, opcode, state)?
+            }
+            Opcode::TellComplete => versioned::take_complete(&self),
             Opcode::ListParts => listing::run(self, state)?,
             Opcode::SetSpread | Opcode::GetSpread => forward::spread(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,
@@ -178,19 +177,11 @@ impl Request<'_, '_> {
         let has_value = self.head.value_len > 0;
         match command {
             Opcode::Set | Opcode::Add | Opcode::Replace => extras == 8 && has_key,
-            Opcode::SetVersioned => {
-                let has_extras =
-                    (SetExtras::BYTES..=SetExtras::BYTES + FRONT_BYTES_MAX).contains(&extras);
-                has_extras && has_key && self.version().is_some()
+            Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned => {
+                has_key && versioned::is_well_formed(self, command)
             }
-            Opcode::DeleteVersioned => {
-                extras == 4 && has_key && !has_value && self.version().is_some()
-            }
-            Opcode::GetVersioned => {
-                let cas = self.head.header.cas;
-                let is_promise = || Version::from_bits(cas).is_some();
-                let has_extras = VersionedGetExtras::decode(self.head.extras).is_some();
-                has_extras && has_key && !has_value && (cas == 0 || is_promise())
+            Opcode::TellComplete => {
+                !has_key && !has_value && versioned::is_well_formed(self, command)
             }
             Opcode::SetSpread => extras == SetExtras::BYTES + SPREAD_BYTES && has_key,
             Opcode::GetSpread => extras == SPREAD_BYTES && has_key && !has_value,

@@ -2,7 +2,7 @@
 //! into its place in the store.
 
 use super::dispatch::Request;
-use super::{Context, State, authenticate, store};
+use super::{Context, State, authenticate, store, versioned};
 use crate::Replies;
 use crate::arriving::Promise;
 use crate::others::Failure;
@@ -64,6 +64,9 @@ pub(crate) fn offered(
     }
     if let Err(suspended) = super::forward::bring(&request, opcode.loud()) {
         return Offered::Suspended(suspended);
+    }
+    if opcode == Opcode::SetVersioned {
+        versioned::note_complete(&request);
     }
     match store::expect(request, opcode) {
         Ok(Some((room, promise))) => {

@@ -46,8 +46,12 @@ pub(super) fn version(
     version: Option<Version>,
     replies: &mut Replies,
 ) {
-    let (cas, text) = (version.map_or(0, Version::bits), status.text());
-    let buffer = replies.buffer();
+    token(request, status, version.map_or(0, Version::bits), replies);
+}
+
+/// A status with its text and a CAS token.
+pub(super) fn token(request: &Header, status: Status, cas: u64, replies: &mut Replies) {
+    let (text, buffer) = (status.text(), replies.buffer());
     encode_head(header(request, status, cas), &[], &[], text.len(), buffer);
     buffer.extend_from_slice(text.as_bytes());
 }

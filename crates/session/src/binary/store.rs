@@ -1,7 +1,7 @@
 //! Set, add, replace, append and prepend, and *store if newer*.
 
 use super::dispatch::{PROMISED, Request};
-use super::{Context, Flow, Pending, State, reply};
+use super::{Context, Flow, Pending, State, reply, versioned};
 use crate::Replies;
 use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
 use crate::others::Failure;
@@ -228,16 +228,21 @@ fn is_versioned(header: &Header) -> bool {
 
 /// The beginning of the value, where it came with the head of a *store if newer*.
 fn front<'a>(head: &Head<'a>) -> &'a [u8] {
-    let behind = head.extras.get(SetExtras::BYTES..);
+    let behind = versioned::own_extras(head).get(SetExtras::BYTES..);
     let front = behind.filter(|_| is_versioned(&head.header));
     front.unwrap_or_default()
 }
 
 fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
     let context = request.context;
-    let extras = request.head.extras;
-    let own = extras.len() - front(&request.head).len();
-    let extras = SetExtras::decode(&extras[..own]).unwrap_or_default();
+    let extras = match opcode {
+        Opcode::SetVersioned => {
+            let own = versioned::own_extras(&request.head);
+            &own[..own.len().min(SetExtras::BYTES)]
+        }
+        _ => request.head.extras,
+    };
+    let extras = SetExtras::decode(extras).unwrap_or_default();
     let version = match opcode {
         Opcode::SetVersioned => request.version(),
         _ => None,

@@ -1,21 +1,80 @@
 //! *Delete if newer*, and reads that tell the version; *store if newer* is with the other stores.
 
 use super::dispatch::Request;
-use super::{Flow, reply, store};
+use super::{Context, Flow, State, reply, store};
 use arrayvec::ArrayVec;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, Status, VersionedGetExtras, decode_u32, encode_head, encode_u32,
+    FRONT_BYTES_MAX, Head, INCOMPLETE, Opcode, SetExtras, Status, VersionedGetExtras, decode_u32,
+    encode_head, encode_u32, split_complete,
 };
 use farcache_store::{Access, Interrupt, Item, Newest, Suspended, VersionedDelete};
 
+/// Carries out one of these commands.
+pub(super) fn run(
+    request: Request<'_, '_>,
+    opcode: Opcode,
+    state: &mut State,
+) -> Result<Flow, Suspended> {
+    note_complete(&request);
+    match opcode {
+        Opcode::SetVersioned => store::run(request, opcode, state),
+        Opcode::DeleteVersioned => delete(request),
+        _ => get(request),
+    }
+}
+
+/// Takes note of a version that is complete, and answers nothing.
+pub(super) fn take_complete(request: &Request<'_, '_>) -> Flow {
+    note_complete(request);
+    Flow::one(request.head.head_len())
+}
+
+/// Whether a packet of such a command has what it needs besides a key, and nothing that it must not
+/// have.
+pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool {
+    let head = &request.head;
+    let (cas, has_value) = (head.header.cas, head.value_len > 0);
+    let Some((extras, complete)) = split_complete(&head.header, head.extras) else {
+        return false;
+    };
+    let front_max = SetExtras::BYTES + FRONT_BYTES_MAX;
+    let fits = match command {
+        Opcode::SetVersioned => {
+            (SetExtras::BYTES..=front_max).contains(&extras.len()) && request.version().is_some()
+        }
+        Opcode::DeleteVersioned => extras.len() == 4 && !has_value && request.version().is_some(),
+        Opcode::TellComplete => extras.is_empty() && complete != 0,
+        _ => {
+            let is_promise = || Version::from_bits(cas).is_some();
+            let has_extras = VersionedGetExtras::decode(extras).is_some();
+            has_extras && !has_value && (cas == 0 || is_promise())
+        }
+    };
+    fits && (complete == 0 || Version::from_bits(complete).is_some())
+}
+
+/// The extras of a packet about versions, without what it tells of another version.
+pub(super) fn own_extras<'a>(head: &Head<'a>) -> &'a [u8] {
+    let split = split_complete(&head.header, head.extras);
+    split.unwrap_or_default().0
+}
+
+/// Takes note of the version that a packet says is complete, whatever else it asks for.
+pub(super) fn note_complete(request: &Request<'_, '_>) {
+    let told = split_complete(&request.head.header, request.head.extras);
+    if let Some(version) = told.and_then(|(_, complete)| Version::from_bits(complete)) {
+        request.context.store.note_complete(version);
+    }
+}
+
 /// Puts a tombstone of the packet's version in place of the item, if that is newer.
-pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
+fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
     let Some(version) = request.version() else {
         return Ok(request.malformed());
     };
-    let keep_s = decode_u32(head.extras).unwrap_or_default();
+    let keep_s = decode_u32(own_extras(&head)).unwrap_or_default();
     let keep_until = context.clock.expiry(i64::from(keep_s));
     let is_promised = request.is_promised();
     let deleted = context
@@ -52,7 +111,7 @@ pub(super) fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
 /// version, or up to so many bytes of the value, of which the first may go with the head; or the
 /// version of a tombstone; or up to which version the server has forgotten keys that it does not
 /// hold.
-pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
+fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let (head, context) = (request.head, request.context);
     if let Some(version) = request.version()
         && let Err(promised) = context.store.promise(head.key, version)
@@ -81,20 +140,29 @@ pub(super) fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
         }
         None => {
             context.counters.get_misses.bump();
-            let (status, version) = match context.store.newest_hidden(head.key) {
-                Newest::Tombstone(version) => (Status::Deleted, Some(version)),
-                Newest::Forgotten(version) => (Status::NotFound, version),
+            let (status, token) = match context.store.newest_hidden(head.key) {
+                Newest::Tombstone(version) => (Status::Deleted, token(version, context)),
+                Newest::Forgotten(version) => (Status::NotFound, version.map_or(0, Version::bits)),
             };
-            reply::version(&head.header, status, version, request.replies);
+            reply::token(&head.header, status, token, request.replies);
         }
     }
     Ok(Flow::one(head.head_len()))
 }
 
+/// How a version that is held is told.
+fn token(version: Version, context: &Context<'_>) -> u64 {
+    match context.store.is_incomplete(version) {
+        true => version.bits() | INCOMPLETE,
+        false => version.bits(),
+    }
+}
+
 fn answer(request: Request<'_, '_>, item: &Item<'_>, version: Version) {
     let (head, replies) = (request.head, request.replies);
-    let wanted = VersionedGetExtras::decode(head.extras).unwrap_or_default();
-    let header = reply::header(&head.header, Status::Success, version.bits());
+    let wanted = VersionedGetExtras::decode(own_extras(&head)).unwrap_or_default();
+    let token = token(version, request.context);
+    let header = reply::header(&head.header, Status::Success, token);
     let value = item.value();
     let value_len = value.len().min(wanted.bytes_max as usize);
     let (front, rest) = value[..value_len].split_at(value_len.min(wanted.front_bytes.into()));

@@ -21,6 +21,7 @@ use crate::events::Events;
 use crate::fences::{Fences, KeyArcs};
 use crate::flush::Flush;
 use crate::ghosts::Ghosts;
+use crate::incomplete::Incomplete;
 use crate::index::{Index, Location, LockedChain, SlotPlace};
 use crate::item::RawItem;
 use crate::options::StoreConfig;
@@ -56,6 +57,7 @@ pub(crate) struct Core {
     pub fences: Fences,
     pub versions: Versions,
     pub superseded: Superseded,
+    pub incomplete: Incomplete,
     pub reclaimer: Reclaimer,
     /// Who keeps segments without taking what lies there.
     pub stalled: StalledReaders,
@@ -127,6 +129,7 @@ impl Core {
             fences: Fences::new(config.key_hash),
             versions: Versions::default(),
             superseded: Superseded::default(),
+            incomplete: Incomplete::default(),
             reclaimer: Reclaimer::default(),
             stalled: StalledReaders::new(config.memory_bytes),
             lending: Lending::new(config.memory_bytes, config.segment_bytes),

@@ -132,6 +132,19 @@ impl StoreHandle {
         }
     }
 
+    /// A version is complete: all servers that are to have it have stored it.
+    #[inline]
+    pub fn note_complete(&self, version: Version) {
+        self.core.incomplete.note_complete(version);
+    }
+
+    /// Whether a version was stored here of late, and [`StoreHandle::note_complete`] was not called
+    /// since. Of very many such versions the oldest count as complete.
+    #[inline]
+    pub fn is_incomplete(&self, version: Version) -> bool {
+        self.core.incomplete.has(version)
+    }
+
     /// Whether the store may have missed what became of an item of this version: it catches up, and
     /// has not confirmed by others what it held before.
     #[inline]
@@ -230,6 +243,9 @@ impl StoreHandle {
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if let Some(entry) = &entry {
             self.note_superseded(hash, entry);
+        }
+        if !terms.fills_in {
+            self.core.incomplete.note(stamp.version);
         }
         if self.publish(hash, chain, entry.as_ref(), written) {
             Ok(VersionCommit::Stored { was_present })

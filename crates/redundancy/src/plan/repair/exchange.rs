@@ -61,6 +61,8 @@ pub struct Make {
     pub piece: Piece,
     /// Length of the whole value.
     pub value_bytes: u32,
+    /// All other owners have the version: it is complete when this server has it.
+    pub is_complete: bool,
     /// Whose parts it is made of.
     pub from: ArrayVec<ServerId, OWNERS_MAX>,
 }

@@ -279,8 +279,15 @@ impl Mend {
             version,
             piece: mine,
             value_bytes: first.value_bytes,
+            is_complete: self.are_others_holders(version),
             from: from.map(|(at, _)| self.entry.owners[*at]).collect(),
         })
+    }
+
+    /// Whether all other owners have a version, so that it is complete when this server has it.
+    fn are_others_holders(&self, version: Version) -> bool {
+        let holders = self.said().filter(|(_, said)| said.has(version));
+        holders.count() + 1 == self.entry.owners.len()
     }
 
     fn is_one_away(&self) -> bool {
