@@ -115,6 +115,33 @@ fn what_a_quorum_holds_is_shown_without_being_stored_again() {
     assert_eq!(read("ec:3,2", &servers), (found(NEW), vec![]));
 }
 
+/// A copy of which its server was not told that it is complete.
+fn untold(bits: u64) -> Answer {
+    Answer {
+        incomplete: Some(version(bits)),
+        ..copy(bits)
+    }
+}
+
+#[test]
+fn what_a_quorum_holds_and_nobody_was_told_of_is_shown_when_all_have_it() {
+    let all = |third| [Some(untold(NEW)), Some(untold(NEW)), Some(third)];
+    assert_eq!(read("replicate:3", &all(copy(OLD))), (found(NEW), vec![2]));
+    assert_eq!(read("replicate:3", &all(untold(NEW))), (found(NEW), vec![]));
+    let two = [Some(untold(NEW)), Some(untold(NEW)), None];
+    assert_eq!(
+        read("replicate:3", &two),
+        (found(NEW), vec![]),
+        "all that live"
+    );
+}
+
+#[test]
+fn what_one_was_told_of_is_shown_without_a_question_to_the_others() {
+    let servers = [Some(untold(NEW)), Some(copy(NEW)), Some(copy(OLD))];
+    assert_eq!(read("replicate:3", &servers), (found(NEW), vec![]));
+}
+
 /// Its writer, who has been refused there, may be writing it anew.
 #[test]
 fn what_was_overtaken_before_a_quorum_had_it_is_not_shown() {

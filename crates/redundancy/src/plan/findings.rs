@@ -25,12 +25,21 @@ impl Findings<'_> {
         let answers = &self.answers;
         // Nobody else waits for what one server has acknowledged.
         let is_single = self.redundancy.stored_min() == 1;
-        // Whoever takes as many answers meets it.
-        let is_met = || {
-            let holders = answers.holders(version).count();
-            self.fencing == Fencing::None && holders >= self.quorum()
-        };
-        answers.call_complete(version) || is_single || is_met() && !answers.call_incomplete(version)
+        let is_told = self.is_met_by_all(version) && !answers.call_incomplete(version);
+        answers.call_complete(version) || is_single || is_told
+    }
+
+    /// Whether so many hold a version, of which none was told that it is complete, that all members
+    /// may hold it: the others are asked then.
+    pub fn may_be_complete(&self, version: Version) -> bool {
+        self.is_met_by_all(version) && self.answers.call_incomplete(version)
+    }
+
+    /// Whether whoever takes as many answers as a write must reach meets a version, where nobody
+    /// fences.
+    fn is_met_by_all(&self, version: Version) -> bool {
+        let holders = self.answers.holders(version).count();
+        self.fencing == Fencing::None && holders >= self.quorum()
     }
 
     /// Whether no answer leaves room for an acknowledged write above this version. A server that

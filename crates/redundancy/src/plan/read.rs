@@ -332,7 +332,7 @@ impl Read {
         };
         let is_known = findings.is_known_to_be_complete(version);
         let is_everywhere = self.answers.holders(version).covers(self.group.live());
-        let asks_all = self.fencing == Fencing::None && self.promise.is_none();
+        let asks_all = self.promise.is_none() && findings.may_be_complete(version);
         if asks_all && !is_known && !is_everywhere && self.awaits_others(actions) {
             return;
         }
