@@ -79,7 +79,8 @@ impl Slot {
         let (flags, front) = extras.split_first_chunk()?;
         let is_asked_for = match self.parts {
             Some(_) => front.len() == HEADER_BYTES || rest_bytes == 0 && front.len() < HEADER_BYTES,
-            None => front.is_empty(),
+            // Whether it was about a part is not known any more.
+            None => front.is_empty() || self.stage == Stage::Haunted,
         };
         is_asked_for.then_some((u32::from_be_bytes(*flags), front))
     }

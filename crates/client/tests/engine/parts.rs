@@ -2,11 +2,12 @@
 
 use crate::world::{Door, World};
 use farcache_client::engine::Ticket;
-use farcache_client::{Error, Operation, PartRooms, Reply};
+use farcache_client::{Delivery, Error, Operation, PartRooms, Reply};
 use farcache_proto::binary::{Header, MAGIC_RESPONSE, Opcode, Status, encode_head};
 use farcache_redundancy::stored::{self, HEADER_BYTES, Piece};
 use farcache_redundancy::{Scheme, Version};
 use std::sync::Arc;
+use std::time::Duration;
 
 const VALUE_BYTES: usize = 30_000;
 const PART_BYTES: usize = VALUE_BYTES / 3;
@@ -192,4 +193,33 @@ fn what_is_given_up_gets_no_place() {
         (reading.place, &[1; PART_BYTES][..])
     );
     reading.end();
+}
+
+/// Whoever has waited long enough has taken the end of the operation, and the memory with it.
+#[test]
+fn a_part_that_comes_after_the_time_is_up_disturbs_nothing() {
+    for is_offered in [true, false] {
+        let mut world = World::new(&[Door::Fabric], |_| {});
+        world.servers[0].is_mute = true;
+        let redundancy = "ec:3,2".parse().expect("one");
+        let into = PartRooms::new(redundancy, &Arc::default(), vec![0; VALUE_BYTES]);
+        let (key, promise) = (b"key", 0);
+        let operation = Operation::GetPart { key, promise, into };
+        let delivery = Delivery {
+            timeout: Some(Duration::from_millis(10)),
+            ..Delivery::default()
+        };
+        let hasty = world.engine.submit(operation, delivery, world.now_us);
+        let patient = world.get(b"other");
+        world.run();
+        world.wait_ms(10);
+        assert_eq!(world.error(hasty), Error::Timeout);
+        let head = head(0, &front(0), PART_BYTES);
+        match is_offered {
+            true => world.offer(0, &head, vec![0; PART_BYTES]),
+            false => world.deliver_apart(0, &head, &[0; PART_BYTES]),
+        }
+        world.run();
+        assert!(world.closed.is_empty() && world.outcome(patient).is_none());
+    }
 }
