@@ -81,11 +81,11 @@ pub(crate) struct Core {
     clock: AtomicU32,
 }
 
-/// An index entry for a key, found with its chain locked.
-pub(crate) struct Entry<'c> {
+/// An index entry for a key, found with its chain locked, as it is for `'l`.
+pub(crate) struct Entry<'c, 'l> {
     /// Under which it was found.
     pub guard: Guard<'c>,
-    pub slot: SlotPlace<'c>,
+    pub slot: SlotPlace<'l>,
     pub location: Location,
     /// None for an item on a device that is not at hand.
     pub item: Option<RawItem<'c>>,
@@ -285,7 +285,7 @@ impl Core {
     /// An entry is about to be removed, or replaced by an item without a version. With its chain
     /// locked.
     #[inline]
-    pub fn forget_version_of(&self, entry: &Entry<'_>) {
+    pub fn forget_version_of(&self, entry: &Entry<'_, '_>) {
         match entry.item {
             Some(item) => self.forget_version(item),
             None => self.forget_version_at(entry.location),
@@ -308,17 +308,18 @@ impl Core {
 
     /// Takes an entry, and the item's copy on a device, out of the index. Returns how many entries
     /// were taken out.
-    pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
+    pub fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_, '_>) -> i64 {
         self.forget_version_of(entry);
         chain.remove(entry.slot);
-        self.note_replaced(entry);
+        self.note_replaced(entry.location, entry.item);
         self.bury(chain, entry)
     }
 
     /// Accounts for what lies in memory of an item whose entry was removed or replaced.
-    pub fn note_replaced(&self, entry: &Entry<'_>) {
-        if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
-            self.note_dead(entry.location, item);
+    #[inline]
+    pub fn note_replaced(&self, location: Location, item: Option<RawItem<'_>>) {
+        if let Some(item) = item.filter(|_| !location.is_on_device()) {
+            self.note_dead(location, item);
         }
     }
 
@@ -352,7 +353,7 @@ impl Core {
 
     /// Accounts for what lies on a device of an item whose entry in its locked chain was removed or
     /// replaced. Returns how many entries the item had.
-    pub fn bury(&self, chain: &LockedChain<'_>, entry: &Entry<'_>) -> i64 {
+    pub fn bury(&self, chain: &LockedChain<'_>, entry: &Entry<'_, '_>) -> i64 {
         if entry.location.is_on_device() {
             if let Some(tier) = &self.tier {
                 tier.kill(entry.guard, entry.location);
@@ -372,9 +373,20 @@ impl Core {
         let head = self.arena.head_of(location);
         let meta = self.arena.meta(head);
         let is_last = meta.remove_live(item.layout().size());
-        if is_last && meta.state() == SegmentState::Sealed && self.arena.begin_emptying(head) {
-            self.arena.retire(head, self.epochs.retire());
+        if is_last
+            && meta.state() == SegmentState::Sealed
+            && let Some(emptied) = self.arena.begin_emptying(head)
+        {
+            // SAFETY: nothing in it is alive, so the index has no location in it; readers are
+            // participants of the store's epochs.
+            unsafe { self.arena.retire(emptied, &self.epochs) };
         }
+    }
+
+    /// Frees the retired segments that nobody can be looking at any longer.
+    pub fn collect_retired(&self) {
+        // SAFETY: a store has one set of epochs.
+        unsafe { self.arena.collect(&self.epochs) };
     }
 
     /// Entries of the index, to within a few per handle.

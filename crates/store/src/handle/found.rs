@@ -151,13 +151,13 @@ impl<'h> Item<'h> {
             let is_first = tier.is_some_and(|tier| tier.claim_win(entry.guard, entry.location));
             return is_first && !self.raw.is_win_sent();
         };
-        let is_first = !item.is_win_sent();
+        let (is_first, location) = (!item.is_win_sent(), entry.location);
         item.set_win_sent();
         if let Some(shadow) = entry.shadow.filter(|_| is_first) {
             core.kill_shadow(entry.guard, &chain, shadow);
             drop(chain);
             self.handle.note_entries(-1);
-            core.note_dirty(core.hash(self.raw.key()), entry.location);
+            core.note_dirty(core.hash(self.raw.key()), location);
         }
         is_first
     }

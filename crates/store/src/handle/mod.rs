@@ -237,7 +237,11 @@ impl StoreHandle {
     }
 
     /// The entry of a key in its locked chain, visible or not.
-    pub(crate) fn entry<'c>(&'c self, chain: &LockedChain<'c>, key: &[u8]) -> Option<Entry<'c>> {
+    pub(crate) fn entry<'c, 'l>(
+        &'c self,
+        chain: &'l LockedChain<'c>,
+        key: &[u8],
+    ) -> Option<Entry<'c, 'l>> {
         let core = &self.core;
         let mut met_device = false;
         let found = chain.find(|location| {
@@ -333,7 +337,7 @@ impl StoreHandle {
         {
             return true;
         }
-        self.core.arena.collect(&self.core.epochs);
+        self.core.collect_retired();
         let was_opened = writer.open_for(arena, size, expiry, now);
         if self.core.has_to_reclaim() || arena.wants_backing() {
             self.core.reclaimer.wake();
@@ -360,11 +364,15 @@ impl StoreHandle {
         if was_online {
             self.enter();
         }
-        if let Room::Run(head) = room {
-            let mut writer = self.writer.borrow_mut();
-            writer.adopt_run(&self.core.arena, head, size, expiry, self.now());
+        match room {
+            Room::None => return false,
+            Room::Free => {}
+            Room::Run(open) => {
+                let mut writer = self.writer.borrow_mut();
+                writer.adopt_run(&self.core.arena, open, size, expiry, self.now());
+            }
         }
-        !matches!(room, Room::None)
+        true
     }
 
     /// Accounts for a change in the number of entries.

@@ -145,11 +145,11 @@ impl StoreHandle {
 
     /// The entry of a key that is not in memory, in its locked chain.
     #[cold]
-    pub(super) fn entry_on_device<'c>(
+    pub(super) fn entry_on_device<'c, 'l>(
         &'c self,
-        chain: &LockedChain<'c>,
+        chain: &'l LockedChain<'c>,
         key: &[u8],
-    ) -> Option<Entry<'c>> {
+    ) -> Option<Entry<'c, 'l>> {
         let tier = self.core.tier.as_ref()?;
         let fingerprint = tier.fingerprint(key);
         let (slot, location) = chain.find(|location| {

@@ -11,10 +11,10 @@ pub(crate) struct LockedChain<'i> {
     tag: u64,
 }
 
-/// A slot of a locked chain.
+/// A slot of a locked chain, for as long as that is borrowed, and so locked.
 #[derive(Clone, Copy)]
-pub(crate) struct SlotPlace<'i> {
-    bucket: &'i Bucket,
+pub(crate) struct SlotPlace<'l> {
+    bucket: &'l Bucket,
     number: usize,
 }
 
@@ -45,7 +45,7 @@ impl<'i> LockedChain<'i> {
     pub fn find(
         &self,
         mut accept: impl FnMut(Location) -> bool,
-    ) -> Option<(SlotPlace<'i>, Location)> {
+    ) -> Option<(SlotPlace<'_>, Location)> {
         let mut bucket = self.head;
         loop {
             let mut hits = bucket.matches(self.tag);
@@ -62,7 +62,7 @@ impl<'i> LockedChain<'i> {
     }
 
     /// Whether an entry of this hash points at exactly this location, and where.
-    pub fn place_of(&self, location: Location) -> Option<SlotPlace<'i>> {
+    pub fn place_of(&self, location: Location) -> Option<SlotPlace<'_>> {
         self.find(|candidate| candidate == location)
             .map(|(place, _)| place)
     }
@@ -71,14 +71,14 @@ impl<'i> LockedChain<'i> {
     ///
     /// # Safety
     /// As for [`LockedChain::insert`].
-    pub unsafe fn replace(&self, place: SlotPlace<'i>, location: Location) {
+    pub unsafe fn replace(&self, place: SlotPlace<'_>, location: Location) {
         place
             .bucket
             .set_slot(place.number, Slot::new(self.tag, location));
     }
 
     /// Removes an entry.
-    pub fn remove(&self, place: SlotPlace<'i>) {
+    pub fn remove(&self, place: SlotPlace<'_>) {
         place.bucket.set_slot(place.number, Slot::EMPTY);
         if self.head.control().next().is_some() {
             self.fill_hole(place);
@@ -87,7 +87,7 @@ impl<'i> LockedChain<'i> {
 
     /// Removes an entry of an item that has another one. A reader may have looked for the other
     /// before it was there, and for this one after it has gone: it looks again.
-    pub fn remove_one_of_two(&self, place: SlotPlace<'i>) {
+    pub fn remove_one_of_two(&self, place: SlotPlace<'_>) {
         self.head.bump_version();
         self.head.bump_version();
         self.remove(place);
@@ -95,7 +95,7 @@ impl<'i> LockedChain<'i> {
 
     /// Moves the last entry of the chain into a hole and frees the last bucket if that empties it:
     /// otherwise each chain would keep the length that it once had.
-    fn fill_hole(&self, hole: SlotPlace<'i>) {
+    fn fill_hole(&self, hole: SlotPlace<'_>) {
         let (mut before_last, mut last, mut last_number) = (self.head, self.head, None);
         while let Some(next) = last.control().next() {
             (before_last, last, last_number) = (last, self.index.overflow.bucket(next), Some(next));

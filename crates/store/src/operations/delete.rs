@@ -38,7 +38,9 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         if let Some(entry) = self.entry(&chain, key) {
             self.core.touch_dirty(hash);
-            self.unlink(chain, &entry);
+            let unlinked = self.unlink(&chain, &entry);
+            drop(chain);
+            self.note_unlinked(unlinked);
             self.core.touch_dirty(hash);
         }
     }
@@ -59,23 +61,39 @@ impl StoreHandle {
             return Ok(DeleteOutcome::Exists);
         }
         self.core.touch_dirty(hash);
-        let outcome = self.unlink(chain, &entry);
+        let unlinked = self.unlink(&chain, &entry);
+        drop(chain);
+        let outcome = self.note_unlinked(unlinked);
         self.core.touch_dirty(hash);
         Ok(outcome)
     }
 
-    /// Takes an entry out of its chain, and unlocks that.
-    pub(super) fn unlink(&self, chain: LockedChain<'_>, entry: &Entry<'_>) -> DeleteOutcome {
-        let entries = self.core.unlink(&chain, entry);
-        drop(chain);
+    /// Takes an entry out of its chain.
+    pub(super) fn unlink(&self, chain: &LockedChain<'_>, entry: &Entry<'_, '_>) -> Unlinked {
+        Unlinked {
+            entries: self.core.unlink(chain, entry),
+            was_visible: entry.is_visible,
+        }
+    }
+
+    /// Accounts for an entry that was taken out, once its chain is unlocked.
+    pub(super) fn note_unlinked(&self, unlinked: Unlinked) -> DeleteOutcome {
         self.events().removed.add(1);
-        self.note_entries(-entries);
-        if entry.is_visible {
+        self.note_entries(-unlinked.entries);
+        if unlinked.was_visible {
             DeleteOutcome::Deleted
         } else {
             DeleteOutcome::NotFound
         }
     }
+}
+
+/// What is still to be accounted for of an entry that was taken out of its chain: accounting may
+/// split this very chain, so that is unlocked first.
+#[must_use]
+pub(super) struct Unlinked {
+    entries: i64,
+    was_visible: bool,
 }
 
 /// The item that stays in place of one that was invalidated or cleared.

@@ -128,11 +128,15 @@ impl StoreHandle {
             let is_same = entry.location == item.location() && entry.is_visible;
             is_same && item.fields() == header_read && !self.core.is_void(written.head(), key)
         });
-        let was_published = entry.is_some() && self.publish(hash, chain, entry.as_ref(), &written);
-        if !was_published {
+        let published = entry
+            .as_ref()
+            .and_then(|entry| self.publish(hash, &chain, Some(entry), &written));
+        drop(chain);
+        let Some(published) = published else {
             self.give_back(written);
             return None;
-        }
+        };
+        self.note_published(hash, &written, published);
         Some(Item::new(
             self,
             written.location(),

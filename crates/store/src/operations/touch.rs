@@ -68,12 +68,13 @@ impl StoreHandle {
         if !item.set_expiry(expiry) {
             return Touched::NoRoom;
         }
+        let location = entry.location;
         if let Some(shadow) = entry.shadow {
             self.core.kill_shadow(entry.guard, &chain, shadow);
             drop(chain);
             self.note_entries(-1);
         }
-        Touched::Done(self.found(entry.location, item, access))
+        Touched::Done(self.found(location, item, access))
     }
 }
 

@@ -104,9 +104,13 @@ impl StoreHandle {
         // Before the item goes: nobody may find neither.
         self.core.versions.forget(version.bits());
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
-        if let Some(entry) = &entry {
+        let unlinked = entry.as_ref().map(|entry| {
             self.note_superseded(hash, entry);
-            self.unlink(chain, entry);
+            self.unlink(&chain, entry)
+        });
+        drop(chain);
+        if let Some(unlinked) = unlinked {
+            self.note_unlinked(unlinked);
         }
         VersionedDelete::Deleted { was_present }
     }
@@ -190,7 +194,9 @@ impl StoreHandle {
         if item.stamp().map(|stamp| stamp.version) != Some(version) {
             return Ok(false);
         }
-        self.unlink(chain, &entry);
+        let unlinked = self.unlink(&chain, &entry);
+        drop(chain);
+        self.note_unlinked(unlinked);
         Ok(true)
     }
 
@@ -247,11 +253,12 @@ impl StoreHandle {
         if !terms.fills_in {
             self.core.incomplete.note(stamp.version);
         }
-        if self.publish(hash, chain, entry.as_ref(), written) {
-            Ok(VersionCommit::Stored { was_present })
-        } else {
-            Ok(VersionCommit::Full)
-        }
+        let Some(published) = self.publish(hash, &chain, entry.as_ref(), written) else {
+            return Ok(VersionCommit::Full);
+        };
+        drop(chain);
+        self.note_published(hash, written, published);
+        Ok(VersionCommit::Stored { was_present })
     }
 
     /// What the writer of a version is told where the store has something newer.
@@ -265,7 +272,7 @@ impl StoreHandle {
     }
 
     /// Remembers the version that something newer is about to take the place of.
-    fn note_superseded(&self, hash: u64, entry: &Entry<'_>) {
+    fn note_superseded(&self, hash: u64, entry: &Entry<'_, '_>) {
         let superseded = &self.core.superseded;
         match entry.item {
             Some(item) => {
@@ -291,7 +298,7 @@ impl StoreHandle {
         &self,
         hash: u64,
         (stamp, item): (Stamp, RawItem<'_>),
-        entry: Option<&Entry<'_>>,
+        entry: Option<&Entry<'_, '_>>,
         horizon: Option<Version>,
     ) -> Result<Standing, Suspended> {
         let version = stamp.version;
@@ -311,7 +318,7 @@ impl StoreHandle {
         Ok(Standing::to_item((stamp, item), present, horizon))
     }
 
-    fn is_flushed(&self, entry: &Entry<'_>, key: &[u8]) -> bool {
+    fn is_flushed(&self, entry: &Entry<'_, '_>, key: &[u8]) -> bool {
         if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
             return !self.core.survives_flush(entry.location, item);
         }
@@ -319,7 +326,7 @@ impl StoreHandle {
     }
 
     /// No item in the segment of an entry on a device has a newer version.
-    fn newest_version_near(&self, entry: &Entry<'_>) -> u64 {
+    fn newest_version_near(&self, entry: &Entry<'_, '_>) -> u64 {
         let tier = self.core.tier.as_ref();
         tier.map_or(0, |tier| tier.newest_version_at(entry.location))
     }

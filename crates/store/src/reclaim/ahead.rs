@@ -59,8 +59,8 @@ impl Core {
         }
         let (round, before) = (state.in_vain, self.stock());
         // Copying within memory is cheaper than writing what memory has room for.
-        if let Some(head) = self.cheapest_in_window(state, round) {
-            let was_emptied = self.empty(state, head, Fate::Keep);
+        if let Some(emptying) = self.cheapest_in_window(state, round) {
+            let was_emptied = self.empty(state, emptying, Fate::Keep);
             state.in_vain = match self.stock() > before {
                 true => 0,
                 false => state.in_vain.saturating_add(1),

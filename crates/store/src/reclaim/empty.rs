@@ -6,7 +6,7 @@ use crate::core::{Attendance, Core};
 use crate::index::Location;
 use crate::item::{Fields, RawItem};
 use crate::schedule::Instant;
-use crate::segment::{Queue, Walk, Writer, Written};
+use crate::segment::{Emptying, Queue, Walk, Writer, Written};
 use crate::tier::{PROGRESS_WAIT, Spilled};
 use farcache_base::time::NEVER;
 use farcache_log::Guard;
@@ -34,10 +34,10 @@ struct Work<'w> {
 }
 
 impl Core {
-    /// Empties a segment that [`crate::segment::Arena::begin_emptying`] took out of service, and
-    /// retires it. False if an item that must stay had nowhere to go: the segment is back in
-    /// service with what is left in it.
-    pub(super) fn empty(&self, state: &mut State, head: u32, fate: Fate) -> bool {
+    /// Empties a segment, and retires it. False if an item that must stay had nowhere to go: the
+    /// segment is back in service with what is left in it.
+    pub(super) fn empty(&self, state: &mut State, emptying: Emptying, fate: Fate) -> bool {
+        let head = emptying.head();
         let mut work = Work {
             state,
             attendance: self.attend_as_reclaimer(),
@@ -45,7 +45,7 @@ impl Core {
         let was_emptied = self.move_or_drop_all(&mut work, head, fate);
         drop(work);
         if !was_emptied {
-            self.arena.cancel_emptying(head);
+            self.arena.cancel_emptying(emptying);
             return false;
         }
         let events = self.reclaimer_events();
@@ -55,7 +55,9 @@ impl Core {
             Fate::ByUse { .. } | Fate::Drop => &events.segments_evicted,
         }
         .add(1);
-        self.arena.retire(head, self.epochs.retire());
+        // SAFETY: all that was alive in it has been moved or dropped, so the index has no location in
+        // it; readers are participants of the store's epochs.
+        unsafe { self.arena.retire(emptying, &self.epochs) };
         true
     }
 

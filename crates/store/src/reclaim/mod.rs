@@ -15,7 +15,7 @@ mod thread;
 use crate::core::Core;
 use crate::reclaimer::{Room, State, policy, stock};
 use crate::schedule::{Instant, thread::sleep};
-use crate::segment::{Queue, RECLAIMER_SEGMENTS, SegmentState};
+use crate::segment::{Emptying, Queue, RECLAIMER_SEGMENTS, SegmentState};
 use ahead::Progress;
 use farcache_log::Log;
 use policy::Fate;
@@ -93,10 +93,10 @@ impl Core {
     /// Frees the retired segments that nobody can be looking at any longer; stalled readers are
     /// made to let go of them.
     fn collect(&self) {
-        self.arena.collect(&self.epochs);
+        self.collect_retired();
         let is_retired = |head| self.arena.meta(head).state() == SegmentState::Limbo;
         if self.stalled.release(is_retired) {
-            self.arena.collect(&self.epochs);
+            self.collect_retired();
         }
     }
 
@@ -185,8 +185,8 @@ impl Core {
                 && Instant::now() < deadline
                 && self.tier.as_ref().is_some_and(takes_items);
             let was_emptied = has_room
-                && self.arena.begin_emptying(head)
-                && self.empty(&mut state, head, Fate::Drop);
+                && (self.arena.begin_emptying(head))
+                    .is_some_and(|emptying| self.empty(&mut state, emptying, Fate::Drop));
             all &= was_emptied || self.arena.meta(head).live_items() == 0;
         }
         all
@@ -202,15 +202,15 @@ impl Core {
     fn reclaim_one(&self, state: &mut State) -> bool {
         let before = self.arena.counts().limbo + self.arena.counts().free;
         for _ in 0..FRUITLESS_MAX {
-            self.arena.collect(&self.epochs);
+            self.collect_retired();
             if self.must_wait() {
                 return true;
             }
             let round = state.in_vain;
-            let Some((head, fate)) = self.choose(state, round) else {
+            let Some((emptying, fate)) = self.choose(state, round) else {
                 return false;
             };
-            let was_emptied = self.empty(state, head, fate);
+            let was_emptied = self.empty(state, emptying, fate);
             if self.arena.counts().limbo + self.arena.counts().free > before {
                 state.in_vain = 0;
                 return true;
@@ -224,7 +224,7 @@ impl Core {
     }
 
     /// The next segment to empty, and what becomes of its items.
-    fn choose(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
+    fn choose(&self, state: &mut State, round: u32) -> Option<(Emptying, Fate)> {
         let chosen = self.choose_unused(state, round);
         if chosen.is_some() || !self.stalled.release(|_| true) {
             return chosen;
@@ -232,21 +232,21 @@ impl Core {
         self.choose_unused(state, round)
     }
 
-    fn choose_unused(&self, state: &mut State, round: u32) -> Option<(u32, Fate)> {
-        if let Some(head) = self.cheapest_in_window(state, round) {
-            return Some((head, Fate::Keep));
+    fn choose_unused(&self, state: &mut State, round: u32) -> Option<(Emptying, Fate)> {
+        if let Some(emptying) = self.cheapest_in_window(state, round) {
+            return Some((emptying, Fate::Keep));
         }
         if !self.config.evict && !self.can_spill() {
-            let expiring = self.oldest_expiring().map(|head| (head, Fate::Drop));
-            return expiring.or_else(|| self.sparsest().map(|head| (head, Fate::Keep)));
+            let expiring = self.oldest_expiring().map(|one| (one, Fate::Drop));
+            return expiring.or_else(|| self.sparsest().map(|one| (one, Fate::Keep)));
         }
-        let (head, queue) = self.ready(state).or_else(|| self.oldest(state))?;
+        let (emptying, queue) = self.ready(state).or_else(|| self.oldest(state))?;
         let fate = Fate::ByUse {
             queue,
             round,
-            bytes_large: self.prepare_by_use(state, head),
+            bytes_large: self.prepare_by_use(state, emptying.head()),
         };
-        Some((head, fate))
+        Some((emptying, fate))
     }
 
     /// Before a segment is emptied by use: the bytes above which an item is large. What leaves
@@ -276,7 +276,7 @@ impl Core {
 
     /// A segment in the next window with little or nothing alive in it, after so many emptied in
     /// vain.
-    fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<u32> {
+    fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<Emptying> {
         // Segments that only a higher limit would bring into use are left out, else most windows
         // would be empty.
         let window = state.window.next(self.arena.segments_end());
@@ -290,22 +290,22 @@ impl Core {
             .map(|head| (self.live_part(head), head))
             .filter(is_worth_it)
             .min_by_key(|&(live_part, _)| live_part)?;
-        self.arena.begin_emptying(head).then_some(head)
+        self.arena.begin_emptying(head)
     }
 
     /// The segment with the smallest live part, if cleaning it gains anything worth the work.
-    fn sparsest(&self) -> Option<u32> {
+    fn sparsest(&self) -> Option<Emptying> {
         let heads = 0..self.arena.segment_count();
         let (live_part, head) = heads
             .filter(|&head| self.can_empty(head))
             .map(|head| (self.live_part(head), head))
             .min_by_key(|&(live_part, _)| live_part)?;
-        (live_part < policy::COMPACTING_LIVE_PART_MAX && self.arena.begin_emptying(head))
-            .then_some(head)
+        let is_worth_it = live_part < policy::COMPACTING_LIVE_PART_MAX;
+        is_worth_it.then(|| self.arena.begin_emptying(head))?
     }
 
     /// Where only what expires may be evicted: the segment with nothing else that was filled first.
-    fn oldest_expiring(&self) -> Option<u32> {
+    fn oldest_expiring(&self) -> Option<Emptying> {
         if !self.config.evict_expiring {
             return None;
         }
@@ -313,12 +313,12 @@ impl Core {
         let head = heads
             .filter(|&head| self.can_empty(head) && self.arena.meta(head).is_expiring())
             .min_by_key(|&head| self.arena.meta(head).sequence())?;
-        self.arena.begin_emptying(head).then_some(head)
+        self.arena.begin_emptying(head)
     }
 
     /// Takes a segment out of service for emptying whose turn has come: stalled readers do not keep
     /// it.
-    fn begin_emptying(&self, head: u32) -> bool {
+    fn begin_emptying(&self, head: u32) -> Option<Emptying> {
         let is_pinned = self.arena.meta(head).is_pinned();
         if is_pinned {
             self.stalled.release(|kept| kept == head);
@@ -343,14 +343,14 @@ impl Core {
 
     /// The next of the segments whose items have been copied to a device, out of service for
     /// emptying.
-    fn ready(&self, state: &mut State) -> Option<(u32, Queue)> {
+    fn ready(&self, state: &mut State) -> Option<(Emptying, Queue)> {
         let mut found = None;
         while let Some((entry, queue)) = state.ahead.pop() {
             if !self.arena.is_current(&entry) {
                 continue;
             }
-            if self.begin_emptying(entry.segment) {
-                found = Some((entry.segment, queue));
+            if let Some(emptying) = self.begin_emptying(entry.segment) {
+                found = Some((emptying, queue));
                 break;
             }
             // In use: its turn comes again.
@@ -369,22 +369,23 @@ impl Core {
 
     /// The oldest segment of the queue whose turn it is, else of the other, out of service for
     /// emptying.
-    fn oldest(&self, state: &State) -> Option<(u32, Queue)> {
+    fn oldest(&self, state: &State) -> Option<(Emptying, Queue)> {
         let (first, other) = self.queues_in_turn(state);
         [first, other]
             .into_iter()
             .find_map(|queue| Some((self.oldest_of(queue)?, queue)))
     }
 
-    fn oldest_of(&self, queue: Queue) -> Option<u32> {
+    fn oldest_of(&self, queue: Queue) -> Option<Emptying> {
         let entries = self.arena.queues().entries(queue);
         for _ in 0..entries {
             let entry = self.arena.queues().pop(queue)?;
             if !self.arena.is_current(&entry) {
                 continue;
             }
-            if self.begin_emptying(entry.segment) {
-                return Some(entry.segment);
+            let emptying = self.begin_emptying(entry.segment);
+            if emptying.is_some() {
+                return emptying;
             }
             // In use: its turn comes again.
             self.arena.queues().push(queue, entry, 0);

@@ -5,7 +5,7 @@ use super::{GRACE_POLL, GRACE_WAIT_MAX, SENDING_WAIT_MAX, State};
 use crate::core::Core;
 use crate::schedule::Instant;
 use crate::schedule::thread;
-use crate::segment::{Queue, SegmentState};
+use crate::segment::{Open, Queue, SegmentState};
 use std::ops::Range;
 
 /// Segments searched together for a stretch: so many runs, and at least so many segments.
@@ -31,14 +31,14 @@ impl Core {
     /// Frees `run` segments in a row and opens them as one run. None where no stretch can be freed
     /// now. As many segments and some more are free elsewhere, so what lies in the stretch moves
     /// there: the cheapest stretch is often the one that was written last.
-    pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<u32> {
+    pub(super) fn make_run(&self, state: &mut State, run: u32) -> Option<Open> {
         self.evict_for_run(state, run);
         let mut refused = Vec::new();
         let mut disturbed = 0;
         while refused.len() < REFUSED_MAX && disturbed < DISTURBED_MAX {
             let stretch = self.stretch(state, run, &refused)?;
             match self.open_stretch(state, stretch.first..stretch.first + run) {
-                Ok(head) => return Some(head),
+                Ok(open) => return Some(open),
                 Err(Some(head)) => refused.push(head),
                 Err(None) => disturbed += 1,
             }
@@ -55,24 +55,26 @@ impl Core {
             stretch.is_none_or(|stretch| stretch.cost >= self.cost_of_staying_run())
         };
         while self.config.evict_expiring && evictions_left > 0 && is_dear(state) {
-            let Some(head) = self.oldest_expiring() else {
+            let Some(emptying) = self.oldest_expiring() else {
                 return;
             };
-            self.empty(state, head, Fate::Drop);
+            self.empty(state, emptying, Fate::Drop);
             evictions_left -= 1;
         }
     }
 
     /// Frees these segments and opens them as one run. Where that fails: the head of the segment
     /// with an item that had to stay, if that is why.
-    fn open_stretch(&self, state: &mut State, stretch: Range<u32>) -> Result<u32, Option<u32>> {
+    fn open_stretch(&self, state: &mut State, stretch: Range<u32>) -> Result<Open, Option<u32>> {
         self.arena.claim(stretch.clone());
         let mut stays = None;
         let mut segment = stretch.start;
         while segment < stretch.end && stays.is_none() {
             let head = self.arena.meta(segment).head();
             let length = self.arena.meta(head).run();
-            if self.arena.begin_emptying(head) && !self.empty(state, head, Fate::Keep) {
+            if let Some(emptying) = self.arena.begin_emptying(head)
+                && !self.empty(state, emptying, Fate::Keep)
+            {
                 stays = Some(head);
             }
             segment = head + length;

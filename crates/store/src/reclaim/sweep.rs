@@ -132,10 +132,10 @@ impl Core {
             // Before the segment is taken: whoever writes memory out meanwhile must find it as it
             // was.
             let state: &mut State = &mut self.reclaimer.state();
-            if self.arena.begin_emptying(head) {
-                self.empty(state, head, Fate::Keep);
+            if let Some(emptying) = self.arena.begin_emptying(head) {
+                self.empty(state, emptying, Fate::Keep);
             }
         }
-        self.arena.collect(&self.epochs);
+        self.collect_retired();
     }
 }

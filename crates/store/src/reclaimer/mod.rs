@@ -10,7 +10,7 @@ mod window;
 
 use crate::schedule::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::schedule::{Condvar, Instant, Mutex, MutexGuard};
-use crate::segment::{Arena, Queue, Writer};
+use crate::segment::{Arena, Open, Queue, Writer};
 pub(crate) use ahead::{Ahead, Ready};
 pub(crate) use awaited::{Awaited, Prospect};
 use patience::Patience;
@@ -45,8 +45,8 @@ pub(crate) enum Room {
     None,
     /// There are free segments; another thread may still be quicker to take them.
     Free,
-    /// A run of segments, open, with this head.
-    Run(u32),
+    /// A run of segments.
+    Run(Open),
 }
 
 /// The reclaimer of a store.

@@ -27,6 +27,20 @@ const ARRIVING_PART: u32 = 4;
 /// A derived CAS token is the filling's sequence number above this many bits of the item's place.
 const CAS_PLACE_BITS: u32 = 28;
 
+/// A segment, or run, that was taken out of service to be emptied: who has it may retire it or put
+/// it back, and nobody else.
+#[derive(Debug)]
+#[must_use = "a segment that is neither retired nor put back is lost"]
+pub(crate) struct Emptying {
+    head: u32,
+}
+
+impl Emptying {
+    pub fn head(&self) -> u32 {
+        self.head
+    }
+}
+
 /// The segments of a store.
 pub(crate) struct Arena {
     segments: Segments,
@@ -220,9 +234,18 @@ impl Arena {
     }
 
     /// Takes `run` free segments in a row and opens them as one; `keep` free segments are left.
-    pub fn open(&self, run: u32, keep: u32, queue: Queue) -> Option<u32> {
+    pub fn open(&self, run: u32, keep: u32, queue: Queue) -> Option<Open> {
+        let open = |head| self.begin_filling(head, run, queue);
         self.pool
-            .take(run, keep, |head| self.begin_filling(head, run, queue))
+            .take(run, keep, open)
+            .map(|head| self.opened(head))
+    }
+
+    /// What has just been opened.
+    fn opened(&self, head: u32) -> Open {
+        let meta = self.meta(head);
+        let capacity = meta.run() as usize * self.segment_bytes();
+        Open::begun(head, meta.sequence(), capacity)
     }
 
     /// Whether it is time for [`Arena::back_next`], until that has nothing to do.
@@ -259,15 +282,21 @@ impl Arena {
     }
 
     /// Opens the claimed stretch as one run, if all of it is free by now; else gives back what is.
-    pub fn open_claimed(&self, queue: Queue) -> Option<u32> {
+    pub fn open_claimed(&self, queue: Queue) -> Option<Open> {
         let open = |stretch: Range<u32>| {
             self.begin_filling(stretch.start, stretch.len() as u32, queue);
         };
-        self.pool.take_claimed(&self.segments, open)
+        let taken = self.pool.take_claimed(&self.segments, open);
+        taken.map(|head| self.opened(head))
     }
 
     /// Closes an open segment: it may be evicted from now on.
-    pub fn seal(&self, head: u32) {
+    pub fn seal(&self, open: Open) {
+        self.put_in_service(open.head());
+    }
+
+    /// Nobody fills the segment any more, and nobody empties it.
+    fn put_in_service(&self, head: u32) {
         let meta = self.meta(head);
         let entry = Queued {
             segment: head,
@@ -300,11 +329,11 @@ impl Arena {
                 run,
             });
         } else {
-            self.seal(open.head());
+            self.seal(open);
         }
         let allowed = self.pool.allowed();
         while let Some(surplus) = self.surplus(queue, allowed) {
-            self.seal(surplus.open.head());
+            self.seal(surplus.open);
         }
     }
 
@@ -329,7 +358,7 @@ impl Arena {
     /// Seals all segments of a queue that were left with some room; whether there were any.
     pub fn seal_remnants(&self, queue: Queue) -> bool {
         let next = || self.remnants(queue).pop();
-        let sealed = std::iter::from_fn(next).map(|remnant| self.seal(remnant.open.head()));
+        let sealed = std::iter::from_fn(next).map(|remnant| self.seal(remnant.open));
         sealed.count() > 0
     }
 
@@ -340,31 +369,42 @@ impl Arena {
     }
 
     /// Takes a sealed segment out of service for emptying, unless it is in use.
-    pub fn begin_emptying(&self, head: u32) -> bool {
+    pub fn begin_emptying(&self, head: u32) -> Option<Emptying> {
         let meta = self.meta(head);
         let mut queues = self.queues();
         if meta.state() != SegmentState::Sealed || meta.is_arriving() || meta.is_pinned() {
-            return false;
+            return None;
         }
         meta.set_state(SegmentState::Emptying);
         queues.note_left(meta.queue(), meta.run());
-        true
+        Some(Emptying { head })
     }
 
     /// Puts a segment that could not be emptied back into its queue.
-    pub fn cancel_emptying(&self, head: u32) {
-        self.seal(head);
+    pub fn cancel_emptying(&self, emptying: Emptying) {
+        self.put_in_service(emptying.head);
     }
 
-    /// The segment is out of the index. It becomes free once `epoch` has passed.
-    pub fn retire(&self, head: u32, epoch: u64) {
+    /// The segment is empty. It becomes free once every participant has passed a quiescent point.
+    ///
+    /// # Safety
+    /// The index has no location in it. Who may still look at what lies there found it as a
+    /// participant of these epochs, or has pinned the segment.
+    pub unsafe fn retire(&self, emptied: Emptying, epochs: &Epochs) {
+        let (head, epoch) = (emptied.head, epochs.retire());
         self.meta(head).set_state(SegmentState::Limbo);
-        self.pool.retire(head, epoch);
+        // SAFETY: by this function's contract; the epoch began after the last location had left the
+        // index.
+        unsafe { self.pool.retire(head, epoch) };
     }
 
     /// Frees the retired segments that nobody can be looking at any longer; returns how many.
-    pub fn collect(&self, epochs: &Epochs) -> u32 {
-        self.pool.collect(&self.segments, epochs)
+    ///
+    /// # Safety
+    /// All of them were retired with these epochs.
+    pub unsafe fn collect(&self, epochs: &Epochs) -> u32 {
+        // SAFETY: by this function's contract.
+        unsafe { self.pool.collect(&self.segments, epochs) }
     }
 
     /// Changes how many segments may hold memory. Lowering takes effect as segments become free.

@@ -12,11 +12,11 @@ mod space;
 mod walk;
 mod writer;
 
-pub(crate) use arena::Arena;
+pub(crate) use arena::{Arena, Emptying};
 pub(crate) use farcache_memory::FreeMap;
 pub(crate) use meta::{Queue, SegmentState};
 pub(crate) use placed::{Placed, Written};
 pub(crate) use pool::{RECLAIMER_SEGMENTS, SEGMENTS_MIN};
 pub(crate) use queues::{Queued, Queues};
 pub(crate) use walk::Walk;
-pub(crate) use writer::{Writer, least_run};
+pub(crate) use writer::{Open, Writer, least_run};

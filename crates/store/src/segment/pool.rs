@@ -173,12 +173,19 @@ impl Pool {
     }
 
     /// A segment, or run, is out of the index. It becomes free once `epoch` has passed.
-    pub fn retire(&self, head: u32, epoch: u64) {
+    ///
+    /// # Safety
+    /// It was taken from this pool, and not retired since. Once the epoch has passed and nobody has
+    /// it pinned, nobody looks at what lies there.
+    pub unsafe fn retire(&self, head: u32, epoch: u64) {
         self.state().limbo.push_back(Limbo { head, epoch });
     }
 
     /// Frees the retired segments that nobody can be looking at any longer; returns how many.
-    pub fn collect(&self, segments: &Segments, epochs: &Epochs) -> u32 {
+    ///
+    /// # Safety
+    /// The epochs of all retired segments are of these.
+    pub unsafe fn collect(&self, segments: &Segments, epochs: &Epochs) -> u32 {
         let mut state = self.state();
         let mut freed = 0;
         for _ in 0..state.limbo.len() {
@@ -294,6 +301,17 @@ mod tests {
     const TOTAL: u32 = 32;
     const ALLOWED: u32 = 12;
 
+    /// Retires a segment in which nothing was ever written.
+    fn retire(pool: &Pool, head: u32, epochs: &Epochs) {
+        // SAFETY: the tests retire what they have taken, once, and look at nothing.
+        unsafe { pool.retire(head, epochs.retire()) };
+    }
+
+    fn collect(pool: &Pool, segments: &Segments, epochs: &Epochs) -> u32 {
+        // SAFETY: a test has one set of epochs.
+        unsafe { pool.collect(segments, epochs) }
+    }
+
     fn world() -> (Pool, Segments, Epochs) {
         let state = |number| match number < ALLOWED {
             true => SegmentState::Free,
@@ -331,11 +349,11 @@ mod tests {
         let reader = epochs.join().unwrap();
         epochs.resume(&reader);
         let head = take(&pool, 0).unwrap();
-        pool.retire(head, epochs.retire());
+        retire(&pool, head, &epochs);
         assert_eq!(pool.counts(&segments).limbo, 1);
-        assert_eq!(pool.collect(&segments, &epochs), 0);
+        assert_eq!(collect(&pool, &segments, &epochs), 0);
         epochs.pass(&reader);
-        assert_eq!(pool.collect(&segments, &epochs), 1);
+        assert_eq!(collect(&pool, &segments, &epochs), 1);
         assert_eq!(counts(&pool, &segments), (ALLOWED, ALLOWED));
     }
 
@@ -348,9 +366,9 @@ mod tests {
         let left = ALLOWED - 1;
         assert_eq!(counts(&pool, &segments), (left, RECLAIMER_SEGMENTS));
         for &head in &in_use[..4] {
-            pool.retire(head, epochs.retire());
+            retire(&pool, head, &epochs);
         }
-        pool.collect(&segments, &epochs);
+        collect(&pool, &segments, &epochs);
         assert_eq!(counts(&pool, &segments).0, SEGMENTS_MIN);
         pool.set_allowed(&segments, TOTAL);
         assert_eq!(counts(&pool, &segments).0, TOTAL);
@@ -369,8 +387,8 @@ mod tests {
         assert_eq!(pool.take_claimed(&segments, |_| panic!("in use")), None);
         assert_eq!(pool.counts(&segments).free, ALLOWED - 1, "it was given up");
         pool.claim(&segments, stretch.clone());
-        pool.retire(first, epochs.retire());
-        pool.collect(&segments, &epochs);
+        retire(&pool, first, &epochs);
+        collect(&pool, &segments, &epochs);
         assert_eq!(pool.counts(&segments).free, ALLOWED - 3);
         let opened = |taken| assert_eq!(taken, stretch);
         assert_eq!(pool.take_claimed(&segments, opened), Some(first));

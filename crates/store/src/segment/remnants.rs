@@ -17,7 +17,7 @@ const AGE_PART: u32 = 2;
 const ROOM_PART: usize = 64;
 
 /// An open segment, or run, that somebody may go on filling.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Remnant {
     pub open: Open,
     /// Which lifetimes its items have.

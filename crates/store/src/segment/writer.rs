@@ -35,9 +35,10 @@ const LINE_BYTES: u64 = 64;
 /// Size of the smallest items for which that is done: smaller ones travel within messages.
 const ALIGNED_BYTES_MIN: usize = 64 << 10;
 
-/// A segment, or run, being filled.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+/// A segment, or run, being filled: who has it may append to it, and nobody else.
+#[derive(Debug)]
+#[must_use = "a segment that is not sealed stays in memory for ever"]
+pub(crate) struct Open {
     head: u32,
     sequence: u64,
     used: usize,
@@ -45,6 +46,16 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// One that has just been taken from the free segments. Only the arena does that.
+    pub(super) fn begun(head: u32, sequence: u64, capacity: usize) -> Open {
+        Open {
+            head,
+            sequence,
+            used: 0,
+            capacity,
+        }
+    }
+
     pub fn fits(&self, size: usize, floor: u64) -> bool {
         self.room() >= size && self.sequence > floor
     }
@@ -101,7 +112,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub fn new(queue: Queue, keep: u32) -> Writer {
         Writer {
-            open: [None; 2 * LIFETIMES],
+            open: [const { None }; 2 * LIFETIMES],
             queue,
             keep,
         }
@@ -148,7 +159,8 @@ impl Writer {
         now: Seconds,
         floor: u64,
     ) -> bool {
-        self.open[class_of(arena, size, expiry, now)].is_some_and(|open| open.fits(size, floor))
+        let open = &self.open[class_of(arena, size, expiry, now)];
+        open.as_ref().is_some_and(|open| open.fits(size, floor))
     }
 
     /// Goes on filling a segment that was left with room for an item of this size; false where
@@ -162,24 +174,24 @@ impl Writer {
         floor: u64,
     ) -> bool {
         let class = class_of(arena, size, expiry, now);
-        let resumed = arena.resume(self.queue, size, class % LIFETIMES, floor);
-        if let Some(open) = resumed {
-            self.replace(arena, open, class);
-        }
-        resumed.is_some()
+        let Some(open) = arena.resume(self.queue, size, class % LIFETIMES, floor) else {
+            return false;
+        };
+        self.replace(arena, open, class);
+        true
     }
 
     /// Opens a segment, or run, for an item of this size; false where none is free.
     pub fn open_for(&mut self, arena: &Arena, size: usize, expiry: Seconds, now: Seconds) -> bool {
         let run = run_for(arena, size);
-        let head = arena.open(run, self.keep, self.queue).or_else(|| {
+        let opened = arena.open(run, self.keep, self.queue).or_else(|| {
             let least = least_run(arena, size);
             (least < run)
                 .then(|| arena.open(least, self.keep, self.queue))
                 .flatten()
         });
-        let Some(head) = head else { return false };
-        self.adopt(arena, head, class_of(arena, size, expiry, now));
+        let Some(open) = opened else { return false };
+        self.replace(arena, open, class_of(arena, size, expiry, now));
         true
     }
 
@@ -187,23 +199,12 @@ impl Writer {
     pub fn adopt_run(
         &mut self,
         arena: &Arena,
-        head: u32,
+        open: Open,
         size: usize,
         expiry: Seconds,
         now: Seconds,
     ) {
-        self.adopt(arena, head, class_of(arena, size, expiry, now));
-    }
-
-    fn adopt(&mut self, arena: &Arena, head: u32, class: usize) {
-        let capacity = arena.meta(head).run() as usize * arena.segment_bytes();
-        let open = Open {
-            head,
-            sequence: arena.meta(head).sequence(),
-            used: 0,
-            capacity,
-        };
-        self.replace(arena, open, class);
+        self.replace(arena, open, class_of(arena, size, expiry, now));
     }
 
     fn replace(&mut self, arena: &Arena, open: Open, class: usize) {
@@ -230,7 +231,7 @@ impl Writer {
         self.open
             .iter_mut()
             .filter_map(Option::take)
-            .for_each(|open| arena.seal(open.head));
+            .for_each(|open| arena.seal(open));
     }
 }
 

@@ -27,7 +27,8 @@ impl World {
     }
 
     /// Uses a run that was opened, and gives it back.
-    fn use_run(&self, head: u32, run: u32) {
+    fn use_run(&self, open: Open, run: u32) {
+        let head = open.head();
         let owned = &self.is_owned[head as usize..(head + run) as usize];
         for segment in owned {
             assert!(!segment.swap(true, SeqCst), "it is somebody else's");
@@ -35,17 +36,23 @@ impl World {
         for segment in owned {
             assert!(segment.swap(false, SeqCst));
         }
-        self.arena.seal(head);
-        assert!(self.arena.begin_emptying(head));
-        self.arena.retire(head, self.epochs.retire());
-        self.arena.collect(&self.epochs);
+        self.arena.seal(open);
+        let emptying = self.arena.begin_emptying(head).expect("it is in service");
+        // SAFETY: nothing was written there.
+        unsafe { self.arena.retire(emptying, &self.epochs) };
+        self.collect();
+    }
+
+    fn collect(&self) {
+        // SAFETY: there are no other epochs.
+        unsafe { self.arena.collect(&self.epochs) };
     }
 
     fn open_often(&self) {
         for round in 0..ROUNDS {
             let run = 1 + round % RUN;
-            if let Some(head) = self.arena.open(run, 0, Queue::Probation) {
-                self.use_run(head, run);
+            if let Some(open) = self.arena.open(run, 0, Queue::Probation) {
+                self.use_run(open, run);
             }
         }
     }
@@ -54,9 +61,9 @@ impl World {
         for round in 0..ROUNDS {
             let first = round * 7 % (SEGMENTS - RUN);
             self.arena.claim(first..first + RUN);
-            self.arena.collect(&self.epochs);
-            if let Some(head) = self.arena.open_claimed(Queue::Probation) {
-                self.use_run(head, RUN);
+            self.collect();
+            if let Some(open) = self.arena.open_claimed(Queue::Probation) {
+                self.use_run(open, RUN);
             }
         }
     }
@@ -93,7 +100,7 @@ fn what_is_filled_next_is_backed_with_memory() {
     };
     let first = world.arena.open(1, 0, Queue::Probation).unwrap();
     assert!(
-        fill(first) >= 16,
+        fill(first.head()) >= 16,
         "each page of 4 KiB is touched for the first time"
     );
     assert!(world.arena.wants_backing());
@@ -101,5 +108,5 @@ fn what_is_filled_next_is_backed_with_memory() {
     while world.arena.back_next() {}
     assert!(!world.arena.wants_backing());
     let second = world.arena.open(1, 0, Queue::Probation).unwrap();
-    assert_eq!(fill(second), 0);
+    assert_eq!(fill(second.head()), 0);
 }
