@@ -3,6 +3,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `checks` | what an operation must be like to be sent |
 //! | `submit` | an operation becomes a packet in its server's queue |
 //! | `outgoing`, `transmit` | queues become messages, as far as credits go |
 //! | `answer` | packets that arrive end operations |
@@ -18,6 +19,7 @@
 
 mod answer;
 mod batches;
+mod checks;
 mod clock;
 mod encode;
 mod large;
@@ -32,6 +34,7 @@ mod submit;
 pub(crate) mod ticket;
 mod transmit;
 
+pub(crate) use checks::{check, check_key};
 pub(crate) use encode::key as key_of;
 pub use large::Reception;
 pub use server::{Identity, Link, Offered};
@@ -39,7 +42,7 @@ pub use settings::Settings;
 pub(crate) use settings::micros;
 pub use solo::{Solo, SoloGet, SoloRoute, SoloStage};
 pub use solo_store::SoloStore;
-pub(crate) use submit::{Elsewhere, check, check_key};
+pub(crate) use submit::Elsewhere;
 pub use transmit::Message;
 
 use crate::distribution::Placement;

@@ -6,9 +6,9 @@
 //! comes that is not the plain answer, or nothing for a while, makes it an operation like all
 //! others: [`Solo::adopt`].
 
+use super::checks::check_key;
 use super::server::Stage;
 use super::slots::{NO_DEADLINE, Slot};
-use super::submit::check_key;
 use super::{Engine, Ticket};
 use farcache_fabric::{Frame, Kind, Peer, Whole};
 use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Opcode, Status};

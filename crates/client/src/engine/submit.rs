@@ -1,5 +1,6 @@
 //! An operation becomes a packet in its server's queue.
 
+use super::checks::{SEVERAL_PLACES, check, check_key, is_of_plan};
 use super::server::Stage;
 use super::slots::NO_DEADLINE;
 use super::ticket::{self, BATCH_KEYS_MAX, Named, QUIET};
@@ -7,7 +8,6 @@ use super::{Action, Engine, Ticket, encode, micros};
 use crate::operation::{Completion, Delivery, Front, Operation, Route, Value};
 use crate::values::{Entry, Place, Values};
 use crate::{Error, Item};
-use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use farcache_base::version::Version;
 use farcache_fabric::bytes::{SendBytes, zeroed_memory};
 use std::collections::VecDeque;
@@ -224,14 +224,14 @@ impl Engine {
     /// connections.
     pub(crate) fn tell_rest(&mut self) {
         for server in 0..self.servers.len() {
-            let to = &mut self.servers[server];
-            if !matches!(to.stage, Stage::Sockets | Stage::Fabric { .. }) {
+            let stage = self.servers[server].stage;
+            if !matches!(stage, Stage::Sockets | Stage::Fabric { .. }) {
                 continue;
             }
-            while let Some(version) = to.untold.take() {
-                encode::complete(version, to.outgoing.packets());
+            while let Some(version) = self.servers[server].untold.take() {
+                encode::complete(version, self.servers[server].outgoing.packets());
+                self.list(server);
             }
-            self.list(server);
         }
     }
 
@@ -367,61 +367,5 @@ fn value_bytes(operation: &Operation<'_>) -> usize {
     match operation {
         Operation::Store(store) => store.value.as_slice().len(),
         _ => 0,
-    }
-}
-
-pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
-    match key.len() {
-        1..=KEY_BYTES_MAX => Ok(()),
-        _ => Err(Error::InvalidKey),
-    }
-}
-
-/// An operation on one place of several.
-const SEVERAL_PLACES: Error =
-    Error::InvalidArguments("a key that lies on several servers is not asked from one of them");
-
-/// Whether it is a step of an operation on several servers.
-fn is_of_plan(operation: &Operation<'_>) -> bool {
-    match operation {
-        Operation::GetVersioned { .. }
-        | Operation::GetPart { .. }
-        | Operation::GetSpread { .. }
-        | Operation::DeleteIfNewer { .. } => true,
-        Operation::Store(store) => store.mode.is_of_plan(),
-        _ => false,
-    }
-}
-
-fn check_version(bits: u64) -> Result<(), Error> {
-    match Version::from_bits(bits) {
-        Some(_) => Ok(()),
-        None => Err(Error::InvalidArguments("this number cannot be a version")),
-    }
-}
-
-pub(crate) fn check(operation: &Operation<'_>) -> Result<(), Error> {
-    if let Some(key) = encode::key(operation) {
-        check_key(key)?;
-    }
-    match operation {
-        Operation::Store(store) if store.value.as_slice().len() > VALUE_BYTES_MAX => {
-            Err(Error::TooLarge)
-        }
-        Operation::Store(store) if store.mode.carries_version() => check_version(store.cas),
-        Operation::GetVersioned { promise, .. } | Operation::GetPart { promise, .. }
-            if *promise != 0 =>
-        {
-            check_version(*promise)
-        }
-        Operation::DeleteIfNewer { version, .. } => check_version(*version),
-        Operation::Statistics { group } if group.len() > KEY_BYTES_MAX => Err(Error::InvalidKey),
-        Operation::Arithmetic {
-            initial: Some(initial),
-            ..
-        } if initial.expiry_s == farcache_proto::binary::NO_CREATE => {
-            Err(Error::InvalidArguments("this expiry means not to create"))
-        }
-        _ => Ok(()),
     }
 }
