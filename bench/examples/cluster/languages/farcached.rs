@@ -18,6 +18,7 @@ const CLUSTER: &str = "languages";
 /// Servers that run, the first ones first.
 pub struct Farcached<'p> {
     programs: &'p Programs,
+    move_rate: Option<&'p str>,
     // These end in this order.
     servers: Vec<ServerProcess>,
     etcd: Etcd,
@@ -25,15 +26,19 @@ pub struct Farcached<'p> {
 }
 
 impl Farcached<'_> {
-    /// Servers of which each owns a share of the keys.
+    /// Servers of which each owns a share of the keys, with this `--move-rate`.
     ///
     /// # Errors
     /// They cannot be started, or do not find one another.
-    pub fn start(programs: &Programs) -> io::Result<Farcached<'_>> {
+    pub fn start<'p>(
+        programs: &'p Programs,
+        move_rate: Option<&'p str>,
+    ) -> io::Result<Farcached<'p>> {
         let secret = tempfile::tempdir()?;
         std::fs::write(secret.path().join("secret"), "a secret of the benchmark")?;
         let mut fleet = Farcached {
             programs,
+            move_rate,
             servers: Vec::new(),
             etcd: Etcd::start(1)?,
             secret,
@@ -50,7 +55,7 @@ impl Farcached<'_> {
         let address = format!("127.0.0.1:{port}");
         let endpoints = self.etcd.endpoints();
         let secret = self.secret.path().join("secret");
-        let options = [
+        let own = [
             "--cluster-etcd",
             &endpoints,
             "--cluster-name",
@@ -65,6 +70,8 @@ impl Farcached<'_> {
             "-m",
             "256",
         ];
+        let rate = self.move_rate.map(|rate| ["--move-rate", rate]);
+        let options: Vec<&str> = own.into_iter().chain(rate.into_iter().flatten()).collect();
         let index = self.servers.len();
         self.servers
             .push(self.programs.start(index, port, &options)?);

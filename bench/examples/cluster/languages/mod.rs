@@ -65,6 +65,10 @@ pub struct Options {
     /// How often clients ask for the servers.
     #[arg(long, default_value_t = 1_000)]
     poll_ms: u64,
+    /// Most bytes a second of keys that move, as farcached's option of this name has it; its default
+    /// where nothing is said.
+    #[arg(long)]
+    move_rate: Option<String>,
     /// Writes what was found as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -111,7 +115,10 @@ pub fn measure(programs: &Programs, options: &Options) -> io::Result<()> {
     let mut report = Report::of(options);
     for kind in &options.fleets {
         let course = match kind {
-            Kind::Farcached => watch(&mut Farcached::start(programs)?, options)?,
+            Kind::Farcached => {
+                let rate = options.move_rate.as_deref();
+                watch(&mut Farcached::start(programs, rate)?, options)?
+            }
             Kind::Memcached => {
                 let mut fleet = Memcached::start(programs, &options.memcached)?;
                 watch(&mut fleet, options)?

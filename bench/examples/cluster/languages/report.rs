@@ -22,7 +22,6 @@ pub struct Part {
     /// Reads and writes that ended with an error.
     pub failed: u64,
     /// Of each read that was answered, how long it took from when it was due.
-    #[serde(skip)]
     pub latencies_us: Vec<u64>,
 }
 
