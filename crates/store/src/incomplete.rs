@@ -44,8 +44,9 @@ impl Bucket {
     }
 
     fn note_complete(&self, version: Version) {
-        for slot in &self.0 {
-            // Whoever has put another one there has forgotten this one.
+        let is_its = |slot: &&AtomicU64| slot.load(SeqCst) == version.bits();
+        for slot in self.0.iter().filter(is_its) {
+            // Whoever has put another one there meanwhile has forgotten this one.
             let _ = slot.compare_exchange(version.bits(), 0, SeqCst, SeqCst);
         }
     }
