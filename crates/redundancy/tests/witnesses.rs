@@ -229,6 +229,7 @@ fn repaired(me: u32, has: Option<Piece>) -> Option<Make> {
                     },
                     next: None,
                     is_caught_up: true,
+                    forgotten: None,
                 },
                 repair::Action::Look(id, from) => {
                     repair::Event::Said(id, from, Some(held(piece_at(from.0))), None)

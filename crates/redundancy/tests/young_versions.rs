@@ -65,8 +65,9 @@ fn done_while_written(
                     },
                     next: None,
                     is_caught_up: true,
+                    forgotten: None,
                 },
-                Action::ListOwn => Event::Own(Vec::new(), true),
+                Action::ListOwn(_) => Event::Own(Vec::new(), true),
                 Action::LookUp(entry) => Event::LookedUp(entry),
                 Action::Look(id, from) => {
                     let older = held(version(1), false);

@@ -42,6 +42,12 @@ fn all_is_back_at_full_strength_and_nothing_older_was_shown() {
     }
 }
 
+/// It had begun without the server that repairs, which then fetched the older value of the others.
+#[test]
+fn a_deletion_that_others_have_forgotten_is_not_undone() {
+    assert_eq!(run("replicate:3", 6696, None), Ok(()));
+}
+
 fn is_found(fault: Fault) -> bool {
     let mut runs = REDUNDANCIES
         .iter()

@@ -44,6 +44,8 @@ pub struct Server {
     /// Up to which version something was forgotten since the server began to catch up.
     pub forgotten: Option<Version>,
     pub newest: Option<Version>,
+    /// Writers of versions up to this one had ended when it came back.
+    pub ended_at_return: Option<Version>,
     pub repair: Option<Repair>,
     pub passes: u32,
     /// Whether the server has caught up when the pass has ended.
@@ -148,8 +150,9 @@ impl Server {
         (self.forgotten, self.repair) = (None, None);
     }
 
-    pub fn restart(&mut self, fault: Option<Fault>) {
+    pub fn restart(&mut self, ended: Version, fault: Option<Fault>) {
         self.is_alive = true;
+        self.ended_at_return = Some(ended);
         self.is_catching_up = fault != Some(Fault::CatchesUpAtOnce);
         self.unconfirmed = self.newest;
         self.forgotten = None;

@@ -6,7 +6,8 @@ use super::writing::Writer;
 use crate::random::Random;
 use farcache_cluster::ServerId;
 use farcache_redundancy::plan::repair::{
-    Action, Cursor, Entry, Event, HeldPart, Limits, Make, MendId, Mended, OwnState, Repair, Step,
+    Action, Cursor, Entry, Event, HeldPart, Limits, Make, MendId, Mended, OwnItems, OwnState,
+    Repair, Step,
 };
 use farcache_redundancy::plan::{Form, WriteOutcome};
 use farcache_redundancy::stored::Piece;
@@ -36,6 +37,7 @@ struct Page {
     listed: Vec<(usize, HeldPart)>,
     next: Option<Cursor>,
     is_caught_up: bool,
+    forgotten: Option<Version>,
 }
 
 /// What was acknowledged last of a key.
@@ -148,7 +150,8 @@ impl World {
     fn restart(&mut self) {
         let number = self.random.below(self.servers.len());
         if !self.servers[number].is_alive {
-            self.servers[number].restart(self.fault);
+            let ended = self.ended();
+            self.servers[number].restart(ended, self.fault);
         }
     }
 
@@ -276,6 +279,7 @@ impl World {
             });
             let own = OwnState {
                 is_catching_up: server.is_catching_up,
+                ended_at_return: server.ended_at_return,
                 horizon: server.horizon,
                 has_evicted: false,
                 ended: Some(ended),
@@ -326,8 +330,8 @@ impl World {
                 entries_max,
                 ..
             } => self.list(from, cursor[0].into(), entries_max),
-            Action::ListOwn => {
-                let entries = self.own_entries(repairer);
+            Action::ListOwn(items) => {
+                let entries = self.own_entries(repairer, items);
                 What::Event(Event::Own(entries, true))
             }
             Action::LookUp(entry) => {
@@ -409,6 +413,7 @@ impl World {
             listed: listed.collect(),
             next: (last < KEYS).then_some(next),
             is_caught_up: !server.is_catching_up,
+            forgotten: server.told_horizon(self.fault),
         })
     }
 
@@ -420,6 +425,7 @@ impl World {
             entries: entries.collect(),
             next: page.next,
             is_caught_up: page.is_caught_up,
+            forgotten: page.forgotten,
         }
     }
 
@@ -439,14 +445,16 @@ impl World {
         }
     }
 
-    fn own_entries(&self, number: usize) -> Vec<Entry> {
-        let server = &self.servers[number];
+    fn own_entries(&self, number: usize, items: OwnItems) -> Vec<Entry> {
+        let (server, ended) = (&self.servers[number], self.ended());
+        let is_settled = |version| items == OwnItems::AllSettled && version <= ended;
         if self.fault == Some(Fault::TrustsOldContent) {
             return Vec::new();
         }
         let own = (0..KEYS).filter_map(|key| Some((key, server.held(key, self.redundancy)?)));
         let own = own.filter(|(_, held)| held.part.is_some());
-        let own = own.filter(|(_, held)| server.is_unconfirmed(held.version));
+        let own =
+            own.filter(|(_, held)| server.is_unconfirmed(held.version) || is_settled(held.version));
         own.map(|(key, held)| self.entry(number, key, held, true))
             .collect()
     }
@@ -478,7 +486,8 @@ impl World {
         self.is_rough = false;
         for server in 0..self.servers.len() {
             if !self.servers[server].is_alive {
-                self.servers[server].restart(self.fault);
+                let ended = self.ended();
+                self.servers[server].restart(ended, self.fault);
             }
         }
         let mut steps = 0;

@@ -10,7 +10,8 @@ use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::link::Answer;
 use farcache_peers::listing::{Inquiry, read_page};
 use farcache_redundancy::plan::repair::{
-    Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnState, PartInfo, Repair, Step,
+    Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnItems, OwnState, PartInfo, Repair,
+    Step,
 };
 use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece};
 use farcache_redundancy::{Ticks, Version, Writer};
@@ -47,6 +48,7 @@ pub struct Pass<'a> {
     pub map: Arc<ClusterMap>,
     pub me: ServerId,
     pub is_catching_up: bool,
+    ended_at_return: Version,
     sources: Sources<Asked>,
     widest: Widest,
     own: ScanCursor,
@@ -61,7 +63,7 @@ struct UnderWay {
 }
 
 /// Versions up to this one are so old that their writers have ended.
-fn ended() -> Version {
+pub fn ended() -> Version {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let then = now.unwrap_or_default().saturating_sub(WRITES_END);
     Version::new(Ticks::at_unix(then), Writer::FIRST)
@@ -75,10 +77,12 @@ impl<'a> Pass<'a> {
         handle: &'a mut StoreHandle,
         making: &'a mut Making,
         (map, me, sources): (Arc<ClusterMap>, ServerId, Sources<Asked>),
+        ended_at_return: Version,
     ) -> Pass<'a> {
         let store = handle.store();
         Pass {
             is_catching_up: store.is_catching_up(),
+            ended_at_return,
             evictions: store.stats().evictions,
             shared,
             plan,
@@ -102,6 +106,7 @@ impl<'a> Pass<'a> {
         let started = Instant::now();
         let own = OwnState {
             is_catching_up: self.is_catching_up,
+            ended_at_return: Some(self.ended_at_return),
             horizon: self.handle.store().horizon(),
             has_evicted: self.evictions > 0,
             ended: Some(ended()),
@@ -257,6 +262,7 @@ impl<'a> Pass<'a> {
             entries,
             next: head.goes_on.then_some(head.next),
             is_caught_up: head.is_caught_up,
+            forgotten: Version::from_bits(head.horizon),
         }))
     }
 
@@ -295,7 +301,7 @@ impl<'a> Pass<'a> {
 
     fn carry_out(&mut self, action: Action, events: &mut Vec<Event>) -> io::Result<()> {
         match action {
-            Action::ListOwn => events.push(self.list_own()?),
+            Action::ListOwn(items) => events.push(self.list_own(items)?),
             Action::LookUp(entry) => events.push(Event::LookedUp(self.looked_up(entry)?)),
             Action::Make(id, make) => {
                 let mended = self.make(id, &make)?;
@@ -338,13 +344,16 @@ impl<'a> Pass<'a> {
             .store(self.handle, key, make, under_way.brought, when)
     }
 
-    /// A page of what this server has from before it was away.
-    fn list_own(&mut self) -> io::Result<Event> {
-        let (mut listed, mut cursor) = (Vec::new(), self.own);
+    /// A page of what this server has itself.
+    fn list_own(&mut self, items: OwnItems) -> io::Result<Event> {
+        let (mut listed, mut cursor, ended) = (Vec::new(), self.own, ended());
+        let is_settled = |version| items == OwnItems::AllSettled && version <= ended;
         let goes_on = self.handle.run_blocking(|handle| {
             listed.clear();
             handle.scan_versions(&mut cursor, OWN_PAGE_ITEMS, &mut |item| {
-                listed.extend(unconfirmed(handle, item));
+                if handle.is_unconfirmed(item.version) || is_settled(item.version) {
+                    listed.extend(own_part(item));
+                }
             })
         })?;
         self.handle.quiescent();
@@ -378,10 +387,10 @@ fn held_here(
     Ok((handle.held_version(key)?, None))
 }
 
-/// A part that this server has from before it was away.
+/// A part that this server has.
 type Own = (Box<[u8]>, HeldPart, ([u8; 3], u8, u32));
 
-fn unconfirmed(handle: &StoreHandle, item: &Listed<'_>) -> Option<Own> {
+fn own_part(item: &Listed<'_>) -> Option<Own> {
     let header = Header::decode(item.value?).ok()?;
     let (version, owners) = (item.version, header.owners() as u8);
     let part = PartInfo {
@@ -394,9 +403,7 @@ fn unconfirmed(handle: &StoreHandle, item: &Listed<'_>) -> Option<Own> {
         part: Some(part),
     };
     let numbers = (header.piece.numbers(), owners, header.value_bytes);
-    handle
-        .is_unconfirmed(version)
-        .then(|| (item.key.into(), held, numbers))
+    Some((item.key.into(), held, numbers))
 }
 
 fn is_ask(action: &Action) -> bool {

@@ -1,7 +1,7 @@
 //! The thread: when a pass begins, whom it asks, and what comes of it.
 
 use super::making::Making;
-use super::pass::Pass;
+use super::pass::{Pass, ended};
 use super::sources::Sources;
 use crate::cluster::{Cluster, Figures};
 use crate::dial::{self, hello};
@@ -10,6 +10,7 @@ use crate::repairer::{Repairs, Status};
 use crate::shared::Shared;
 use farcache_cluster::map::MemberState;
 use farcache_cluster::{Address, ClusterMap, ServerId};
+use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{Limits, Repair};
 use farcache_store::StoreHandle;
 use std::collections::BTreeMap;
@@ -100,6 +101,8 @@ struct Runner<'a> {
     voids: u64,
     /// Since when this server catches up, if it does.
     began: Instant,
+    /// Writers of versions up to this one had ended then.
+    ended_at_return: Version,
     /// When the last pass began.
     pass_began: Instant,
     /// Since when servers cannot be reached.
@@ -123,6 +126,7 @@ impl<'a> Runner<'a> {
             view: None,
             voids: 0,
             began: now,
+            ended_at_return: ended(),
             pass_began: now,
             away: BTreeMap::new(),
             dialled: now,
@@ -168,7 +172,7 @@ impl<'a> Runner<'a> {
         let voids = voids(&self.cluster().figures());
         if std::mem::replace(&mut self.voids, voids) != voids {
             self.shared.store.begin_catching_up();
-            self.began = Instant::now();
+            (self.began, self.ended_at_return) = (Instant::now(), ended());
             (self.due, self.tries) = (self.began, 0);
         }
     }
@@ -253,6 +257,7 @@ impl<'a> Runner<'a> {
             &mut self.handle,
             &mut self.making,
             parts,
+            self.ended_at_return,
         );
         let ended = pass.run(report);
         let is_clean = match ended {

@@ -97,8 +97,8 @@ pub enum Action {
         /// About how many entries; with 0 only the source's state is of interest.
         entries_max: u16,
     },
-    /// The next page of what this server has from before it was away: [`Event::Own`].
-    ListOwn,
+    /// The next page of what this server has: [`Event::Own`].
+    ListOwn(OwnItems),
     /// What this server has of the key is to be looked up anew: [`Event::LookedUp`].
     LookUp(Entry),
     /// An owner is to be asked what it has of the key: [`Event::Said`].
@@ -111,6 +111,15 @@ pub enum Action {
     Bury(MendId, Version),
     /// What this server has is to be removed if it is of this version: [`Event::Mended`].
     Drop(MendId, Version),
+}
+
+/// What of this server's own items others are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnItems {
+    /// What it has from before it was away.
+    FromBefore,
+    /// That, and all whose writers have ended: an earlier pass may have fetched it.
+    AllSettled,
 }
 
 /// How mending a key ended.
@@ -137,8 +146,10 @@ pub enum Event {
         next: Option<Cursor>,
         /// Whether the source has caught up.
         is_caught_up: bool,
+        /// Up to which version the source has forgotten keys.
+        forgotten: Option<Version>,
     },
-    /// What this server has from before it was away, and whether that was the last page.
+    /// What was asked for of this server's own items, and whether that was the last page.
     Own(Vec<Entry>, bool),
     /// A key with what this server has of it now.
     LookedUp(Entry),

@@ -23,7 +23,7 @@ mod mend;
 mod rate;
 mod sources;
 
-pub use exchange::{Action, Cursor, Entry, Event, Make, MendId, Mended, Step};
+pub use exchange::{Action, Cursor, Entry, Event, Make, MendId, Mended, OwnItems, Step};
 pub use mend::{HeldPart, PartInfo, Said};
 
 use crate::Version;
@@ -86,6 +86,9 @@ pub struct Figures {
 pub struct OwnState {
     /// It may lack what it has acknowledged, or have what was overwritten.
     pub is_catching_up: bool,
+    /// Writers of versions up to this one had ended when it began to catch up. Others may have begun
+    /// without this server, and take effect at the other owners only.
+    pub ended_at_return: Option<Version>,
     /// Up to which version it has forgotten keys.
     pub horizon: Option<Version>,
     /// It has evicted values: what it lacks may be among them, and need not come back.
@@ -331,7 +334,17 @@ impl Repair {
             });
         } else if self.own == Own::Open && !is_busy {
             self.own = Own::Asked;
-            self.actions.push(Action::ListOwn);
+            self.actions.push(Action::ListOwn(self.own_items()));
+        }
+    }
+
+    /// What others have forgotten may be a deletion that has begun without this server, of something
+    /// that it had fetched by then.
+    fn own_items(&self) -> OwnItems {
+        let mut sources = self.sources.iter();
+        match sources.any(|source| source.forgotten > self.own_state.ended_at_return) {
+            true => OwnItems::AllSettled,
+            false => OwnItems::FromBefore,
         }
     }
 
@@ -343,7 +356,13 @@ impl Repair {
                 entries,
                 next,
                 is_caught_up,
-            } => self.note_page(from, entries, (next, is_caught_up)),
+                forgotten,
+            } => {
+                if let Some(source) = self.source(from) {
+                    (source.is_caught_up, source.forgotten) = (is_caught_up, forgotten);
+                }
+                self.note_page(from, entries, next);
+            }
             Event::Own(entries, is_last) => {
                 self.own = if is_last { Own::Ended } else { Own::Open };
                 self.queue_entries(entries);
@@ -377,17 +396,11 @@ impl Repair {
         sources.any(|one| one.server == server && one.is_caught_up)
     }
 
-    fn note_page(
-        &mut self,
-        from: ServerId,
-        entries: Vec<Entry>,
-        (next, is_caught_up): (Option<Cursor>, bool),
-    ) {
-        let Some(source) = self.source(from) else {
-            return;
-        };
-        source.is_caught_up = is_caught_up;
-        if source.note_page(next) {
+    fn note_page(&mut self, from: ServerId, entries: Vec<Entry>, next: Option<Cursor>) {
+        if self
+            .source(from)
+            .is_some_and(|source| source.note_page(next))
+        {
             self.queue_entries(entries);
         }
     }

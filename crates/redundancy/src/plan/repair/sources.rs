@@ -1,6 +1,7 @@
 //! The other owners, and how far their lists have been gone through.
 
 use super::exchange::Cursor;
+use crate::Version;
 use farcache_cluster::ServerId;
 
 /// Another owner, whose list this server goes through.
@@ -9,6 +10,8 @@ pub(super) struct Source {
     pub cursor: Cursor,
     pub used_only: bool,
     pub is_caught_up: bool,
+    /// Up to which version it has forgotten keys.
+    pub forgotten: Option<Version>,
     pub state: SourceState,
 }
 
@@ -31,6 +34,7 @@ impl Source {
             cursor: Cursor::default(),
             used_only: true,
             is_caught_up: false,
+            forgotten: None,
             state: SourceState::Greeted,
         }
     }
