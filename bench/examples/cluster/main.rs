@@ -51,8 +51,8 @@ enum What {
     Deaths(deaths::Options),
     /// How soon all who follow the map on etcd have the next one.
     Watchers(watchers::Options),
-    /// Clients of six languages while a server joins and one leaves, beside memcached's fleet; needs
-    /// etcd.
+    /// Clients of six languages while a server joins and one leaves, beside memcached's fleet;
+    /// needs etcd.
     Languages(languages::Options),
     /// One of these clients.
     #[command(hide = true)]

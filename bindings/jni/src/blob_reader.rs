@@ -24,7 +24,7 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_openReader<'local>(
     guarded(&mut env, 0, |env| {
         let name = c_text(env, &name)?;
         let mut reader: *mut BlobReader = null_mut();
-        // SAFETY: as in `create`.
+        // SAFETY: Java uses the handle only while it is open.
         let status =
             unsafe { farcache_blob_open(blobs as *const BlobsHandle, name.as_ptr(), &mut reader) };
         Ok(told(status, reader as i64))

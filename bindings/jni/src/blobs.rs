@@ -71,7 +71,7 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_remove<'local>(
 ) -> jlong {
     guarded(&mut env, 0, |env| {
         let name = c_text(env, &name)?;
-        // SAFETY: as in `create`.
+        // SAFETY: Java uses the handle only while it is open.
         let status = unsafe { farcache_blob_remove(blobs as *const BlobsHandle, name.as_ptr()) };
         Ok(told(status, 0))
     })
@@ -89,7 +89,7 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_expire<'local>(
     guarded(&mut env, 0, |env| {
         let name = c_text(env, &name)?;
         let expiry_s = u32::try_from(expiry_s).unwrap_or(0);
-        // SAFETY: as in `create`.
+        // SAFETY: Java uses the handle only while it is open.
         let status =
             unsafe { farcache_blob_expire(blobs as *const BlobsHandle, name.as_ptr(), expiry_s) };
         Ok(told(status, 0))

@@ -217,8 +217,9 @@ pub enum Operation<'a> {
     },
     /// Get a value with its version. Ends in [`Reply::Value`], whose CAS token is the version, in
     /// [`Reply::Deleted`] or in [`Reply::Absent`]; an item that was stored without a version counts
-    /// as absent. The version has [`INCOMPLETE`](crate::INCOMPLETE) set where the server was not told
-    /// that all of the key's servers have it. As [`StoreMode::IfNewer`] for Farcache's servers alone.
+    /// as absent. The version has [`INCOMPLETE`](crate::INCOMPLETE) set where the server was not
+    /// told that all of the key's servers have it. As [`StoreMode::IfNewer`] for Farcache's servers
+    /// alone.
     GetVersioned {
         /// Its key.
         key: &'a [u8],

@@ -1,9 +1,10 @@
-//! Versions that were stored here of late, and of which nobody has told that they are complete: that
-//! every server which has to has stored them. See `docs/design/redundancy.md`, rule 6.
+//! Versions that were stored here of late, and of which nobody has told that they are complete:
+//! that every server which has to has stored them. See `docs/design/redundancy.md`, rule 6.
 //!
 //! What is remembered is bounded. A version that others take the room of counts as complete, as
 //! does everything that a process finds on its devices when it starts.
 
+use crate::superseded::MIX;
 use crate::sync::{AtomicU64, Ordering::SeqCst};
 use farcache_base::version::Version;
 use std::sync::OnceLock;
@@ -13,9 +14,6 @@ const BUCKETS: usize = 4096;
 
 /// As many as a line of the processor's cache holds.
 const KEPT: usize = if cfg!(loom) { 2 } else { 8 };
-
-/// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4).
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Versions in no order; 0 where there is none.
 #[repr(align(64))]

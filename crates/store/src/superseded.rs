@@ -28,7 +28,7 @@ const TOMBSTONE: u64 = 1 << 63;
 const PRINT_BYTES: usize = 32;
 
 /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4).
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A write that was here, or is refused.
 #[derive(Clone, Copy)]

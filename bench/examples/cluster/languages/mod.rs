@@ -65,8 +65,8 @@ pub struct Options {
     /// How often clients ask for the servers.
     #[arg(long, default_value_t = 1_000)]
     poll_ms: u64,
-    /// Most bytes a second of keys that move, as farcached's option of this name has it; its default
-    /// where nothing is said.
+    /// Most bytes a second of keys that move, as farcached's option of this name has it; its
+    /// default where nothing is said.
     #[arg(long)]
     move_rate: Option<String>,
     /// Writes what was found as JSON.
@@ -109,8 +109,8 @@ trait Fleet {
 /// Measures and prints.
 ///
 /// # Errors
-/// If something cannot be started, a client breaks off, or clients of farcached met a wrong or stale
-/// value or a failure.
+/// If something cannot be started, a client breaks off, or clients of farcached met a wrong or
+/// stale value or a failure.
 pub fn measure(programs: &Programs, options: &Options) -> io::Result<()> {
     let mut report = Report::of(options);
     for kind in &options.fleets {

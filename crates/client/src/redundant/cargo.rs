@@ -346,9 +346,7 @@ impl Cargo {
             }
             _ => return Err(OTHER_REPLY),
         };
-        let held = answer.held.first().map(|held| held.version);
-        answer.incomplete = held.filter(|_| told & INCOMPLETE != 0);
-        Ok(plan::Reply::Answer(answer))
+        Ok(plan::Reply::Answer(answer.marked(told & INCOMPLETE != 0)))
     }
 }
 

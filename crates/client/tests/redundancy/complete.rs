@@ -1,4 +1,5 @@
-//! What not all members have stored is shown to nobody: it might be lost with one of those who have.
+//! What not all members have stored is shown to nobody: it might be lost with one of those who
+//! have.
 
 use crate::following::pause;
 use crate::support::wait_for;

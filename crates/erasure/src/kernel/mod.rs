@@ -1,8 +1,8 @@
 //! Kernels: multiplying a matrix by shards, with what the processor has.
 //!
 //! [`Kernel`] is chosen once, when a coder is made. A [`Product`] is a matrix in the form that its
-//! kernel reads. `lanes` and `pass` have the loops that all kernels with vectors share; `scalar` has
-//! none and is what the others are compared with.
+//! kernel reads. `lanes` and `pass` have the loops that all kernels with vectors share; `scalar`
+//! has none and is what the others are compared with.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,5 +1,5 @@
-//! One pass over the sources: it reads each of them once and writes a few outputs, whose sums stay in
-//! registers over several vectors of columns.
+//! One pass over the sources: it reads each of them once and writes a few outputs, whose sums stay
+//! in registers over several vectors of columns.
 
 use super::lanes::Lanes;
 use std::{array, ops::Range};

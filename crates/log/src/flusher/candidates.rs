@@ -152,8 +152,8 @@ impl<'f, O: Flushed> Candidates<'f, O> {
         (bytes * 1024 / log.slots.segment_bytes()).max(1)
     }
 
-    /// Bytes that the tombstones take which a segment tells of, and which must go on being told when
-    /// it is no more.
+    /// Bytes that the tombstones take which a segment tells of, and which must go on being told
+    /// when it is no more.
     pub fn bytes_to_carry(&self, slot: u32) -> u64 {
         self.tombstones_needed(slot) * (TOMBSTONE_COPIES * TOMBSTONE_BYTES) as u64
     }

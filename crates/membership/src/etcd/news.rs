@@ -47,8 +47,8 @@ pub trait Hooks: Send + 'static {
     /// What the server has done about the moves of the map in force.
     fn done(&self) -> Done;
 
-    /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives to
-    /// this server. A time that is over already: somebody may have them now.
+    /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives
+    /// to this server. A time that is over already: somebody may have them now.
     fn may_answer_until(&self, until: Duration);
 }
 

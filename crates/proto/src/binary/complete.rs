@@ -3,12 +3,12 @@
 
 use super::{Header, encode_head};
 
-/// The data type of a request about versions whose extras end in a version, of whatever key, that is
-/// complete.
+/// The data type of a request about versions whose extras end in a version, of whatever key, that
+/// is complete.
 const TELLS_COMPLETE: u8 = 1;
 
-/// Set in the token of an answer to *get with version* where the server was not told that the version
-/// is complete. A version has it never.
+/// Set in the token of an answer to *get with version* where the server was not told that the
+/// version is complete. A version has it never.
 pub const INCOMPLETE: u64 = 1 << 63;
 
 const VERSION_BYTES: usize = 8;

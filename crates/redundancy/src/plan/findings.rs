@@ -52,8 +52,8 @@ impl Findings<'_> {
             || !self.answers.may_have_dropped(version)
     }
 
-    /// Whether the answers say that there is no value: it was never there, has been evicted, or lies
-    /// on too few servers.
+    /// Whether the answers say that there is no value: it was never there, has been evicted, or
+    /// lies on too few servers.
     pub fn is_nothing(&self) -> bool {
         let (answers, needed) = (&self.answers, self.redundancy.needed());
         if self.fencing == Fencing::Kept {

@@ -165,6 +165,19 @@ pub struct Answer {
     pub dropped: Option<Version>,
 }
 
+impl Answer {
+    /// The same of a server that holds one version at most, and was not told that it is complete if
+    /// `is_incomplete`.
+    #[must_use]
+    pub fn marked(self, is_incomplete: bool) -> Answer {
+        let held = self.held.first().map(|held| held.version);
+        Answer {
+            incomplete: held.filter(|_| is_incomplete),
+            ..self
+        }
+    }
+}
+
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {

@@ -457,10 +457,9 @@ impl Read {
     /// Tells those of it who do not know that all members have what was found.
     fn tell_complete(&mut self, version: Version, actions: &mut Actions) {
         if self.is_complete && self.fencing == Fencing::None {
-            for position in self.answers.unsure_of(version).iter() {
-                let question = Question::Complete(version);
-                self.requests.ask(&self.group, position, question, actions);
-            }
+            let unsure = self.answers.unsure_of(version);
+            let (group, requests) = (&self.group, &mut self.requests);
+            requests.tell_complete(group, unsure, version, actions);
         }
     }
 

@@ -28,6 +28,19 @@ impl Requests {
         }));
         id
     }
+
+    /// Tells these members that a version is complete (rule 6).
+    pub fn tell_complete<O>(
+        &mut self,
+        group: &Group,
+        members: Positions,
+        version: Version,
+        actions: &mut Vec<Action<O>>,
+    ) {
+        for position in members.iter() {
+            self.ask(group, position, Question::Complete(version), actions);
+        }
+    }
 }
 
 pub(super) struct Pending {

@@ -155,13 +155,6 @@ impl Storing {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) {
-        for position in group.live().iter() {
-            requests.ask(
-                group,
-                position,
-                Question::Complete(self.round.version),
-                actions,
-            );
-        }
+        requests.tell_complete(group, group.live(), self.round.version, actions);
     }
 }

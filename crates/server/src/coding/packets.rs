@@ -103,9 +103,8 @@ pub fn without_value(reply: &Reply<'_>) -> plan::Answer {
         Some(version) => {
             let part = Part::Tombstone;
             answer.held.push(plan::Held { version, part });
-            answer.incomplete = Some(version).filter(|_| reply.is_incomplete);
         }
         None => answer.dropped = version,
     }
-    answer
+    answer.marked(reply.is_incomplete)
 }

@@ -391,9 +391,8 @@ impl Run {
             Answered::Plain(reply) => Event::Reply(asked.id, reply),
             Answered::Has(reply) if reply.is_success() => {
                 let brought = (reply.value.to_vec(), reply.flags, reply.cas);
-                let mut answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
-                let held = answer.held.first().map(|held| held.version);
-                answer.incomplete = held.filter(|_| reply.is_incomplete);
+                let answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
+                let answer = answer.marked(reply.is_incomplete);
                 Event::Reply(asked.id, plan::Reply::Answer(answer))
             }
             Answered::Has(reply) => {

@@ -1,5 +1,5 @@
-//! loom model of a bucket: whatever threads store and tell at the same time, no version is lost while
-//! there is room, and none stays that was told.
+//! loom model of a bucket: whatever threads store and tell at the same time, no version is lost
+//! while there is room, and none stays that was told.
 
 use super::*;
 use loom::sync::Arc;

@@ -55,8 +55,8 @@ impl Core {
             Fate::ByUse { .. } | Fate::Drop => &events.segments_evicted,
         }
         .add(1);
-        // SAFETY: all that was alive in it has been moved or dropped, so the index has no location in
-        // it; readers are participants of the store's epochs.
+        // SAFETY: all that was alive in it has been moved or dropped, so the index has no location
+        // in it; readers are participants of the store's epochs.
         unsafe { self.arena.retire(emptying, &self.epochs) };
         true
     }

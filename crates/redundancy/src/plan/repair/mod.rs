@@ -86,8 +86,8 @@ pub struct Figures {
 pub struct OwnState {
     /// It may lack what it has acknowledged, or have what was overwritten.
     pub is_catching_up: bool,
-    /// Writers of versions up to this one had ended when it began to catch up. Others may have begun
-    /// without this server, and take effect at the other owners only.
+    /// Writers of versions up to this one had ended when it began to catch up. Others may have
+    /// begun without this server, and take effect at the other owners only.
     pub ended_at_return: Option<Version>,
     /// Up to which version it has forgotten keys.
     pub horizon: Option<Version>,
@@ -338,8 +338,8 @@ impl Repair {
         }
     }
 
-    /// What others have forgotten may be a deletion that has begun without this server, of something
-    /// that it had fetched by then.
+    /// What others have forgotten may be a deletion that has begun without this server, of
+    /// something that it had fetched by then.
     fn own_items(&self) -> OwnItems {
         let mut sources = self.sources.iter();
         match sources.any(|source| source.forgotten > self.own_state.ended_at_return) {
