@@ -6,7 +6,9 @@ mod client;
 
 use client::Client;
 use farcache_client::engine::Reception;
-use farcache_client::{Operation, PartRooms, ReceiveBytes, Store, StoreMode};
+use farcache_client::{
+    Keeping, Operation, PartRooms, ReceiveBytes, Store, StoreMode, VersionTerms,
+};
 use farcache_fabric::Whole;
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
@@ -85,7 +87,7 @@ fn operations() -> [Operation<'static>; 12] {
             into: into(),
         },
         Operation::Store(Store {
-            mode: StoreMode::IfNewer,
+            mode: StoreMode::IfNewer(Keeping::Nothing),
             cas: VERSION,
             ..Store::set(b"key", "value")
         }),
@@ -94,15 +96,16 @@ fn operations() -> [Operation<'static>; 12] {
             version: VERSION,
             keep_s: 0,
             is_promised: false,
+            keeping: Keeping::Nothing,
         },
         Operation::GetVersioned {
-            promise: 0,
+            terms: VersionTerms::Newest,
             key: b"key",
             bytes_max: 32,
             into: into(),
         },
         Operation::GetPart {
-            promise: 0,
+            terms: VersionTerms::Newest,
             key: b"key",
             into: PartRooms::new(redundancy, &Arc::default(), Vec::new()),
         },

@@ -105,19 +105,35 @@ def test_what_failed_stands_above_the_last_line(tmp_path):
     script.parent.mkdir()
     text = pathlib.Path(PATH).read_text()
     steps = 'STEPS = [("one", "echo FAILED a.py::b - why; echo 1 failed in 0.1s; false", "pytest"), ("two", "true", None)]\n'
-    script.write_text(text.replace("# Steps of which", steps + "# Steps of which"))
+    script.write_text(text.replace("# Rows of steps", steps + "# Rows of steps"))
     told = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert told.returncode == 1
     assert told.stdout.splitlines()[-3:] == ["=== failed: one", "  FAILED a.py::b - why", "1 passed, 1 failed, 0 skipped"]
 
 
-def test_two_steps_run_at_the_same_time(tmp_path):
-    # Each waits for the other.
+def test_rows_of_steps_run_at_the_same_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, "TOGETHER", [[["one", "three"], ["two"]]])
+    # Each of two waits for the other.
     waits = "touch {0} && until [ -e {1} ]; do sleep 0.01; done && echo '2 passed in 0.1s'"
     one, other = tmp_path / "one", tmp_path / "other"
-    first, *_, second = run_tests.TOGETHER
-    steps = [(first, waits.format(one, other), "pytest"), (second, waits.format(other, one), None), ("last", "false", None)]
+    three = f"[ -e {one} ]"
+    steps = [
+        ("one", waits.format(one, other), "pytest"),
+        ("two", waits.format(other, one), None),
+        ("between", "true", None),
+        ("three", three, None),
+        ("last", "false", None),
+    ]
     groups = run_tests.in_groups(steps)
-    assert groups == [steps[:2], steps[2:]]
+    names = [[[step[0] for step in row] for row in group] for group in groups]
+    assert names == [[["one", "three"], ["two"]], [["between"]], [["last"]]]
     rows = [(name, counts.passed, counts.failed) for group in groups for name, counts, _ in run_tests.run_group(group)]
-    assert rows == [(first, 2, 0), (second, 1, 0), ("last", 0, 1)]
+    assert rows == [("one", 2, 0), ("three", 1, 0), ("two", 1, 0), ("between", 1, 0), ("last", 0, 1)]
+
+
+def test_every_step_of_a_row_is_one():
+    names = [step[0] for step in run_tests.STEPS]
+    in_rows = [name for group in run_tests.TOGETHER for row in group for name in row]
+    assert set(in_rows) <= set(names) and len(in_rows) == len(set(in_rows))
+    groups = run_tests.in_groups(run_tests.STEPS)
+    assert sorted(step[0] for group in groups for row in group for step in row) == sorted(names)

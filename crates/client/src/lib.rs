@@ -81,8 +81,8 @@ pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, ze
 pub use farcache_proto::binary::INCOMPLETE;
 pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
-    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Notice, Operation, Reply,
-    Route, Store, StoreMode, Value,
+    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Keeping, Notice, Operation,
+    Reply, Route, Store, StoreMode, Value, VersionTerms,
 };
 pub use part_rooms::PartRooms;
 pub use request::{GetManyRequest, Request};

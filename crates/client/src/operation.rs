@@ -23,6 +23,42 @@ pub enum Route<'a> {
     Server(usize),
 }
 
+/// What a server keeps of a key besides its newest version, until it is told that this is complete
+/// ([`VersionTerms::Beneath`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the version takes the place of.
+    Older,
+    /// Likewise; and the version itself, where there is something newer: others have accepted it.
+    OlderAndThis,
+}
+
+/// Which version of a key a server is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VersionTerms {
+    /// The newest.
+    #[default]
+    Newest,
+    /// The newest, and the server promises to take nothing older than this version for the key from
+    /// now on. It ends in [`Reply::Promised`] where something newer has been promised already.
+    Promise(u64),
+    /// What the server had when it stored this version, if it still keeps it ([`Keeping::Older`]).
+    Beneath(u64),
+}
+
+impl VersionTerms {
+    /// The version that the request names; 0 for none.
+    pub(crate) fn token(self) -> u64 {
+        match self {
+            VersionTerms::Newest => 0,
+            VersionTerms::Promise(version) | VersionTerms::Beneath(version) => version,
+        }
+    }
+}
+
 /// How a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
@@ -39,13 +75,13 @@ pub enum StoreMode {
     /// If [`Store::cas`], a version, is newer than what the server has of the key, deletions and
     /// what it has forgotten included. Ends in [`Reply::Older`] where it is not. Farcache's servers
     /// alone know it, in the binary protocol.
-    IfNewer,
+    IfNewer(Keeping),
     /// As [`StoreMode::IfNewer`], of a value that begins with these bytes, behind which
     /// [`Store::value`] follows.
-    IfNewerBehind([u8; HEADER_BYTES]),
+    IfNewerBehind(Keeping, [u8; HEADER_BYTES]),
     /// As [`StoreMode::IfNewer`], and only while the server stands by the promise of just this
-    /// version ([`Operation::GetVersioned`]). Ends in [`Reply::Promised`] where it does not.
-    IfPromised,
+    /// version ([`VersionTerms::Promise`]). Ends in [`Reply::Promised`] where it does not.
+    IfPromised(Keeping),
     /// At all of its key's servers, as the server that is asked is told by these bytes
     /// (`docs/protocol.md`). As [`StoreMode::IfNewer`] for Farcache's servers alone.
     Spread([u8; SPREAD_BYTES]),
@@ -54,10 +90,17 @@ pub enum StoreMode {
 impl StoreMode {
     /// Whether [`Store::cas`] is a version.
     pub(crate) fn carries_version(self) -> bool {
-        matches!(
-            self,
-            StoreMode::IfNewer | StoreMode::IfNewerBehind(_) | StoreMode::IfPromised
-        )
+        self.keeping().is_some()
+    }
+
+    /// What is kept besides the newest version, where [`Store::cas`] is one.
+    pub(crate) fn keeping(self) -> Option<Keeping> {
+        match self {
+            StoreMode::IfNewer(keeping)
+            | StoreMode::IfNewerBehind(keeping, _)
+            | StoreMode::IfPromised(keeping) => Some(keeping),
+            _ => None,
+        }
     }
 
     /// Whether it is a step in storing a value at several servers.
@@ -223,10 +266,8 @@ pub enum Operation<'a> {
     GetVersioned {
         /// Its key.
         key: &'a [u8],
-        /// A version: the server promises to take nothing older for the key from now on, and tells
-        /// what it has of it then; it ends in [`Reply::Promised`] where something newer has been
-        /// promised already. 0 to promise nothing.
-        promise: u64,
+        /// Which one.
+        terms: VersionTerms,
         /// Of a longer value only so many bytes come, from its beginning.
         bytes_max: u32,
         /// As with [`Operation::Get`].
@@ -238,7 +279,7 @@ pub enum Operation<'a> {
         /// Its key.
         key: &'a [u8],
         /// As with [`Operation::GetVersioned`].
-        promise: u64,
+        terms: VersionTerms,
         /// Where the part goes.
         into: PartRooms,
     },
@@ -266,6 +307,8 @@ pub enum Operation<'a> {
         keep_s: u32,
         /// As [`StoreMode::IfPromised`].
         is_promised: bool,
+        /// What is kept of the item.
+        keeping: Keeping,
     },
     /// Count up or down a decimal number of up to 64 bits. Ends in [`Reply::Number`].
     Arithmetic {

@@ -122,6 +122,12 @@ impl Redundancy {
         }
     }
 
+    /// Whether servers keep what a write takes the place of until the write is complete: of a value
+    /// in parts there may be too few of either version, of copies one is enough.
+    pub fn keeps_older(self) -> bool {
+        matches!(self, Redundancy::Erasure(_))
+    }
+
     /// The least servers that must have stored a write before it is acknowledged.
     pub fn stored_min(self) -> usize {
         match self {

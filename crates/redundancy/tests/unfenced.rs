@@ -49,6 +49,18 @@ fn read_beside(
     servers: &[Option<Answer>],
     overtaken: &[u32],
 ) -> (ReadOutcome, Vec<u32>) {
+    read_of(redundancy, servers, overtaken, &mut |_| {
+        Reply::Answer(Answer::default())
+    })
+}
+
+/// Runs a read where servers answer so when they are asked what they have beneath a version.
+fn read_of(
+    redundancy: &str,
+    servers: &[Option<Answer>],
+    overtaken: &[u32],
+    beneath: &mut dyn FnMut(u32) -> Reply,
+) -> (ReadOutcome, Vec<u32>) {
     let mut servers = servers.to_vec();
     let redundancy: Redundancy = redundancy.parse().unwrap();
     let owners = servers.iter().zip(0..);
@@ -72,6 +84,7 @@ fn read_beside(
                     let answer = server.clone().expect("only the live are asked");
                     let reply = match question {
                         Question::Read(_) => Reply::Answer(answer),
+                        Question::Beneath(_) => beneath(to.0),
                         _ if overtaken.contains(&to.0) => {
                             *server = Some(copy(NEW));
                             let current = version(NEW);
@@ -241,4 +254,88 @@ fn a_value_that_has_lost_too_many_shards_is_a_miss() {
         shard(4, NEW),
     ];
     assert_eq!(read("ec:3,2", &servers).0, found(NEW));
+}
+
+const OLDER: u64 = OLD - 1;
+
+fn shard(number: u8, bits: u64) -> Option<Answer> {
+    Some(held(bits, Part::Shard(number), true))
+}
+
+/// A writer has come as far as three of six servers.
+fn half_written() -> [Option<Answer>; 6] {
+    let all = [NEW, NEW, NEW, OLD, OLD, OLD].into_iter().zip(0..);
+    let all: Vec<_> = all.map(|(bits, number)| shard(number, bits)).collect();
+    all.try_into().expect("six")
+}
+
+#[test]
+fn what_lies_beneath_a_version_that_too_few_have_is_shown() {
+    let mut asked = Vec::new();
+    let (outcome, sent) = read_of("ec:4,2", &half_written(), &[], &mut |server| {
+        asked.push(server);
+        Reply::Answer(held(OLD, Part::Shard(server as u8), true))
+    });
+    assert_eq!((outcome, &asked[..]), (found(OLD), &[0, 1, 2][..]));
+    assert!(sent.is_empty(), "all have it: {sent:?}");
+}
+
+/// What others have beneath is looked for step by step, so that nothing between is passed over.
+#[test]
+fn the_newest_that_enough_have_is_shown_however_deep_it_lies() {
+    let mut servers = half_written();
+    servers[5] = shard(5, OLDER);
+    let mut depth = [0; 6];
+    let (outcome, _) = read_of("ec:4,2", &servers, &[], &mut |server| {
+        let place = &mut depth[server as usize];
+        *place += 1;
+        let bits = match (server, *place) {
+            (0..=2, 1) => OLD,
+            _ => OLDER,
+        };
+        Reply::Answer(held(bits, Part::Shard(server as u8), true))
+    });
+    assert_eq!(outcome, found(OLD));
+    assert_eq!(depth, [1, 1, 1, 0, 0, 0]);
+}
+
+#[test]
+fn nothing_is_shown_below_what_a_server_may_have_dropped_or_does_not_tell() {
+    let shown = |third: Reply| {
+        let (outcome, _) = read_of("ec:4,2", &half_written(), &[], &mut |server| match server {
+            2 => third.clone(),
+            _ => Reply::Answer(held(OLD, Part::Shard(server as u8), true)),
+        });
+        outcome
+    };
+    // Two more than the three that have nothing else are enough.
+    assert_eq!(shown(Reply::Answer(Answer::default())), found(OLD));
+    assert_eq!(shown(Reply::Answer(dropped(OLDER))), found(OLD));
+    // The third may have had something between, with others that told of nothing else.
+    let servers = [
+        shard(0, NEW),
+        shard(1, NEW),
+        shard(2, NEW),
+        shard(3, OLD),
+        shard(4, OLD),
+        None,
+    ];
+    let (outcome, _) = read_of("ec:4,2", &servers, &[], &mut |server| {
+        Reply::Answer(match server {
+            2 => dropped(NEW),
+            _ => held(OLD, Part::Shard(server as u8), true),
+        })
+    });
+    assert_eq!(outcome, ReadOutcome::Unavailable);
+    let (outcome, _) = read_of("ec:4,2", &servers, &[], &mut |_| Reply::NotReady);
+    assert_eq!(outcome, ReadOutcome::Unavailable);
+}
+
+#[test]
+fn of_copies_nobody_asks_what_lies_beneath() {
+    let servers = [Some(copy(NEW)), Some(copy(OLD)), Some(copy(OLD))];
+    let (outcome, _) = read_of("replicate:3", &servers, &[], &mut |_| {
+        panic!("one copy is enough");
+    });
+    assert_eq!(outcome, found(NEW));
 }

@@ -83,6 +83,7 @@ use Has::*;
 fn answer(has: Has, question: Question) -> Answer {
     let mut answer = Answer::default();
     let part = match has {
+        _ if matches!(question, Question::Beneath(_)) => return answer,
         Has::Copy => Part::Copy,
         Has::Witness => Part::Witness,
         Has::Nothing | Has::IsDown => return answer,

@@ -51,14 +51,15 @@ pub use farcache_log::{
     check_devices,
 };
 pub use {
-    core::{Evicted, PinnedValue, StalledValues},
+    core::{Evicted, PinnedValue, Predecessor, StalledValues},
     dirty::DurableMark,
     fences::{KeyArcs, KeyHash},
     handle::{Item, ReadId, StoreHandle},
     operations::{Reservation, Uncommitted},
     options::{
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Forgotten,
-        Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, VersionedDelete,
+        Keeping, Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError,
+        TombstoneOptions, VersionedDelete,
     },
     scan::{Held, Listed, ScanCursor},
     stats::StoreStats,

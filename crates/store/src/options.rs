@@ -57,6 +57,37 @@ pub struct SetOptions {
     /// With `version`: store only while the promise of just this version stands for the key, so
     /// that nothing was stored under it in between; see [`crate::StoreHandle::promise`].
     pub is_promised: bool,
+    /// With `version`: what is kept of the key besides its newest version.
+    pub keeping: Keeping,
+}
+
+/// What is kept of a key besides its newest version, until that is known to be complete
+/// ([`StoreHandle::note_complete`]); see [`StoreHandle::predecessor`].
+///
+/// [`StoreHandle::note_complete`]: crate::StoreHandle::note_complete
+/// [`StoreHandle::predecessor`]: crate::StoreHandle::predecessor
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the version takes the place of.
+    Older,
+    /// Likewise; and the version itself, beneath something newer.
+    OlderAndThis,
+}
+
+/// How a deletion by version is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TombstoneOptions {
+    /// Until when the tombstone refuses older versions, unless memory is short; from then on the
+    /// horizon does, for all keys that the store does not hold. [`farcache_base::time::NEVER`]
+    /// keeps it while memory suffices.
+    pub keep_until: Seconds,
+    /// As [`SetOptions::is_promised`].
+    pub is_promised: bool,
+    /// As [`SetOptions::keeping`].
+    pub keeping: Keeping,
 }
 
 /// What a store had forgotten at some moment ([`crate::StoreHandle::forgotten`]).

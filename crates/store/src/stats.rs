@@ -53,6 +53,10 @@ pub struct StoreStats {
     pub out_of_memory: u64,
     /// Values that a reply in flight keeps in place.
     pub values_pinned: u64,
+    /// What something newer has taken the place of, kept until that is known to be complete.
+    pub values_put_aside: u64,
+    /// Bytes of these.
+    pub put_aside_bytes: u64,
     /// Values copied so that clients which do not read keep no segment, in bytes.
     pub stalled_bytes: u64,
     /// Clients that lost what they had not read, because memory was short.
@@ -71,6 +75,7 @@ impl Store {
         };
         let counts = core.arena.counts();
         let (index_buckets, index_overflow_buckets) = core.index.buckets();
+        let (values_put_aside, put_aside_bytes) = core.predecessors.size();
         let mut stats = StoreStats {
             items: sum(|events| &events.added).wrapping_sub(sum(|events| &events.removed)),
             items_total: sum(|events| &events.stored),
@@ -92,6 +97,8 @@ impl Store {
             index_buckets,
             index_overflow_buckets,
             out_of_memory: sum(|events| &events.out_of_memory),
+            values_put_aside,
+            put_aside_bytes,
             stalled_bytes: core.stalled.copied_bytes(),
             stalled_given_up: core.stalled.given_up(),
             ..StoreStats::default()

@@ -43,8 +43,15 @@ fn put(handle: &StoreHandle, key: &str, value: &str, number: u64) -> SetOutcome 
 }
 
 fn delete(handle: &StoreHandle, key: &str, number: u64) -> VersionedDelete {
-    let outcome = handle.delete_if_newer(key.as_bytes(), version(number), KEEP, false);
+    let outcome = handle.delete_if_newer(key.as_bytes(), version(number), &keep_until(KEEP));
     outcome.unwrap()
+}
+
+fn keep_until(keep_until: u32) -> TombstoneOptions {
+    TombstoneOptions {
+        keep_until,
+        ..TombstoneOptions::default()
+    }
 }
 
 fn get(handle: &StoreHandle, key: &str) -> Option<(String, Option<Version>)> {
@@ -301,7 +308,7 @@ fn what_expires_or_is_flushed_does_not_let_anything_older_in() {
     assert_eq!(handle.set(b"mortal", b"v", &mortal), Ok(stored(5)));
     assert!(
         handle
-            .delete_if_newer(b"dead", version(4), 110, false)
+            .delete_if_newer(b"dead", version(4), &keep_until(110))
             .is_ok()
     );
     put(&handle, "flushed", "v", 6);

@@ -2,7 +2,7 @@
 
 use super::encode;
 use crate::Error;
-use crate::operation::Operation;
+use crate::operation::{Operation, VersionTerms};
 use farcache_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use farcache_base::version::Version;
 
@@ -45,10 +45,10 @@ pub(crate) fn check(operation: &Operation<'_>) -> Result<(), Error> {
             Err(Error::TooLarge)
         }
         Operation::Store(store) if store.mode.carries_version() => check_version(store.cas),
-        Operation::GetVersioned { promise, .. } | Operation::GetPart { promise, .. }
-            if *promise != 0 =>
+        Operation::GetVersioned { terms, .. } | Operation::GetPart { terms, .. }
+            if *terms != VersionTerms::Newest =>
         {
-            check_version(*promise)
+            check_version(terms.token())
         }
         Operation::DeleteIfNewer { version, .. } => check_version(*version),
         Operation::Statistics { group } if group.len() > KEY_BYTES_MAX => Err(Error::InvalidKey),

@@ -1,9 +1,9 @@
 //! Operations as packets.
 
-use crate::operation::{Direction, Operation, StoreMode};
+use crate::operation::{Direction, Keeping, Operation, StoreMode, VersionTerms};
 use farcache_proto::binary::{
-    ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode, SetExtras,
-    VersionedGetExtras, encode_head, encode_head_telling, encode_u32,
+    ABOUT_OLDER, ArithmeticExtras, HEADER_BYTES, Header, IS_ACCEPTED, MAGIC_REQUEST, NO_CREATE,
+    Opcode, SetExtras, VersionedGetExtras, encode_head, encode_head_telling, encode_u32,
 };
 use farcache_redundancy::{Version, stored};
 
@@ -22,7 +22,7 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
             StoreMode::Replace => Opcode::Replace,
             StoreMode::Append => Opcode::Append,
             StoreMode::Prepend => Opcode::Prepend,
-            StoreMode::IfNewer | StoreMode::IfNewerBehind(_) | StoreMode::IfPromised => {
+            StoreMode::IfNewer(_) | StoreMode::IfNewerBehind(..) | StoreMode::IfPromised(_) => {
                 Opcode::SetVersioned
             }
             StoreMode::Spread(_) => Opcode::SetSpread,
@@ -110,9 +110,10 @@ pub(super) fn head(
         }
         Operation::Store(store) => {
             header.cas = match store.mode {
-                StoreMode::IfPromised => store.cas | PROMISED,
+                StoreMode::IfPromised(_) => store.cas | PROMISED,
                 _ => store.cas,
             };
+            header.data_type = store.mode.keeping().map_or(0, data_type);
             let value_len = store.value.as_slice().len();
             let extras = SetExtras {
                 flags: store.flags,
@@ -126,11 +127,11 @@ pub(super) fn head(
                     let extras = [&extras.encode()[..], &spread].concat();
                     encode_head(header, &extras, key, value_len, out);
                 }
-                StoreMode::IfNewerBehind(front) => {
+                StoreMode::IfNewerBehind(_, front) => {
                     let extras = [&extras.encode()[..], &front].concat();
                     encode_head_telling(header, (&extras, complete), key, value_len, out);
                 }
-                StoreMode::IfNewer | StoreMode::IfPromised => {
+                StoreMode::IfNewer(_) | StoreMode::IfPromised(_) => {
                     let extras = extras.encode();
                     encode_head_telling(header, (&extras, complete), key, value_len, out);
                 }
@@ -142,14 +143,14 @@ pub(super) fn head(
             encode_head(header, &[], key, 0, out);
         }
         Operation::GetVersioned {
-            bytes_max, promise, ..
+            bytes_max, terms, ..
         } => {
-            header.cas = *promise;
+            ask_for(*terms, &mut header);
             let extras = encode_u32(*bytes_max);
             encode_head_telling(header, (&extras, complete), key, 0, out);
         }
-        Operation::GetPart { promise, .. } => {
-            header.cas = *promise;
+        Operation::GetPart { terms, .. } => {
+            ask_for(*terms, &mut header);
             let extras = VersionedGetExtras {
                 bytes_max: u32::MAX,
                 front_bytes: stored::HEADER_BYTES as u8,
@@ -161,9 +162,11 @@ pub(super) fn head(
             version,
             keep_s,
             is_promised,
+            keeping,
             ..
         } => {
             header.cas = *version | if *is_promised { PROMISED } else { 0 };
+            header.data_type = data_type(*keeping);
             let extras = encode_u32(*keep_s);
             encode_head_telling(header, (&extras, complete), key, 0, out);
         }
@@ -181,6 +184,23 @@ pub(super) fn head(
         Operation::Flush { delay_s } => encode_head(header, &encode_u32(*delay_s), &[], 0, out),
         Operation::Statistics { group } => encode_head(header, &[], group, 0, out),
         Operation::Verbosity { level } => encode_head(header, &encode_u32(*level), &[], 0, out),
+    }
+}
+
+/// What a write says of what is to be kept.
+fn data_type(keeping: Keeping) -> u8 {
+    match keeping {
+        Keeping::Nothing => 0,
+        Keeping::Older => ABOUT_OLDER,
+        Keeping::OlderAndThis => ABOUT_OLDER | IS_ACCEPTED,
+    }
+}
+
+/// Which version a get is for.
+fn ask_for(terms: VersionTerms, header: &mut Header) {
+    header.cas = terms.token();
+    if let VersionTerms::Beneath(_) = terms {
+        header.data_type = ABOUT_OLDER;
     }
 }
 

@@ -2,7 +2,10 @@
 //! become its answers. It asks nobody, and knows no clock.
 
 use super::change::Present;
-use crate::{Error, Operation, PartRooms, ReceiveBytes, Reply, SendBytes, Store, StoreMode};
+use crate::{
+    Error, Keeping, Operation, PartRooms, ReceiveBytes, Reply, SendBytes, Store, StoreMode,
+    VersionTerms,
+};
 use farcache_cluster::ServerId;
 use farcache_proto::binary::INCOMPLETE;
 use farcache_redundancy::coding::{LentPart, Parts, Pieces, Sent, Workshop};
@@ -35,7 +38,10 @@ pub(super) struct Cargo {
 
 /// Whether a question changes nothing at its server but promises.
 pub(super) fn is_read(question: &Question) -> bool {
-    matches!(question, Question::Read(_) | Question::Promise(_))
+    matches!(
+        question,
+        Question::Read(_) | Question::Promise(_) | Question::Beneath(_)
+    )
 }
 
 impl Cargo {
@@ -176,14 +182,25 @@ impl Cargo {
         let is_promised = matches!(question, Question::AcceptPromised(..));
         match question {
             Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
-                self.store(key, (version, part), is_promised)
+                let keeping = self.keeping(false);
+                self.store(key, (version, part), is_promised, keeping)
             }
             Question::Store(version, part) => {
                 self.take_parts_of(workshop, version);
-                self.store(key, (version, part), false)
+                let keeping = self.keeping(true);
+                self.store(key, (version, part), false, keeping)
             }
-            Question::Read(wanted) => Some(self.get(workshop, key, wanted.is_none(), 0)),
-            Question::Promise(version) => Some(self.get(workshop, key, true, version.bits())),
+            Question::Read(wanted) => {
+                Some(self.get(workshop, key, wanted.is_none(), VersionTerms::Newest))
+            }
+            Question::Promise(version) => {
+                let terms = VersionTerms::Promise(version.bits());
+                Some(self.get(workshop, key, true, terms))
+            }
+            Question::Beneath(version) => {
+                let terms = VersionTerms::Beneath(version.bits());
+                Some(self.get(workshop, key, false, terms))
+            }
             Question::Complete(_) => None,
         }
     }
@@ -193,6 +210,7 @@ impl Cargo {
         key: &'a [u8],
         (version, part): (Version, Part),
         is_promised: bool,
+        keeping: Keeping,
     ) -> Option<Operation<'a>> {
         if part == Part::Tombstone {
             return Some(Operation::DeleteIfNewer {
@@ -200,6 +218,7 @@ impl Cargo {
                 version: version.bits(),
                 keep_s: 0,
                 is_promised,
+                keeping,
             });
         }
         let parts = self.parts.as_mut()?;
@@ -210,11 +229,14 @@ impl Cargo {
                 value,
                 range,
             }) => (
-                StoreMode::IfNewerBehind(header),
+                StoreMode::IfNewerBehind(keeping, header),
                 SendBytes::part_of(value, range),
             ),
-            None if is_promised => (StoreMode::IfPromised, parts.of(part, version).into()),
-            None => (StoreMode::IfNewer, parts.of(part, version).into()),
+            None if is_promised => (
+                StoreMode::IfPromised(keeping),
+                parts.of(part, version).into(),
+            ),
+            None => (StoreMode::IfNewer(keeping), parts.of(part, version).into()),
         };
         Some(Operation::Store(Store {
             mode,
@@ -226,6 +248,15 @@ impl Cargo {
         }))
     }
 
+    /// What servers keep besides the newest version.
+    fn keeping(&self, is_accepted: bool) -> Keeping {
+        match (self.redundancy.keeps_older(), is_accepted) {
+            (false, _) => Keeping::Nothing,
+            (true, false) => Keeping::Older,
+            (true, true) => Keeping::OlderAndThis,
+        }
+    }
+
     /// Of copies one is brought, the others are only asked for their versions, where any version
     /// will do.
     fn get<'a>(
@@ -233,7 +264,7 @@ impl Cargo {
         workshop: &Workshop,
         key: &'a [u8],
         is_any: bool,
-        promise: u64,
+        terms: VersionTerms,
     ) -> Operation<'a> {
         let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
         let is_head = is_copy && is_any && self.has_asked_for_bytes;
@@ -241,7 +272,7 @@ impl Cargo {
         if is_head {
             return Operation::GetVersioned {
                 key,
-                promise,
+                terms,
                 bytes_max: HEADER_BYTES as u32,
                 into: ReceiveBytes::default(),
             };
@@ -250,7 +281,7 @@ impl Cargo {
             Some(rooms) => rooms.clone(),
             None => PartRooms::apart(self.redundancy, &workshop.pool),
         };
-        Operation::GetPart { key, promise, into }
+        Operation::GetPart { key, terms, into }
     }
 
     /// Takes what a server has replied; what that is to the plan. `is_late` tells whether the operation's
@@ -281,7 +312,9 @@ impl Cargo {
             Question::Accept(_, part)
             | Question::AcceptPromised(_, part)
             | Question::Store(_, part) => self.stored(part, reply),
-            Question::Read(_) | Question::Promise(_) => self.brought(asked.to, reply),
+            Question::Read(_) | Question::Promise(_) | Question::Beneath(_) => {
+                self.brought(asked.to, reply)
+            }
             Question::Complete(_) => Err(OTHER_REPLY),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Redundant, now};
 use crate::connections::Submitted;
-use crate::{Delivery, Operation, Route};
+use crate::{Delivery, Keeping, Operation, Route};
 use farcache_cluster::ServerId;
 
 /// So long, in seconds, each server remembers the deletion: what was sent to it before comes too
@@ -23,6 +23,7 @@ impl Redundant {
                 version,
                 keep_s,
                 is_promised: false,
+                keeping: Keeping::Nothing,
             };
             self.connections.submit(delete, Delivery { route, timeout })
         };

@@ -2,7 +2,7 @@
 
 use crate::world::{Door, World};
 use farcache_client::engine::Ticket;
-use farcache_client::{Delivery, Error, Operation, PartRooms, Reply};
+use farcache_client::{Delivery, Error, Operation, PartRooms, Reply, VersionTerms};
 use farcache_proto::binary::{Header, MAGIC_RESPONSE, Opcode, Status, encode_head};
 use farcache_redundancy::stored::{self, HEADER_BYTES, Piece};
 use farcache_redundancy::{Scheme, Version};
@@ -31,7 +31,7 @@ impl Reading {
             let (key, into) = (b"key", rooms.clone());
             world.submit(Operation::GetPart {
                 key,
-                promise: 0,
+                terms: VersionTerms::Newest,
                 into,
             })
         };
@@ -203,8 +203,8 @@ fn a_part_that_comes_after_the_time_is_up_disturbs_nothing() {
         world.servers[0].is_mute = true;
         let redundancy = "ec:3,2".parse().expect("one");
         let into = PartRooms::new(redundancy, &Arc::default(), vec![0; VALUE_BYTES]);
-        let (key, promise) = (b"key", 0);
-        let operation = Operation::GetPart { key, promise, into };
+        let (key, terms) = (b"key", VersionTerms::Newest);
+        let operation = Operation::GetPart { key, terms, into };
         let delivery = Delivery {
             timeout: Some(Duration::from_millis(10)),
             ..Delivery::default()

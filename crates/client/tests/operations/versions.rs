@@ -4,8 +4,8 @@ use crate::blocking::config;
 use crate::support::{Product, Server};
 use farcache_base::version::{Ticks, Version, Writer};
 use farcache_client::{
-    Client, Delivery, Error, INCOMPLETE, Operation, ReceiveBytes, Reply, Route, Store, StoreMode,
-    Transport,
+    Client, Delivery, Error, INCOMPLETE, Keeping, Operation, ReceiveBytes, Reply, Route, Store,
+    StoreMode, Transport, VersionTerms,
 };
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn run(client: &Client, operation: Operation<'_>) -> Result<Reply, Error> {
 
 fn store(client: &Client, value: &[u8], version: u64) -> Result<Reply, Error> {
     let store = Store {
-        mode: StoreMode::IfNewer,
+        mode: StoreMode::IfNewer(Keeping::Nothing),
         flags: 5,
         cas: version,
         ..Store::set(b"versioned", value)
@@ -43,6 +43,7 @@ fn delete(client: &Client, version: u64) -> Result<Reply, Error> {
             version,
             keep_s,
             is_promised: false,
+            keeping: Keeping::Nothing,
         },
     )
 }
@@ -53,7 +54,7 @@ fn get(client: &Client, bytes_max: u32) -> Result<Reply, Error> {
         client,
         Operation::GetVersioned {
             key,
-            promise: 0,
+            terms: VersionTerms::Newest,
             bytes_max,
             into,
         },

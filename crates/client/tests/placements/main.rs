@@ -10,6 +10,7 @@ mod healthy;
 mod losses;
 mod refusals;
 mod stalls;
+mod unfinished;
 
 use farcache_client::{Client, Transport};
 use fleet::Fleet;

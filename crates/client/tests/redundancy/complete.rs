@@ -6,8 +6,8 @@ use crate::support::wait_for;
 use crate::{Fleet, WAYS};
 use farcache_base::version::{Ticks, Version, Writer};
 use farcache_client::{
-    Client, Delivery, INCOMPLETE, Operation, ReceiveBytes, Reply, Route, Store, StoreMode,
-    Transport,
+    Client, Delivery, INCOMPLETE, Keeping, Operation, ReceiveBytes, Reply, Route, Store, StoreMode,
+    Transport, VersionTerms,
 };
 use farcache_redundancy::Holders;
 use farcache_redundancy::stored::{Header, Piece, checksum};
@@ -43,7 +43,7 @@ fn ask(client: &Client, server: usize, operation: Operation<'_>) -> Reply {
 fn is_incomplete(client: &Client, server: usize, key: &str) -> bool {
     let get = Operation::GetVersioned {
         key: key.as_bytes(),
-        promise: 0,
+        terms: VersionTerms::Newest,
         bytes_max: 0,
         into: ReceiveBytes::default(),
     };
@@ -70,7 +70,7 @@ fn store_at(client: &Client, servers: &[usize], key: &str, value: &[u8]) {
     let part = [&header.encode()[..], value].concat();
     for server in servers {
         let store = Store {
-            mode: StoreMode::IfNewer,
+            mode: StoreMode::IfNewer(Keeping::Nothing),
             cas: version.bits(),
             ..Store::set(key.as_bytes(), &part[..])
         };

@@ -1,11 +1,20 @@
 //! What requests about versions, and their answers, tell of versions that are complete: that all
-//! servers which are to have them have stored them.
+//! servers which are to have them have stored them. And what they want of older ones meanwhile.
 
 use super::{Header, encode_head};
 
-/// The data type of a request about versions whose extras end in a version, of whatever key, that
-/// is complete.
+/// Set in the data type of a request about versions whose extras end in a version, of whatever key,
+/// that is complete.
 const TELLS_COMPLETE: u8 = 1;
+
+/// Set in the data type of a store or deletion where what it takes the place of is to be kept until
+/// its version is complete; of a get that wants what was kept of the key when the version in its
+/// token was stored.
+pub const ABOUT_OLDER: u8 = 2;
+
+/// Set beside [`ABOUT_OLDER`] in the data type of a store or deletion whose version others have
+/// accepted: it is kept, too, where there is something newer that is not known to be complete.
+pub const IS_ACCEPTED: u8 = 4;
 
 /// Set in the token of an answer to *get with version* where the server was not told that the
 /// version is complete. A version has it never.
@@ -16,13 +25,11 @@ const VERSION_BYTES: usize = 8;
 /// Takes the extras of a request about versions apart: its own, and the version that it tells to be
 /// complete, 0 for none. `None` where the header promises more than there is.
 pub fn split_complete<'a>(header: &Header, extras: &'a [u8]) -> Option<(&'a [u8], u64)> {
-    match header.data_type {
-        TELLS_COMPLETE => {
-            let (own, version) = extras.split_last_chunk::<VERSION_BYTES>()?;
-            Some((own, u64::from_be_bytes(*version)))
-        }
-        _ => Some((extras, 0)),
+    if header.data_type & TELLS_COMPLETE == 0 {
+        return Some((extras, 0));
     }
+    let (own, version) = extras.split_last_chunk::<VERSION_BYTES>()?;
+    Some((own, u64::from_be_bytes(*version)))
 }
 
 /// Appends a request about versions up to its value, as [`encode_head`] does, which tells that this
@@ -41,7 +48,7 @@ pub fn encode_head_telling(
         return encode_head(header, extras, key, value_len, out);
     }
     let header = Header {
-        data_type: TELLS_COMPLETE,
+        data_type: header.data_type | TELLS_COMPLETE,
         ..header
     };
     let mut all = [0; u8::MAX as usize];

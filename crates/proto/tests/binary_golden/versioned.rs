@@ -2,8 +2,8 @@
 
 use super::{Parts, assert_golden, request, response};
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, Head, Opcode, SetExtras, Status, VersionedGetExtras, encode_head_telling,
-    encode_u32, split_complete,
+    ABOUT_OLDER, FRONT_BYTES_MAX, Head, Header, IS_ACCEPTED, Opcode, SetExtras, Status,
+    VersionedGetExtras, encode_head_telling, encode_u32, split_complete,
 };
 
 /// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
@@ -344,4 +344,57 @@ fn tombstone_bytes() {
         },
         &golden,
     );
+}
+
+/// Data type 2 of a read: what was there when the version in the token was stored.
+#[test]
+fn read_of_an_older_version_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf3,             // request, get with version
+        0x00, 0x01,             // key of 1 byte
+        0x04, 0x02,             // 4 bytes of extras; what is older is wanted
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x05, // body of 5 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // than this version
+        0xff, 0xff, 0xff, 0xff, // all of the value
+        b'k',
+    ];
+    let parts = Parts {
+        extras: &encode_u32(u32::MAX),
+        key: b"k",
+        ..Parts::default()
+    };
+    let header = Header {
+        data_type: ABOUT_OLDER,
+        ..request(Opcode::GetVersioned, 0, VERSION)
+    };
+    assert_golden(header, parts, &golden);
+}
+
+/// Data type 7 of a deletion: what is older is kept, the tombstone is kept beneath what is newer,
+/// and another version is told to be complete.
+#[test]
+fn accepted_deletion_that_keeps_what_is_older_bytes() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf2,             // request, delete if newer
+        0x00, 0x01,             // key of 1 byte
+        0x0c, 0x07,             // 12 bytes of extras; all three
+        0x00, 0x00,             // vbucket 0
+        0x00, 0x00, 0x00, 0x0d, // body of 13 bytes
+        0x00, 0x00, 0x00, 0x00, // opaque
+        0, 0, 0, 2, 0x80, 0, 0, 3, // the version
+        0x00, 0x00, 0x00, 0x00, // the tombstone is kept while memory suffices
+        0, 0, 0, 2, 0x80, 0, 0, 2, // this version is complete
+        b'k',
+    ];
+    let header = Header {
+        data_type: ABOUT_OLDER | IS_ACCEPTED,
+        ..request(Opcode::DeleteVersioned, 0, VERSION)
+    };
+    let (mut packet, complete) = (Vec::new(), VERSION - 1);
+    encode_head_telling(header, (&encode_u32(0), complete), b"k", 0, &mut packet);
+    assert_eq!(packet, golden);
 }

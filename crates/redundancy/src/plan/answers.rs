@@ -6,28 +6,58 @@ use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
 
-/// The last answer of each owner that has answered, by its position.
+/// What all owners have answered so far.
 #[derive(Default)]
-pub(super) struct Answers(ArrayVec<(usize, Answer), OWNERS_MAX>);
+pub(super) struct Answers {
+    /// The last answer of each owner that has answered, by its position.
+    all: ArrayVec<(usize, Answer), OWNERS_MAX>,
+    /// What one may have had beneath what it has told of, and has forgotten, was not newer.
+    dropped_beneath: Option<Version>,
+}
 
 impl Answers {
     /// Takes an answer, in place of an earlier one of the same owner.
     pub fn note(&mut self, position: usize, answer: Answer) {
-        self.0.retain(|(other, _)| *other != position);
-        self.0.push((position, answer));
+        self.remove(position);
+        self.all.push((position, answer));
+    }
+
+    /// Takes what an owner has beneath what it has told of; false where that is nothing, or too
+    /// much to be true.
+    pub fn note_beneath(&mut self, position: usize, beneath: &Answer) -> bool {
+        let Some((_, answer)) = self.all.iter_mut().find(|(other, _)| *other == position) else {
+            return false;
+        };
+        answer.incomplete = beneath.incomplete.or(answer.incomplete);
+        answer.brought = beneath.brought.or(answer.brought);
+        self.dropped_beneath = self.dropped_beneath.max(beneath.dropped);
+        let held = beneath.held.first();
+        held.is_some_and(|held| answer.held.try_push(*held).is_ok())
+    }
+
+    /// An owner has not told all: what it has told does not count.
+    pub fn remove(&mut self, position: usize) {
+        self.all.retain(|(other, _)| *other != position);
+    }
+
+    /// The oldest version of which each owner has told that it holds it.
+    pub fn oldest(&self) -> impl Iterator<Item = (usize, Version)> {
+        let oldest = |answer: &Answer| answer.held.iter().map(|held| held.version).min();
+        let of = move |(position, answer): &(usize, Answer)| Some((*position, oldest(answer)?));
+        self.all.iter().filter_map(of)
     }
 
     pub fn clear(&mut self) {
-        self.0.clear();
+        *self = Answers::default();
     }
 
     /// How many owners have answered.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     fn held(&self) -> impl Iterator<Item = &Held> {
-        self.0.iter().flat_map(|(_, answer)| &answer.held)
+        self.all.iter().flat_map(|(_, answer)| &answer.held)
     }
 
     /// The newest version that anybody holds.
@@ -43,18 +73,23 @@ impl Answers {
     /// How many hold nothing.
     pub fn empty_count(&self) -> usize {
         let is_empty = |answer: &&(usize, Answer)| answer.1.held.is_empty();
-        self.0.iter().filter(is_empty).count()
+        self.all.iter().filter(is_empty).count()
     }
 
     /// Whether one who holds nothing may have held this version, or a newer one.
     pub fn may_have_dropped(&self, version: Version) -> bool {
-        let mut dropped = self.0.iter().map(|(_, answer)| answer.dropped);
+        let mut dropped = self.all.iter().map(|(_, answer)| answer.dropped);
         dropped.any(|dropped| dropped >= Some(version))
+    }
+
+    /// Whether one may have held this version, or a newer one, beneath what it holds.
+    pub fn may_have_dropped_beneath(&self, version: Version) -> bool {
+        self.dropped_beneath >= Some(version)
     }
 
     /// Whether one knows that this version, or a newer one, is complete.
     pub fn call_complete(&self, version: Version) -> bool {
-        let mut complete = self.0.iter().map(|(_, answer)| answer.complete);
+        let mut complete = self.all.iter().map(|(_, answer)| answer.complete);
         complete.any(|complete| complete >= Some(version))
     }
 
@@ -85,7 +120,7 @@ impl Answers {
     }
 
     fn who(&self, is_one: impl Fn(&Answer) -> bool) -> Positions {
-        let all = self.0.iter().filter(|(_, answer)| is_one(answer));
+        let all = self.all.iter().filter(|(_, answer)| is_one(answer));
         all.map(|(position, _)| *position).collect()
     }
 

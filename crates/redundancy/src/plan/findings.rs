@@ -45,11 +45,16 @@ impl Findings<'_> {
     /// Whether no answer leaves room for an acknowledged write above this version. A server that
     /// has forgotten something may have forgotten that, unless so many hold the version that too
     /// few are left for another one's quorum.
+    /// Those of whom nobody has anything newer, that is.
     pub fn is_newest(&self, version: Version) -> bool {
         let others_max = self.redundancy.owners() - self.redundancy.stored_min();
+        let answers = &self.answers;
+        let is_on_top = answers.newest() == Some(version);
+        let may_have_dropped =
+            answers.may_have_dropped(version) || answers.may_have_dropped_beneath(version);
         self.fencing == Fencing::Kept
-            || self.answers.holders(version).count() > others_max
-            || !self.answers.may_have_dropped(version)
+            || is_on_top && answers.holders(version).count() > others_max
+            || !may_have_dropped
     }
 
     /// Whether the answers say that there is no value: it was never there, has been evicted, or

@@ -118,6 +118,8 @@ pub enum Question {
     Promise(Version),
     /// What it holds, with the bytes of this version, or of the newest that it holds.
     Read(Option<Version>),
+    /// What it had when it stored this version, which it has told of, with the bytes.
+    Beneath(Version),
     /// To take note that a version is complete (rule 6). The answer, if there is one, is passed
     /// over.
     Complete(Version),

@@ -58,6 +58,7 @@ enum Stage {
 struct Pending {
     id: RequestId,
     position: usize,
+    is_beneath: bool,
 }
 
 /// Reads one key.
@@ -80,6 +81,8 @@ pub struct Read {
     pending: ArrayVec<Pending, OWNERS_MAX>,
     answers: Answers,
     tries: u8,
+    /// Who has nothing beneath what it has told of.
+    at_bottom: Positions,
     /// How often holders were asked for bytes that they had not brought.
     fetches: u16,
 }
@@ -172,6 +175,7 @@ impl Read {
             pending: ArrayVec::new(),
             answers: Answers::default(),
             tries: 0,
+            at_bottom: Positions::default(),
             fetches: 0,
         }
     }
@@ -217,6 +221,7 @@ impl Read {
         self.asked = Positions::default();
         self.pending.clear();
         self.answers.clear();
+        self.at_bottom = Positions::default();
         let wanted = self.answers_min() + self.spare;
         for _ in 0..wanted {
             if !self.ask_further(actions) {
@@ -273,8 +278,35 @@ impl Read {
             (Some(promise), None) => Question::Promise(promise),
             _ => Question::Read(version),
         };
+        self.send(position, question, actions);
+    }
+
+    fn send(&mut self, position: usize, question: Question, actions: &mut Actions) {
         let id = self.requests.ask(&self.group, position, question, actions);
-        self.pending.push(Pending { id, position });
+        self.pending.push(Pending {
+            id,
+            position,
+            is_beneath: matches!(question, Question::Beneath(_)),
+        });
+    }
+
+    /// Asks those who hold the newest version that fewer hold than it takes what they have beneath
+    /// it; false where they have told all.
+    fn ask_beneath(&mut self, actions: &mut Actions) -> bool {
+        if self.fencing == Fencing::Kept || !self.redundancy.keeps_older() {
+            return false;
+        }
+        let oldest = self.answers.oldest();
+        let above: ArrayVec<_, OWNERS_MAX> = oldest
+            .filter(|(position, _)| !self.at_bottom.has(*position))
+            .collect();
+        let newest = above.iter().map(|(_, version)| *version).max();
+        for (position, version) in above {
+            if Some(version) == newest {
+                self.send(position, Question::Beneath(version), actions);
+            }
+        }
+        newest.is_some()
     }
 
     fn settle(&mut self, id: RequestId, reply: Option<Reply>, actions: &mut Actions) {
@@ -286,9 +318,16 @@ impl Read {
         let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
             return;
         };
-        let position = self.pending.remove(at).position;
+        let Pending {
+            position,
+            is_beneath,
+            ..
+        } = self.pending.remove(at);
         if !matches!(self.stage, Stage::Asking) {
             return;
+        }
+        if is_beneath {
+            return self.settle_beneath(position, reply, actions);
         }
         if let Some(Reply::Refused { current } | Reply::Promised { current }) = reply {
             return self.end(ReadOutcome::Refused { current }, actions);
@@ -304,6 +343,23 @@ impl Read {
         // With a newer map it begins anew.
         if is_last && reply != Some(Reply::NewerMap) {
             self.ask_again(actions);
+        }
+    }
+
+    /// What a server has beneath what it has told of, if it tells.
+    fn settle_beneath(&mut self, position: usize, reply: Option<Reply>, actions: &mut Actions) {
+        match reply {
+            Some(Reply::Answer(beneath)) => {
+                if !self.answers.note_beneath(position, &beneath) {
+                    self.at_bottom.insert(position);
+                }
+            }
+            // It may have beneath that what others have, too.
+            _ => self.answers.remove(position),
+        }
+        // What one has between may be what was written last, though fewer have told of it so far.
+        if self.pending.is_empty() {
+            self.decide(actions);
         }
     }
 
@@ -324,11 +380,7 @@ impl Read {
         let common = self.answers.newest_common(self.redundancy);
         let newest = common.filter(|(version, _)| findings.is_newest(*version));
         let Some((version, form)) = newest else {
-            if findings.is_nothing() {
-                self.is_complete = true;
-                return self.end(ReadOutcome::Found(Found::Nothing), actions);
-            }
-            return self.await_more(actions);
+            return self.look_further(actions);
         };
         let is_known = findings.is_known_to_be_complete(version);
         let is_everywhere = self.answers.holders(version).covers(self.group.live());
@@ -358,6 +410,26 @@ impl Read {
                 };
             }
             Form::Copies(_) | Form::Shards(_) => {}
+        }
+    }
+
+    /// No version is there that can be shown: whether others have one, or the same ones beneath what
+    /// they have told of, or there is nothing.
+    fn look_further(&mut self, actions: &mut Actions) {
+        let is_nothing = self.findings().is_nothing();
+        let goes_on = match (is_nothing, self.fencing) {
+            (true, Fencing::Kept) => false,
+            // What has been evicted may be beneath what has not.
+            (true, Fencing::None) => !self.pending.is_empty() || self.ask_beneath(actions),
+            (false, _) => self.awaits_others(actions) || self.ask_beneath(actions),
+        };
+        match (goes_on, is_nothing) {
+            (true, _) => {}
+            (false, true) => {
+                self.is_complete = true;
+                self.end(ReadOutcome::Found(Found::Nothing), actions);
+            }
+            (false, false) => self.ask_again(actions),
         }
     }
 

@@ -446,9 +446,9 @@ impl Agent {
         let (deed, is_finish) = (*deed, matches!(deed, Deed::Read(_)));
         if let WriteOutcome::Overtaken { version } = outcome {
             self.log.push_str("overtaken ");
-            let of = |one| self.incarnations.iter().find(|seen| seen.0 == one).copied();
-            self.acceptors = write.acceptors().filter_map(of).collect();
             if !is_finish {
+                let of = |one| self.incarnations.iter().find(|seen| seen.0 == one).copied();
+                self.acceptors = write.acceptors().filter_map(of).collect();
                 return self.again(Purpose::Settle(version, deed), now, up);
             }
         }

@@ -13,6 +13,7 @@ mod server;
 mod wishes;
 mod world;
 
+use farcache_redundancy::Redundancy;
 use server::Fault;
 use wishes::Kind;
 use world::World;
@@ -49,7 +50,7 @@ fn violation_of_writers(
 
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("FARCACHE_SIMULATIONS").ok();
-    0..count.and_then(|count| count.parse().ok()).unwrap_or(3000)
+    0..count.and_then(|count| count.parse().ok()).unwrap_or(1500)
 }
 
 #[test]
@@ -80,6 +81,47 @@ fn writes_of_copies_beside_one_another_are_linearizable() {
 #[test]
 fn writes_of_shards_beside_one_another_are_linearizable() {
     assert_that_writers_see_no_violation(["ec:2,1", "ec:3,2"]);
+}
+
+/// Where k is more than m + 1, a writer that dies can leave too few shards of either version though
+/// no server is lost.
+#[test]
+fn writes_of_more_shards_than_can_be_lost_are_linearizable() {
+    assert_that_writers_see_no_violation(["ec:3,1", "ec:4,2"]);
+    assert_eq!(violation("ec:4,2", None, seeds()), None);
+}
+
+/// Servers that have dropped something say so: then nothing older is shown.
+#[test]
+fn servers_with_little_room_for_older_versions_show_nothing_stale() {
+    for text in ["ec:3,2", "ec:4,2"] {
+        let redundancy: Redundancy = text.parse().unwrap();
+        for (seed, older_max) in seeds().zip([0, 1, 2].into_iter().cycle()) {
+            let kind = MANY_WRITERS[seed as usize % MANY_WRITERS.len()];
+            let worlds = [
+                World::of_writers(kind, redundancy, None, seed),
+                World::new(redundancy, None, seed),
+            ];
+            for world in worlds {
+                let found = world.keeping(older_max).run();
+                assert_eq!(found.err(), None, "{text}, seed {seed}, {older_max} kept");
+            }
+        }
+    }
+}
+
+/// What was being overwritten must be there, and so must what was acknowledged a moment ago.
+#[test]
+fn a_server_that_keeps_too_little_of_what_was_there_is_found() {
+    let kind = Kind::WritersAndCuts;
+    for (fault, text) in [
+        (Fault::KeepsNothingOlder, "ec:4,2"),
+        (Fault::KeepsCompleteOnly, "ec:4,2"),
+        (Fault::KeepsNothingBeneath, "ec:3,1"),
+    ] {
+        let found = violation_of_writers(kind, text, Some(fault), 0..60_000);
+        assert!(found.is_some(), "{fault:?} with {text} is not found");
+    }
 }
 
 /// Without any of this, a value that was overwritten or deleted comes back.

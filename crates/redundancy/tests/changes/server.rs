@@ -1,8 +1,9 @@
-//! A server with one version of the key, which nobody fences, unless a fault is planted in it.
+//! A server of one key, which nobody fences, unless a fault is planted in it. It has the newest
+//! version and, where values lie in shards, what that has taken the place of.
 
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::{Answer, Held, Part, Question, Reply};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is done otherwise than by the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,12 @@ pub enum Fault {
     CallsNewerStored,
     /// Whatever is held counts as complete.
     CallsAllComplete,
+    /// Nothing is kept of what was there before.
+    KeepsNothingOlder,
+    /// Of what was there before nothing is kept that is not known to be complete.
+    KeepsCompleteOnly,
+    /// What was accepted is not kept beneath something newer.
+    KeepsNothingBeneath,
 }
 
 /// What it holds: the version, which part of it, and the value; none is a tombstone.
@@ -75,6 +82,14 @@ pub struct Server {
     pub had: Had,
     /// What it was not told to be complete.
     pub incomplete: BTreeSet<Version>,
+    /// Whether what was there before is kept until what has come is complete.
+    pub keeps_older: bool,
+    /// How much of it.
+    pub older_max: usize,
+    /// By the version that took its place.
+    pub beneath: BTreeMap<Version, Item>,
+    /// The newest that was to be kept and is not any more.
+    pub beneath_dropped: Option<Version>,
     pub fault: Option<Fault>,
 }
 
@@ -92,6 +107,8 @@ impl Server {
         *self = Server {
             incarnation: self.incarnation + 1,
             fault: self.fault,
+            keeps_older: self.keeps_older,
+            older_max: self.older_max,
             had: Had::of(self.had.kept_max),
             ..Server::default()
         };
@@ -106,6 +123,11 @@ impl Server {
             }
             Question::Store(version, part) => match self.take(version, part, value, false) {
                 Reply::Refused { .. } if self.has(Fault::CallsNewerStored) => stored(false),
+                Reply::Refused { .. } | Reply::Unsure { .. }
+                    if self.keeps_beneath((version, part, value)) =>
+                {
+                    stored(false)
+                }
                 Reply::Promised { .. } if self.has(Fault::StoresBelowPromise) => {
                     self.hold(version, part, value);
                     stored(false)
@@ -118,12 +140,23 @@ impl Server {
                 }
                 _ => {
                     self.promised = Some(version);
-                    return self.read();
+                    return self.tell(self.held);
                 }
             },
-            Question::Read(_) => return self.read(),
+            Question::Read(_) => return self.tell(self.held),
+            Question::Beneath(version) => {
+                let (mut reply, item) = self.tell(self.beneath.get(&version).copied());
+                if let (Reply::Answer(answer), None) = (&mut reply, item) {
+                    answer.dropped = self.beneath_dropped.filter(|_| answer.held.is_empty());
+                }
+                return (reply, item);
+            }
             Question::Complete(version) => {
                 self.incomplete.remove(&version);
+                let mut next = Some(version);
+                while let Some((version, ..)) = next.and_then(|it| self.beneath.remove(&it)) {
+                    next = Some(version);
+                }
                 stored(false)
             }
         };
@@ -169,8 +202,9 @@ impl Server {
             let current = self.promised.unwrap_or(version);
             return Reply::Promised { current };
         }
-        if let Some((before, ..)) = self.held {
-            self.had.note(before);
+        if let Some(before) = self.held {
+            self.had.note(before.0);
+            self.put_aside(version, before);
         }
         let was_present = self.held.is_some_and(|(_, _, value)| value.is_some());
         self.hold(version, part, value);
@@ -184,15 +218,57 @@ impl Server {
         }
     }
 
-    fn read(&self) -> (Reply, Option<Item>) {
+    fn put_aside(&mut self, successor: Version, before: Item) {
+        if !self.keeps_older || self.has(Fault::KeepsNothingOlder) {
+            return;
+        }
+        let is_complete = !self.incomplete.contains(&before.0);
+        let kept = match self.has(Fault::KeepsCompleteOnly) && !is_complete {
+            true => self.beneath.get(&before.0).copied(),
+            false => Some(before),
+        };
+        self.beneath.extend(kept.map(|kept| (successor, kept)));
+        self.drop_oldest();
+    }
+
+    /// Keeps an accepted item beneath something newer that is not known to be complete.
+    fn keeps_beneath(&mut self, item: Item) -> bool {
+        let newest = self.held.filter(|held| self.incomplete.contains(&held.0));
+        let (Some((newest, ..)), true) = (newest, self.keeps_older) else {
+            return false;
+        };
+        if self.has(Fault::KeepsNothingOlder) || self.has(Fault::KeepsNothingBeneath) {
+            return false;
+        }
+        let mut above = newest;
+        while let Some(beneath) = self.beneath.get(&above).filter(|it| it.0 > item.0) {
+            above = beneath.0;
+        }
+        let below = self.beneath.insert(above, item);
+        let below = below.filter(|below| below.0 < item.0);
+        self.beneath.extend(below.map(|below| (item.0, below)));
+        self.had.note(item.0);
+        self.incomplete.insert(item.0);
+        self.drop_oldest();
+        true
+    }
+
+    fn drop_oldest(&mut self) {
+        while self.beneath.len() > self.older_max {
+            let dropped = self.beneath.pop_first().map(|(_, (version, ..))| version);
+            self.beneath_dropped = self.beneath_dropped.max(dropped);
+        }
+    }
+
+    fn tell(&self, item: Option<Item>) -> (Reply, Option<Item>) {
         let mut answer = Answer::default();
-        if let Some((version, part, _)) = self.held {
+        if let Some((version, part, _)) = item {
             answer.held.push(Held { version, part });
             answer.incomplete = Some(version).filter(|one| self.incomplete.contains(one));
             let has_bytes = !matches!(part, Part::Tombstone | Part::Witness);
             answer.brought = Some(version).filter(|_| has_bytes);
         }
-        let item = self.held.filter(|(_, part, _)| *part != Part::Witness);
+        let item = item.filter(|(_, part, _)| *part != Part::Witness);
         (Reply::Answer(answer), item)
     }
 }

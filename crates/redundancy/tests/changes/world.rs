@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 pub const AGENTS: usize = 3;
+/// Who reads at the end.
+const READER: usize = 0;
 const OPERATIONS: usize = 14;
 const STEPS_MAX: usize = 20_000;
 
@@ -66,6 +68,7 @@ pub struct World {
     story: String,
     kind: Kind,
     links: Links,
+    keeps_all: bool,
 }
 
 impl World {
@@ -75,6 +78,8 @@ impl World {
         let servers = (0..redundancy.owners()).map(|_| Server {
             fault,
             had: Had::of(remembered),
+            keeps_older: redundancy.keeps_older(),
+            older_max: usize::MAX,
             ..Server::default()
         });
         let agents = (0..AGENTS).map(|number| Agent::new(redundancy, fault, number as u16 + 1));
@@ -94,6 +99,7 @@ impl World {
             story: String::new(),
             kind: Kind::OneWriter,
             links: Links::default(),
+            keeps_all: true,
             random,
         }
     }
@@ -115,10 +121,37 @@ impl World {
     /// What the callers saw, if it can be put in order; else the story.
     pub fn run(mut self) -> Result<(), String> {
         self.play();
-        match is_linearizable(&self.operations) {
+        let must_be_there = self.keeps_all && self.operations.iter().any(has_written);
+        let can_read = self.read_at_the_end();
+        match (can_read || !must_be_there) && is_linearizable(&self.operations) {
             true => Ok(()),
             false => Err(self.story),
         }
+    }
+
+    /// When nothing fails any more, whoever has died: whether what is there can be read.
+    fn read_at_the_end(&mut self) -> bool {
+        self.links = Links::default();
+        for server in self.servers.iter_mut().filter(|server| server.is_down) {
+            server.comes_back();
+        }
+        self.begin_with(READER, Wish::Read);
+        let (is_open, last) = (|open: &[Option<_>]| open[READER].is_some(), self.step);
+        while is_open(&self.open) && self.step < last + STEPS_MAX as u64 {
+            self.step += 1;
+            self.deliver();
+        }
+        let read = self.operations.last();
+        read.is_some_and(|read| matches!(read.deed, Deed::Read(_)) && read.called >= last)
+    }
+
+    /// Its servers keep no more than so much of what was there before.
+    pub fn keeping(mut self, older_max: usize) -> World {
+        for server in &mut self.servers {
+            server.older_max = older_max;
+        }
+        self.keeps_all = false;
+        self
     }
 
     /// Its servers know of every version whether they have had it.
@@ -232,6 +265,10 @@ impl World {
             token: self.agents[agent].token.map(|token| token.0),
         };
         let wish = self.kind.wish(asked, &mut self.random);
+        self.begin_with(agent, wish);
+    }
+
+    fn begin_with(&mut self, agent: usize, wish: Wish) {
         writeln!(self.story, "{} agent {agent}: {wish:?}", self.step).unwrap();
         self.open[agent] = Some((wish, self.step));
         let since = self.open.iter().flatten().map(|open| open.1);
@@ -353,6 +390,16 @@ impl World {
             returned,
         });
     }
+}
+
+/// Whether it has stored something, and its caller was told so.
+fn has_written(operation: &Operation) -> bool {
+    let is_write = match operation.deed {
+        Deed::Write(_) => true,
+        Deed::Read(_) => false,
+        Deed::Change(_, answer) => answer != crate::history::Answer::Refused,
+    };
+    is_write && operation.returned.is_some()
 }
 
 /// What it would have told is not known.

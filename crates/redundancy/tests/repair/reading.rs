@@ -70,7 +70,8 @@ fn answer(
         server.accept(key, item_of(redundancy, version, part));
         return Event::Reply(request.id, Reply::Stored { was_present: false });
     }
-    let item = server.items.get(&key);
+    let is_beneath = matches!(request.question, Question::Beneath(_));
+    let item = server.items.get(&key).filter(|_| !is_beneath);
     let item = item.filter(|item| !server.is_unconfirmed(item.version));
     let mut answer = Answer::default();
     match item {

@@ -116,6 +116,7 @@ impl Writer {
                 Event::Reply(request.id, Reply::Stored { was_present: false })
             }
             Question::Read(_)
+            | Question::Beneath(_)
             | Question::Complete(_)
             | Question::Promise(_)
             | Question::AcceptPromised(..) => return,

@@ -94,7 +94,10 @@ impl Server {
             }
             Question::Store(version, part) => self.store(version, part, bytes),
             _ if self.phase != Phase::Serving => Reply::NotReady,
-            Question::AcceptPromised(..) | Question::Promise(_) => Reply::NotReady,
+            // Nobody changes anything, and what is held is told at once.
+            Question::AcceptPromised(..) | Question::Promise(_) | Question::Beneath(_) => {
+                Reply::NotReady
+            }
             Question::Accept(version, part) => self.accept(version, part, bytes),
             Question::Read(version) => return Some(self.read(version)),
         };

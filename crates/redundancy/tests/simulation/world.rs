@@ -391,6 +391,7 @@ impl World {
             }
             Question::Read(_) | Question::Complete(_) => Vec::new(),
             Question::AcceptPromised(..) | Question::Promise(_) => panic!("nothing is changed"),
+            Question::Beneath(_) => panic!("all that is held is told at once"),
         };
         if !matches!(request.question, Question::Complete(_)) {
             client.outstanding.push(request.id);

@@ -2,11 +2,12 @@
 
 use crate::parts::replies::Reply;
 use farcache_proto::binary::{
-    Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head_telling, encode_u32,
+    ABOUT_OLDER, Header, IS_ACCEPTED, MAGIC_REQUEST, Opcode, SetExtras, Status,
+    encode_head_telling, encode_u32,
 };
-use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{self, Part, Question};
+use farcache_redundancy::{Redundancy, Version};
 
 /// What a server has answered.
 pub enum Answered<'a> {
@@ -22,7 +23,7 @@ pub enum Answered<'a> {
 
 /// The beginning of a request, which tells of another version that it is complete.
 fn head(
-    (opcode, cas): (Opcode, u64),
+    (opcode, cas, data_type): (Opcode, u64, u8),
     (extras, complete): (&[u8], Option<Version>),
     key: &[u8],
     value_bytes: usize,
@@ -31,6 +32,7 @@ fn head(
         magic: MAGIC_REQUEST,
         opcode: opcode as u8,
         cas,
+        data_type,
         ..Header::default()
     };
     let (mut packet, complete) = (Vec::new(), complete.map_or(0, Version::bits));
@@ -38,10 +40,19 @@ fn head(
     packet
 }
 
+/// What a question to store something says of what is to be kept besides the newest version.
+pub fn data_type(redundancy: Redundancy, question: Question) -> u8 {
+    match question {
+        _ if !redundancy.keeps_older() => 0,
+        Question::Store(..) => ABOUT_OLDER | IS_ACCEPTED,
+        _ => ABOUT_OLDER,
+    }
+}
+
 /// Stores so many bytes of a part under a version; the part comes behind it.
 pub fn store(
     key: &[u8],
-    version: Version,
+    (version, data_type): (Version, u8),
     (parts, part_bytes): (&Parts, usize),
     complete: Option<Version>,
 ) -> Vec<u8> {
@@ -49,14 +60,23 @@ pub fn store(
         flags: parts.flags,
         expiration: parts.expiry_unix,
     };
-    let what = (Opcode::SetVersioned, version.bits());
+    let what = (Opcode::SetVersioned, version.bits(), data_type);
     head(what, (&extras.encode(), complete), key, part_bytes)
 }
 
-/// Reads what a server has of a key, so many bytes of it at most.
-pub fn get(key: &[u8], bytes_max: u32, complete: Option<Version>) -> Vec<u8> {
-    let extras = encode_u32(bytes_max);
-    head((Opcode::GetVersioned, 0), (&extras, complete), key, 0)
+/// Reads what a server has of a key, so many bytes of it at most; or what lies beneath a version
+/// there.
+pub fn get(
+    key: &[u8],
+    beneath: Option<Version>,
+    bytes_max: u32,
+    complete: Option<Version>,
+) -> Vec<u8> {
+    let what = match beneath {
+        Some(version) => (Opcode::GetVersioned, version.bits(), ABOUT_OLDER),
+        None => (Opcode::GetVersioned, 0, 0),
+    };
+    head(what, (&encode_u32(bytes_max), complete), key, 0)
 }
 
 /// Takes the answer to a question apart.
@@ -68,7 +88,10 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
         Status::from_code(reply.status),
         Version::from_bits(reply.cas),
     );
-    let is_read = matches!(question, Question::Read(_) | Question::Promise(_));
+    let is_read = matches!(
+        question,
+        Question::Read(_) | Question::Promise(_) | Question::Beneath(_)
+    );
     let is_first = matches!(
         question,
         Question::Accept(..) | Question::AcceptPromised(..)

@@ -335,18 +335,28 @@ impl Run {
                 };
                 let bytes = parts.of(part, version);
                 let stored = (&*parts, bytes.len());
-                let head = packets::store(&self.key, version, stored, tools.complete(asked.to));
+                let data_type = packets::data_type(self.spread.redundancy, asked.question);
+                let what = (version, data_type);
+                let head = packets::store(&self.key, what, stored, tools.complete(asked.to));
                 way.ask(asked.to, tag, &[&head, &bytes])
             }
-            Question::Read(_) | Question::Promise(_) | Question::Complete(_) => {
+            Question::Read(_)
+            | Question::Beneath(_)
+            | Question::Promise(_)
+            | Question::Complete(_) => {
+                let beneath = match asked.question {
+                    Question::Beneath(version) => Some(version),
+                    _ => None,
+                };
                 let bytes_max = self.bytes_wanted(asked.question);
-                let packet = packets::get(&self.key, bytes_max, tools.complete(asked.to));
+                let complete = tools.complete(asked.to);
+                let packet = packets::get(&self.key, beneath, bytes_max, complete);
                 way.ask(asked.to, tag, &[&packet])
             }
         };
         match sent {
             Ok(Sent::UnderWay) => {
-                let is_read = matches!(asked.question, Question::Read(_));
+                let is_read = matches!(asked.question, Question::Read(_) | Question::Beneath(_));
                 let time = if is_read {
                     self.part_time
                 } else {

@@ -5,7 +5,9 @@ use farcache_base::time::Clock;
 use farcache_redundancy::plan::repair::{Make, Mended};
 use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece, checksum};
 use farcache_redundancy::{Coder, Holders, Scheme, Version};
-use farcache_store::{Forgotten, SetOptions, SetOutcome, StoreHandle, VersionedDelete, settled};
+use farcache_store::{
+    Forgotten, SetOptions, SetOutcome, StoreHandle, TombstoneOptions, VersionedDelete, settled,
+};
 use std::io;
 
 /// A part that another server has brought.
@@ -161,9 +163,9 @@ fn held_or_refused(handle: &StoreHandle, key: &[u8], version: Version) -> io::Re
 /// # Errors
 /// As [`Making::store`].
 pub fn bury(handle: &StoreHandle, key: &[u8], version: Version) -> io::Result<Mended> {
-    let keep = farcache_base::time::NEVER;
+    let options = TombstoneOptions::default();
     let outcome =
-        handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, keep, false)))?;
+        handle.run_blocking(|handle| settled(handle.delete_if_newer(key, version, &options)))?;
     Ok(match outcome {
         // What refuses it is newer, or has been forgotten, which refuses older versions likewise.
         Ok(

@@ -5,6 +5,7 @@ mod client;
 mod counting;
 mod errors;
 mod items;
+mod older_versions;
 mod splits;
 mod statistics;
 mod values;

@@ -268,6 +268,7 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
         cas_wanted: context.service.options.cas && !opcode.is_quiet(),
         version,
         is_promised: version.is_some() && request.is_promised(),
+        keeping: request.keeping(),
         ..SetOptions::default()
     }
 }

@@ -2,13 +2,16 @@
 
 use super::dispatch::Request;
 use super::{Context, Flow, State, reply, store};
+use crate::Replies;
 use arrayvec::ArrayVec;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, Head, INCOMPLETE, Opcode, SetExtras, Status, VersionedGetExtras, decode_u32,
-    encode_head, encode_u32, split_complete,
+    FRONT_BYTES_MAX, Head, Header, INCOMPLETE, Opcode, SetExtras, Status, VersionedGetExtras,
+    decode_u32, encode_head, encode_u32, split_complete,
 };
-use farcache_store::{Access, Interrupt, Item, Newest, Suspended, VersionedDelete};
+use farcache_store::{
+    Access, Interrupt, Item, Newest, Predecessor, Suspended, TombstoneOptions, VersionedDelete,
+};
 
 /// Carries out one of these commands.
 pub(super) fn run(
@@ -20,6 +23,7 @@ pub(super) fn run(
     match opcode {
         Opcode::SetVersioned => store::run(request, opcode, state),
         Opcode::DeleteVersioned => delete(request),
+        _ if request.is_about_older() => Ok(get_older(request)),
         _ => get(request),
     }
 }
@@ -48,7 +52,8 @@ pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool
         _ => {
             let is_promise = || Version::from_bits(cas).is_some();
             let has_extras = VersionedGetExtras::decode(extras).is_some();
-            has_extras && !has_value && (cas == 0 || is_promise())
+            let has_token = is_promise() || cas == 0 && !request.is_about_older();
+            has_extras && !has_value && has_token
         }
     };
     fits && (complete == 0 || Version::from_bits(complete).is_some())
@@ -75,11 +80,12 @@ fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
         return Ok(request.malformed());
     };
     let keep_s = decode_u32(own_extras(&head)).unwrap_or_default();
-    let keep_until = context.clock.expiry(i64::from(keep_s));
-    let is_promised = request.is_promised();
-    let deleted = context
-        .store
-        .delete_if_newer(head.key, version, keep_until, is_promised);
+    let options = TombstoneOptions {
+        keep_until: context.clock.expiry(i64::from(keep_s)),
+        is_promised: request.is_promised(),
+        keeping: request.keeping(),
+    };
+    let deleted = context.store.delete_if_newer(head.key, version, &options);
     let outcome = match deleted {
         Ok(outcome) => outcome,
         Err(Interrupt::Suspended(suspended)) => return Err(suspended),
@@ -150,6 +156,34 @@ fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     Ok(Flow::one(head.head_len()))
 }
 
+/// Tells what the key had before the packet's version took its place, where that is kept.
+fn get_older(request: Request<'_, '_>) -> Flow {
+    let (head, context) = (request.head, request.context);
+    let replies = request.replies;
+    let wanted = VersionedGetExtras::decode(own_extras(&head)).unwrap_or_default();
+    let show = |older: Predecessor<'_>| {
+        if context.store.is_unconfirmed(older.version) {
+            return false;
+        }
+        let token = token(older.version, context);
+        if older.is_tombstone {
+            reply::token(&head.header, Status::Deleted, token, replies);
+            return true;
+        }
+        let header = reply::header(&head.header, Status::Success, token);
+        let rest = push_head(header, older.flags, older.value, wanted, replies);
+        replies.buffer().extend_from_slice(rest);
+        true
+    };
+    let successor = Version::from_bits(head.header.cas);
+    let is_shown = successor.and_then(|it| context.store.predecessor(head.key, it, show));
+    if is_shown != Some(true) {
+        let forgotten = context.store.predecessors_forgotten();
+        reply::version(&head.header, Status::NotFound, forgotten, replies);
+    }
+    Flow::one(head.head_len())
+}
+
 /// How a version that is held is told.
 fn token(version: Version, context: &Context<'_>) -> u64 {
     match context.store.is_incomplete(version) {
@@ -163,17 +197,29 @@ fn answer(request: Request<'_, '_>, item: &Item<'_>, version: Version) {
     let wanted = VersionedGetExtras::decode(own_extras(&head)).unwrap_or_default();
     let token = token(version, request.context);
     let header = reply::header(&head.header, Status::Success, token);
-    let value = item.value();
-    let value_len = value.len().min(wanted.bytes_max as usize);
-    let (front, rest) = value[..value_len].split_at(value_len.min(wanted.front_bytes.into()));
-    let mut extras = ArrayVec::<u8, { 4 + FRONT_BYTES_MAX }>::new();
-    extras.extend(encode_u32(item.flags()));
-    extras.extend(front.iter().copied());
     let packet = replies.buffer().len();
-    encode_head(header, &extras, &[], rest.len(), replies.buffer());
-    if value_len == value.len() {
-        replies.push_rest_of(packet, item, front.len());
+    let value = item.value();
+    let rest = push_head(header, item.flags(), value, wanted, replies);
+    if wanted.bytes_max as usize >= value.len() {
+        replies.push_rest_of(packet, item, value.len() - rest.len());
     } else {
         replies.buffer().extend_from_slice(rest);
     }
+}
+
+/// Appends an answer up to its value, whose first bytes may go with the head; what is left of it.
+fn push_head<'v>(
+    header: Header,
+    flags: u32,
+    value: &'v [u8],
+    wanted: VersionedGetExtras,
+    replies: &mut Replies,
+) -> &'v [u8] {
+    let value_len = value.len().min(wanted.bytes_max as usize);
+    let (front, rest) = value[..value_len].split_at(value_len.min(wanted.front_bytes.into()));
+    let mut extras = ArrayVec::<u8, { 4 + FRONT_BYTES_MAX }>::new();
+    extras.extend(encode_u32(flags));
+    extras.extend(front.iter().copied());
+    encode_head(header, &extras, &[], rest.len(), replies.buffer());
+    rest
 }

@@ -204,6 +204,8 @@ fn segments(stats: &StoreStats, totals: &Totals, report: &mut Report<'_>) {
         ("index_buckets", stats.index_buckets),
         ("index_overflow_buckets", stats.index_overflow_buckets),
         ("values_pinned", stats.values_pinned),
+        ("values_put_aside", stats.values_put_aside),
+        ("put_aside_bytes", stats.put_aside_bytes),
         ("stalled_bytes", stats.stalled_bytes),
         ("stalled_kicks", totals.stalled_kicks),
         ("worker_wakeups", totals.wakeups),

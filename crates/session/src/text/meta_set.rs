@@ -51,7 +51,6 @@ impl<'i> Run<'_, 'i> {
         let is_merge = matches!(mode, StoreMode::Append | StoreMode::Prepend);
         let is_add = mode == StoreMode::Add;
         Ok(SetOptions {
-            is_promised: false,
             mode: set_mode(mode),
             flags: flags.client_flags,
             expiry: self.expiry(flags.ttl),
@@ -62,11 +61,8 @@ impl<'i> Run<'_, 'i> {
             // A token of 0 is never older, as in memcached.
             invalidate: flags.has(b'I') && flags.compare_cas != 0 && !is_merge && !is_add,
             vivify: (is_merge && flags.has(b'N')).then(|| self.expiry(flags.vivify_ttl)),
-            win_sent: false,
             cas_wanted: flags.has(b'c'),
-            version: None,
-            restored: None,
-            fills_in: false,
+            ..SetOptions::default()
         })
     }
 

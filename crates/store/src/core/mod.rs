@@ -6,11 +6,14 @@ mod index_size;
 mod lending;
 mod limit;
 mod pinned;
+mod predecessors;
 mod stalled;
 
 pub(crate) use attendance::Attendance;
 pub use evicted::Evicted;
 pub use pinned::PinnedValue;
+pub(crate) use predecessors::Before;
+pub use predecessors::Predecessor;
 pub use stalled::StalledValues;
 
 use crate::admission::Admission;
@@ -37,6 +40,7 @@ use farcache_log::{Guard, Log, LogUse, TierPlan};
 use index_size::IndexSize;
 use lending::Lending;
 use limit::MemoryLimit;
+use predecessors::Predecessors;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use stalled::StalledReaders;
 use std::hash::{BuildHasher, RandomState};
@@ -58,6 +62,7 @@ pub(crate) struct Core {
     pub versions: Versions,
     pub superseded: Superseded,
     pub incomplete: Incomplete,
+    pub predecessors: Predecessors,
     pub reclaimer: Reclaimer,
     /// Who keeps segments without taking what lies there.
     pub stalled: StalledReaders,
@@ -130,6 +135,7 @@ impl Core {
             versions: Versions::default(),
             superseded: Superseded::default(),
             incomplete: Incomplete::default(),
+            predecessors: Predecessors::new(config.memory_bytes),
             reclaimer: Reclaimer::default(),
             stalled: StalledReaders::new(config.memory_bytes),
             lending: Lending::new(config.memory_bytes, config.segment_bytes),
@@ -213,6 +219,7 @@ impl Core {
         self.versions.forget_all();
         begin();
         self.versions.forget_all();
+        self.predecessors.void_all();
         self.reclaimer.wake();
         if let Some(tier) = &self.tier {
             tier.wake();

@@ -178,8 +178,8 @@ impl Deref for PinnedValue {
 
 // SAFETY: the value lies behind a pointer, not in the pin, and neither moves nor changes while the
 // pin exists, wherever the pin itself is moved: `move_out` is called only by the store, on values
-// that were handed over to it, by `StoreHandle::stall` or `Store::lend`, and of which nobody else
-// has a reference.
+// of which nobody else has a reference: those that were handed over to it, by `StoreHandle::stall`
+// or `Store::lend`, and those that it has put aside itself.
 unsafe impl StableDeref for PinnedValue {}
 
 impl fmt::Debug for PinnedValue {

@@ -57,6 +57,17 @@ pub(crate) struct CopiedBytes {
     bytes: u64,
 }
 
+impl CopiedBytes {
+    /// Counts a copy of so many bytes in `all`.
+    pub fn count(all: &Arc<AtomicU64>, bytes: u64) -> CopiedBytes {
+        all.fetch_add(bytes, Relaxed);
+        CopiedBytes {
+            all: Arc::clone(all),
+            bytes,
+        }
+    }
+}
+
 impl Drop for CopiedBytes {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Relaxed);
@@ -174,11 +185,7 @@ impl StalledReaders {
 
     /// Counts a copy of so many bytes.
     pub fn count(&self, bytes: u64) -> CopiedBytes {
-        self.copied_bytes.fetch_add(bytes, Relaxed);
-        CopiedBytes {
-            all: Arc::clone(&self.copied_bytes),
-            bytes,
-        }
+        CopiedBytes::count(&self.copied_bytes, bytes)
     }
 }
 

@@ -136,6 +136,7 @@ impl StoreHandle {
                 restored: options.restored,
                 fills_in: options.fills_in,
                 is_promised: options.is_promised,
+                keeping: options.keeping,
             };
             let commit = self.commit_version(hash, key, written, terms)?;
             return Ok(self.told_commit(commit, written));

@@ -2,7 +2,7 @@
 //! forgotten: the rules alone.
 
 use crate::item::{RawItem, Stamp};
-use crate::options::{Forgotten, VersionedDelete};
+use crate::options::{Forgotten, Keeping, VersionedDelete};
 use crate::superseded::Had;
 use farcache_base::version::Version;
 use std::cmp::Ordering;
@@ -16,6 +16,8 @@ pub(super) struct Terms {
     pub fills_in: bool,
     /// As [`crate::SetOptions::is_promised`].
     pub is_promised: bool,
+    /// As [`crate::SetOptions::keeping`].
+    pub keeping: Keeping,
 }
 
 /// How a version stands to what the store has of its key.
@@ -121,6 +123,12 @@ fn is_same(one: (Stamp, RawItem<'_>), other: (Stamp, RawItem<'_>)) -> bool {
 }
 
 impl Refusal {
+    /// Whether it was not there before, as far as is known, and nothing but something newer is in
+    /// its way.
+    pub fn is_for_what_is_there(&self) -> bool {
+        matches!(self, Refusal::Older { .. } | Refusal::Unsure { .. })
+    }
+
     /// What the writer of a plain write is told where the store has something newer: `had` says
     /// whether it has had the write before.
     pub fn of_older(current: Version, had: Had, promise_against: Option<Version>) -> Refusal {

@@ -2,15 +2,20 @@
 //! under it, whatever the order in which that arrives.
 
 use super::terms::{Refusal, Standing, Terms};
-use crate::core::Entry;
+use crate::core::{Before, Entry, PinnedValue, Predecessor};
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
-use crate::options::{Access, Forgotten, Newest, StoreError, VersionedDelete};
+use crate::options::{
+    Access, Forgotten, Keeping, Newest, StoreError, TombstoneOptions, VersionedDelete,
+};
 use crate::segment::Written;
 use crate::superseded::Write;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
 use farcache_base::version::Version;
+
+/// A value of so many bytes at most is copied when it is put aside: it is not worth a segment.
+const COPIED_WHEN_PUT_ASIDE: usize = 1 << 10;
 
 /// How putting a written item that has a version under its key ended.
 pub(super) enum VersionCommit {
@@ -26,11 +31,8 @@ pub(super) enum VersionCommit {
 
 impl StoreHandle {
     /// Puts a tombstone in place of a key's item, if this version is newer than what the store has
-    /// of the key. Until `keep_until` (or until memory is short) the tombstone refuses older
-    /// versions; from then on the horizon does, for all keys that the store does not hold.
-    /// [`farcache_base::time::NEVER`] keeps it while memory suffices. Where there is no room for a
-    /// tombstone the horizon takes its part at once: a full store must be able to give back room.
-    /// A deletion with `is_promised` needs the promise of exactly its version.
+    /// of the key. Where there is no room for a tombstone the horizon takes its part at once, and
+    /// nothing is put aside: a full store must be able to give back room.
     ///
     /// # Errors
     /// [`Interrupt`]; nothing has changed then.
@@ -38,8 +40,7 @@ impl StoreHandle {
         &self,
         key: &[u8],
         version: Version,
-        keep_until: Seconds,
-        is_promised: bool,
+        options: &TombstoneOptions,
     ) -> Result<VersionedDelete, Interrupt> {
         self.check_size(key, 0, 0)?;
         self.enter();
@@ -47,16 +48,16 @@ impl StoreHandle {
         let fields = Fields {
             stamp: Some(Stamp::of_tombstone(version)),
             // A tombstone has an expiry, so that readers know it.
-            expiry: if keep_until == NEVER {
-                Seconds::MAX
-            } else {
-                keep_until
+            expiry: match options.keep_until {
+                NEVER => Seconds::MAX,
+                keep_until => keep_until,
             },
             ..Fields::default()
         };
         let layout = fields.layout(key.len(), 0);
         let terms = Terms {
-            is_promised,
+            is_promised: options.is_promised,
+            keeping: options.keeping,
             ..Terms::default()
         };
         loop {
@@ -140,6 +141,32 @@ impl StoreHandle {
     #[inline]
     pub fn note_complete(&self, version: Version) {
         self.core.incomplete.note_complete(version);
+        self.core.predecessors.note_complete(version);
+    }
+
+    /// Shows what a key had before this version took its place, where that was to be kept
+    /// ([`crate::SetOptions::keeping`]) and still is: nothing where the version counts as complete,
+    /// where everything has been flushed since, and where too many others are kept
+    /// ([`StoreHandle::predecessors_forgotten`]).
+    pub fn predecessor<R>(
+        &self,
+        key: &[u8],
+        successor: Version,
+        then: impl FnOnce(Predecessor<'_>) -> R,
+    ) -> Option<R> {
+        if !self.core.incomplete.has(successor) {
+            self.core.predecessors.give_up(successor);
+            return None;
+        }
+        let of = (self.core.hash(key), successor);
+        self.core.predecessors.show(of, self.now(), then)
+    }
+
+    /// Up to which version the store may have had something that it shows neither as what a key has
+    /// nor as what that has taken the place of.
+    pub fn predecessors_forgotten(&self) -> Option<Version> {
+        let told = self.core.versions.told_horizon();
+        told.max(self.core.predecessors.dropped())
     }
 
     /// Whether a version was stored here of late, and [`StoreHandle::note_complete`] was not called
@@ -225,6 +252,7 @@ impl StoreHandle {
         let stamp = item.stamp().expect("the caller has written one");
         // Before the flush floor is looked at: see `Versions::forget_all` in a flush.
         self.core.versions.note(stamp.version, stamp.is_tombstone);
+        let before = self.core.predecessors.before();
         let chain = self.core.index.lock(hash);
         if self.core.is_void(written.head(), key) {
             return Ok(VersionCommit::Void);
@@ -238,9 +266,14 @@ impl StoreHandle {
             Standing::Older { current } if terms.fills_in && current == stamp.version => {}
             Standing::Older { current } => {
                 let write = Write::of_item(stamp, item);
-                return Ok(VersionCommit::Refused(
-                    self.refused(hash, write, terms, current),
-                ));
+                let refusal = self.refused(hash, write, terms, current);
+                let is_kept = refusal.is_for_what_is_there()
+                    && terms.keeping == Keeping::OlderAndThis
+                    && self.keep_beneath((hash, current), (item, stamp), before);
+                return Ok(VersionCommit::Refused(match is_kept {
+                    true => Refusal::Same,
+                    false => refusal,
+                }));
             }
         }
         if let Some(current) = self.promise_against(hash, stamp.version, terms) {
@@ -248,6 +281,9 @@ impl StoreHandle {
         }
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if let Some(entry) = &entry {
+            if terms.keeping != Keeping::Nothing && !self.is_flushed(entry, key) {
+                self.put_aside((hash, stamp.version), entry, before)?;
+            }
             self.note_superseded(hash, entry);
         }
         if !terms.fills_in {
@@ -282,6 +318,57 @@ impl StoreHandle {
             }
             None => superseded.note_up_to(hash, self.newest_version_near(entry)),
         }
+    }
+
+    /// Puts aside what a version is about to take the place of.
+    ///
+    /// # Errors
+    /// [`Suspended`], where it must be read from a device first.
+    fn put_aside(
+        &self,
+        of: (u64, Version),
+        entry: &Entry<'_, '_>,
+        before: Before,
+    ) -> Result<(), Suspended> {
+        let Some(item) = entry.item else {
+            self.want(of.0, entry.location)?;
+            return Ok(());
+        };
+        let Some(stamp) = item.stamp() else {
+            return Ok(());
+        };
+        let is_copied =
+            entry.location.is_on_device() || item.value().len() <= COPIED_WHEN_PUT_ASIDE;
+        let value = match is_copied {
+            true => PinnedValue::copied(item),
+            false => PinnedValue::in_segment(&self.core, entry.location, item),
+        };
+        self.core
+            .predecessors
+            .keep(of, (item, stamp), value, before);
+        Ok(())
+    }
+
+    /// Keeps an accepted item beneath the version that its key has, which is not known to be
+    /// complete; false where that cannot be.
+    fn keep_beneath(
+        &self,
+        of: (u64, Version),
+        (item, stamp): (RawItem<'_>, Stamp),
+        before: Before,
+    ) -> bool {
+        let predecessors = &self.core.predecessors;
+        if !self.core.incomplete.has(of.1) {
+            predecessors.note_dropped(stamp.version);
+            return false;
+        }
+        let value = PinnedValue::copied(item);
+        let is_kept = predecessors.keep_beneath(of, (item, stamp), value, before);
+        if is_kept {
+            self.core.superseded.note(of.0, Write::of_item(stamp, item));
+            self.core.incomplete.note(stamp.version);
+        }
+        is_kept
     }
 
     /// The promise by which a version cannot be stored, with the chain locked.

@@ -95,9 +95,16 @@ impl Core {
     fn collect(&self) {
         self.collect_retired();
         let is_retired = |head| self.arena.meta(head).state() == SegmentState::Limbo;
-        if self.stalled.release(is_retired) {
+        if self.let_go(is_retired) {
             self.collect_retired();
         }
+    }
+
+    /// Has no stalled reader keep a segment whose head is wanted, and nothing that is put aside;
+    /// true if that let go of any.
+    pub(super) fn let_go(&self, is_wanted: impl Fn(u32) -> bool) -> bool {
+        let has_released = self.stalled.release(&is_wanted);
+        self.predecessors.release(is_wanted) || has_released
     }
 
     /// Frees segments for a writer that needs `run` of them in a row and found none. The caller
@@ -226,7 +233,7 @@ impl Core {
     /// The next segment to empty, and what becomes of its items.
     fn choose(&self, state: &mut State, round: u32) -> Option<(Emptying, Fate)> {
         let chosen = self.choose_unused(state, round);
-        if chosen.is_some() || !self.stalled.release(|_| true) {
+        if chosen.is_some() || !self.let_go(|_| true) {
             return chosen;
         }
         self.choose_unused(state, round)
@@ -321,7 +328,7 @@ impl Core {
     fn begin_emptying(&self, head: u32) -> Option<Emptying> {
         let is_pinned = self.arena.meta(head).is_pinned();
         if is_pinned {
-            self.stalled.release(|kept| kept == head);
+            self.let_go(|kept| kept == head);
         }
         self.arena.begin_emptying(head)
     }

@@ -122,7 +122,7 @@ impl Core {
                 self.cheapest_stretch(state, run, refused)
             })
             .or_else(|| {
-                let has_released = self.stalled.release(|_| true);
+                let has_released = self.let_go(|_| true);
                 has_released.then(|| self.cheapest_stretch(state, run, refused))?
             })
     }

@@ -24,6 +24,13 @@ pub struct Store {
     _flusher: Option<FlusherThread<Core>>,
 }
 
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Each of these holds the store's body.
+        self.core.predecessors.void_all();
+    }
+}
+
 impl Store {
     /// Makes a store and starts its thread.
     ///

@@ -25,8 +25,12 @@ fn put(handle: &mut StoreHandle, number: u32, with: u64) -> SetOutcome {
 }
 
 fn delete(handle: &mut StoreHandle, number: u32, with: u64) -> VersionedDelete {
+    let options = TombstoneOptions {
+        keep_until: 1_000_000,
+        ..TombstoneOptions::default()
+    };
     let delete = |handle: &StoreHandle| {
-        settled(handle.delete_if_newer(&key(number), version(with), 1_000_000, false))
+        settled(handle.delete_if_newer(&key(number), version(with), &options))
     };
     let outcome = handle.run_blocking(delete).unwrap().unwrap();
     handle.quiescent();
@@ -227,4 +231,31 @@ fn a_scan_for_versions_reads_what_lies_on_the_device() {
         }
     }
     assert!(seen.iter().all(|seen| *seen));
+}
+
+#[test]
+fn what_lies_on_the_device_is_read_to_be_put_aside() {
+    let device = device(16 << 20);
+    let (store, mut handle) = filled(&device);
+    let reads = stats(&store).reads;
+    for number in 0..ITEMS {
+        let before = value(number, 1000 + number, 4000);
+        let with = version(10_000 + u64::from(number));
+        let options = SetOptions {
+            version: Some(with),
+            keeping: Keeping::Older,
+            ..SetOptions::default()
+        };
+        let set = |handle: &StoreHandle| settled(handle.set(&key(number), b"newer", &options));
+        let outcome = handle.run_blocking(set).unwrap();
+        assert_eq!(outcome, Ok(SetOutcome::Stored { cas: with.bits() }));
+        let is_before = |older: Predecessor<'_>| older.value == before;
+        assert_eq!(
+            handle.predecessor(&key(number), with, is_before),
+            Some(true)
+        );
+        handle.note_complete(with);
+        handle.quiescent();
+    }
+    assert!(stats(&store).reads > reads);
 }

@@ -63,7 +63,15 @@ fn parts_are_stored_when_they_are_at_hand_and_tombstones_always() {
         panic!("no store");
     };
     let told = (store.mode, store.flags, store.expiry_s, store.cas);
-    assert_eq!(told, (StoreMode::IfPromised, 7, 9, version(1).bits()));
+    assert_eq!(
+        told,
+        (
+            StoreMode::IfPromised(Keeping::Nothing),
+            7,
+            9,
+            version(1).bits()
+        )
+    );
     assert!(store.value.as_slice().ends_with(b"value"));
     cargo.give(None);
     let question = Question::Accept(version(2), Part::Tombstone);
@@ -93,7 +101,7 @@ fn a_part_that_is_lent_is_sent_from_where_it_lies() {
         let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
             panic!("no store");
         };
-        let StoreMode::IfNewerBehind(header) = store.mode else {
+        let StoreMode::IfNewerBehind(Keeping::Older, header) = store.mode else {
             panic!("{:?}", store.mode);
         };
         assert_eq!(store.value.as_slice().as_ptr(), value.as_ptr());
@@ -105,7 +113,7 @@ fn a_part_that_is_lent_is_sent_from_where_it_lies() {
     let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
         panic!("no store");
     };
-    assert_eq!(store.mode, StoreMode::IfPromised);
+    assert_eq!(store.mode, StoreMode::IfPromised(Keeping::Nothing));
     assert!(Header::split(store.value.as_slice()).is_ok(), "whole");
 }
 
