@@ -7,6 +7,7 @@
 
 mod accepting;
 mod answers;
+mod asking;
 mod findings;
 mod group;
 mod owners;

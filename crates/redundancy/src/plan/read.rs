@@ -1,14 +1,12 @@
 //! Reading a value.
 
 use super::answers::Answers;
+use super::asking::{Asking, Pending};
 use super::findings::Findings;
-use super::group::{Group, Positions};
-use super::round::Requests;
+use super::group::Group;
 use super::storing::{Newer, Progress, Storing};
 use super::{Action, Answer, Event, Fencing, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
-use arrayvec::ArrayVec;
-use farcache_cluster::OWNERS_MAX;
 
 /// What a read has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,34 +53,20 @@ enum Stage {
     Ended,
 }
 
-struct Pending {
-    id: RequestId,
-    position: usize,
-    is_beneath: bool,
-}
-
 /// Reads one key.
 pub struct Read {
     redundancy: Redundancy,
     fencing: Fencing,
     group: Group,
-    /// Position of the owner that is asked first: any may be, so reads of a hot key can be spread.
-    first: usize,
     /// How many more than necessary are asked at once.
     spare: usize,
-    /// The version of the change that it is for: all members promise to store nothing older.
-    promise: Option<Version>,
     /// All members are to hold what it shows, not only so many as a later read must ask.
     is_thorough: bool,
     is_complete: bool,
-    requests: Requests,
+    asking: Asking,
     stage: Stage,
-    asked: Positions,
-    pending: ArrayVec<Pending, OWNERS_MAX>,
     answers: Answers,
     tries: u8,
-    /// Who has nothing beneath what it has told of.
-    at_bottom: Positions,
     /// How often holders were asked for bytes that they had not brought.
     fetches: u16,
 }
@@ -113,11 +97,8 @@ impl Read {
         actions: &mut Actions,
     ) -> Read {
         let read = Read::new(redundancy, fencing, group);
-        let mut read = Read {
-            first,
-            spare,
-            ..read
-        };
+        let mut read = Read { spare, ..read };
+        read.asking.first = first;
         read.begin_anew(actions);
         read
     }
@@ -151,10 +132,10 @@ impl Read {
     ) -> Read {
         let read = Read::new(redundancy, fencing, group);
         let mut read = Read {
-            promise: Some(version),
             is_thorough: true,
             ..read
         };
+        read.asking.promise = Some(version);
         read.begin_anew(actions);
         read
     }
@@ -164,18 +145,13 @@ impl Read {
             redundancy,
             fencing,
             group,
-            first: 0,
             spare: 0,
-            promise: None,
             is_thorough: false,
             is_complete: false,
-            requests: Requests::default(),
+            asking: Asking::default(),
             stage: Stage::Asking,
-            asked: Positions::default(),
-            pending: ArrayVec::new(),
             answers: Answers::default(),
             tries: 0,
-            at_bottom: Positions::default(),
             fetches: 0,
         }
     }
@@ -206,7 +182,7 @@ impl Read {
             Event::Encoded => {
                 if let Stage::Finishing { storing, .. } = &mut self.stage {
                     storing.note_encoded();
-                    let progress = storing.go_on(&self.group, &mut self.requests, actions);
+                    let progress = storing.go_on(&self.group, &mut self.asking.requests, actions);
                     self.note_progress(progress, actions);
                 }
             }
@@ -218,10 +194,8 @@ impl Read {
     /// that they did not suffice.
     fn begin_anew(&mut self, actions: &mut Actions) {
         self.stage = Stage::Asking;
-        self.asked = Positions::default();
-        self.pending.clear();
+        self.asking.begin_anew();
         self.answers.clear();
-        self.at_bottom = Positions::default();
         let wanted = self.answers_min() + self.spare;
         for _ in 0..wanted {
             if !self.ask_further(actions) {
@@ -229,9 +203,10 @@ impl Read {
             }
         }
         let stored_min = self.redundancy.stored_min();
-        let wanted = self
-            .promise
-            .map_or(self.redundancy.needed(), |_| stored_min);
+        let wanted = match self.asking.promise {
+            Some(_) => stored_min,
+            None => self.redundancy.needed(),
+        };
         if self.group.live_count() < wanted {
             self.end(ReadOutcome::Unavailable, actions);
         }
@@ -261,68 +236,31 @@ impl Read {
 
     /// Asks one more owner; false where all have been asked.
     fn ask_further(&mut self, actions: &mut Actions) -> bool {
-        let order = (0..OWNERS_MAX).map(|offset| (self.first + offset) % OWNERS_MAX);
-        let (live, asked) = (self.group.live(), self.asked);
-        // Positions beyond the last owner are never live, so the order goes around them.
-        let mut open = order.filter(|position| live.has(*position) && !asked.has(*position));
-        let Some(position) = open.next() else {
-            return false;
-        };
-        self.ask(position, None, actions);
-        true
+        self.asking.ask_further(&self.group, actions)
     }
 
-    fn ask(&mut self, position: usize, version: Option<Version>, actions: &mut Actions) {
-        self.asked.insert(position);
-        let question = match (self.promise, version) {
-            (Some(promise), None) => Question::Promise(promise),
-            _ => Question::Read(version),
-        };
-        self.send(position, question, actions);
-    }
-
-    fn send(&mut self, position: usize, question: Question, actions: &mut Actions) {
-        let id = self.requests.ask(&self.group, position, question, actions);
-        self.pending.push(Pending {
-            id,
-            position,
-            is_beneath: matches!(question, Question::Beneath(_)),
-        });
-    }
-
-    /// Asks those who hold the newest version that fewer hold than it takes what they have beneath
-    /// it; false where they have told all.
+    /// Asks owners what they have beneath what they have told of; false where all have told all.
     fn ask_beneath(&mut self, actions: &mut Actions) -> bool {
-        if self.fencing == Fencing::Kept || !self.redundancy.keeps_older() {
-            return false;
-        }
-        let oldest = self.answers.oldest();
-        let above: ArrayVec<_, OWNERS_MAX> = oldest
-            .filter(|(position, _)| !self.at_bottom.has(*position))
-            .collect();
-        let newest = above.iter().map(|(_, version)| *version).max();
-        for (position, version) in above {
-            if Some(version) == newest {
-                self.send(position, Question::Beneath(version), actions);
-            }
-        }
-        newest.is_some()
+        let is_known_at_once = self.fencing == Fencing::Kept;
+        !is_known_at_once
+            && self.redundancy.keeps_older()
+            && self.asking.ask_beneath(&self.group, &self.answers, actions)
     }
 
     fn settle(&mut self, id: RequestId, reply: Option<Reply>, actions: &mut Actions) {
         if let Stage::Finishing { storing, .. } = &mut self.stage {
-            let (group, requests) = (&self.group, &mut self.requests);
+            let (group, requests) = (&self.group, &mut self.asking.requests);
             let progress = storing.settle(id, reply.as_ref(), group, requests, actions);
             return self.note_progress(progress, actions);
         }
-        let Some(at) = self.pending.iter().position(|pending| pending.id == id) else {
-            return;
-        };
-        let Pending {
+        let Some(Pending {
             position,
             is_beneath,
             ..
-        } = self.pending.remove(at);
+        }) = self.asking.take(id)
+        else {
+            return;
+        };
         if !matches!(self.stage, Stage::Asking) {
             return;
         }
@@ -339,7 +277,7 @@ impl Read {
             self.answers.note(position, answer);
             return self.decide(actions);
         }
-        let is_last = !self.ask_further(actions) && self.pending.is_empty();
+        let is_last = !self.ask_further(actions) && self.asking.is_idle();
         // With a newer map it begins anew.
         if is_last && reply != Some(Reply::NewerMap) {
             self.ask_again(actions);
@@ -351,14 +289,14 @@ impl Read {
         match reply {
             Some(Reply::Answer(beneath)) => {
                 if !self.answers.note_beneath(position, &beneath) {
-                    self.at_bottom.insert(position);
+                    self.asking.note_bottom(position);
                 }
             }
             // It may have beneath that what others have, too.
             _ => self.answers.remove(position),
         }
         // What one has between may be what was written last, though fewer have told of it so far.
-        if self.pending.is_empty() {
+        if self.asking.is_idle() {
             self.decide(actions);
         }
     }
@@ -366,9 +304,11 @@ impl Read {
     /// What a server has that the change could not take the place of.
     fn overtakes(&self, answer: &Answer) -> Option<Version> {
         let newest = answer.held.iter().map(|held| held.version).max();
-        newest
-            .max(answer.dropped)
-            .filter(|newest| self.promise.is_some_and(|promise| *newest >= promise))
+        newest.max(answer.dropped).filter(|newest| {
+            self.asking
+                .promise
+                .is_some_and(|promise| *newest >= promise)
+        })
     }
 
     /// Rule 7: takes the newest version that k answers have in common.
@@ -384,7 +324,7 @@ impl Read {
         };
         let is_known = findings.is_known_to_be_complete(version);
         let is_everywhere = self.answers.holders(version).covers(self.group.live());
-        let asks_all = self.promise.is_none() && findings.may_be_complete(version);
+        let asks_all = self.asking.promise.is_none() && findings.may_be_complete(version);
         if asks_all && !is_known && !is_everywhere && self.awaits_others(actions) {
             return;
         }
@@ -420,7 +360,7 @@ impl Read {
         let goes_on = match (is_nothing, self.fencing) {
             (true, Fencing::Kept) => false,
             // What has been evicted may be beneath what has not.
-            (true, Fencing::None) => !self.pending.is_empty() || self.ask_beneath(actions),
+            (true, Fencing::None) => !self.asking.is_idle() || self.ask_beneath(actions),
             (false, _) => self.awaits_others(actions) || self.ask_beneath(actions),
         };
         match (goes_on, is_nothing) {
@@ -435,7 +375,7 @@ impl Read {
 
     /// Whether more answers are to come, of whoever has not been asked otherwise.
     fn awaits_others(&mut self, actions: &mut Actions) -> bool {
-        !self.pending.is_empty() || self.ask_further(actions)
+        !self.asking.is_idle() || self.ask_further(actions)
     }
 
     /// Whether enough servers have brought the bytes of a version; else those who hold it are asked
@@ -445,8 +385,7 @@ impl Read {
         if brought.count() >= wanted {
             return true;
         }
-        let under_way = self.pending.iter().map(|pending| pending.position);
-        let under_way: Positions = under_way.collect();
+        let under_way = self.asking.under_way();
         let others = self.answers.holders_of_bytes(version).without(brought);
         if brought.count() + others.count() < wanted {
             self.await_more(actions);
@@ -460,7 +399,8 @@ impl Read {
         for position in others.iter().take(missing) {
             if !under_way.has(position) {
                 self.fetches += 1;
-                self.ask(position, Some(version), actions);
+                let question = Question::Read(Some(version));
+                self.asking.ask(&self.group, position, question, actions);
             }
         }
         false
@@ -493,7 +433,7 @@ impl Read {
         let Redundancy::Erasure(scheme) = self.redundancy else {
             return;
         };
-        if !is_complete && self.promise.is_none() {
+        if !is_complete && self.asking.promise.is_none() {
             actions.push(Action::Encode);
         }
         let found = Found::Value(version);
@@ -505,7 +445,7 @@ impl Read {
             return;
         };
         self.is_complete = is_complete;
-        if is_complete || self.promise.is_some() {
+        if is_complete || self.asking.promise.is_some() {
             self.end(ReadOutcome::Found(found), actions);
             return self.tell_complete(version, actions);
         }
@@ -521,7 +461,7 @@ impl Read {
         };
         let storing = Storing::to_be_shown(version, form, stored, newer);
         let mut storing = Box::new(storing);
-        let progress = storing.go_on(&self.group, &mut self.requests, actions);
+        let progress = storing.go_on(&self.group, &mut self.asking.requests, actions);
         self.stage = Stage::Finishing { found, storing };
         self.note_progress(progress, actions);
     }
@@ -530,7 +470,7 @@ impl Read {
     fn tell_complete(&mut self, version: Version, actions: &mut Actions) {
         if self.is_complete && self.fencing == Fencing::None {
             let unsure = self.answers.unsure_of(version);
-            let (group, requests) = (&self.group, &mut self.requests);
+            let (group, requests) = (&self.group, &mut self.asking.requests);
             requests.tell_complete(group, unsure, version, actions);
         }
     }
@@ -556,7 +496,7 @@ impl Read {
             Progress::Complete => {
                 self.is_complete = true;
                 actions.push(Action::Done(ReadOutcome::Found(*found)));
-                storing.tell_complete(&self.group, &mut self.requests, actions);
+                storing.tell_complete(&self.group, &mut self.asking.requests, actions);
                 self.stage = Stage::Ended;
             }
         }

@@ -101,7 +101,7 @@ fn a_part_that_is_lent_is_sent_from_where_it_lies() {
         let Some(Operation::Store(store)) = cargo.operation(&workshop, b"key", question) else {
             panic!("no store");
         };
-        let StoreMode::IfNewerBehind(Keeping::Older, header) = store.mode else {
+        let StoreMode::IfNewerBehind(Keeping::Nothing, header) = store.mode else {
             panic!("{:?}", store.mode);
         };
         assert_eq!(store.value.as_slice().as_ptr(), value.as_ptr());
@@ -115,6 +115,42 @@ fn a_part_that_is_lent_is_sent_from_where_it_lies() {
     };
     assert_eq!(store.mode, StoreMode::IfPromised(Keeping::Nothing));
     assert!(Header::split(store.value.as_slice()).is_ok(), "whole");
+}
+
+#[test]
+fn servers_keep_what_a_write_of_shards_takes_the_place_of() {
+    for (policy, kept) in [
+        ("replicate:2", [Keeping::Nothing; 3]),
+        (
+            "ec:3,2",
+            [Keeping::Older, Keeping::Older, Keeping::OlderAndThis],
+        ),
+    ] {
+        let (mut cargo, workshop) = cargo(policy);
+        let told = [
+            Question::Accept(version(1), Part::Tombstone),
+            Question::AcceptPromised(version(1), Part::Tombstone),
+            Question::Store(version(1), Part::Tombstone),
+        ]
+        .map(
+            |question| match cargo.operation(&workshop, b"key", question) {
+                Some(Operation::DeleteIfNewer { keeping, .. }) => keeping,
+                _ => panic!("no deletion"),
+            },
+        );
+        assert_eq!(told, kept, "{policy}");
+    }
+}
+
+#[test]
+fn what_lies_beneath_a_version_is_asked_for_with_its_bytes() {
+    let (mut cargo, workshop) = cargo("ec:3,2");
+    let question = Question::Beneath(version(4));
+    let Some(Operation::GetPart { terms, .. }) = cargo.operation(&workshop, b"key", question)
+    else {
+        panic!("no read of a part");
+    };
+    assert_eq!(terms, VersionTerms::Beneath(version(4).bits()));
 }
 
 #[test]
