@@ -143,16 +143,16 @@ impl PinnedValue {
         true
     }
 
-    /// Copies the value, and lets go of what has kept it so far; `count` counts the bytes. False
+    /// Copies the value, and lets go of what has kept it so far; `count` may count the bytes. False
     /// where the system has no memory.
-    pub(crate) fn move_out(&mut self, count: impl FnOnce(u64) -> CopiedBytes) -> bool {
+    pub(crate) fn move_out(&mut self, count: impl FnOnce(u64) -> Option<CopiedBytes>) -> bool {
         let mut copy = Vec::new();
         if copy.try_reserve_exact(self.len()).is_err() {
             return false;
         }
         copy.extend_from_slice(self);
         let copy = copy.into_boxed_slice();
-        let counted = Some(count(copy.len() as u64));
+        let counted = count(copy.len() as u64);
         self.value = NonNull::from(&*copy);
         self.keeper = Keeper::Copy {
             _copy: copy,

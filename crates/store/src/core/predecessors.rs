@@ -13,7 +13,6 @@
 //! last.
 
 use super::PinnedValue;
-use super::stalled::CopiedBytes;
 use crate::item::{RawItem, Stamp};
 use crate::schedule::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::schedule::{Mutex, MutexGuard};
@@ -21,7 +20,6 @@ use farcache_base::time::{Seconds, is_expired};
 use farcache_base::version::Version;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Many times what writers have under way: each tells with its next request that a version is
 /// complete.
@@ -69,7 +67,6 @@ pub(crate) struct Predecessors {
     /// How often everything was voided.
     voids: AtomicU64,
     value_bytes_max: u64,
-    copied_bytes: Arc<AtomicU64>,
 }
 
 /// That nothing had been voided so far; see [`Predecessors::before`].
@@ -161,7 +158,6 @@ impl Predecessors {
             count: AtomicU64::new(0),
             voids: AtomicU64::new(0),
             value_bytes_max: memory_bytes / KEPT_PART,
-            copied_bytes: Arc::default(),
         }
     }
 
@@ -285,17 +281,13 @@ impl Predecessors {
             .collect();
         for &successor in &wanted {
             let kept = all.by_successor.get_mut(&successor);
-            let is_moved = kept.is_none_or(|kept| kept.value.move_out(|bytes| self.count(bytes)));
+            let is_moved = kept.is_none_or(|kept| kept.value.move_out(|_| None));
             if !is_moved {
                 all.drop_chain(successor);
             }
         }
         self.changed(&all);
         !wanted.is_empty()
-    }
-
-    fn count(&self, bytes: u64) -> CopiedBytes {
-        CopiedBytes::count(&self.copied_bytes, bytes)
     }
 
     /// How many items are put aside, and bytes of their values.

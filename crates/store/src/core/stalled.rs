@@ -57,17 +57,6 @@ pub(crate) struct CopiedBytes {
     bytes: u64,
 }
 
-impl CopiedBytes {
-    /// Counts a copy of so many bytes in `all`.
-    pub fn count(all: &Arc<AtomicU64>, bytes: u64) -> CopiedBytes {
-        all.fetch_add(bytes, Relaxed);
-        CopiedBytes {
-            all: Arc::clone(all),
-            bytes,
-        }
-    }
-}
-
 impl Drop for CopiedBytes {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Relaxed);
@@ -158,7 +147,7 @@ impl StalledReaders {
             let keeps_wanted = value.segment().is_some_and(is_wanted);
             !keeps_wanted
                 || self.make_room(readers, number, value.len() as u64)
-                    && value.move_out(|bytes| self.count(bytes))
+                    && value.move_out(|bytes| Some(self.count(bytes)))
         });
         if is_kept {
             reader.count();
@@ -185,7 +174,11 @@ impl StalledReaders {
 
     /// Counts a copy of so many bytes.
     pub fn count(&self, bytes: u64) -> CopiedBytes {
-        CopiedBytes::count(&self.copied_bytes, bytes)
+        self.copied_bytes.fetch_add(bytes, Relaxed);
+        CopiedBytes {
+            all: Arc::clone(&self.copied_bytes),
+            bytes,
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl Store {
     pub fn lend(&self, mut value: PinnedValue) -> PinnedValue {
         if !value.lend() {
             // Where the system has no memory for a copy, the value is better lent than lost.
-            let _ = value.move_out(|bytes| self.core.stalled.count(bytes));
+            let _ = value.move_out(|bytes| Some(self.core.stalled.count(bytes)));
         }
         value
     }
