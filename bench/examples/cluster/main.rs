@@ -15,6 +15,7 @@ mod languages;
 mod misses;
 mod moving;
 mod row;
+mod takeover;
 mod watchers;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +48,8 @@ enum What {
     Moving(moving::Options),
     /// Extra misses while three servers become four, with moves and without.
     Misses(misses::Options),
+    /// How long requests wait while servers take over a new map; needs etcd.
+    Takeover(takeover::Options),
     /// How soon the others list a server as gone that was killed; needs etcd.
     Deaths(deaths::Options),
     /// How soon all who follow the map on etcd have the next one.
@@ -73,6 +76,7 @@ fn main() -> io::Result<()> {
         What::Forwarding(options) => forwarding::measure(&programs, &options),
         What::Moving(options) => moving::measure(&programs, &options),
         What::Misses(options) => misses::measure(&programs, &options),
+        What::Takeover(options) => takeover::measure(&programs, &options),
         What::Deaths(options) => deaths::measure(&programs, &options),
         What::Watchers(options) => watchers::measure(&options),
         What::Languages(options) => languages::measure(&programs, &options),

@@ -10,6 +10,7 @@
 //! which the servers that take from it share.
 
 use crate::Pace;
+use crate::patience::pause_ms;
 use crate::stream::{Stage, Stream};
 use farcache_peers::moves::{Acknowledged, Place, Pull, PulledHead, goes_on};
 use std::collections::VecDeque;
@@ -20,8 +21,9 @@ use std::sync::Arc;
 pub const ACKNOWLEDGE_MS: u64 = 5_000;
 /// How long an old owner that has acknowledged may be out of reach, in milliseconds.
 pub const OUT_OF_REACH_MS: u64 = 10_000;
-/// Wait before an old owner is asked once more whether it acknowledges, in milliseconds.
-const ASK_AGAIN_MS: u64 = 5;
+/// Longest wait before an old owner is asked once more whether it acknowledges, in milliseconds.
+/// Nobody decides on its keys meanwhile, so the first waits are shorter.
+const ASK_AGAIN_MS_MAX: u64 = 5;
 /// Wait after a connection was lost or a request refused, in milliseconds.
 const RETRY_MS: u64 = 100;
 
@@ -108,6 +110,7 @@ pub struct Course {
     /// Bytes of the last answer to a pull, and of the last item asked for by its key.
     answer_bytes: u64,
     item_bytes: u64,
+    began_ms: u64,
     acknowledged_by_ms: u64,
     /// Since when nothing has come.
     silent_since_ms: Option<u64>,
@@ -128,6 +131,7 @@ impl Course {
             has_begun: false,
             answer_bytes: ANSWER_BYTES,
             item_bytes: ANSWER_BYTES,
+            began_ms: now_ms,
             acknowledged_by_ms: now_ms + acknowledge_ms,
             silent_since_ms: None,
             not_before_ms: 0,
@@ -235,7 +239,8 @@ impl Course {
         self.silent_since_ms = None;
         self.under_way.pop_front();
         if !self.stream.acknowledge(said.instance, said.epoch) {
-            self.not_before_ms = now_ms + ASK_AGAIN_MS;
+            let waited_ms = now_ms.saturating_sub(self.began_ms);
+            self.not_before_ms = now_ms + pause_ms(waited_ms, ASK_AGAIN_MS_MAX);
         }
     }
 

@@ -14,7 +14,7 @@
 //! | [`giving`] | what the old owner may hand out |
 //! | [`figures`] | how a move fares |
 //! | [`pace`] | how fast items come |
-//! | [`patience`] | how long a request waits where two servers' maps differ for an instant |
+//! | [`patience`] | how long who asked in vain waits, where maps differ for an instant |
 #![forbid(unsafe_code)]
 
 pub mod course;

@@ -9,6 +9,7 @@
 //! any more, or until its right has ended. Servers that are gone have none any more.
 
 use crate::course::Trouble;
+use crate::patience::pause_ms;
 use crate::stream::has;
 use farcache_cluster::map::arcs::{common, join, without};
 use farcache_cluster::map::{HashArc, MemberState};
@@ -16,8 +17,8 @@ use farcache_cluster::{ClusterMap, ServerId};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-/// Wait before one is asked once more, in milliseconds.
-const ASK_AGAIN_MS: u64 = 5;
+/// Longest wait before one is asked once more, in milliseconds; the first ones are shorter.
+const ASK_AGAIN_MS_MAX: u64 = 5;
 /// Wait after one could not be asked, in milliseconds.
 const RETRY_MS: u64 = 100;
 
@@ -29,7 +30,9 @@ pub struct Predecessor {
     /// It has stopped when it goes by the map of this epoch, or a later one.
     pub epoch: u64,
     arcs: Vec<HashArc>,
-    over_at_ms: u64,
+    began_ms: u64,
+    /// When its right to decide has ended for certain, in milliseconds.
+    pub over_at_ms: u64,
     not_before_ms: AtomicU64,
     has_stopped: AtomicBool,
 }
@@ -62,7 +65,11 @@ impl Predecessor {
         if epoch >= self.epoch {
             self.has_stopped.store(true, SeqCst);
         }
-        self.not_before_ms.store(now_ms + ASK_AGAIN_MS, SeqCst);
+        self.not_before_ms.store(self.ask_again_ms(now_ms), SeqCst);
+    }
+
+    fn ask_again_ms(&self, now_ms: u64) -> u64 {
+        now_ms + pause_ms(now_ms.saturating_sub(self.began_ms), ASK_AGAIN_MS_MAX)
     }
 
     /// It could not be asked.
@@ -71,11 +78,11 @@ impl Predecessor {
             // When it starts, it finds this map or a later one before it answers.
             self.has_stopped.store(true, SeqCst);
         }
-        let wait_ms = match trouble {
-            Trouble::Refused => ASK_AGAIN_MS,
-            Trouble::NobodyThere | Trouble::Silent => RETRY_MS,
+        let at_ms = match trouble {
+            Trouble::Refused => self.ask_again_ms(now_ms),
+            Trouble::NobodyThere | Trouble::Silent => now_ms + RETRY_MS,
         };
-        self.not_before_ms.store(now_ms + wait_ms, SeqCst);
+        self.not_before_ms.store(at_ms, SeqCst);
     }
 
     /// What is left of it where these arcs alone are of interest.
@@ -148,6 +155,7 @@ impl Past {
                 server: other.id,
                 epoch: next.epoch().0,
                 arcs,
+                began_ms: now_ms,
                 over_at_ms: now_ms + self.fence_ms,
                 not_before_ms: AtomicU64::new(0),
                 has_stopped: AtomicBool::new(false),

@@ -59,6 +59,25 @@ impl Table {
         !have_stopped
     }
 
+    /// Whether a stream is to ask this server anyway which map it goes by.
+    #[must_use]
+    pub fn asks(&self, server: ServerId) -> bool {
+        let mut of_it = self.streams.iter().filter(|it| it.from == server);
+        of_it.any(|stream| stream.stage() == Stage::Awaiting)
+    }
+
+    /// This server goes by the map of this epoch, as a stream was told; whether it decides by an
+    /// older map no more on keys of which it may have done so.
+    pub fn on_acknowledged(&self, server: ServerId, epoch: u64, now_ms: u64) -> bool {
+        let its = self.predecessors.iter().filter(|it| it.server == server);
+        let mut has_stopped = false;
+        for predecessor in its.filter(|it| !it.has_stopped()) {
+            predecessor.on_acknowledged(epoch, now_ms);
+            has_stopped |= predecessor.has_stopped();
+        }
+        has_stopped
+    }
+
     /// Whether nothing is being brought.
     #[must_use]
     #[inline]

@@ -193,6 +193,13 @@ impl Cluster {
         Some(self.tenant.as_ref()?.join(epoch, mailbox))
     }
 
+    /// Wakes the workers that go by the map.
+    pub fn wake_workers(&self) {
+        if let Some(tenant) = &self.tenant {
+            tenant.wake_followers();
+        }
+    }
+
     /// The keys that move to or from this server; none where it does not know which of the map's
     /// servers it is.
     pub fn moves(&self) -> Option<&Arc<ServerMoves>> {

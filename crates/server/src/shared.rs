@@ -285,6 +285,11 @@ impl Home for Shared {
         moves.expect("only a server that forwards moves keys")
     }
 
+    fn decides(&self) {
+        Home::moves(self).note_decision();
+        self.forwarding().wake_workers();
+    }
+
     fn map(&self) -> Arc<ClusterMap> {
         self.forwarding().map()
     }

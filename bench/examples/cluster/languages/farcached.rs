@@ -3,9 +3,11 @@
 
 use super::{Fleet, LEAVER, SERVERS};
 use crate::etcd::Etcd;
-use crate::fleet::{Programs, wait_for};
+use crate::fleet::{PATIENCE, Programs, wait_for};
+use farcache_cluster::map::Name;
 use farcache_harness::control::Control;
 use farcache_harness::server_process::{Product, ServerProcess, free_ports};
+use farcache_membership::etcd::{Endpoint, MapInEtcd};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -89,6 +91,23 @@ impl Farcached<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// The first servers, as clients are told of them.
+    pub fn first_servers(&self) -> String {
+        let first = self.servers[..SERVERS].iter();
+        let first = first.map(|server| server.address().to_string());
+        first.collect::<Vec<_>>().join(",")
+    }
+
+    /// The map's key in etcd.
+    ///
+    /// # Errors
+    /// When descriptors are exhausted.
+    pub fn map_in_etcd(&self) -> io::Result<MapInEtcd> {
+        let endpoint: Endpoint = self.etcd.endpoints().parse().map_err(io::Error::other)?;
+        let name: Name = CLUSTER.parse().map_err(io::Error::other)?;
+        MapInEtcd::new(vec![endpoint], name, PATIENCE)
     }
 
     /// The operators' program, which lies beside the server's.

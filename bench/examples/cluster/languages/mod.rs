@@ -2,7 +2,7 @@
 //! leaves, under load: farcached on etcd, then memcached.
 
 mod endpoint;
-mod farcached;
+pub mod farcached;
 mod memcached;
 mod operations;
 mod programs;
@@ -85,7 +85,7 @@ enum Kind {
 }
 
 /// A fleet of servers that grows and shrinks.
-trait Fleet {
+pub trait Fleet {
     /// What it is called.
     fn name(&self) -> &'static str;
 

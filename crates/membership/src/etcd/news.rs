@@ -44,8 +44,9 @@ pub trait Hooks: Send + 'static {
     /// Drops all items: others owned this server's keys meanwhile.
     fn forget_items(&self);
 
-    /// What the server has done about the moves of the map in force.
-    fn done(&self) -> Done;
+    /// What the server has done about the moves of the map in force; none before it goes by that
+    /// map as a whole.
+    fn done(&self) -> Option<Done>;
 
     /// Until this time ([`since_boot`]) nobody else is given the keys that the map in force gives
     /// to this server. A time that is over already: somebody may have them now.

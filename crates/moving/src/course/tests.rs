@@ -74,10 +74,13 @@ fn an_old_owner_is_asked_until_it_goes_by_the_map() {
         epoch: 4,
     };
     course.on_acknowledged(early, 0);
-    assert_eq!(next(&mut course, 0), Step::Wait(ASK_AGAIN_MS));
-    assert_eq!(next(&mut course, ASK_AGAIN_MS), Step::Acknowledge);
-    course.on_acknowledged(Acknowledged { epoch: 6, ..early }, 9);
-    assert_eq!(next(&mut course, 9), pull(0));
+    assert_eq!(next(&mut course, 0), Step::Wait(1));
+    assert_eq!(next(&mut course, 1), Step::Acknowledge);
+    course.on_acknowledged(early, 100);
+    assert_eq!(next(&mut course, 100), Step::Wait(100 + ASK_AGAIN_MS_MAX));
+    assert_eq!(next(&mut course, 105), Step::Acknowledge);
+    course.on_acknowledged(Acknowledged { epoch: 6, ..early }, 109);
+    assert_eq!(next(&mut course, 109), pull(0));
 }
 
 #[test]

@@ -43,10 +43,12 @@ fn who_had_the_keys_just_before_may_decide_still() {
     assert_eq!(who(&next), [(1, true, false)]);
     next[0].on_acknowledged(1, 5_001);
     assert!(next[0].may_decide(LOW), "it goes by the older map");
-    assert_eq!(next[0].ask_at_ms(5_001), Some(5_001 + ASK_AGAIN_MS));
-    next[0].on_acknowledged(2, 5_010);
+    assert_eq!(next[0].ask_at_ms(5_001), Some(5_002), "soon, at first");
+    next[0].on_acknowledged(1, 5_100);
+    assert_eq!(next[0].ask_at_ms(5_100), Some(5_100 + ASK_AGAIN_MS_MAX));
+    next[0].on_acknowledged(2, 5_110);
     assert_eq!(
-        (who(&next), next[0].ask_at_ms(5_010)),
+        (who(&next), next[0].ask_at_ms(5_110)),
         (vec![(1, false, false)], None)
     );
 }

@@ -46,6 +46,27 @@ fn what_was_handed_over_waits_for_an_acknowledgement() {
     assert!(!taking.table().withholds(0x9000_0000));
 }
 
+/// Nobody has to ask it twice.
+#[test]
+fn an_old_owner_that_tells_a_stream_its_map_has_told_as_one_that_may_decide_still() {
+    let (taking, from) = (Taking::default().with_fence(100), ServerId(1));
+    let one = map(1, &moves(LOW, ""));
+    taking.succeed(None, &one, ME, 0);
+    assert!(!taking.table().asks(from), "it decides, and is to");
+    let have_ended = |it: &Arc<Predecessor>| it.ask_at_ms(500).is_none();
+    assert!(taking.table().predecessors().iter().all(have_ended));
+    taking.succeed(Some(&one), &map(2, &moves("", LOW)), ME, 1_000);
+    let table = taking.table();
+    assert!(table.asks(from) && table.awaits_predecessors());
+    assert!(!table.on_acknowledged(ServerId(3), 2, 1_001));
+    assert!(!table.on_acknowledged(from, 1, 1_001), "by the older map");
+    assert!(table.on_acknowledged(from, 2, 1_002));
+    assert!(!table.awaits_predecessors());
+    assert!(!table.on_acknowledged(from, 2, 1_003), "it has told before");
+    table.streams()[0].acknowledge(7, 2);
+    assert!(!table.asks(from));
+}
+
 #[test]
 fn a_server_that_did_not_see_the_map_before_brings_nothing() {
     let (taking, both) = (Taking::default(), [LOW, HIGH].concat());

@@ -10,7 +10,7 @@ impl World {
     /// Refused because maps differ: tries again, or gives up.
     pub(super) fn refused(&mut self, mut request: Request) {
         let first = Patience::new(self.now_ms, TIMEOUT_MS);
-        let patience = request.patience.get_or_insert(first);
+        let patience = *request.patience.get_or_insert(first);
         match patience.next_try_ms(self.now_ms) {
             Some(at_ms) => {
                 (request.owner, request.fetched_by) = (None, None);

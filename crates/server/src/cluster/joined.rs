@@ -71,6 +71,7 @@ impl Hooks for Server {
     fn tell(&self, news: EtcdNews) {
         if let EtcdNews::InForce(map) = &news {
             self.epoch.store(map.epoch().0, Relaxed);
+            self.tenant.moves().wake();
         }
         tell(news);
     }
@@ -84,7 +85,7 @@ impl Hooks for Server {
         self.store.flush();
     }
 
-    fn done(&self) -> Done {
+    fn done(&self) -> Option<Done> {
         self.tenant.done()
     }
 

@@ -144,7 +144,7 @@ fn follow(
     warn_unless_listed(file.map(), own_address.as_ref());
     let epoch = Arc::new(AtomicU64::new(file.map().epoch().0));
     let told = Arc::clone(&epoch);
-    let preparing = tenant.clone();
+    let (preparing, following) = (tenant.clone(), tenant.clone());
     let prepare = move |map: &ClusterMap| {
         if let Some(tenant) = &preparing {
             tenant.prepare(map, None);
@@ -154,6 +154,9 @@ fn follow(
     let followed = file.follow(prepare, move |news| {
         if let News::InForce(map) = &news {
             told.store(map.epoch().0, Relaxed);
+            if let Some(tenant) = &following {
+                tenant.moves().wake();
+            }
         }
         tell(news, own_address.as_ref());
     })?;

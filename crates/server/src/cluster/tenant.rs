@@ -90,6 +90,13 @@ impl Tenant {
         follower
     }
 
+    /// Wakes all workers.
+    pub fn wake_followers(&self) {
+        let followers = self.followers.lock().expect("no panic while held");
+        let each = followers.iter();
+        each.for_each(|follower| follower.mailbox.waker.wake());
+    }
+
     /// How often some of the keys, and how often all of them were voided.
     pub fn counts(&self) -> (u64, u64) {
         (self.fences.load(SeqCst), self.flushes.load(SeqCst))
@@ -151,23 +158,20 @@ impl Tenant {
         }
     }
 
-    /// What this server has done about the moves of the map in force.
+    /// What this server has done about the moves of the map in force; none while some of its
+    /// workers go by an older map still.
     #[cfg(feature = "etcd")]
-    pub fn done(&self) -> Done {
+    pub fn done(&self) -> Option<Done> {
         let epoch = self.acknowledged().epoch;
         let map = self.map.lock().expect("no panic while held");
-        let map = map.as_ref().filter(|map| map.epoch().0 == epoch);
-        let me = map.and_then(|map| self.place.id(map));
-        let (Some(map), Some(me)) = (map, me) else {
-            // Some of its workers go by an older map still.
-            return Done::default();
-        };
+        let map = map.as_ref().filter(|map| map.epoch().0 == epoch)?;
+        let me = self.place.id(map)?;
         let moves = self.moves.figures(map, me, epoch).into_iter();
         let received = moves.filter(|moved| moved.to == me && moved.is_done());
-        Done {
+        Some(Done {
             epoch: map.epoch(),
             received: received.map(|moved| moved.from).collect(),
-        }
+        })
     }
 
     fn void(&self, gained: Gained, next: &Tenure) {
@@ -230,5 +234,42 @@ impl Tenant {
                 std::thread::sleep(WORKERS_INTERVAL);
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "etcd"))]
+mod tests {
+    use super::*;
+    use farcache_cluster::ServerId;
+    use farcache_cluster::map::Epoch;
+    use farcache_store::StoreConfig;
+
+    fn map(epoch: u64) -> ClusterMap {
+        let text = format!(
+            "farcache-cluster-map 1\ncluster c\nepoch {epoch}\nplacement slots\n\
+             server 1 incarnation=1 weight=1 zone=- state=serving addresses=h1:1\n\
+             server 2 incarnation=1 weight=1 zone=- state=serving addresses=h2:1\n\
+             slots 1 0-8191\nslots 2 8192-16383\nend\n"
+        );
+        text.parse().expect("a map")
+    }
+
+    #[test]
+    fn a_server_says_nothing_of_a_map_before_all_of_its_workers_go_by_it() {
+        let store = Store::new(StoreConfig::default()).expect("memory for a test");
+        let tenant = Tenant::new(&store, Place::Named(ServerId(1)), None);
+        let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
+        tenant.prepare(&map(1), None);
+        let workers = [(); 2].map(|()| tenant.join(1, &mailbox));
+        let done = |epoch| Done {
+            epoch: Epoch(epoch),
+            ..Done::default()
+        };
+        assert_eq!(tenant.done(), Some(done(1)));
+        tenant.prepare(&map(2), None);
+        workers[0].follows(2);
+        assert_eq!(tenant.done(), None, "one goes by the map before");
+        workers[1].follows(2);
+        assert_eq!(tenant.done(), Some(done(2)));
     }
 }

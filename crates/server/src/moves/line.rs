@@ -8,6 +8,7 @@ use farcache_peers::frame::Kind;
 use farcache_peers::greeting::{Hello, Secret};
 use farcache_peers::link::{Answer, Limits, Link};
 use farcache_session::FORWARDED_BYTES_MAX;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -95,6 +96,13 @@ impl Line {
             self.receive(&mut answers)?;
         }
         answers.pop().ok_or_else(|| io::Error::other("no answer"))
+    }
+
+    /// Whether the other server has not ended the connection, on which nothing has been asked.
+    pub fn is_open(&self) -> bool {
+        let now = Timespec::default();
+        let polled = poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&now));
+        polled == Ok(0)
     }
 
     /// Whether a question has no answer yet.

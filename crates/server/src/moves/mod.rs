@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`in_flight`] | what one worker's sessions see of them, under the map that the worker goes by |
 //! | [`mover`] | the thread that asks old owners for what they hold |
+//! | [`ahead`] | connections to those that are about to give keys |
 //! | [`source`] | one of these old owners, as the mover knows it |
 //! | [`standoff`] | the thread that asks who may decide by an older map |
 //! | [`line`] | their connections to one of these servers |
 //! | [`report`] | what is told of moves in statistics and metrics |
 
+pub mod ahead;
 pub mod in_flight;
 pub mod line;
 pub mod mover;
@@ -23,6 +25,7 @@ use farcache_moving::{Giving, Taking};
 use farcache_peers::greeting::Secret;
 use farcache_peers::moves::Instance;
 use farcache_store::StoreHandle;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -39,6 +42,9 @@ pub trait Home: Send + Sync {
 
     /// Bytes that may come by moves each second.
     fn move_rate(&self) -> u64;
+
+    /// This server has begun to decide on keys: requests that wait for that go on.
+    fn decides(&self);
 
     /// What moves.
     fn moves(&self) -> &Arc<ServerMoves>;
@@ -68,6 +74,8 @@ pub struct ServerMoves {
     /// force, an old owner has been connected to or not.
     news: Mutex<u64>,
     bell: Condvar,
+    /// How often an old owner has stopped deciding on keys that this server has now.
+    decisions: AtomicU64,
 }
 
 impl ServerMoves {
@@ -91,6 +99,7 @@ impl ServerMoves {
             started: Instant::now(),
             news: Mutex::new(0),
             bell: Condvar::new(),
+            decisions: AtomicU64::new(0),
         }
     }
 
@@ -107,8 +116,18 @@ impl ServerMoves {
         self.wake();
     }
 
-    /// Has the threads of moves look again what there is to do.
-    fn wake(&self) {
+    /// How often this server has begun to decide on keys.
+    pub fn decisions(&self) -> u64 {
+        self.decisions.load(SeqCst)
+    }
+
+    /// This server has begun to decide on keys. Whoever calls this wakes the workers.
+    pub fn note_decision(&self) {
+        self.decisions.fetch_add(1, SeqCst);
+    }
+
+    /// Has the threads of moves look again what there is to do, as where a map has come into force.
+    pub fn wake(&self) {
         *self.news.lock().expect("no panic while held") += 1;
         self.bell.notify_all();
     }

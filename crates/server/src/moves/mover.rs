@@ -1,6 +1,7 @@
 //! The thread that brings what old owners hold: it asks for the next items and stores the ones that
 //! have not been decided on here.
 
+use super::ahead::Ahead;
 use super::line::Line;
 use super::source::Source;
 use super::{Home, ServerMoves};
@@ -37,6 +38,7 @@ pub fn start(home: Arc<dyn Home>) -> io::Result<JoinHandle<()>> {
         let mover = Mover {
             pace: Pace::new(home.move_rate()),
             sources: Vec::new(),
+            ahead: Ahead::default(),
             shared_by: None,
             store,
             home,
@@ -61,6 +63,7 @@ struct Mover {
     home: Arc<dyn Home>,
     store: StoreHandle,
     sources: Vec<Source>,
+    ahead: Ahead,
     pace: Pace,
     /// Epoch of the map by which the old owners' paces have been shared.
     shared_by: Option<Epoch>,
@@ -96,10 +99,12 @@ impl Mover {
             if !known.any(|source| Arc::ptr_eq(source.stream(), stream)) {
                 let now_ms = moves.now_ms();
                 let course = Course::new(Arc::clone(stream), now_ms, moves.acknowledge_ms);
-                self.sources.push(Source::new(course));
+                let way = self.ahead.take(stream.from);
+                self.sources.push(Source::new(course, way));
                 self.shared_by = None;
             }
         }
+        self.ahead.follow(&*self.home);
         self.share();
     }
 
@@ -184,6 +189,11 @@ impl Mover {
     fn tell_of(&self, index: usize, before: Stage) {
         let stream = self.sources[index].stream();
         let (stage, from, epoch) = (stream.stage(), stream.from.0, stream.epoch);
+        if before == Stage::Awaiting && stage != before {
+            self.home.decides();
+            // The standoff leaves those alone that are asked here.
+            self.home.moves().wake();
+        }
         match (before, stage) {
             (Stage::Awaiting, Stage::Moving) => tracing::info!(
                 target: EVENTS, from, epoch,
@@ -216,6 +226,15 @@ impl Mover {
         let said = Acknowledged::decode(body)?;
         let now_ms = self.moves().now_ms();
         self.sources[index].course.on_acknowledged(said, now_ms);
+        let from = self.sources[index].stream().from;
+        if self
+            .moves()
+            .taking
+            .table()
+            .on_acknowledged(from, said.epoch, now_ms)
+        {
+            self.home.decides();
+        }
         Some(())
     }
 

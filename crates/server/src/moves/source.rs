@@ -29,23 +29,39 @@ pub struct Source {
 type Question = (Kind, Vec<u8>);
 
 /// The way to an old owner.
-enum Way {
+pub enum Way {
+    /// There is none.
     None,
     /// What is asked meanwhile is sent when it has been connected to.
     Connecting {
+        /// What comes of it.
         outcome: Receiver<Result<Line, Trouble>>,
+        /// What is asked meanwhile.
         questions: Vec<Question>,
     },
+    /// There is a connection.
     There(Line),
 }
 
-impl Source {
-    /// A stream to whose old owner there is no connection yet.
-    pub fn new(course: Course) -> Source {
-        Source {
-            course,
-            way: Way::None,
+impl Way {
+    /// This way, if it was made some time ago and leads there still; none otherwise, so that it is
+    /// made anew.
+    pub fn if_open(self) -> Way {
+        let Way::Connecting { outcome, questions } = self else {
+            return Way::None;
+        };
+        match outcome.try_recv() {
+            Ok(Ok(line)) if line.is_open() => Way::There(line),
+            Ok(_) | Err(TryRecvError::Disconnected) => Way::None,
+            Err(TryRecvError::Empty) => Way::Connecting { outcome, questions },
         }
+    }
+}
+
+impl Source {
+    /// A stream with the way to its old owner, if there is one.
+    pub fn new(course: Course, way: Way) -> Source {
+        Source { course, way }
     }
 
     /// What is brought.
@@ -161,7 +177,10 @@ impl Source {
 }
 
 /// Begins to connect; the mover is told when that has come to an end.
-fn connect(from: ServerId, home: &dyn Home) -> Result<Way, Trouble> {
+///
+/// # Errors
+/// The map in force does not list both servers, or threads are exhausted.
+pub fn connect(from: ServerId, home: &dyn Home) -> Result<Way, Trouble> {
     let map = home.map();
     let (Some(me), Some(server)) = (home.name_in(&map), map.server(from)) else {
         return Err(Trouble::Silent);
@@ -172,6 +191,9 @@ fn connect(from: ServerId, home: &dyn Home) -> Result<Way, Trouble> {
     let (tell, outcome) = channel();
     let work = move || {
         let connected = Line::connect(&addresses, &hello, secret.as_ref());
+        if connected.is_ok() {
+            tracing::info!(target: EVENTS, from = from.0, "connected to a server that gives keys");
+        }
         let connected = connected.map_err(|(trouble, reason)| {
             tracing::info!(
                 target: EVENTS, from = from.0, reason,

@@ -56,6 +56,8 @@ impl Standoff {
             }
             let are_awaited = self.moves().taking.table().awaits_predecessors();
             if std::mem::replace(&mut were_awaited, are_awaited) && !are_awaited {
+                // Where their right has ended nobody has told.
+                self.home.decides();
                 tracing::info!(target: EVENTS, "nobody decides on its keys by an older map");
                 self.lines().clear();
             }
@@ -78,6 +80,11 @@ impl Standoff {
         let mut wait = IDLE_WAIT;
         for predecessor in table.predecessors() {
             match predecessor.ask_at_ms(now_ms) {
+                // The mover asks it, and tells when it has stopped asking.
+                Some(_) if table.asks(predecessor.server) => {
+                    let left_ms = predecessor.over_at_ms.saturating_sub(now_ms);
+                    wait = wait.min(Duration::from_millis(left_ms));
+                }
                 Some(at_ms) if at_ms <= now_ms => {
                     let of_it = due.entry(predecessor.server).or_default();
                     of_it.push(Arc::clone(predecessor));
@@ -115,6 +122,9 @@ impl Standoff {
                 Ok(said) => predecessor.on_acknowledged(said.epoch, now_ms),
                 Err(trouble) => predecessor.on_trouble(*trouble, now_ms),
             }
+        }
+        if predecessors.iter().any(|it| it.has_stopped()) {
+            self.home.decides();
         }
     }
 

@@ -208,6 +208,11 @@ impl Desk {
         self.owners.me
     }
 
+    /// How often this server has begun to decide on keys for which requests may wait.
+    pub fn decisions(&self) -> u64 {
+        self.moves.decisions()
+    }
+
     /// The map that counts.
     pub fn map(&self) -> Arc<ClusterMap> {
         Arc::clone(&self.owners.map)

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`desk`] | who owns a key; what sessions ask for, and what has been answered |
 //! | `lane` | which way a request takes |
+//! | `delayed` | requests that were refused, until they are made again |
 //! | [`wire`], `outbox` | one worker's connection to one peer; what waits to be sent |
 //! | `wires` | all of them |
 //! | `attempt` | how such a connection is made, on a thread of its own |
@@ -15,6 +16,7 @@
 mod attempt;
 mod beside;
 pub mod calls;
+mod delayed;
 pub mod desk;
 mod lane;
 mod outbox;
@@ -27,6 +29,7 @@ use crate::coding::PartTag;
 use crate::mailbox::Mailbox;
 use crate::shared::Shared;
 pub use crate::waiting::{Asker, Waiter};
+use delayed::Delayed;
 use desk::{Answer, Desk, Question, To};
 use farcache_cluster::ServerId;
 use farcache_moving::patience::Patience;
@@ -91,8 +94,8 @@ pub struct Peers {
     next_wait: u64,
     /// Bytes of replies that wait for sessions.
     held_bytes: usize,
-    /// Connections whose requests were refused, because maps differ: when they are made again.
-    delayed: Vec<(Instant, Asker)>,
+    /// Connections whose requests were refused, because maps differ.
+    delayed: Delayed,
     /// Requests to all owners of a key, for which plans are to be begun, and who waits for them.
     wanted: Vec<(Asker, Vec<u8>)>,
     /// That of the session that runs.
@@ -124,7 +127,7 @@ impl Peers {
             wires: Wires::new(shared, mailbox),
             next_wait: 0,
             held_bytes: 0,
-            delayed: Vec::new(),
+            delayed: Delayed::default(),
             wanted: Vec::new(),
             patience: None,
             shared: Arc::clone(shared),
@@ -214,19 +217,13 @@ impl Peers {
             index: 0,
         };
         let at = began + Duration::from_millis(at_ms);
-        self.delayed.push((at, tag));
+        self.delayed.add(at, tag);
         true
     }
 
     /// The connections whose requests are to be made again now.
     pub fn take_delayed(&mut self, now: Instant) -> Vec<Asker> {
-        let mut due = Vec::new();
-        self.delayed.retain(|(at, tag)| {
-            let is_due = *at <= now;
-            due.extend(is_due.then_some(*tag));
-            !is_due
-        });
-        due
+        self.delayed.take(now, self.desk.decisions())
     }
 
     /// The wait of a connection whose request was refused is over; false where it waits for
@@ -305,7 +302,7 @@ impl Peers {
 
     /// When the next request will be late.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let delayed = self.delayed.iter().map(|(at, _)| *at);
+        let delayed = self.delayed.next().into_iter();
         delayed.chain(self.wires.next_deadline()).min()
     }
 
@@ -321,7 +318,7 @@ impl Peers {
             self.wires.connect_ahead(me, &new, now);
         }
         // A request that waits for this map need not wait any longer.
-        self.delayed.iter_mut().for_each(|(at, _)| *at = now);
+        self.delayed.hurry(now);
         if let Some(follower) = &self.follower {
             follower.follows(self.desk.epoch());
         }

@@ -30,6 +30,20 @@ fn a_worker_is_connected_to_those_that_give_keys_before_anybody_reads_one() {
     }
 }
 
+/// Nobody decides on keys between the old owner's end and its word to the new one.
+#[test]
+fn a_server_is_connected_to_those_that_give_keys_before_they_stop_deciding() {
+    let fleet = three_of_four(&[]);
+    let moves = fleet.moves(&THREE, &FOUR);
+    fleet.publish_moving(3, &FOUR, &moves, Phase::HandingOver);
+    for giver in THREE {
+        let told = format!("connected to a server that gives keys from={giver}");
+        wait_for(&told, || {
+            fleet.servers[3].log().contains(&told).then_some(())
+        });
+    }
+}
+
 /// Misses of what should be there, in parts of a million reads.
 fn per_million([reads, misses, ..]: [u64; 4]) -> u64 {
     misses * 1_000_000 / reads

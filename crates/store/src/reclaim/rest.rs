@@ -16,6 +16,8 @@ const LATE: Duration = Duration::from_micros(250);
 pub(super) struct Rest {
     due: Instant,
     times: u32,
+    /// How long the last part took.
+    part: Duration,
 }
 
 impl Rest {
@@ -24,14 +26,17 @@ impl Rest {
         Rest {
             due: now,
             times: *TIMES.start(),
+            part: Duration::ZERO,
         }
     }
 
-    /// As long as the rests before, but the next part is due now.
+    /// The next part, after a time without any, is due now; but where others want the processor,
+    /// after as long a rest as the last one. Those who gave the work are most likely to want it
+    /// just then.
     pub fn anew(&self, now: Instant) -> Rest {
         Rest {
-            due: now,
-            times: self.times,
+            due: now + self.part * (self.times - TIMES.start()),
+            ..*self
         }
     }
 
@@ -49,7 +54,8 @@ impl Rest {
             false => self.times.saturating_sub(1),
         };
         self.times = times.clamp(*TIMES.start(), *TIMES.end());
-        self.due = ended + ended.duration_since(began) * self.times;
+        self.part = ended.duration_since(began);
+        self.due = ended + self.part * self.times;
     }
 }
 
@@ -77,6 +83,17 @@ mod tests {
         assert_eq!(rest_after(9, LATE, &mut rest), 32, "not for ever longer");
         assert_eq!(rest_after(30, PART, &mut rest), 2);
         assert_eq!(rest_after(9, PART, &mut rest), 1);
+    }
+
+    #[test]
+    fn what_begins_anew_begins_at_once_only_where_the_processor_was_idle() {
+        let mut rest = Rest::over(Instant::now());
+        let now = Instant::now();
+        assert_eq!(rest.anew(now).left(now), Duration::ZERO);
+        rest_after(3, Duration::ZERO, &mut rest);
+        assert_eq!(rest.anew(now).left(now), Duration::ZERO);
+        rest_after(3, LATE, &mut rest);
+        assert_eq!(rest.anew(now).left(now), 7 * PART);
     }
 
     #[test]
