@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 import servers
 from test_cluster_command import free_port, missing, store
+from test_discovery import discover
 
 
 class Etcd:
@@ -114,7 +115,7 @@ def test_a_cluster_on_etcd_grows_drains_and_shrinks_without_a_miss(cluster):
     cluster.wait_for(dict.fromkeys(everyone, "serving"))
     assert [missing(server) for server in cluster.running] == [[]] * 3
     address = f"127.0.0.1:{first.port}"
-    assert "about" in cluster.run("drain", address, "--dry-run")
+    assert "about" in cluster.run("drain", address, "--dry-run", "--linger", "3600")
     cluster.run("drain", address, "--yes")
     cluster.wait_for({**dict.fromkeys(everyone, "serving"), first.port: "draining"})
     assert [missing(server) for server in cluster.running] == [[]] * 3
@@ -124,7 +125,11 @@ def test_a_cluster_on_etcd_grows_drains_and_shrinks_without_a_miss(cluster):
     cluster.run("add", address, "--yes")
     cluster.wait_for(dict.fromkeys(everyone, "serving"))
     assert [missing(server) for server in cluster.running] == [[]] * 3
-    cluster.run("drain", address, "--yes")
+    assert first.port in [port for _, port in discover(second)]
+    began = time.monotonic()
+    cluster.run("drain", address, "--yes", "--linger", "1")
+    assert time.monotonic() - began >= 1
+    assert first.port not in [port for _, port in discover(second)]
     assert cluster.running.pop(0).stop() == 0
     cluster.wait_for({second.port: "serving", third.port: "serving", first.port: "gone"})
     assert [missing(server) for server in cluster.running] == [[]] * 2

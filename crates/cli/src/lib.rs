@@ -37,6 +37,7 @@ use options::{Action, Command, Options};
 use overview::Overview;
 use source::Source;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Carries out a command line.
 ///
@@ -53,8 +54,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             let change = Change::Add(member.clone());
             carry::run(&change, how, &mut source, &asking)
         }
-        Action::Drain { server, how } => {
-            carry::run(&Change::Drain(server.clone()), how, &mut source, &asking)
+        Action::Drain {
+            server,
+            linger,
+            how,
+        } => {
+            let change = Change::Drain(server.clone());
+            carry::run(&change, how, &mut source, &asking)?;
+            if !how.dry_run && how.wait_seconds > 0 {
+                std::thread::sleep(Duration::from_secs(*linger));
+            }
+            Ok(())
         }
         Action::Remove { server, force, how } => {
             let change = Change::Remove(server.clone(), *force);

@@ -112,11 +112,21 @@ pub enum Action {
 
     /// Takes a server's keys away from it, and gives what it holds of them to the others
     ///
-    /// The server goes on running and passes requests on; remove it or stop it afterwards.
+    /// The server goes on running and passes requests on; remove it or stop it afterwards. Clients
+    /// that ask for the servers are told of it until its keys have moved: before it is stopped, let
+    /// pass as long as they take to ask again.
     Drain {
         /// Its number in the map, or one of its addresses
         #[arg(value_name = "server")]
         server: Which,
+        /// Seconds to wait once its keys have moved, until clients have asked for the servers again
+        #[arg(
+            long,
+            value_name = "seconds",
+            default_value_t = 0,
+            value_parser = clap::value_parser!(u64).range(..=86_400)
+        )]
+        linger: u64,
         /// How to go about it.
         #[command(flatten)]
         how: How,

@@ -285,12 +285,17 @@ fn lists(map: &ClusterMap, address: &Address) -> bool {
     servers.any(|server| server.addresses.contains(address))
 }
 
-/// The servers that own keys, in the map's order: a client that makes its ring of them agrees with
-/// the map's placement.
+/// The servers that own keys, and those that still give what they hold to these, in the map's
+/// order: a client that makes its ring of the owners agrees with the map's placement.
+///
+/// Some clients forget what they have sent to a server that leaves their list, and wait for their
+/// time-out. A request takes longest while keys move, so a server leaves the list when they have.
 fn configuration(map: &ClusterMap) -> Configuration {
-    let owners = map.content().servers.iter();
-    let owners = owners.filter(|server| server.state.owns_keys());
-    Configuration::new(map.epoch().0, owners.filter_map(endpoint))
+    let content = map.content();
+    let gives = |server: &Member| content.moves.iter().any(|moved| moved.from == server.id);
+    let servers = content.servers.iter();
+    let told = servers.filter(|server| server.state.owns_keys() || gives(server));
+    Configuration::new(map.epoch().0, told.filter_map(endpoint))
 }
 
 /// Where clients reach a server over TCP; none where it has unix sockets only.
@@ -354,5 +359,25 @@ mod tests {
         let cluster = Cluster::new(directory, Part::Told, Arc::default());
         let expected = Configuration::new(1, [("b", 11211), ("fd00::2", 1)]);
         assert_eq!(cluster.configuration().as_deref(), Some(&expected));
+    }
+
+    #[test]
+    fn clients_are_told_of_a_server_that_drains_until_its_keys_have_moved() {
+        let told = |moves: &str| {
+            let text = format!(
+                "farcache-cluster-map 1\ncluster c\nepoch 7\nplacement slots\n\
+                 server 1 incarnation=1 weight=1 zone=- state=serving addresses=a:1\n\
+                 server 2 incarnation=1 weight=1 zone=- state=draining addresses=b:1\n\
+                 server 3 incarnation=1 weight=1 zone=- state=draining addresses=c:1\n\
+                 slots 1 0-16383\n{moves}end\n"
+            );
+            configuration(&text.parse().expect("a map"))
+        };
+        let until_moved = Configuration::new(7, [("a", 1), ("b", 1)]);
+        for phase in ["handing-over", "streaming"] {
+            let moves = format!("move from=2 to=1 phase={phase}\narc 80000000-ffffffff\n");
+            assert_eq!(told(&moves), until_moved);
+        }
+        assert_eq!(told(""), Configuration::new(7, [("a", 1)]));
     }
 }
