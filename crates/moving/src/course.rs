@@ -10,6 +10,7 @@
 //! which the servers that take from it share.
 
 use crate::Pace;
+use crate::ease::Ease;
 use crate::patience::pause_ms;
 use crate::stream::{Stage, Stream};
 use farcache_peers::moves::{Acknowledged, Place, Pull, PulledHead, goes_on};
@@ -80,6 +81,7 @@ struct UnderWay {
     asked: Asked,
     /// What its answer is expected to have.
     bytes: u64,
+    asked_ms: u64,
 }
 
 impl UnderWay {
@@ -102,8 +104,10 @@ pub struct Course {
     /// Keys that are asked for one by one, those first that are under way.
     by_key: VecDeque<Vec<u8>>,
     swept: bool,
-    /// The old owner's, as far as this stream may use it.
+    /// The old owner's, as far as this stream may use it, and does.
     share: Pace,
+    share_bytes_per_second: u64,
+    ease: Ease,
     under_way: VecDeque<UnderWay>,
     /// The old owner has been told on this connection from where on to answer.
     has_begun: bool,
@@ -127,6 +131,8 @@ impl Course {
             by_key: VecDeque::new(),
             swept: false,
             share: Pace::new(0),
+            share_bytes_per_second: 0,
+            ease: Ease::default(),
             under_way: VecDeque::new(),
             has_begun: false,
             answer_bytes: ANSWER_BYTES,
@@ -141,7 +147,8 @@ impl Course {
     /// From now on the old owner may be asked for so many bytes a second; 0 is no limit, and so it
     /// begins.
     pub fn set_share(&mut self, bytes_per_second: u64) {
-        self.share.set(bytes_per_second);
+        self.share_bytes_per_second = bytes_per_second;
+        self.share.set(self.ease.of(bytes_per_second));
     }
 
     /// What to do now. A question counts as under way from now on.
@@ -159,13 +166,13 @@ impl Course {
             return Step::Wait(self.not_before_ms.min(limit_ms));
         }
         if self.stream.stage() == Stage::Awaiting {
-            return self.acknowledge(limit_ms);
+            return self.acknowledge(now_ms, limit_ms);
         }
         if self.swept && self.by_key.is_empty() && self.under_way.is_empty() {
             self.stream.finish();
             return Step::Over;
         }
-        let Some((step, question)) = self.question() else {
+        let Some((step, question)) = self.question(now_ms) else {
             return Step::Wait(limit_ms);
         };
         let free_ms = pace.next_ms().max(self.share.next_ms());
@@ -179,19 +186,20 @@ impl Course {
         step
     }
 
-    fn acknowledge(&mut self, limit_ms: u64) -> Step {
+    fn acknowledge(&mut self, asked_ms: u64, limit_ms: u64) -> Step {
         if !self.under_way.is_empty() {
             return Step::Wait(limit_ms);
         }
         self.under_way.push_back(UnderWay {
             asked: Asked::Acknowledge,
             bytes: 0,
+            asked_ms,
         });
         Step::Acknowledge
     }
 
     /// The next question about items; none while as many are under way as may be.
-    fn question(&self) -> Option<(Step, UnderWay)> {
+    fn question(&self, asked_ms: u64) -> Option<(Step, UnderWay)> {
         let fetches = self.count(Asked::Fetch);
         let (step, asked, bytes) = match self.by_key.get(fetches) {
             Some(key) => (Step::Fetch(key.clone()), Asked::Fetch, self.item_bytes),
@@ -201,7 +209,12 @@ impl Course {
         let has_room =
             self.under_way.len() < QUESTIONS_MAX && expected + bytes <= ANSWERS_BYTES_MAX;
         let may_ask = has_room || self.under_way.is_empty();
-        may_ask.then_some((step, UnderWay { asked, bytes }))
+        let question = UnderWay {
+            asked,
+            bytes,
+            asked_ms,
+        };
+        may_ask.then_some((step, question))
     }
 
     fn pull(&self) -> Option<Pull> {
@@ -225,12 +238,15 @@ impl Course {
     }
 
     /// Takes the first question, which has been answered with so many bytes of items.
-    fn answered(&mut self, bytes: u64, pace: &mut Pace) {
+    fn answered(&mut self, bytes: u64, now_ms: u64, pace: &mut Pace) {
         self.silent_since_ms = None;
         if let Some(question) = self.under_way.pop_front() {
             pace.correct(question.bytes, bytes);
             let expected = question.cost(question.bytes);
             self.share.correct(expected, question.cost(bytes));
+            if question.asked == Asked::Pull && self.ease.answered(question.asked_ms, now_ms) {
+                self.share.set(self.ease.of(self.share_bytes_per_second));
+            }
         }
     }
 
@@ -244,16 +260,16 @@ impl Course {
         }
     }
 
-    /// Items of so many bytes have come, and have been stored as far as they may be; `by_key` are
+    /// Items of so many bytes have come now, and have been stored as far as they may be; `by_key` are
     /// those to be asked for one by one.
     pub fn on_pulled(
         &mut self,
         head: PulledHead,
         by_key: Vec<Vec<u8>>,
-        bytes: u64,
+        (bytes, now_ms): (u64, u64),
         pace: &mut Pace,
     ) {
-        self.answered(bytes, pace);
+        self.answered(bytes, now_ms, pace);
         self.answer_bytes = bytes;
         match head {
             PulledHead::OtherInstance => self.stream.lose(),
@@ -270,8 +286,8 @@ impl Course {
 
     /// The item of a key, of so many bytes, has come, or there is none; `is_its` says whether of
     /// the run of the old owner that has acknowledged.
-    pub fn on_fetched(&mut self, is_its: bool, bytes: u64, pace: &mut Pace) {
-        self.answered(bytes, pace);
+    pub fn on_fetched(&mut self, is_its: bool, (bytes, now_ms): (u64, u64), pace: &mut Pace) {
+        self.answered(bytes, now_ms, pace);
         self.item_bytes = bytes;
         self.by_key.pop_front();
         if !is_its {

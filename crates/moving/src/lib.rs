@@ -14,10 +14,12 @@
 //! | [`giving`] | what the old owner may hand out |
 //! | [`figures`] | how a move fares |
 //! | [`pace`] | how fast items come |
+//! | [`ease`] | how much slower, where clients wait |
 //! | [`patience`] | how long who asked in vain waits, where maps differ for an instant |
 #![forbid(unsafe_code)]
 
 pub mod course;
+pub mod ease;
 pub mod figures;
 pub mod giving;
 pub mod pace;

@@ -31,7 +31,7 @@ fn next(course: &mut Course, now_ms: u64) -> Step {
 }
 
 fn pulled(course: &mut Course, head: PulledHead, by_key: Vec<Vec<u8>>) {
-    course.on_pulled(head, by_key, 1000, &mut unlimited());
+    course.on_pulled(head, by_key, (1000, 0), &mut unlimited());
 }
 
 /// An answer of a server that remembers where it ended.
@@ -107,8 +107,8 @@ fn everything_is_asked_for_and_large_items_one_by_one() {
     pulled(&mut course, items(Some(1)), by_key);
     let fetches = [b"a", b"b"].map(|key| Step::Fetch(key.to_vec()));
     assert_eq!(ask_all(&mut course, 0), [&fetches[..], &[pull(1)]].concat());
-    course.on_fetched(true, 9, &mut unlimited());
-    course.on_fetched(true, 9, &mut unlimited());
+    course.on_fetched(true, (9, 0), &mut unlimited());
+    course.on_fetched(true, (9, 0), &mut unlimited());
     pulled(&mut course, items(None), Vec::new());
     assert_eq!(
         (next(&mut course, 0), course.stream.stage()),
@@ -138,7 +138,7 @@ fn an_old_owner_that_goes_on_by_itself_is_asked_ahead_of_its_answers() {
     }
     assert_eq!(course.awaited(), Some(Asked::Fetch));
     assert!(matches!(next(&mut course, 0), Step::Wait(_)));
-    course.on_fetched(true, 9, &mut unlimited());
+    course.on_fetched(true, (9, 0), &mut unlimited());
     assert_eq!(next(&mut course, 0), Step::Over);
     assert_eq!(course.stream.stage(), Stage::Done);
 }
@@ -149,7 +149,7 @@ fn what_was_under_way_when_a_connection_ended_is_asked_for_again() {
     ask_all(&mut course, 0);
     pulled(&mut course, goes_on(1), vec![b"a".to_vec(), b"b".to_vec()]);
     ask_all(&mut course, 0);
-    course.on_fetched(true, 9, &mut unlimited());
+    course.on_fetched(true, (9, 0), &mut unlimited());
     course.on_trouble(Trouble::Silent, 10, &mut unlimited());
     assert_eq!(course.awaited(), None);
     let again = ask_all(&mut course, 10 + RETRY_MS);
@@ -167,15 +167,15 @@ fn what_was_under_way_when_a_connection_ended_is_asked_for_again() {
 fn no_more_is_asked_for_than_answers_may_have_together() {
     let mut course = moving();
     ask_all(&mut course, 0);
-    course.on_pulled(goes_on(1), vec![vec![1]], 0, &mut unlimited());
+    course.on_pulled(goes_on(1), vec![vec![1]], (0, 0), &mut unlimited());
     assert_eq!(ask_all(&mut course, 0).len(), QUESTIONS_MAX);
-    course.on_fetched(true, ANSWERS_BYTES_MAX, &mut unlimited());
-    course.on_pulled(goes_on(1), vec![vec![2], vec![3]], 0, &mut unlimited());
+    course.on_fetched(true, (ANSWERS_BYTES_MAX, 0), &mut unlimited());
+    course.on_pulled(goes_on(1), vec![vec![2], vec![3]], (0, 0), &mut unlimited());
     while course.awaited() == Some(Asked::Pull) {
-        course.on_pulled(goes_on(1), Vec::new(), 0, &mut unlimited());
+        course.on_pulled(goes_on(1), Vec::new(), (0, 0), &mut unlimited());
     }
     assert_eq!(ask_all(&mut course, 0), [Step::Fetch(vec![2])]);
-    course.on_fetched(true, 1, &mut unlimited());
+    course.on_fetched(true, (1, 0), &mut unlimited());
     assert_eq!(ask_all(&mut course, 0)[0], Step::Fetch(vec![3]));
 }
 
@@ -184,7 +184,7 @@ fn questions_ahead_are_asked_no_faster_than_their_answers_may_come() {
     // An answer each millisecond.
     let (mut course, mut pace) = (moving(), Pace::new(1000 * ANSWER_BYTES));
     assert!(matches!(course.next(1000, &mut pace), Step::Pull(_)));
-    course.on_pulled(goes_on(1), Vec::new(), ANSWER_BYTES, &mut pace);
+    course.on_pulled(goes_on(1), Vec::new(), (ANSWER_BYTES, 0), &mut pace);
     let mut asked = |now_ms| {
         let steps = std::iter::from_fn(|| Some(course.next(now_ms, &mut pace)));
         steps
@@ -221,7 +221,7 @@ fn nothing_is_taken_from_a_server_that_was_started_anew() {
     );
     let mut course = moving();
     pulled(&mut course, items(Some(1)), vec![b"a".to_vec()]);
-    course.on_fetched(false, 9, &mut unlimited());
+    course.on_fetched(false, (9, 0), &mut unlimited());
     assert_eq!(course.stream.admit(KeyPlace::new(1, b"k"), 7, || ()), None);
 }
 
@@ -232,7 +232,7 @@ fn an_old_owner_is_asked_no_faster_than_its_share() {
     course.set_share(1 << 20);
     let now_ms = 10_000;
     assert_eq!(next(&mut course, now_ms), pull(0));
-    course.on_pulled(goes_on(1), Vec::new(), ANSWER_BYTES, &mut unlimited());
+    course.on_pulled(goes_on(1), Vec::new(), (ANSWER_BYTES, 0), &mut unlimited());
     let waits = Step::Wait(now_ms + 62 - 5);
     assert_eq!(next(&mut course, now_ms), waits);
     course.set_share(0);
@@ -246,9 +246,33 @@ fn an_answer_without_items_takes_of_the_share_of_the_old_owner_and_not_of_the_se
     course.set_share(1 << 20);
     let (mut pace, now_ms) = (Pace::new(1 << 20), 10_000);
     assert_eq!(course.next(now_ms, &mut pace), pull(0));
-    course.on_pulled(items(Some(1)), Vec::new(), 0, &mut pace);
+    course.on_pulled(items(Some(1)), Vec::new(), (0, 0), &mut pace);
     assert_eq!(pace.next_ms(), now_ms - 5);
     let cost_ms = COST_BYTES_MIN * 1000 / (1 << 20);
     let waits = Step::Wait(now_ms - 5 + cost_ms);
     assert_eq!(course.next(now_ms, &mut pace), waits);
+}
+
+#[test]
+fn an_old_owner_that_answers_late_is_asked_half_as_much() {
+    let mut course = moving();
+    // A question of 64 KiB each 64 ms.
+    course.set_share(1 << 20);
+    let waits_after = |course: &mut Course, asked_ms: u64, took_ms: u64| {
+        assert!(matches!(next(course, asked_ms), Step::Pull(_)));
+        let answered = (ANSWER_BYTES, asked_ms + took_ms);
+        course.on_pulled(goes_on(1), Vec::new(), answered, &mut unlimited());
+        assert!(matches!(next(course, asked_ms + took_ms), Step::Pull(_)));
+        let Step::Wait(until_ms) = next(course, asked_ms + took_ms) else {
+            panic!("the share is used up");
+        };
+        course.on_pulled(goes_on(1), Vec::new(), answered, &mut unlimited());
+        until_ms - (asked_ms + took_ms)
+    };
+    let in_time_ms = waits_after(&mut course, 10_000, 60);
+    let late_ms = waits_after(&mut course, 20_000, 160);
+    assert!(
+        2 * late_ms > 3 * in_time_ms,
+        "{late_ms} beside {in_time_ms}"
+    );
 }

@@ -239,7 +239,7 @@ impl World {
                 item.into_iter()
                     .for_each(|item| self.keep(by, instance, &key, item));
                 let is_its = instance == course.stream.instance();
-                return course.on_fetched(is_its, 1, &mut self.servers[by].pace);
+                return course.on_fetched(is_its, (1, now_ms), &mut self.servers[by].pace);
             }
             Reply::OtherInstance => PulledHead::OtherInstance,
             Reply::Items(head, instance, items) => {
@@ -252,7 +252,7 @@ impl World {
                 head
             }
         };
-        course.on_pulled(head, by_key, 1, &mut self.servers[by].pace);
+        course.on_pulled(head, by_key, (1, now_ms), &mut self.servers[by].pace);
     }
 
     fn keep(&mut self, by: usize, instance: u64, key: &str, item: u64) {

@@ -251,8 +251,9 @@ impl Mover {
         }
         let came = items.iter().filter(|item| item.value.is_some());
         let bytes = came.map(|item| item.bytes() as u64).sum();
+        let now_ms = self.moves().now_ms();
         let course = &mut self.sources[index].course;
-        course.on_pulled(head, by_key, bytes, &mut self.pace);
+        course.on_pulled(head, by_key, (bytes, now_ms), &mut self.pace);
         Some(())
     }
 
@@ -265,8 +266,9 @@ impl Mover {
             bytes = item.bytes() as u64;
         }
         let is_its = fetched != Fetched::OtherInstance;
+        let now_ms = self.moves().now_ms();
         let course = &mut self.sources[index].course;
-        course.on_fetched(is_its, bytes, &mut self.pace);
+        course.on_fetched(is_its, (bytes, now_ms), &mut self.pace);
         Some(())
     }
 
