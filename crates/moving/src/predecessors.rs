@@ -7,6 +7,11 @@
 //! (`fence_ms`). So the new owner waits for every server that may have decided by a map which was
 //! in force within that time: until it says that it goes by the new map, until nobody listens there
 //! any more, or until its right has ended. Servers that are gone have none any more.
+//!
+//! A server that has missed a map is one of them itself: by that map others may have owned what it
+//! has now, while some of its workers went by the one before. It has stopped when all of its
+//! workers go by the new map and what they have stored until then has been voided, for which no time
+//! is set.
 
 use crate::course::Trouble;
 use crate::patience::pause_ms;
@@ -132,7 +137,18 @@ impl Past {
         let mine = me.map(|me| next.arcs_of(me)).unwrap_or_default();
         let kept = present.filter_map(|it| it.within(&mine));
         let mut all: Vec<Predecessor> = kept.collect();
-        let kept_arcs = self.note(next, me, now_ms);
+        let (kept_arcs, has_missed) = self.note(next, me, now_ms);
+        if let (Some(me), true, false) = (me, has_missed, mine.is_empty()) {
+            all.push(Predecessor {
+                server: me,
+                epoch: next.epoch().0,
+                arcs: mine.clone(),
+                began_ms: now_ms,
+                over_at_ms: u64::MAX,
+                not_before_ms: AtomicU64::new(0),
+                has_stopped: AtomicBool::new(false),
+            });
+        }
         let gained = without(&mine, &kept_arcs);
         let others = next.content().servers.iter();
         let others = others.filter(|it| Some(it.id) != me && it.state != MemberState::Gone);
@@ -165,13 +181,20 @@ impl Past {
     }
 
     /// Adds this map, and drops those by which nobody goes any more; returns the arcs that the
-    /// server `me` has had since the map right before.
-    fn note(&mut self, next: &ClusterMap, me: Option<ServerId>, now_ms: u64) -> Vec<HashArc> {
+    /// server `me` has had since the map right before, and whether others may have come between
+    /// that and the last one that this run of the server went by.
+    fn note(
+        &mut self,
+        next: &ClusterMap,
+        me: Option<ServerId>,
+        now_ms: u64,
+    ) -> (Vec<HashArc>, bool) {
         let follows = self.maps.last().is_some_and(|(last, _)| {
             let (last, next) = (last.content(), next.content());
             let is_comparable = last.rule.key_hash() == next.rule.key_hash();
             is_comparable && last.cluster == next.cluster && last.epoch.0 + 1 == next.epoch.0
         });
+        let has_missed = !follows && !self.maps.is_empty();
         let mut kept = Vec::new();
         if follows {
             let last = self.maps.last_mut().expect("it is followed");
@@ -185,7 +208,7 @@ impl Past {
         self.maps
             .retain(|(_, until)| until.is_none_or(|until| now_ms < until + fence_ms));
         self.maps.push((next.clone(), None));
-        kept
+        (kept, has_missed)
     }
 }
 

@@ -26,8 +26,12 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 fn run_seeds(chaos: Chaos) {
     let first = number("FARCACHE_MOVING_SEED", 1);
+    run_these(chaos, first..first + number("FARCACHE_MOVING_SEEDS", 40));
+}
+
+fn run_these(chaos: Chaos, seeds: impl IntoIterator<Item = u64>) {
     let mut brought = 0;
-    for seed in first..first + number("FARCACHE_MOVING_SEEDS", 40) {
+    for seed in seeds {
         // The seed stands in the panic of a thread of its own.
         let run = std::thread::Builder::new().name(format!("seed-{seed}"));
         let run = run.spawn(move || World::new(seed, chaos).run());
@@ -79,6 +83,19 @@ fn nothing_comes_back_that_a_flush_has_voided() {
         resets: true,
         jumps: false,
     });
+}
+
+/// Seeds that have found something.
+#[test]
+fn what_a_worker_stores_by_an_older_map_is_not_shown_where_a_map_was_missed() {
+    let chaos = Chaos {
+        crashes: false,
+        cuts: false,
+        flushes: false,
+        resets: false,
+        jumps: true,
+    };
+    run_these(chaos, [1334, 2464]);
 }
 
 #[test]

@@ -206,6 +206,13 @@ impl Cluster {
         Some(self.tenant.as_ref()?.moves())
     }
 
+    /// Voids what was stored before all workers went by the map of this epoch; false while some
+    /// still go by an older one.
+    pub fn void_missed(&self, epoch: u64) -> bool {
+        let tenant = self.tenant.as_ref();
+        tenant.is_some_and(|tenant| tenant.void_missed(epoch))
+    }
+
     /// By which map all of the server's workers go; none where it takes no part in forwarding.
     pub fn acknowledged(&self) -> Option<Acknowledged> {
         self.member.as_ref()?;

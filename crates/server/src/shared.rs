@@ -290,6 +290,10 @@ impl Home for Shared {
         self.forwarding().wake_workers();
     }
 
+    fn void_missed(&self, epoch: u64) -> bool {
+        self.forwarding().void_missed(epoch)
+    }
+
     fn map(&self) -> Arc<ClusterMap> {
         self.forwarding().map()
     }

@@ -124,7 +124,11 @@ impl World {
             let asks = |step: &Step| !matches!(step, Step::Wait(_) | Step::Over);
             questions.extend(steps.take_while(asks).map(|step| (ends, step)));
         }
+        self.servers[id].void_what_was_missed(now_ms);
         for predecessor in self.servers[id].taking.table().predecessors() {
+            if predecessor.server == self.servers[id].id {
+                continue;
+            }
             if predecessor.ask_at_ms(now_ms).is_some_and(|at| at <= now_ms) {
                 self.send(Event::AskedForMap(id, Arc::clone(predecessor)));
             }

@@ -116,6 +116,18 @@ impl Server {
         self.follow_streams(now_ms);
     }
 
+    /// Where a map was missed: as `Home::void_missed` of the server.
+    pub fn void_what_was_missed(&mut self, now_ms: u64) {
+        let (table, epoch) = (self.taking.table(), self.acknowledged().epoch);
+        let mut own = table.predecessors().iter();
+        let own = own.find(|it| it.server == self.id && !it.has_stopped());
+        if let Some(own) = own.filter(|own| epoch >= own.epoch) {
+            self.taking.void();
+            self.items.clear();
+            own.on_acknowledged(epoch, now_ms);
+        }
+    }
+
     fn follow_streams(&mut self, now_ms: u64) {
         let table = self.taking.table();
         let is_listed = |course: &Course| {

@@ -134,6 +134,18 @@ impl Tenant {
         *before = Some(map.clone());
     }
 
+    /// Voids all that was stored before all workers went by the map of this epoch: by a map that was
+    /// missed before it others may have owned what those have stored until then, who went by the
+    /// one before. False while some still do.
+    pub fn void_missed(&self, epoch: u64) -> bool {
+        if self.acknowledged().epoch < epoch {
+            return false;
+        }
+        self.moves.taking.void();
+        self.store.flush();
+        true
+    }
+
     /// The keys that move to or from this server.
     pub fn moves(&self) -> &Arc<ServerMoves> {
         &self.moves

@@ -46,6 +46,10 @@ pub trait Home: Send + Sync {
     /// This server has begun to decide on keys: requests that wait for that go on.
     fn decides(&self);
 
+    /// Voids all that was stored before this server went by the map of this epoch, before which it
+    /// had missed one; false while some of its workers go by an older one.
+    fn void_missed(&self, epoch: u64) -> bool;
+
     /// What moves.
     fn moves(&self) -> &Arc<ServerMoves>;
 

@@ -115,12 +115,29 @@ impl Standoff {
     }
 
     fn ask(&self, server: ServerId, predecessors: &[Arc<Predecessor>]) {
+        if self.home.name_in(&self.home.map()) == Some(server) {
+            return self.void_missed(predecessors);
+        }
         let said = self.acknowledged(server);
         let now_ms = self.moves().now_ms();
         for predecessor in predecessors {
             match &said {
                 Ok(said) => predecessor.on_acknowledged(said.epoch, now_ms),
                 Err(trouble) => predecessor.on_trouble(*trouble, now_ms),
+            }
+        }
+        if predecessors.iter().any(|it| it.has_stopped()) {
+            self.home.decides();
+        }
+    }
+
+    /// This server is one of its own predecessors, as it has missed a map.
+    fn void_missed(&self, predecessors: &[Arc<Predecessor>]) {
+        let now_ms = self.moves().now_ms();
+        for predecessor in predecessors {
+            match self.home.void_missed(predecessor.epoch) {
+                true => predecessor.on_acknowledged(predecessor.epoch, now_ms),
+                false => predecessor.on_trouble(Trouble::Refused, now_ms),
             }
         }
         if predecessors.iter().any(|it| it.has_stopped()) {
