@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use farcache_cluster::ServerId;
     use farcache_cluster::map::Epoch;
-    use farcache_store::StoreConfig;
+    use farcache_store::{Access, SetOptions, SetOutcome, StoreConfig};
 
     fn map(epoch: u64) -> ClusterMap {
         let text = format!(
@@ -283,5 +283,34 @@ mod tests {
         assert_eq!(tenant.done(), None, "one goes by the map before");
         workers[1].follows(2);
         assert_eq!(tenant.done(), Some(done(2)));
+    }
+
+    /// Its item is the one that a worker stores by the map before the one that was missed.
+    #[test]
+    fn where_a_map_was_missed_all_is_dropped_again_once_all_workers_go_by_the_next() {
+        let store = Store::new(StoreConfig::default()).expect("memory for a test");
+        let tenant = Tenant::new(
+            &store,
+            Place::Named(ServerId(1)),
+            Some(Duration::from_secs(5)),
+        );
+        let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
+        tenant.prepare(&map(1), None);
+        let workers = [(); 2].map(|()| tenant.join(1, &mailbox));
+        tenant.prepare(&map(3), None);
+        workers[0].follows(3);
+        let handle = store.handle();
+        let stored = handle.set(b"k", b"value", &SetOptions::default());
+        assert!(matches!(stored, Ok(SetOutcome::Stored { .. })));
+        let has_it = || matches!(handle.get(b"k", Access::Peek), Ok(Some(_)));
+        assert!(
+            !tenant.void_missed(3) && has_it(),
+            "one goes by the map before"
+        );
+        let table = tenant.moves().taking.table();
+        let mut own = table.predecessors().iter();
+        assert!(own.any(|it| it.server == ServerId(1)), "so nobody decides");
+        workers[1].follows(3);
+        assert!(tenant.void_missed(3) && !has_it());
     }
 }
