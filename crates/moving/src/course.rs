@@ -260,8 +260,8 @@ impl Course {
         }
     }
 
-    /// Items of so many bytes have come now, and have been stored as far as they may be; `by_key` are
-    /// those to be asked for one by one.
+    /// Items of so many bytes have come now, and have been stored as far as they may be; `by_key`
+    /// are those to be asked for one by one.
     pub fn on_pulled(
         &mut self,
         head: PulledHead,

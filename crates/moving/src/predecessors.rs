@@ -10,8 +10,8 @@
 //!
 //! A server that has missed a map is one of them itself: by that map others may have owned what it
 //! has now, while some of its workers went by the one before. It has stopped when all of its
-//! workers go by the new map and what they have stored until then has been voided, for which no time
-//! is set.
+//! workers go by the new map and what they have stored until then has been voided, for which no
+//! time is set.
 
 use crate::course::Trouble;
 use crate::patience::pause_ms;

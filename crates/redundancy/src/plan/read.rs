@@ -353,8 +353,8 @@ impl Read {
         }
     }
 
-    /// No version is there that can be shown: whether others have one, or the same ones beneath what
-    /// they have told of, or there is nothing.
+    /// No version is there that can be shown: whether others have one, or the same ones beneath
+    /// what they have told of, or there is nothing.
     fn look_further(&mut self, actions: &mut Actions) {
         let is_nothing = self.findings().is_nothing();
         let goes_on = match (is_nothing, self.fencing) {

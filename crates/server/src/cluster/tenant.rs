@@ -134,9 +134,9 @@ impl Tenant {
         *before = Some(map.clone());
     }
 
-    /// Voids all that was stored before all workers went by the map of this epoch: by a map that was
-    /// missed before it others may have owned what those have stored until then, who went by the
-    /// one before. False while some still do.
+    /// Voids all that was stored before all workers went by the map of this epoch: by a map that
+    /// was missed before it others may have owned what workers have stored until then that went by
+    /// the one before. False while some still do.
     pub fn void_missed(&self, epoch: u64) -> bool {
         if self.acknowledged().epoch < epoch {
             return false;

@@ -175,7 +175,8 @@ impl Predecessors {
     }
 
     /// Puts an item of a key of this hash aside, which a version is about to take the place of.
-    /// With the key's chain locked; nothing happens where everything has been voided since `before`.
+    /// With the key's chain locked; nothing happens where everything has been voided since
+    /// `before`.
     pub fn keep(
         &self,
         (hash, successor): (u64, Version),
@@ -191,8 +192,8 @@ impl Predecessors {
         self.fit(&mut all);
     }
 
-    /// Puts an item aside as if it had been there before its key got the version that it has: at its
-    /// place beneath that. False where everything has been voided since `before`.
+    /// Puts an item aside as if it had been there before its key got the version that it has: at
+    /// its place beneath that. False where everything has been voided since `before`.
     pub fn keep_beneath(
         &self,
         (hash, newest): (u64, Version),
