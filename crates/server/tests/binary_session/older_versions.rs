@@ -1,11 +1,11 @@
 //! What a server keeps of a key besides its newest version, for those who ask for it.
 
-use crate::client::{Client, Response, Server, packet};
+use crate::client::{Response, packet};
+use crate::versions::World;
 use farcache_proto::binary::{
     ABOUT_OLDER, Header, INCOMPLETE, IS_ACCEPTED, MAGIC_REQUEST, Opcode, Status,
     VersionedGetExtras, encode_head_telling, encode_u32,
 };
-use farcache_server::settings::Settings;
 
 const OK: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;
@@ -14,20 +14,8 @@ const DELETED: u16 = Status::Deleted as u16;
 /// Some version; it and those above it are newer than nothing.
 const VERSION: u64 = 0x2_8000_0003;
 
-struct World {
-    server: Server,
-    client: Client,
-}
-
 impl World {
-    fn new() -> World {
-        World {
-            server: Server::new(Settings::default()),
-            client: Client::new(),
-        }
-    }
-
-    fn ask(&mut self, opcode: Opcode, extras: &[u8], value: &[u8], named: Named) -> Response {
+    fn ask_named(&mut self, opcode: Opcode, extras: &[u8], value: &[u8], named: Named) -> Response {
         let mut request = packet(opcode, extras, b"k", value, named.version);
         request[5] = named.data_type;
         let mut responses = self.client.send(&mut self.server, &request);
@@ -35,8 +23,8 @@ impl World {
         responses.remove(0)
     }
 
-    fn store(&mut self, value: &[u8], named: Named) {
-        let answer = self.ask(Opcode::SetVersioned, &[0; 8], value, named);
+    fn store_named(&mut self, value: &[u8], named: Named) {
+        let answer = self.ask_named(Opcode::SetVersioned, &[0; 8], value, named);
         assert_eq!((answer.status(), answer.header.cas), (OK, named.version));
     }
 
@@ -44,7 +32,7 @@ impl World {
     /// value.
     fn beneath(&mut self, version: u64) -> (u16, u64, Vec<u8>) {
         let get = keeping(version);
-        let answer = self.ask(Opcode::GetVersioned, &encode_u32(u32::MAX), &[], get);
+        let answer = self.ask_named(Opcode::GetVersioned, &encode_u32(u32::MAX), &[], get);
         let above = (answer.header.cas & !INCOMPLETE).saturating_sub(VERSION);
         match answer.status() {
             OK => (OK, above, answer.value),
@@ -85,15 +73,15 @@ fn none() -> (u16, u64, Vec<u8>) {
 #[test]
 fn what_a_version_takes_the_place_of_is_told_until_that_is_complete() {
     let mut world = World::new();
-    world.store(b"one", keeping(VERSION));
+    world.store_named(b"one", keeping(VERSION));
     assert_eq!(world.beneath(VERSION), none());
-    world.store(b"two", keeping(VERSION + 1));
+    world.store_named(b"two", keeping(VERSION + 1));
     assert_eq!(world.beneath(VERSION + 1), (OK, 0, b"one".to_vec()));
     let delete = keeping(VERSION + 2);
-    let deleted = world.ask(Opcode::DeleteVersioned, &[0; 4], &[], delete);
+    let deleted = world.ask_named(Opcode::DeleteVersioned, &[0; 4], &[], delete);
     assert_eq!(deleted.status(), OK);
     assert_eq!(world.beneath(VERSION + 2), (OK, 1, b"two".to_vec()));
-    world.store(b"three", keeping(VERSION + 5));
+    world.store_named(b"three", keeping(VERSION + 5));
     assert_eq!(world.beneath(VERSION + 5), (DELETED, 2, vec![]));
     world.tell_complete(VERSION + 5);
     for version in [VERSION + 1, VERSION + 2, VERSION + 5] {
@@ -103,16 +91,16 @@ fn what_a_version_takes_the_place_of_is_told_until_that_is_complete() {
         version: VERSION + 6,
         data_type: 0,
     };
-    world.store(b"four", unkept);
+    world.store_named(b"four", unkept);
     assert_eq!(world.beneath(VERSION + 6), none());
 }
 
 #[test]
 fn what_others_have_accepted_is_kept_beneath_something_newer() {
     let mut world = World::new();
-    world.store(b"one", keeping(VERSION));
-    world.store(b"nine", keeping(VERSION + 8));
-    let refused = world.ask(Opcode::SetVersioned, &[0; 8], b"five", keeping(VERSION + 4));
+    world.store_named(b"one", keeping(VERSION));
+    world.store_named(b"nine", keeping(VERSION + 8));
+    let refused = world.ask_named(Opcode::SetVersioned, &[0; 8], b"five", keeping(VERSION + 4));
     assert_eq!(
         refused.status(),
         Status::Exists as u16,
@@ -122,7 +110,7 @@ fn what_others_have_accepted_is_kept_beneath_something_newer() {
         data_type: ABOUT_OLDER | IS_ACCEPTED,
         ..keeping(VERSION + 4)
     };
-    world.store(b"five", accepted);
+    world.store_named(b"five", accepted);
     assert_eq!(world.beneath(VERSION + 8), (OK, 4, b"five".to_vec()));
     assert_eq!(world.beneath(VERSION + 4), (OK, 0, b"one".to_vec()));
 }
@@ -130,14 +118,14 @@ fn what_others_have_accepted_is_kept_beneath_something_newer() {
 #[test]
 fn the_beginning_of_an_older_value_comes_alone_and_apart() {
     let mut world = World::new();
-    world.store(b"header and rest", keeping(VERSION));
-    world.store(b"newer", keeping(VERSION + 1));
+    world.store_named(b"header and rest", keeping(VERSION));
+    world.store_named(b"newer", keeping(VERSION + 1));
     let extras = VersionedGetExtras {
         bytes_max: 10,
         front_bytes: 6,
     };
     let get = keeping(VERSION + 1);
-    let answer = world.ask(Opcode::GetVersioned, &extras.encode(), &[], get);
+    let answer = world.ask_named(Opcode::GetVersioned, &extras.encode(), &[], get);
     assert_eq!(answer.header.cas, INCOMPLETE | VERSION);
     let parts = (&answer.extras[4..], &answer.value[..]);
     assert_eq!(parts, (&b"header"[..], &b" and"[..]));
@@ -146,7 +134,7 @@ fn the_beginning_of_an_older_value_comes_alone_and_apart() {
 #[test]
 fn a_request_for_what_is_beneath_names_a_version() {
     let mut world = World::new();
-    let answer = world.ask(Opcode::GetVersioned, &[0; 4], &[], keeping(0));
+    let answer = world.ask_named(Opcode::GetVersioned, &[0; 4], &[], keeping(0));
     assert_eq!(answer.status(), Status::InvalidArguments as u16);
     assert!(!world.client.is_open);
 }

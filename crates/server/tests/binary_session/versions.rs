@@ -18,13 +18,13 @@ const INVALID: u16 = Status::InvalidArguments as u16;
 const VERSION: u64 = 0x2_8000_0003;
 const ALL: u32 = u32::MAX;
 
-struct World {
-    server: Server,
-    client: Client,
+pub struct World {
+    pub server: Server,
+    pub client: Client,
 }
 
 impl World {
-    fn new() -> World {
+    pub fn new() -> World {
         World {
             server: Server::new(Settings::default()),
             client: Client::new(),
