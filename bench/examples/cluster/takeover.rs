@@ -2,13 +2,11 @@
 //! its keys away, and gets them back.
 
 use crate::fleet::Programs;
-use crate::languages::{Fleet as _, farcached::Farcached};
+use crate::languages::{Fleet as _, farcached::Farcached, rust};
 use crate::row::{Row, print};
 use farcache_bench::statistics::median;
 use farcache_bench::verdict::{Verdict, median_interval};
-use farcache_client::distribution::{Distribution, PlacementSettings};
-use farcache_client::hash::HashAlgorithm;
-use farcache_client::{Client, ClientConfig, Transport};
+use farcache_client::Client;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::{Epoch, MemberState, planned};
 use hdrhistogram::Histogram;
@@ -139,16 +137,7 @@ fn change(fleet: &Farcached<'_>, state: MemberState) -> io::Result<()> {
 
 /// A client of the servers that stay.
 fn client(fleet: &Farcached<'_>) -> io::Result<Client> {
-    let config = ClientConfig::new(&fleet.first_servers()).map_err(io::Error::other)?;
-    let config = ClientConfig {
-        placement: PlacementSettings {
-            distribution: Distribution::KetamaWeighted,
-            key_hash: HashAlgorithm::Md5,
-            ..PlacementSettings::default()
-        },
-        transport: Transport::Tcp,
-        ..config
-    };
+    let config = rust::config(&fleet.first_servers())?;
     Client::new(&config).map_err(io::Error::other)
 }
 

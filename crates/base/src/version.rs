@@ -127,6 +127,19 @@ impl fmt::Debug for Version {
     }
 }
 
+/// What a server keeps of a key besides its newest version, until that is known to be complete: that
+/// all servers which are to have it have stored it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the version takes the place of.
+    Older,
+    /// Likewise; and the version itself, beneath something newer: others have accepted it.
+    OlderAndThis,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -76,13 +76,14 @@ pub use config::{
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};
+pub use farcache_base::version::Keeping;
 pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use farcache_proto::binary::INCOMPLETE;
 pub use farcache_redundancy::{InvalidPolicy, Policy};
 pub use operation::{
-    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Keeping, Notice, Operation,
-    Reply, Route, Store, StoreMode, Value, VersionTerms,
+    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Notice, Operation, Reply,
+    Route, Store, StoreMode, Value, VersionTerms,
 };
 pub use part_rooms::PartRooms;
 pub use request::{GetManyRequest, Request};

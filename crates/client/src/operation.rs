@@ -2,6 +2,7 @@
 
 use crate::part_rooms::PartRooms;
 use arrayvec::ArrayVec;
+use farcache_base::version::Keeping;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_redundancy::spread::SPREAD_BYTES;
 use farcache_redundancy::stored::HEADER_BYTES;
@@ -21,19 +22,6 @@ pub enum Route<'a> {
     Group(&'a [u8]),
     /// To the server with this index in [`Client::servers`](crate::Client::servers).
     Server(usize),
-}
-
-/// What a server keeps of a key besides its newest version, until it is told that this is complete
-/// ([`VersionTerms::Beneath`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeping {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// What the version takes the place of.
-    Older,
-    /// Likewise; and the version itself, where there is something newer: others have accepted it.
-    OlderAndThis,
 }
 
 /// Which version of a key a server is asked for.

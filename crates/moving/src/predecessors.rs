@@ -43,6 +43,23 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
+    /// One that may decide on these arcs until it goes by this map, without an end by itself.
+    fn new(
+        (server, arcs): (ServerId, Vec<HashArc>),
+        next: &ClusterMap,
+        now_ms: u64,
+    ) -> Predecessor {
+        Predecessor {
+            server,
+            epoch: next.epoch().0,
+            arcs,
+            began_ms: now_ms,
+            over_at_ms: u64::MAX,
+            not_before_ms: AtomicU64::new(0),
+            has_stopped: AtomicBool::new(false),
+        }
+    }
+
     /// Whether it has stopped for certain.
     #[must_use]
     pub fn has_stopped(&self) -> bool {
@@ -139,15 +156,7 @@ impl Past {
         let mut all: Vec<Predecessor> = kept.collect();
         let (kept_arcs, has_missed) = self.note(next, me, now_ms);
         if let (Some(me), true, false) = (me, has_missed, mine.is_empty()) {
-            all.push(Predecessor {
-                server: me,
-                epoch: next.epoch().0,
-                arcs: mine.clone(),
-                began_ms: now_ms,
-                over_at_ms: u64::MAX,
-                not_before_ms: AtomicU64::new(0),
-                has_stopped: AtomicBool::new(false),
-            });
+            all.push(Predecessor::new((me, mine.clone()), next, now_ms));
         }
         let gained = without(&mine, &kept_arcs);
         let others = next.content().servers.iter();
@@ -167,14 +176,10 @@ impl Past {
                 continue;
             }
             join(&mut arcs);
+            let other = Predecessor::new((other.id, arcs), next, now_ms);
             all.push(Predecessor {
-                server: other.id,
-                epoch: next.epoch().0,
-                arcs,
-                began_ms: now_ms,
                 over_at_ms: now_ms + self.fence_ms,
-                not_before_ms: AtomicU64::new(0),
-                has_stopped: AtomicBool::new(false),
+                ..other
             });
         }
         all

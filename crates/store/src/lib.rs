@@ -45,6 +45,7 @@ mod versions;
 
 use farcache_memory::{epoch, item, prefetch, region, schedule, sync};
 
+pub use farcache_base::version::Keeping;
 pub use farcache_log::{
     CheckFinding, CheckKind, CheckReport, Device, Durability, EngineChoice, Fault, FaultyDevice,
     FileDevice, TierConfig, TierEvent, TierEventKind, TierPlan, TierRefusal, TierStats, Unusable,
@@ -58,8 +59,8 @@ pub use {
     operations::{Reservation, Uncommitted},
     options::{
         Access, ArithmeticOptions, ArithmeticOutcome, DeleteOptions, DeleteOutcome, Forgotten,
-        Keeping, Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError,
-        TombstoneOptions, VersionedDelete,
+        Newest, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, TombstoneOptions,
+        VersionedDelete,
     },
     scan::{Held, Listed, ScanCursor},
     stats::StoreStats,

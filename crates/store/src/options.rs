@@ -2,7 +2,7 @@
 
 use crate::fences::KeyHash;
 use farcache_base::time::Seconds;
-use farcache_base::version::Version;
+use farcache_base::version::{Keeping, Version};
 
 /// When a value is stored, given what the key holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,24 +57,12 @@ pub struct SetOptions {
     /// With `version`: store only while the promise of just this version stands for the key, so
     /// that nothing was stored under it in between; see [`crate::StoreHandle::promise`].
     pub is_promised: bool,
-    /// With `version`: what is kept of the key besides its newest version.
+    /// With `version`: what is kept of the key besides its newest version, until
+    /// [`StoreHandle::note_complete`] is called for that; [`StoreHandle::predecessor`] shows it.
+    ///
+    /// [`StoreHandle::note_complete`]: crate::StoreHandle::note_complete
+    /// [`StoreHandle::predecessor`]: crate::StoreHandle::predecessor
     pub keeping: Keeping,
-}
-
-/// What is kept of a key besides its newest version, until that is known to be complete
-/// ([`StoreHandle::note_complete`]); see [`StoreHandle::predecessor`].
-///
-/// [`StoreHandle::note_complete`]: crate::StoreHandle::note_complete
-/// [`StoreHandle::predecessor`]: crate::StoreHandle::predecessor
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeping {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// What the version takes the place of.
-    Older,
-    /// Likewise; and the version itself, beneath something newer.
-    OlderAndThis,
 }
 
 /// How a deletion by version is done.

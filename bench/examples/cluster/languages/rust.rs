@@ -110,15 +110,26 @@ fn keep_asking(options: &Options, told: &Told) {
     });
 }
 
-fn connect(servers: &str) -> io::Result<Client> {
+/// Of a client that places keys as the cluster's map does, over sockets.
+///
+/// # Errors
+/// No addresses.
+pub fn config(servers: &str) -> io::Result<ClientConfig> {
     let config = ClientConfig::new(servers).map_err(io::Error::other)?;
-    let config = ClientConfig {
+    Ok(ClientConfig {
         placement: PlacementSettings {
             distribution: Distribution::KetamaWeighted,
             key_hash: HashAlgorithm::Md5,
             ..PlacementSettings::default()
         },
         transport: Transport::Tcp,
+        ..config
+    })
+}
+
+fn connect(servers: &str) -> io::Result<Client> {
+    let config = config(servers)?;
+    let config = ClientConfig {
         // Six clients share a core.
         spin: Duration::ZERO,
         ..config

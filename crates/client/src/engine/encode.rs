@@ -1,9 +1,9 @@
 //! Operations as packets.
 
-use crate::operation::{Direction, Keeping, Operation, StoreMode, VersionTerms};
+use crate::operation::{Direction, Operation, StoreMode, VersionTerms};
 use farcache_proto::binary::{
-    ABOUT_OLDER, ArithmeticExtras, HEADER_BYTES, Header, IS_ACCEPTED, MAGIC_REQUEST, NO_CREATE,
-    Opcode, SetExtras, VersionedGetExtras, encode_head, encode_head_telling, encode_u32,
+    ABOUT_OLDER, ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode,
+    SetExtras, VersionedGetExtras, encode_head, encode_head_telling, encode_u32, keeping_bits,
 };
 use farcache_redundancy::{Version, stored};
 
@@ -113,7 +113,7 @@ pub(super) fn head(
                 StoreMode::IfPromised(_) => store.cas | PROMISED,
                 _ => store.cas,
             };
-            header.data_type = store.mode.keeping().map_or(0, data_type);
+            header.data_type = store.mode.keeping().map_or(0, keeping_bits);
             let value_len = store.value.as_slice().len();
             let extras = SetExtras {
                 flags: store.flags,
@@ -166,7 +166,7 @@ pub(super) fn head(
             ..
         } => {
             header.cas = *version | if *is_promised { PROMISED } else { 0 };
-            header.data_type = data_type(*keeping);
+            header.data_type = keeping_bits(*keeping);
             let extras = encode_u32(*keep_s);
             encode_head_telling(header, (&extras, complete), key, 0, out);
         }
@@ -184,15 +184,6 @@ pub(super) fn head(
         Operation::Flush { delay_s } => encode_head(header, &encode_u32(*delay_s), &[], 0, out),
         Operation::Statistics { group } => encode_head(header, &[], group, 0, out),
         Operation::Verbosity { level } => encode_head(header, &encode_u32(*level), &[], 0, out),
-    }
-}
-
-/// What a write says of what is to be kept.
-fn data_type(keeping: Keeping) -> u8 {
-    match keeping {
-        Keeping::Nothing => 0,
-        Keeping::Older => ABOUT_OLDER,
-        Keeping::OlderAndThis => ABOUT_OLDER | IS_ACCEPTED,
     }
 }
 

@@ -1,7 +1,7 @@
 //! One plan: its requests go out together, what comes back goes in.
 
 use super::Redundant;
-use super::cargo::{Cargo, is_read};
+use super::cargo::Cargo;
 use crate::connections::Submitted;
 use crate::{Delivery, Error, Operation, Route};
 use farcache_cluster::{OWNERS_MAX, ServerId};
@@ -309,7 +309,7 @@ impl Call {
         let (workshop, key) = (&self.redundant.workshop, &self.key);
         let operation = self.cargo.operation(workshop, key, asked.question)?;
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let timeout = match is_read(&asked.question) {
+        let timeout = match asked.question.is_read() {
             true => left.min(self.redundant.timeout / READ_PART),
             false => left,
         };
@@ -383,7 +383,7 @@ impl Call {
                 self.cargo.refuse(error);
                 Ok(Event::Reply(asked.id, plan::Reply::NotReady))
             }
-            Error::ServerDead if !is_read(&asked.question) => {
+            Error::ServerDead if !asked.question.is_read() => {
                 std::thread::sleep(REST_PAUSE);
                 Ok(Event::Lost(asked.id))
             }
@@ -399,7 +399,7 @@ impl Drop for Call {
             return;
         }
         let under_way = self.under_way.drain(..);
-        let writes = under_way.filter(|one| !is_read(&one.asked.question));
+        let writes = under_way.filter(|one| !one.asked.question.is_read());
         let requests = writes.map(|one| (one.asked.to, one.request));
         self.redundant.following.add(&self.key, requests);
     }

@@ -36,14 +36,6 @@ pub(super) struct Cargo {
     newest: u64,
 }
 
-/// Whether a question changes nothing at its server but promises.
-pub(super) fn is_read(question: &Question) -> bool {
-    matches!(
-        question,
-        Question::Read(_) | Question::Promise(_) | Question::Beneath(_)
-    )
-}
-
 impl Cargo {
     /// Nothing yet, for a key whose values lie in so many places.
     pub fn new(redundancy: Redundancy, workshop: &Workshop) -> Cargo {
@@ -182,12 +174,12 @@ impl Cargo {
         let is_promised = matches!(question, Question::AcceptPromised(..));
         match question {
             Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
-                let keeping = self.keeping(false);
+                let keeping = question.keeping(self.redundancy);
                 self.store(key, (version, part), is_promised, keeping)
             }
             Question::Store(version, part) => {
                 self.take_parts_of(workshop, version);
-                let keeping = self.keeping(true);
+                let keeping = question.keeping(self.redundancy);
                 self.store(key, (version, part), false, keeping)
             }
             Question::Read(wanted) => {
@@ -246,15 +238,6 @@ impl Cargo {
             expiry_s: parts.expiry_unix,
             cas: version.bits(),
         }))
-    }
-
-    /// What servers keep besides the newest version.
-    fn keeping(&self, is_accepted: bool) -> Keeping {
-        match (self.redundancy.keeps_older(), is_accepted) {
-            (false, _) => Keeping::Nothing,
-            (true, false) => Keeping::Older,
-            (true, true) => Keeping::OlderAndThis,
-        }
     }
 
     /// Of copies one is brought, the others are only asked for their versions, where any version

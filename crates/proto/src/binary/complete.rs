@@ -2,6 +2,7 @@
 //! servers which are to have them have stored them. And what they want of older ones meanwhile.
 
 use super::{Header, encode_head};
+use farcache_base::version::Keeping;
 
 /// Set in the data type of a request about versions whose extras end in a version, of whatever key,
 /// that is complete.
@@ -15,6 +16,24 @@ pub const ABOUT_OLDER: u8 = 2;
 /// Set beside [`ABOUT_OLDER`] in the data type of a store or deletion whose version others have
 /// accepted: it is kept, too, where there is something newer that is not known to be complete.
 pub const IS_ACCEPTED: u8 = 4;
+
+/// What the data type of a store or deletion says of what is to be kept.
+pub fn keeping_bits(keeping: Keeping) -> u8 {
+    match keeping {
+        Keeping::Nothing => 0,
+        Keeping::Older => ABOUT_OLDER,
+        Keeping::OlderAndThis => ABOUT_OLDER | IS_ACCEPTED,
+    }
+}
+
+/// What a store or deletion says is to be kept.
+pub fn keeping(header: &Header) -> Keeping {
+    match header.data_type & (ABOUT_OLDER | IS_ACCEPTED) {
+        ABOUT_OLDER => Keeping::Older,
+        0 | IS_ACCEPTED => Keeping::Nothing,
+        _ => Keeping::OlderAndThis,
+    }
+}
 
 /// Set in the token of an answer to *get with version* where the server was not told that the
 /// version is complete. A version has it never.

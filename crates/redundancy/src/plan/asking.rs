@@ -85,8 +85,8 @@ impl Asking {
         });
     }
 
-    /// Asks those of whom the oldest that they have told of is the newest, what they have beneath
-    /// that; false where all have told all.
+    /// Asks what lies beneath the oldest version that an owner has told of: those owners first for
+    /// whom that version is the newest. False where all have told all.
     pub fn ask_beneath<O>(
         &mut self,
         group: &Group,

@@ -45,7 +45,7 @@ impl Findings<'_> {
     /// Whether no answer leaves room for an acknowledged write above this version. A server that
     /// has forgotten something may have forgotten that, unless so many hold the version that too
     /// few are left for another one's quorum.
-    /// Those of whom nobody has anything newer, that is.
+    /// That holds only where none of the answers tells of anything newer.
     pub fn is_newest(&self, version: Version) -> bool {
         let others_max = self.redundancy.owners() - self.redundancy.stored_min();
         let answers = &self.answers;

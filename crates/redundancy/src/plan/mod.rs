@@ -24,6 +24,7 @@ pub use write::{Write, WriteOutcome};
 
 use crate::{Holders, Redundancy, Version};
 use arrayvec::ArrayVec;
+use farcache_base::version::Keeping;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_erasure::Scheme;
 
@@ -124,6 +125,26 @@ pub enum Question {
     /// To take note that a version is complete (rule 6). The answer, if there is one, is passed
     /// over.
     Complete(Version),
+}
+
+impl Question {
+    /// Whether it changes nothing at its server but promises.
+    pub fn is_read(self) -> bool {
+        matches!(
+            self,
+            Question::Read(_) | Question::Promise(_) | Question::Beneath(_)
+        )
+    }
+
+    /// What a server that is to store something keeps besides the newest version, of a key whose
+    /// values lie in so many places.
+    pub fn keeping(self, redundancy: Redundancy) -> Keeping {
+        match self {
+            _ if !redundancy.keeps_older() => Keeping::Nothing,
+            Question::Store(..) => Keeping::OlderAndThis,
+            _ => Keeping::Older,
+        }
+    }
 }
 
 /// A request to a server.

@@ -241,8 +241,8 @@ impl Read {
 
     /// Asks owners what they have beneath what they have told of; false where all have told all.
     fn ask_beneath(&mut self, actions: &mut Actions) -> bool {
-        let is_known_at_once = self.fencing == Fencing::Kept;
-        !is_known_at_once
+        // Where somebody fences, servers tell all that they hold at once.
+        self.fencing == Fencing::None
             && self.redundancy.keeps_older()
             && self.asking.ask_beneath(&self.group, &self.answers, actions)
     }

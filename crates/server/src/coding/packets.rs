@@ -1,13 +1,14 @@
 //! What an owner is asked about its part, and what it has answered: packets of the binary protocol.
 
 use crate::parts::replies::Reply;
+use farcache_base::version::Keeping;
 use farcache_proto::binary::{
-    ABOUT_OLDER, Header, IS_ACCEPTED, MAGIC_REQUEST, Opcode, SetExtras, Status,
-    encode_head_telling, encode_u32,
+    ABOUT_OLDER, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head_telling, encode_u32,
+    keeping_bits,
 };
+use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{self, Part, Question};
-use farcache_redundancy::{Redundancy, Version};
 
 /// What a server has answered.
 pub enum Answered<'a> {
@@ -40,19 +41,10 @@ fn head(
     packet
 }
 
-/// What a question to store something says of what is to be kept besides the newest version.
-pub fn data_type(redundancy: Redundancy, question: Question) -> u8 {
-    match question {
-        _ if !redundancy.keeps_older() => 0,
-        Question::Store(..) => ABOUT_OLDER | IS_ACCEPTED,
-        _ => ABOUT_OLDER,
-    }
-}
-
 /// Stores so many bytes of a part under a version; the part comes behind it.
 pub fn store(
     key: &[u8],
-    (version, data_type): (Version, u8),
+    (version, keeping): (Version, Keeping),
     (parts, part_bytes): (&Parts, usize),
     complete: Option<Version>,
 ) -> Vec<u8> {
@@ -60,7 +52,7 @@ pub fn store(
         flags: parts.flags,
         expiration: parts.expiry_unix,
     };
-    let what = (Opcode::SetVersioned, version.bits(), data_type);
+    let what = (Opcode::SetVersioned, version.bits(), keeping_bits(keeping));
     head(what, (&extras.encode(), complete), key, part_bytes)
 }
 
@@ -88,10 +80,7 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
         Status::from_code(reply.status),
         Version::from_bits(reply.cas),
     );
-    let is_read = matches!(
-        question,
-        Question::Read(_) | Question::Promise(_) | Question::Beneath(_)
-    );
+    let is_read = question.is_read();
     let is_first = matches!(
         question,
         Question::Accept(..) | Question::AcceptPromised(..)

@@ -335,8 +335,8 @@ impl Run {
                 };
                 let bytes = parts.of(part, version);
                 let stored = (&*parts, bytes.len());
-                let data_type = packets::data_type(self.spread.redundancy, asked.question);
-                let what = (version, data_type);
+                let keeping = asked.question.keeping(self.spread.redundancy);
+                let what = (version, keeping);
                 let head = packets::store(&self.key, what, stored, tools.complete(asked.to));
                 way.ask(asked.to, tag, &[&head, &bytes])
             }

@@ -26,7 +26,7 @@ figures! {
     index_buckets => index_buckets Gauge "Buckets of the index in use, of 64 bytes each";
     index_overflow_buckets => index_overflow_buckets Gauge "Buckets of the index that hold what others have no room for";
     values_pinned => values_pinned Gauge "Values that replies under way keep where they lie";
-    values_put_aside => values_put_aside Gauge "Values that something newer has taken the place of, kept until that is known to be complete";
+    values_put_aside => values_put_aside Gauge "Values kept until what took their place is complete";
     put_aside_bytes => put_aside_bytes Gauge "Bytes of values that are put aside";
     stalled_bytes => stalled_bytes Gauge "Memory of values copied for clients that do not read";
     items_total => items_stored Counter "Items stored since the start";

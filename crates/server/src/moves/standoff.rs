@@ -115,15 +115,17 @@ impl Standoff {
     }
 
     fn ask(&self, server: ServerId, predecessors: &[Arc<Predecessor>]) {
-        if self.home.name_in(&self.home.map()) == Some(server) {
-            return self.void_missed(predecessors);
-        }
-        let said = self.acknowledged(server);
+        let is_own = self.home.name_in(&self.home.map()) == Some(server);
+        let said = (!is_own).then(|| self.acknowledged(server));
         let now_ms = self.moves().now_ms();
         for predecessor in predecessors {
-            match &said {
-                Ok(said) => predecessor.on_acknowledged(said.epoch, now_ms),
-                Err(trouble) => predecessor.on_trouble(*trouble, now_ms),
+            let said = match &said {
+                Some(said) => said.as_ref().map(|said| said.epoch).map_err(|it| *it),
+                None => self.void_missed(predecessor.epoch),
+            };
+            match said {
+                Ok(epoch) => predecessor.on_acknowledged(epoch, now_ms),
+                Err(trouble) => predecessor.on_trouble(trouble, now_ms),
             }
         }
         if predecessors.iter().any(|it| it.has_stopped()) {
@@ -131,17 +133,11 @@ impl Standoff {
         }
     }
 
-    /// This server is one of its own predecessors, as it has missed a map.
-    fn void_missed(&self, predecessors: &[Arc<Predecessor>]) {
-        let now_ms = self.moves().now_ms();
-        for predecessor in predecessors {
-            match self.home.void_missed(predecessor.epoch) {
-                true => predecessor.on_acknowledged(predecessor.epoch, now_ms),
-                false => predecessor.on_trouble(Trouble::Refused, now_ms),
-            }
-        }
-        if predecessors.iter().any(|it| it.has_stopped()) {
-            self.home.decides();
+    /// By which map this server goes, which has missed one and so is one of its own predecessors.
+    fn void_missed(&self, epoch: u64) -> Result<u64, Trouble> {
+        match self.home.void_missed(epoch) {
+            true => Ok(epoch),
+            false => Err(Trouble::Refused),
         }
     }
 

@@ -10,9 +10,9 @@ use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    ABOUT_OLDER, HEADER_BYTES, Head, Header, IS_ACCEPTED, MAGIC_REQUEST, Opcode, SetExtras, Status,
+    ABOUT_OLDER, HEADER_BYTES, Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status,
 };
-use farcache_store::{Keeping, Suspended};
+use farcache_store::Suspended;
 
 /// Handles the request at the start of `input`, or several gets in a row.
 ///
@@ -212,15 +212,6 @@ impl Request<'_, '_> {
     /// Whether a write wants what it takes the place of kept, or a get wants that.
     pub(super) fn is_about_older(&self) -> bool {
         self.head.header.data_type & ABOUT_OLDER != 0
-    }
-
-    /// What is to be kept of the key besides its newest version.
-    pub(super) fn keeping(&self) -> Keeping {
-        match self.head.header.data_type & (ABOUT_OLDER | IS_ACCEPTED) {
-            ABOUT_OLDER => Keeping::Older,
-            0 | IS_ACCEPTED => Keeping::Nothing,
-            _ => Keeping::OlderAndThis,
-        }
     }
 
     /// Refuses a packet that makes no sense, and with it the rest of the stream.

@@ -7,7 +7,7 @@ use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
 use crate::others::Failure;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
-use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status};
+use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, keeping};
 use farcache_store::{
     Access, Reservation, SetMode, SetOptions, SetOutcome, StoreError, Suspended, Uncommitted,
     settled,
@@ -268,7 +268,7 @@ fn options(request: &Request<'_, '_>, opcode: Opcode) -> SetOptions {
         cas_wanted: context.service.options.cas && !opcode.is_quiet(),
         version,
         is_promised: version.is_some() && request.is_promised(),
-        keeping: request.keeping(),
+        keeping: keeping(&request.head.header),
         ..SetOptions::default()
     }
 }

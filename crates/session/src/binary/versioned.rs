@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
     FRONT_BYTES_MAX, Head, Header, INCOMPLETE, Opcode, SetExtras, Status, VersionedGetExtras,
-    decode_u32, encode_head, encode_u32, split_complete,
+    decode_u32, encode_head, encode_u32, keeping, split_complete,
 };
 use farcache_store::{
     Access, Interrupt, Item, Newest, Predecessor, Suspended, TombstoneOptions, VersionedDelete,
@@ -83,7 +83,7 @@ fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let options = TombstoneOptions {
         keep_until: context.clock.expiry(i64::from(keep_s)),
         is_promised: request.is_promised(),
-        keeping: request.keeping(),
+        keeping: keeping(&head.header),
     };
     let deleted = context.store.delete_if_newer(head.key, version, &options);
     let outcome = match deleted {

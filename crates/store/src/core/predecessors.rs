@@ -84,6 +84,10 @@ impl Kept {
         }
     }
 
+    fn has_expired(&self, now: Seconds) -> bool {
+        !self.stamp.is_tombstone && is_expired(self.expiry, now)
+    }
+
     fn shown(&self) -> Predecessor<'_> {
         Predecessor {
             version: self.stamp.version,
@@ -295,11 +299,5 @@ impl Predecessors {
     pub fn size(&self) -> (u64, u64) {
         let all = self.all();
         (all.by_successor.len() as u64, all.value_bytes)
-    }
-}
-
-impl Kept {
-    fn has_expired(&self, now: Seconds) -> bool {
-        !self.stamp.is_tombstone && is_expired(self.expiry, now)
     }
 }

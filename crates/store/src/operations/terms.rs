@@ -2,9 +2,9 @@
 //! forgotten: the rules alone.
 
 use crate::item::{RawItem, Stamp};
-use crate::options::{Forgotten, Keeping, VersionedDelete};
+use crate::options::{Forgotten, VersionedDelete};
 use crate::superseded::Had;
-use farcache_base::version::Version;
+use farcache_base::version::{Keeping, Version};
 use std::cmp::Ordering;
 
 /// What else is known of a write with a version.

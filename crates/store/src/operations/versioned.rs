@@ -5,14 +5,12 @@ use super::terms::{Refusal, Standing, Terms};
 use crate::core::{Before, Entry, PinnedValue, Predecessor};
 use crate::handle::StoreHandle;
 use crate::item::{Fields, RawItem, Stamp};
-use crate::options::{
-    Access, Forgotten, Keeping, Newest, StoreError, TombstoneOptions, VersionedDelete,
-};
+use crate::options::{Access, Forgotten, Newest, StoreError, TombstoneOptions, VersionedDelete};
 use crate::segment::Written;
 use crate::superseded::Write;
 use crate::suspended::{Interrupt, Suspended};
 use farcache_base::time::{NEVER, Seconds};
-use farcache_base::version::Version;
+use farcache_base::version::{Keeping, Version};
 
 /// A value of so many bytes at most is copied when it is put aside: it is not worth a segment.
 const COPIED_WHEN_PUT_ASIDE: usize = 1 << 10;
