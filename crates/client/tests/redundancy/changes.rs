@@ -161,6 +161,7 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             .collect();
         clients[0].set("count", "0", 0).expect("stored");
         let (done, unknown) = (AtomicU64::new(0), AtomicU64::new(0));
+        let unknown_at_its_end = AtomicU64::new(0);
         let told = std::sync::Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for client in &clients {
@@ -183,6 +184,7 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             at(30);
             fleet.kill(1);
             at(60);
+            unknown_at_its_end.store(unknown.load(SeqCst), SeqCst);
             fleet.start_again(1);
         });
         let item = clients[0]
@@ -203,8 +205,13 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             told.windows(2).all(|two| two[0] < two[1]),
             "{policy}: {told:?}"
         );
-        // A server that dies leaves some in doubt, not many.
-        assert!(unknown <= 6, "{policy}: {unknown}");
+        // A server that dies leaves in doubt what was under way.
+        let at_its_end = unknown_at_its_end.into_inner();
+        let under_way_max = clients.len() as u64;
+        assert!(at_its_end <= under_way_max, "{policy}: {at_its_end}");
+        // Until all know that it is back, a count that others have overtaken may be, too: more of
+        // them on a busy host, where more are overtaken.
+        assert!(unknown < done / 4, "{policy}: {unknown}, {done}");
     }
 }
 
