@@ -13,7 +13,14 @@ use farcache_redundancy::plan::{
     Action, Fencing, Form, Found, Read, ReadOutcome, Write, WriteOutcome,
 };
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// A change that others have come in the way of takes a version ahead of its time, by as long as it
+/// has waited, up to this: whoever asks for a promise meanwhile, and has waited less, is refused
+/// instead of it. Else one that changes a key all the time would leave no room between its changes
+/// to others, whose pauses grow (the capture effect of binary exponential backoff). What it changes
+/// next has a version above that: it has its turn for as long as it has waited.
+const AHEAD_MAX: Duration = Duration::from_millis(30);
 
 /// How a change ended.
 pub(super) struct Changed {
@@ -28,6 +35,7 @@ pub(super) struct Changing {
     redundant: Arc<Redundant>,
     key: Box<[u8]>,
     change: Change,
+    began: Instant,
     deadline: Instant,
     call: Call,
     version: Version,
@@ -92,6 +100,7 @@ impl Changing {
             redundant: Arc::clone(redundant),
             key: key.into(),
             change,
+            began: Instant::now(),
             deadline,
             phase: asking(&call, version),
             call,
@@ -297,7 +306,8 @@ impl Changing {
         if Instant::now() >= self.deadline {
             return Next::Ended(Err(Error::Timeout));
         }
-        let above = self.redundant.clock().above(current, now());
+        let ahead = self.began.elapsed().min(AHEAD_MAX);
+        let above = self.redundant.clock().above(current, now() + ahead);
         match above {
             Ok(version) => self.version = version,
             Err(skewed) => return Next::Ended(Err(failure(WriteOutcome::Skewed(skewed)))),

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::connections::Submitted;
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::{Found, ReadOutcome};
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -115,10 +116,14 @@ impl Settling {
             self.redundant.availability.is_known_to_all(*server)
                 && self.redundant.connections.attempt(*server) == *attempt
         };
-        let is_met = || self.acceptors.iter().filter(is_there).count() >= needed;
-        match found == self.version || found > self.version && is_met() {
-            true => Ok(true),
-            false => Err(lost_way()),
+        let is_met = self.acceptors.iter().filter(is_there).count() >= needed;
+        match found.cmp(&self.version) {
+            Ordering::Equal => Ok(true),
+            Ordering::Greater if is_met => Ok(true),
+            // It is still there, or beneath something that has become complete between the answers
+            // of this read: who was asked after that tells of nothing beneath it any more.
+            Ordering::Less if is_met => Ok(false),
+            Ordering::Less | Ordering::Greater => Err(lost_way()),
         }
     }
 

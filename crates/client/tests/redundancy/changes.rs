@@ -215,6 +215,43 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
     }
 }
 
+/// Who changes a key again and again does not keep others from it.
+#[test]
+fn all_who_count_at_the_same_time_get_their_turns() {
+    const COUNTS: u64 = 6000;
+    for (policy, servers) in POLICIES {
+        let fleet = Fleet::start(servers);
+        for transport in WAYS {
+            let clients: Vec<_> = (0..4).map(|_| fleet.client(policy, transport)).collect();
+            clients[0].set("count", "0", 0).expect("stored");
+            let done = AtomicU64::new(0);
+            let all_are_connected = std::sync::Barrier::new(clients.len());
+            let count = |client: &Client| {
+                client.get("count").expect("an answer");
+                all_are_connected.wait();
+                let mut own = 0;
+                while done.load(SeqCst) < COUNTS {
+                    client.increment("count", 1, None).expect("counted");
+                    done.fetch_add(1, SeqCst);
+                    own += 1;
+                }
+                own
+            };
+            let own: Vec<u64> = std::thread::scope(|scope| {
+                let threads: Vec<_> = clients
+                    .iter()
+                    .map(|client| scope.spawn(|| count(client)))
+                    .collect();
+                let counts = threads.into_iter().map(|thread| thread.join());
+                counts.map(|own| own.expect("no panic")).collect()
+            });
+            // A quarter each where all are alike.
+            let is_fair = own.iter().all(|own| *own >= COUNTS / 50);
+            assert!(is_fair, "{policy} {transport:?}: {own:?}");
+        }
+    }
+}
+
 /// Of those who add at the same time one succeeds; of those who swap by one token, too.
 #[test]
 fn one_of_many_wins() {

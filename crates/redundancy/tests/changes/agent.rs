@@ -8,6 +8,7 @@ use farcache_redundancy::plan::{
     WriteOutcome,
 };
 use farcache_redundancy::{Clock, Redundancy, SKEW_MAX, Version, Writer};
+use std::cmp::Ordering;
 use std::time::Duration;
 
 /// What is asked for.
@@ -365,6 +366,19 @@ impl Agent {
         }
     }
 
+    /// Reads once more, and writes anew what is there where that has been of no use several times.
+    fn look_again(&mut self, purpose: Purpose, now: Duration, up: Incarnations<'_>) {
+        let finishes = self.unsuccessful % 6 == 5;
+        match purpose {
+            Purpose::Settle(version, deed) if finishes => {
+                self.settles = Some((version, deed));
+                self.again(Purpose::Finish, now, up);
+            }
+            Purpose::Get if finishes => self.again(Purpose::Finish, now, up),
+            purpose => self.again(purpose, now, up),
+        }
+    }
+
     fn read_ended(&mut self, outcome: ReadOutcome, now: Duration, up: Incarnations<'_>) {
         let Plan::Read(read, purpose) = &self.plan else {
             return;
@@ -381,17 +395,7 @@ impl Agent {
                 self.version = self.clock.above(current, now).ok();
                 return self.again(purpose, now, up);
             }
-            ReadOutcome::Unavailable => {
-                let finishes = self.unsuccessful % 6 == 5;
-                return match purpose {
-                    Purpose::Settle(version, deed) if finishes => {
-                        self.settles = Some((version, deed));
-                        self.again(Purpose::Finish, now, up);
-                    }
-                    Purpose::Get if finishes => self.again(Purpose::Finish, now, up),
-                    purpose => self.again(purpose, now, up),
-                };
-            }
+            ReadOutcome::Unavailable => return self.look_again(purpose, now, up),
         };
         match purpose {
             Purpose::Get => {
@@ -401,9 +405,13 @@ impl Agent {
             Purpose::Settle(wanted, deed) => {
                 let are_there = self.acceptors.iter().filter(|one| up(one.0) == Some(one.1));
                 let has_enough = are_there.count() >= self.redundancy.needed();
-                match version == Some(wanted) || has_enough && version > Some(wanted) {
-                    true => self.end(End::Known(deed)),
-                    false => self.end(End::Unknown(deed)),
+                match version.cmp(&Some(wanted)) {
+                    Ordering::Equal => self.end(End::Known(deed)),
+                    Ordering::Greater if has_enough => self.end(End::Known(deed)),
+                    Ordering::Less if has_enough && version.is_some() => {
+                        self.look_again(purpose, now, up);
+                    }
+                    Ordering::Less | Ordering::Greater => self.end(End::Unknown(deed)),
                 }
             }
             Purpose::Finish => {

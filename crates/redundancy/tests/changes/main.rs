@@ -154,12 +154,15 @@ fn a_server_that_calls_everything_complete_is_found() {
 fn writers_who_meet_no_fault_are_not_left_in_doubt() {
     for text in ["replicate:3", "replicate:5", "ec:2,1", "ec:3,2"] {
         let redundancy = text.parse().unwrap();
-        let ends = seeds().map(|seed| {
-            let world = World::of_writers(Kind::WritersAlone, redundancy, None, seed);
-            world.remembering_all().writes()
-        });
-        let (writes, unknown) = ends.fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
-        assert!(writes > 0 && unknown == 0, "{text}: {unknown} of {writes}");
+        for kind in [Kind::WritersAlone, Kind::CountersAlone] {
+            let ends = seeds().map(|seed| {
+                let world = World::of_writers(kind, redundancy, None, seed);
+                world.remembering_all().writes()
+            });
+            let (writes, unknown) = ends.fold((0, 0), |sum, end| (sum.0 + end.0, sum.1 + end.1));
+            let is_known = writes > 0 && unknown == 0;
+            assert!(is_known, "{kind:?} {text}: {unknown} of {writes}");
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Kind {
     WritersAndCrashes,
     /// All write, none changes what is there, and nothing fails.
     WritersAlone,
+    /// All count, and nothing fails.
+    CountersAlone,
 }
 
 impl Kind {
@@ -26,12 +28,18 @@ impl Kind {
         matches!(self, Kind::WritersAndCuts | Kind::WritersAndCrashes)
     }
 
+    pub fn has_faults(self) -> bool {
+        !matches!(self, Kind::WritersAlone | Kind::CountersAlone)
+    }
+
     /// What one asks for next.
     pub fn wish(self, asked: Asked, random: &mut Random) -> Wish {
         let drawn = random.below(10);
         match self {
             Kind::OneWriter => asked.change(drawn, random),
             Kind::WritersAlone if drawn == 9 => Wish::Write(Some(asked.value)),
+            Kind::CountersAlone if asked.is_first => Wish::Write(Some(asked.value)),
+            Kind::CountersAlone => Wish::Change(Change::Count),
             _ => asked.write(drawn, random),
         }
     }

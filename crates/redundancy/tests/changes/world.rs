@@ -162,10 +162,13 @@ impl World {
         self
     }
 
-    /// How many plain writes have ended, and how many of them as unknown.
+    /// How many writes have ended, plain ones or changes, and how many of them as unknown.
     pub fn writes(mut self) -> (usize, usize) {
         self.play();
-        let is_write = |one: &&Operation| matches!(one.deed, Deed::Write(_));
+        let is_write = |one: &&Operation| match self.kind {
+            Kind::CountersAlone => matches!(one.deed, Deed::Change(..)),
+            _ => matches!(one.deed, Deed::Write(_)),
+        };
         let writes = self.operations.iter().filter(is_write);
         let unknown = writes.clone().filter(|one| one.returned.is_none());
         (writes.count(), unknown.count())
@@ -201,7 +204,7 @@ impl World {
         match self.random.below(100) {
             0..=7 => self.begin(),
             8 if self.kind.has_crashes() && self.random.once_in(3) => self.crash_or_return(),
-            9 if self.kind != Kind::WritersAlone && self.random.once_in(12) => {
+            9 if self.kind.has_faults() && self.random.once_in(12) => {
                 let agent = self.random.below(AGENTS);
                 if self.open[agent].is_some() {
                     writeln!(self.story, "{} agent {agent} dies", self.step).unwrap();
@@ -289,7 +292,7 @@ impl World {
             return;
         }
         let (_, message) = self.messages.swap_remove(at);
-        let is_lost = self.kind != Kind::WritersAlone && self.random.once_in(150);
+        let is_lost = self.kind.has_faults() && self.random.once_in(150);
         match message {
             Message::Request(agent, sent, is_awaited) => {
                 if is_lost && is_awaited {
