@@ -64,7 +64,7 @@ impl<'a> Order<'a> {
 }
 
 const OTHER_OWNERS: &str = "the cluster's map gives the key to other servers than the client \
-     does: its servers and distribution must be the map's";
+     does: its servers must be the map's, placed by weighted ketama with MD5";
 
 /// An expiry as Unix time, which is one time for all servers; 0 for never.
 fn absolute(expiration: u32) -> u32 {
