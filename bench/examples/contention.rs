@@ -5,6 +5,7 @@
 //! Five servers, a process each, on one core, all clients on another. Each client counts as fast as
 //! it can; its waits and its share of all counts are told.
 
+use farcache_bench::statistics::quantile_us;
 use farcache_client::{Client, ClientConfig, Transport};
 use farcache_harness::pinning::pin_to_cpu;
 use farcache_harness::server_process::{
@@ -76,14 +77,9 @@ fn row(clients: &[Client]) -> Outcome<String> {
     let times = times?;
     let shares: Vec<usize> = times.iter().map(Vec::len).collect();
     let mut all: Vec<Duration> = times.into_iter().flatten().collect();
-    all.sort_unstable();
-    let us = |part: f64| {
-        let at = (all.len() - 1) as f64 * part;
-        all[at as usize].as_secs_f64() * 1e6
-    };
     let (rate, least) = (all.len() as f64 / TIME.as_secs_f64(), shares.iter().min());
     let least = 100.0 * *least.unwrap_or(&0) as f64 * shares.len() as f64 / all.len() as f64;
-    let [p50, p99, longest] = [0.5, 0.99, 1.0].map(us);
+    let [p50, p99, longest] = [0.5, 0.99, 1.0].map(|part| quantile_us(&mut all, part));
     Ok(format!(
         "{rate:9.0} {p50:7.0} {p99:7.0} {longest:9.0} {least:7.0} %"
     ))

@@ -6,6 +6,7 @@
 //! All ways take turns; medians count. The servers talk over sockets in both cases.
 #![forbid(unsafe_code)]
 
+use farcache_bench::statistics::quantile_us;
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Operation, Store, Transport};
@@ -119,13 +120,6 @@ impl Fleet {
         config.redundancy = policy.map(str::parse).transpose()?;
         Ok(Client::new(&config)?)
     }
-}
-
-/// The time below which this part of the times lies.
-fn quantile_us(times: &mut [Duration], part: f64) -> f64 {
-    times.sort_unstable();
-    let at = (times.len() as f64 * part) as usize;
-    times[at.min(times.len() - 1)].as_secs_f64() * 1e6
 }
 
 fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {

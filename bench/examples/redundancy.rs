@@ -6,6 +6,7 @@
 //! Five servers on one core, the client on another. Ways of storing and reading a value take turns;
 //! medians count. Bytes are those that the servers tell.
 
+use farcache_bench::statistics::quantile_us;
 use farcache_client::{
     Client, ClientConfig, Delivery, Operation, Request, Route, Store, Transport,
 };
@@ -136,8 +137,7 @@ impl Fleet {
 }
 
 fn median_us(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1e6
+    quantile_us(&mut times, 0.5)
 }
 
 fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {

@@ -10,6 +10,7 @@
 //! status 1 if a value is lost or wrong.
 #![forbid(unsafe_code)]
 
+use farcache_bench::statistics::quantile_us;
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
@@ -187,14 +188,8 @@ fn read_until(client: &Client, keys: usize, is_over: impl Fn() -> bool) -> Vec<D
     times
 }
 
-fn percentile(times: &mut [Duration], part: f64) -> f64 {
-    times.sort_unstable();
-    let at = (times.len() as f64 * part) as usize;
-    times[at.min(times.len() - 1)].as_secs_f64() * 1e6
-}
-
 fn tell_times(what: &str, times: &mut [Duration]) -> f64 {
-    let (p50, p99) = (percentile(times, 0.5), percentile(times, 0.99));
+    let (p50, p99) = (quantile_us(times, 0.5), quantile_us(times, 0.99));
     println!(
         "{what}: {} reads, p50 {p50:.0} us, p99 {p99:.0} us",
         times.len()

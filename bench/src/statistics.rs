@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::fmt;
+use std::time::Duration;
 
 /// The middle one, or the mean of the two in the middle.
 pub fn median(mut samples: Vec<f64>) -> Option<f64> {
@@ -12,6 +13,16 @@ pub fn median(mut samples: Vec<f64>) -> Option<f64> {
         count if count % 2 == 1 => Some(samples[middle]),
         _ => Some((samples[middle - 1] + samples[middle]) / 2.0),
     }
+}
+
+/// The time in microseconds below which this part of the times lies, from 0 to 1. Sorts them.
+///
+/// # Panics
+/// There are none.
+pub fn quantile_us(times: &mut [Duration], part: f64) -> f64 {
+    times.sort_unstable();
+    let at = (times.len() as f64 * part) as usize;
+    times[at.min(times.len() - 1)].as_secs_f64() * 1e6
 }
 
 /// The ratios of the turns; none where the servers had different numbers of them.
@@ -63,6 +74,18 @@ impl Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_the_times_lies_below_its_quantile() {
+        let mut times: Vec<_> = (0..100).rev().map(Duration::from_micros).collect();
+        let quantiles = [0.0, 0.5, 0.99, 1.0].map(|part| quantile_us(&mut times, part));
+        let near = quantiles.iter().zip([0.0, 50.0, 99.0, 99.0]);
+        assert!(
+            near.into_iter()
+                .all(|(told, wanted)| (told - wanted).abs() < 1e-6)
+        );
+        assert!((quantile_us(&mut times[..1], 0.99)).abs() < 1e-6);
+    }
 
     #[test]
     fn medians() {

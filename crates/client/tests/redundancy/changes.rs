@@ -161,9 +161,8 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             .collect();
         clients[0].set("count", "0", 0).expect("stored");
         let (done, unknown) = (AtomicU64::new(0), AtomicU64::new(0));
-        let unknown_at_its_end = AtomicU64::new(0);
         let told = std::sync::Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
+        let at_its_end = std::thread::scope(|scope| {
             for client in &clients {
                 scope.spawn(|| {
                     for _ in 0..COUNTS {
@@ -184,8 +183,9 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             at(30);
             fleet.kill(1);
             at(60);
-            unknown_at_its_end.store(unknown.load(SeqCst), SeqCst);
+            let at_its_end = unknown.load(SeqCst);
             fleet.start_again(1);
+            at_its_end
         });
         let item = clients[0]
             .get("count")
@@ -206,12 +206,11 @@ fn nothing_is_counted_twice_or_lost_while_a_server_dies_and_returns() {
             "{policy}: {told:?}"
         );
         // A server that dies leaves in doubt what was under way.
-        let at_its_end = unknown_at_its_end.into_inner();
         let under_way_max = clients.len() as u64;
         assert!(at_its_end <= under_way_max, "{policy}: {at_its_end}");
         // Until all know that it is back, a count that others have overtaken may be, too: more of
         // them on a busy host, where more are overtaken.
-        assert!(unknown < done / 4, "{policy}: {unknown}, {done}");
+        assert!(unknown < done / 8, "{policy}: {unknown}, {done}");
     }
 }
 

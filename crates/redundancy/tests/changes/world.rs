@@ -162,7 +162,8 @@ impl World {
         self
     }
 
-    /// How many writes have ended, plain ones or changes, and how many of them as unknown.
+    /// How many plain writes have ended, or changes where all count, and how many of them as
+    /// unknown. A plain write beside changes of copies may be.
     pub fn writes(mut self) -> (usize, usize) {
         self.play();
         let is_write = |one: &&Operation| match self.kind {
