@@ -1,55 +1,33 @@
-//! What clients that count with one key at the same time do to one another, under redundancy:
+//! What clients that change one key at the same time do to one another, under redundancy:
 //! `cargo run --release -p farcache-bench --example contention -- target/release/farcached`, with
 //! `tcp` behind it over sockets instead of the fabric.
 //!
 //! Five servers, a process each, on one core, all clients on another. Each client counts as fast as
-//! it can; its waits and its share of all counts are told.
+//! it can; its waits and its share of all counts are told. Then one client stores while others
+//! append, touch and read: how many of its SETs nobody knows the end of.
 
+use farcache_bench::coding_fleet::Fleet;
 use farcache_bench::statistics::quantile_us;
-use farcache_client::{Client, ClientConfig, Transport};
+use farcache_client::{Client, Transport};
 use farcache_harness::pinning::pin_to_cpu;
-use farcache_harness::server_process::{
-    Launcher, Product, ServerProcess, free_ports, stop_servers_on_signals,
-};
+use farcache_harness::server_process::stop_servers_on_signals;
 use std::error::Error;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-const SERVERS: usize = 5;
-const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 const CLIENTS: [usize; 4] = [1, 2, 4, 8];
 const POLICIES: [&str; 2] = ["replicate:3", "ec:3,2"];
 const KEY: &str = "count";
 /// How long clients count together.
 const TIME: Duration = Duration::from_millis(1500);
+/// Of operations beside SETs. A server that codes takes peers for known to all that it has been
+/// connected to for so long.
+const TIMEOUT: Duration = Duration::from_secs(2);
+const SIDES: [&str; 2] = ["client", "server"];
+const SIZES: [usize; 2] = [100, 100_000];
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
-
-fn start(farcached: &str) -> Outcome<(Vec<SocketAddr>, Vec<ServerProcess>)> {
-    let launcher = Launcher {
-        farcached: PathBuf::from(farcached),
-        memcached: PathBuf::from("memcached"),
-        cpu: Some(SERVER_CPU),
-        user: "root".into(),
-    };
-    let options = ["-m", "64", "-t", "1", "--fabric", "auto"];
-    let ports = free_ports(SERVERS)?;
-    let start = |port: &u16| launcher.start_on(*port, Product::Farcached, &options, &[]);
-    let processes = ports.iter().map(start).collect::<Result<_, _>>()?;
-    let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-    Ok((ports.into_iter().map(address).collect(), processes))
-}
-
-fn client(servers: &[SocketAddr], policy: &str, transport: Transport) -> Outcome<Client> {
-    let servers: Vec<_> = servers.iter().map(ToString::to_string).collect();
-    let mut config = ClientConfig::new(&servers.join(","))?;
-    config.transport = transport;
-    config.timeout = Duration::from_secs(10);
-    config.redundancy = Some(policy.parse()?);
-    Ok(Client::new(&config)?)
-}
 
 /// How long each count took of one client, until this time.
 fn count(client: &Client, until: Instant) -> Result<Vec<Duration>, farcache_client::Error> {
@@ -85,6 +63,40 @@ fn row(clients: &[Client]) -> Outcome<String> {
     ))
 }
 
+/// How often a client stored a value in this time, and how many of its SETs have no known end.
+fn store(client: &Client, bytes: usize, time: Duration) -> (usize, usize) {
+    let value = vec![b'1'; bytes];
+    let (start, mut all, mut unknown) = (Instant::now(), 0, 0);
+    while start.elapsed() < time {
+        unknown += usize::from(client.set(KEY, &value[..], 0).is_err());
+        all += 1;
+    }
+    (all, unknown)
+}
+
+fn stores_beside_changes(fleet: &Fleet, policy: &str, side: &str, bytes: usize) -> Outcome<String> {
+    let policy = format!("{policy};encode={side}");
+    let client = || fleet.client_for(TIMEOUT, Some(&policy));
+    let (setter, appender, toucher, reader) = (client()?, client()?, client()?, client()?);
+    store(&setter, bytes, TIMEOUT + TIMEOUT / 10);
+    let stop = AtomicBool::new(false);
+    let until_told = |work: &dyn Fn()| {
+        while !stop.load(Relaxed) {
+            work();
+        }
+    };
+    let (all, unknown) = std::thread::scope(|scope| {
+        scope.spawn(|| until_told(&|| drop(appender.append(KEY, "1"))));
+        scope.spawn(|| until_told(&|| drop(toucher.touch(KEY, 1000))));
+        scope.spawn(|| until_told(&|| drop(reader.get(KEY))));
+        let ends = store(&setter, bytes, TIME);
+        stop.store(true, Relaxed);
+        ends
+    });
+    let part = 100.0 * unknown as f64 / all as f64;
+    Ok(format!("{all:9} {unknown:8} {part:7.2} %"))
+}
+
 fn main() -> Outcome<()> {
     let usage = "usage: contention FARCACHED [tcp]";
     let farcached = std::env::args().nth(1).ok_or(usage)?;
@@ -94,16 +106,27 @@ fn main() -> Outcome<()> {
         Some(other) => return Err(format!("{other}? {usage}").into()),
     };
     stop_servers_on_signals()?;
-    let (servers, _processes) = start(&farcached)?;
+    let fleet = Fleet::start(&farcached, transport)?;
     pin_to_cpu(CLIENT_CPU)?;
     println!("INCR of one key; us; the least that a client did, of its equal share");
     println!("policy       clients     1/s     p50     p99   longest     least");
     for policy in POLICIES {
         for clients in CLIENTS {
-            let client = || client(&servers, policy, transport);
+            let client = || fleet.client(Some(policy));
             let clients: Vec<_> = (0..clients).map(|_| client()).collect::<Result<_, _>>()?;
             println!("{policy:12} {:7} {}", clients.len(), row(&clients)?);
         }
+    }
+    println!("SETs beside APPEND, TOUCH and GET of the same key");
+    println!("policy       encode  bytes       SETs in doubt    part");
+    for (policy, side, bytes) in POLICIES.iter().flat_map(|policy| {
+        let sides = SIDES
+            .iter()
+            .flat_map(|side| SIZES.map(|bytes| (side, bytes)));
+        sides.map(move |(side, bytes)| (policy, side, bytes))
+    }) {
+        let row = stores_beside_changes(&fleet, policy, side, bytes)?;
+        println!("{policy:12} {side:6} {bytes:6} {row}");
     }
     Ok(())
 }

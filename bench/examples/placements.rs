@@ -6,24 +6,17 @@
 //! All ways take turns; medians count. The servers talk over sockets in both cases.
 #![forbid(unsafe_code)]
 
+use farcache_bench::coding_fleet::Fleet;
 use farcache_bench::statistics::quantile_us;
-use farcache_client::distribution::Distribution;
-use farcache_client::hash::HashAlgorithm;
-use farcache_client::{Client, ClientConfig, Operation, Store, Transport};
+use farcache_client::{Client, Operation, Store, Transport};
 use farcache_harness::pinning::pin_to_cpu;
-use farcache_harness::server_process::{
-    Launcher, Product, ServerProcess, free_ports, stop_servers_on_signals,
-};
+use farcache_harness::server_process::{ServerProcess, stop_servers_on_signals};
 use std::error::Error;
-use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-const SERVERS: usize = 5;
 const COPIES: usize = 3;
-const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 const TURNS: usize = 201;
 const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
@@ -44,83 +37,6 @@ const STALL: Duration = Duration::from_millis(5);
 const BETWEEN_STALLS: Duration = Duration::from_millis(45);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
-
-struct Fleet {
-    servers: Vec<ServerProcess>,
-    addresses: String,
-    transport: Transport,
-    directory: PathBuf,
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        // Servers end by themselves.
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-impl Fleet {
-    fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
-        let name = format!("farcache-placements-{}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&directory)?;
-        let ports = free_ports(SERVERS)?;
-        let mut map = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n".to_owned();
-        for (number, port) in ports.iter().enumerate() {
-            let rest = "incarnation=1 weight=1 zone=- state=serving";
-            writeln!(
-                map,
-                "server {} {rest} addresses=127.0.0.1:{port}",
-                number + 1
-            )?;
-        }
-        map += "end\n";
-        let (map_file, secret_file) = (directory.join("map"), directory.join("secret"));
-        std::fs::write(&map_file, map)?;
-        std::fs::write(&secret_file, "a secret of the benchmark")?;
-        let launcher = Launcher {
-            farcached: PathBuf::from(farcached),
-            memcached: PathBuf::from("memcached"),
-            cpu: Some(SERVER_CPU),
-            user: "root".into(),
-        };
-        let (map_file, secret_file) = (map_file.to_string_lossy(), secret_file.to_string_lossy());
-        let start = |(number, port): (usize, &u16)| {
-            let id = (number + 1).to_string();
-            let mut options = vec!["-m", "512", "-I", "8m", "--fabric", "auto"];
-            options.extend(["--cluster-self", &id, "--cluster-file", &map_file]);
-            options.extend(["--cluster-secret-file", &secret_file]);
-            options.extend(["--repair-rate", "0"]);
-            launcher.start_on(*port, Product::Farcached, &options, &[])
-        };
-        let servers = ports
-            .iter()
-            .enumerate()
-            .map(start)
-            .collect::<Result<_, _>>()?;
-        let addresses: Vec<_> = ports
-            .iter()
-            .map(|port| format!("127.0.0.1:{port}"))
-            .collect();
-        Ok(Fleet {
-            servers,
-            addresses: addresses.join(","),
-            transport,
-            directory,
-        })
-    }
-
-    fn client(&self, policy: Option<&str>) -> Outcome<Client> {
-        let mut config = ClientConfig::new(&self.addresses)?;
-        config.placement.distribution = Distribution::KetamaWeighted;
-        config.placement.key_hash = HashAlgorithm::Md5;
-        config.transport = self.transport;
-        config.timeout = Duration::from_secs(30);
-        config.connect_timeout = Duration::from_secs(30);
-        config.redundancy = policy.map(str::parse).transpose()?;
-        Ok(Client::new(&config)?)
-    }
-}
 
 fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {
     let start = Instant::now();

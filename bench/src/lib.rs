@@ -5,6 +5,7 @@
 //! drive any memcached.
 
 pub mod busy_loops;
+pub mod coding_fleet;
 pub mod compare;
 pub mod curves;
 pub mod engine;

@@ -131,7 +131,9 @@ impl Brought {
             Reply::Part { cas: version, .. }
             | Reply::Older { current: version }
             | Reply::Unsure { current: version }
-            | Reply::Promised { current: version }
+            | Reply::Promised {
+                current: version, ..
+            }
             | Reply::Deleted { version }
             | Reply::Absent { version } => outcome.cas = version,
             Reply::Number { number, cas } => (outcome.number, outcome.cas) = (number, cas),

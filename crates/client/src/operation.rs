@@ -385,6 +385,8 @@ pub enum Reply {
     Promised {
         /// The version that a newer one must exceed.
         current: u64,
+        /// The server has something newer as well; else only the promise is in the way.
+        has_newer: bool,
     },
     /// The key was deleted.
     Deleted {

@@ -111,6 +111,8 @@ pub enum SetOutcome {
     Promised {
         /// What a newer version must exceed.
         current: Version,
+        /// Something newer is there as well; else it would be stored but for the promise.
+        has_newer: bool,
     },
 }
 
@@ -136,6 +138,8 @@ pub enum VersionedDelete {
     Promised {
         /// What a newer version must exceed.
         current: Version,
+        /// As there.
+        has_newer: bool,
     },
 }
 

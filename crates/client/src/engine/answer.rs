@@ -7,7 +7,9 @@ use crate::Error;
 use crate::operation::Reply;
 use crate::values::Place;
 use farcache_fabric::{Frame, Kind, Whole};
-use farcache_proto::binary::{Head, MAGIC_RESPONSE, Opcode, Packet, Status, decode_u32};
+use farcache_proto::binary::{
+    Head, MAGIC_RESPONSE, ONLY_PROMISED, Opcode, Packet, Status, decode_u32,
+};
 
 /// An answer that fits no question.
 const UNASKED: &str = "an answer to no question";
@@ -248,7 +250,10 @@ fn of_version(opcode: Opcode, packet: &Packet<'_>) -> Option<Reply> {
         (
             Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned,
             Status::Promised,
-        ) => Some(Reply::Promised { current: version }),
+        ) => Some(Reply::Promised {
+            current: version,
+            has_newer: packet.header.data_type & ONLY_PROMISED == 0,
+        }),
         (Opcode::GetVersioned, Status::Deleted) => Some(Reply::Deleted { version }),
         _ => None,
     }

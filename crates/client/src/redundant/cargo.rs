@@ -310,8 +310,9 @@ impl Cargo {
             Reply::Unsure { current } => plan::Reply::Unsure {
                 current: refused_for(current)?,
             },
-            Reply::Promised { current } => plan::Reply::Promised {
+            Reply::Promised { current, has_newer } => plan::Reply::Promised {
                 current: refused_for(current)?,
+                has_newer,
             },
             Reply::Done { .. } => {
                 let was_present = part == Part::Tombstone;
@@ -356,9 +357,9 @@ impl Cargo {
                 answer.dropped = Version::from_bits(version);
                 0
             }
-            Reply::Promised { current } => {
+            Reply::Promised { current, has_newer } => {
                 let current = refused_for(current)?;
-                return Ok(plan::Reply::Promised { current });
+                return Ok(plan::Reply::Promised { current, has_newer });
             }
             _ => return Err(OTHER_REPLY),
         };

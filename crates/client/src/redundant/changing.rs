@@ -10,7 +10,7 @@ use crate::connections::Submitted;
 use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
-    Action, Fencing, Form, Found, Read, ReadOutcome, Write, WriteOutcome,
+    Action, Fencing, Form, Found, Read, ReadOutcome, Write, WriteOutcome, pause_before,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -313,7 +313,7 @@ impl Changing {
             Err(skewed) => return Next::Ended(Err(failure(WriteOutcome::Skewed(skewed)))),
         }
         self.tries += 1;
-        super::pause(self.tries);
+        std::thread::sleep(pause_before(self.tries));
         let at = (&self.redundant, &*self.key);
         let call = Call::new(at.0, at.1, self.deadline, Look::AtAll);
         match call {

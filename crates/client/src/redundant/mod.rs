@@ -58,12 +58,6 @@ const READ_PAUSE_MAX: Duration = Duration::from_millis(64);
 /// After so many such reads, what is there is written anew where that can be done.
 const READS_BEFORE_FINISHING: u32 = 6;
 
-/// A change that somebody has come in the way of is begun again after a pause, which is drawn at
-/// random up to a limit that doubles from the first to the last: about a request's time for those
-/// in between to end, and less than a user notices.
-const CHANGE_PAUSE_MIN: Duration = Duration::from_micros(100);
-const CHANGE_PAUSE_MAX: Duration = Duration::from_millis(8);
-
 /// Of a plan that was waited for.
 const STILL_GOES: Error = Error::Protocol("a plan that goes on after its end");
 
@@ -334,12 +328,6 @@ fn deleted((written, was_present): WriteEnd) -> Result<(), Error> {
         (Ok(_), false) => Err(Error::NotFound),
         (Err(error), _) => Err(error),
     }
-}
-
-fn pause(tries: u32) {
-    let limit = CHANGE_PAUSE_MIN * 2_u32.pow(tries.min(10));
-    let part = RandomState::new().hash_one(tries) as u8;
-    std::thread::sleep(limit.min(CHANGE_PAUSE_MAX) * u32::from(part) / 256);
 }
 
 fn refused(why: &str) -> Error {

@@ -9,8 +9,7 @@ use super::{Redundant, lost_way};
 use crate::Error;
 use crate::connections::Submitted;
 use farcache_redundancy::Version;
-use farcache_redundancy::plan::{Found, ReadOutcome};
-use std::cmp::Ordering;
+use farcache_redundancy::plan::{Settled, pause_before};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -92,7 +91,7 @@ impl Settling {
             return Err(Error::Timeout);
         }
         self.reads += 1;
-        super::pause(self.reads);
+        std::thread::sleep(pause_before(self.reads));
         let (redundant, key) = (&self.redundant, &*self.key);
         if self.reads <= READS_MAX {
             let reading = Reading::begin_thorough(redundant, key, self.deadline)?;
@@ -105,25 +104,16 @@ impl Settling {
 
     /// Whether what a read has shown acknowledges the write.
     fn seen(&self, end: &ReadEnd) -> Result<bool, Error> {
-        let found = match end.outcome {
-            ReadOutcome::Unavailable | ReadOutcome::Refused { .. } => return Ok(false),
-            ReadOutcome::Found(Found::Value(found) | Found::Deleted(found)) => found,
-            // It has expired, or too many have lost it.
-            ReadOutcome::Found(Found::Nothing) => return Err(lost_way()),
-        };
         let needed = self.redundant.policy.of_key(&self.key).needed();
         let is_there = |(server, attempt): &&Acceptor| {
             self.redundant.availability.is_known_to_all(*server)
                 && self.redundant.connections.attempt(*server) == *attempt
         };
         let is_met = self.acceptors.iter().filter(is_there).count() >= needed;
-        match found.cmp(&self.version) {
-            Ordering::Equal => Ok(true),
-            Ordering::Greater if is_met => Ok(true),
-            // It is still there, or beneath something that has become complete between the answers
-            // of this read: who was asked after that tells of nothing beneath it any more.
-            Ordering::Less if is_met => Ok(false),
-            Ordering::Less | Ordering::Greater => Err(lost_way()),
+        match Settled::by(end.outcome, self.version, is_met) {
+            Settled::Acknowledged => Ok(true),
+            Settled::Open => Ok(false),
+            Settled::Lost => Err(lost_way()),
         }
     }
 

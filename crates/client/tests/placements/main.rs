@@ -6,6 +6,7 @@ mod fleet;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod beside;
 mod healthy;
 mod losses;
 mod refusals;

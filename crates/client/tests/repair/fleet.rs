@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Where what servers have survives them.
@@ -221,15 +222,26 @@ impl Fleet {
     }
 
     fn client_of(&self, addresses: &str, transport: Transport, policy: &str) -> Client {
-        let mut config = ClientConfig::new(addresses).expect("addresses");
-        config.placement.distribution = Distribution::KetamaWeighted;
-        config.placement.key_hash = HashAlgorithm::Md5;
-        config.transport = transport;
-        config.timeout = PATIENCE;
-        config.connect_timeout = PATIENCE;
-        config.redundancy = Some(policy.parse().expect("a policy"));
+        Client::new(&config(addresses, transport, policy)).expect("a client")
+    }
+
+    /// A client that places keys as the map does, and gives up after so long.
+    pub fn client_for(&self, timeout: Duration, transport: Transport, policy: &str) -> Client {
+        let mut config = config(&self.addresses(), transport, policy);
+        config.timeout = timeout;
         Client::new(&config).expect("a client")
     }
+}
+
+fn config(addresses: &str, transport: Transport, policy: &str) -> ClientConfig {
+    let mut config = ClientConfig::new(addresses).expect("addresses");
+    config.placement.distribution = Distribution::KetamaWeighted;
+    config.placement.key_hash = HashAlgorithm::Md5;
+    config.transport = transport;
+    config.timeout = PATIENCE;
+    config.connect_timeout = PATIENCE;
+    config.redundancy = Some(policy.parse().expect("a policy"));
+    config
 }
 
 /// Ports that nobody listens at now, below those that the system gives to connections, which could

@@ -12,8 +12,8 @@ mod packet;
 mod status;
 
 pub use complete::{
-    ABOUT_OLDER, INCOMPLETE, IS_ACCEPTED, encode_head_telling, keeping, keeping_bits,
-    split_complete,
+    ABOUT_OLDER, INCOMPLETE, IS_ACCEPTED, ONLY_PROMISED, encode_head_telling, keeping,
+    keeping_bits, split_complete,
 };
 pub use extras::{
     ArithmeticExtras, FRONT_BYTES_MAX, SetExtras, VersionedGetExtras, decode_u32, encode_u32,

@@ -2,8 +2,8 @@
 
 use super::{Parts, assert_golden, request, response};
 use farcache_proto::binary::{
-    ABOUT_OLDER, FRONT_BYTES_MAX, Head, Header, IS_ACCEPTED, Opcode, SetExtras, Status,
-    VersionedGetExtras, encode_head_telling, encode_u32, split_complete,
+    ABOUT_OLDER, FRONT_BYTES_MAX, Head, Header, IS_ACCEPTED, ONLY_PROMISED, Opcode, SetExtras,
+    Status, VersionedGetExtras, encode_head_telling, encode_u32, split_complete,
 };
 
 /// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
@@ -276,21 +276,26 @@ fn delete_on_a_promise_bytes() {
     assert_golden(header, parts, &golden);
 }
 
-/// Something newer was promised: that version, and the text "Promised", 8 bytes.
+/// Something newer was promised, and nothing newer is there: that version, and the text "Promised",
+/// 8 bytes.
 #[test]
 fn promised_bytes() {
     #[rustfmt::skip]
     let golden = [
         0x81, 0xf1,             // response, store if newer
-        0x00, 0x00, 0x00, 0x00, // no key, no extras
+        0x00, 0x00, 0x00, 0x01, // no key, no extras; nothing newer is there
         0x00, 0xf1,             // promised
         0x00, 0x00, 0x00, 0x08, // body of 8 bytes
         0x00, 0x00, 0x00, 0x00, // opaque
         0, 0, 0, 2, 0x80, 0, 0, 3, // the version that was promised
         b'P', b'r', b'o', b'm', b'i', b's', b'e', b'd',
     ];
+    let promised = response(Opcode::SetVersioned, Status::Promised, 0, VERSION);
     assert_golden(
-        response(Opcode::SetVersioned, Status::Promised, 0, VERSION),
+        Header {
+            data_type: ONLY_PROMISED,
+            ..promised
+        },
         Parts {
             value: Status::Promised.text().as_bytes(),
             ..Parts::default()

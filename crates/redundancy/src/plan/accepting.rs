@@ -49,6 +49,8 @@ pub(super) struct Accepting {
     accepted: Positions,
     /// Who has something newer, and may have had it before.
     unsure: Positions,
+    /// Who has nothing newer, and has refused it for a promise.
+    only_promised: Positions,
     /// It stands on promises: whoever accepts it settles it.
     is_promised: bool,
     /// The newest version for which one has refused it.
@@ -98,6 +100,7 @@ impl Accepting {
             wanted,
             accepted: Positions::default(),
             unsure: Positions::default(),
+            only_promised: Positions::default(),
             is_promised: false,
             current: None,
             promised: None,
@@ -144,7 +147,12 @@ impl Accepting {
                 self.unsure.insert(pending.position);
                 self.current = self.current.max(Some(current));
             }
-            Some(&Reply::Promised { current }) => self.promised = self.promised.max(Some(current)),
+            Some(&Reply::Promised { current, has_newer }) => {
+                self.promised = self.promised.max(Some(current));
+                if !has_newer {
+                    self.only_promised.insert(pending.position);
+                }
+            }
             Some(Reply::NotReady) => {}
             Some(Reply::NewerMap) => self.has_newer_map = true,
             Some(Reply::Answer(_)) | None => {
@@ -196,10 +204,12 @@ impl Accepting {
     }
 
     /// Of whom it is certain that whoever writes above it has met it, as long as enough of them to
-    /// read it are there: none where fewer than a quorum have accepted it on no promise, as each of
-    /// them may have been away before.
+    /// read it are there. Where it was written on no promise, something newer may have been
+    /// acknowledged before, and each who knows no better may have been away then: none, where fewer
+    /// than a quorum have nothing newer.
     pub fn acceptors(&self) -> Positions {
-        match self.is_promised || self.accepted.count() >= self.wanted.quorum {
+        let without_newer = self.accepted.with(self.only_promised);
+        match self.is_promised || without_newer.count() >= self.wanted.quorum {
             true => self.accepted,
             false => Positions::default(),
         }

@@ -14,12 +14,14 @@ mod owners;
 mod read;
 pub mod repair;
 mod round;
+mod settling;
 mod storing;
 mod write;
 
 pub use group::Group;
 pub use owners::KnownOwners;
 pub use read::{Found, Read, ReadOutcome};
+pub use settling::{Settled, pause_before};
 pub use write::{Write, WriteOutcome};
 
 use crate::{Holders, Redundancy, Version};
@@ -227,6 +229,8 @@ pub enum Reply {
     Promised {
         /// What a newer version must exceed.
         current: Version,
+        /// Something newer is there as well; else it would be stored but for the promise.
+        has_newer: bool,
     },
     /// To a read.
     Answer(Answer),

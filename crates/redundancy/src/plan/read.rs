@@ -267,7 +267,7 @@ impl Read {
         if is_beneath {
             return self.settle_beneath(position, reply, actions);
         }
-        if let Some(Reply::Refused { current } | Reply::Promised { current }) = reply {
+        if let Some(Reply::Refused { current } | Reply::Promised { current, .. }) = reply {
             return self.end(ReadOutcome::Refused { current }, actions);
         }
         if let Some(Reply::Answer(answer)) = reply {

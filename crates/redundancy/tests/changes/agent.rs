@@ -4,11 +4,10 @@ use crate::history::{Answer, Change, Deed};
 use crate::server::{Fault, Item};
 use farcache_cluster::ServerId;
 use farcache_redundancy::plan::{
-    Action, Event, Fencing, Form, Found, Group, Read, ReadOutcome, Reply, Request, Write,
+    Action, Event, Fencing, Form, Found, Group, Read, ReadOutcome, Reply, Request, Settled, Write,
     WriteOutcome,
 };
 use farcache_redundancy::{Clock, Redundancy, SKEW_MAX, Version, Writer};
-use std::cmp::Ordering;
 use std::time::Duration;
 
 /// What is asked for.
@@ -405,13 +404,10 @@ impl Agent {
             Purpose::Settle(wanted, deed) => {
                 let are_there = self.acceptors.iter().filter(|one| up(one.0) == Some(one.1));
                 let has_enough = are_there.count() >= self.redundancy.needed();
-                match version.cmp(&Some(wanted)) {
-                    Ordering::Equal => self.end(End::Known(deed)),
-                    Ordering::Greater if has_enough => self.end(End::Known(deed)),
-                    Ordering::Less if has_enough && version.is_some() => {
-                        self.look_again(purpose, now, up);
-                    }
-                    Ordering::Less | Ordering::Greater => self.end(End::Unknown(deed)),
+                match Settled::by(outcome, wanted, has_enough) {
+                    Settled::Acknowledged => self.end(End::Known(deed)),
+                    Settled::Open => self.look_again(purpose, now, up),
+                    Settled::Lost => self.end(End::Unknown(deed)),
                 }
             }
             Purpose::Finish => {

@@ -173,6 +173,7 @@ fn every_fault_of_a_promise_is_found() {
         Fault::NoPromises,
         Fault::AcceptsWithoutPromise,
         Fault::StoresBelowPromise,
+        Fault::HidesWhatIsNewer,
         Fault::AsksQuorumOnly,
         Fault::CountsAgain,
     ] {

@@ -14,6 +14,8 @@ pub enum Fault {
     AcceptsWithoutPromise,
     /// What is older than the promise is stored where it is the end of an accepted write.
     StoresBelowPromise,
+    /// What has something newer, too, says that only a promise is in the way.
+    HidesWhatIsNewer,
     /// A change begins with the promises of a quorum, not of all members.
     AsksQuorumOnly,
     /// A change whose end is unknown is begun again.
@@ -136,7 +138,10 @@ impl Server {
             },
             Question::Promise(version) => match self.promised {
                 Some(current) if current > version && !self.has(Fault::NoPromises) => {
-                    Reply::Promised { current }
+                    Reply::Promised {
+                        current,
+                        has_newer: false,
+                    }
                 }
                 _ => {
                     self.promised = Some(version);
@@ -186,6 +191,7 @@ impl Server {
                 return match promised.filter(|promised| *promised > version) {
                     Some(promised) => Reply::Promised {
                         current: current.max(promised),
+                        has_newer: !self.has(Fault::HidesWhatIsNewer),
                     },
                     None if has_had.is_none() && !self.has(Fault::ForgetsDoubt) => {
                         Reply::Unsure { current }
@@ -200,7 +206,10 @@ impl Server {
         };
         if !stands && !self.has(Fault::NoPromises) {
             let current = self.promised.unwrap_or(version);
-            return Reply::Promised { current };
+            return Reply::Promised {
+                current,
+                has_newer: false,
+            };
         }
         if let Some(before) = self.held {
             self.had.note(before.0);

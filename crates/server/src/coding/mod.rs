@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `run` | one plan: what it asks goes out, what comes back goes in |
+//! | `settling` | the end of a write that others have come in the way of |
 //! | `packets` | what an owner is asked, and what it has answered |
 //! | `order` | what a client has asked for, and what it is told |
 //! | `figures` | what plans have come to |
@@ -15,6 +16,7 @@ pub mod order;
 pub mod own;
 mod packets;
 pub mod run;
+mod settling;
 
 use crate::waiting::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
@@ -60,6 +62,10 @@ pub trait Way {
 
     /// Whether an owner's process had ended when it was last asked, a moment ago.
     fn is_gone(&mut self, server: ServerId) -> bool;
+
+    /// Since when an owner has been reached without a break, where it can be: it has been the same
+    /// process so long.
+    fn up_since(&mut self, server: ServerId) -> Option<Instant>;
 }
 
 /// What plans share.
@@ -68,9 +74,16 @@ pub struct Tools {
     clock: Clock,
     /// Of which complete versions each server is still to be told.
     untold: HashMap<ServerId, Untold>,
+    next_number: u64,
 }
 
 impl Tools {
+    /// The number of a plan.
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
     /// A version that is complete, to be told to a server that is asked something anyway.
     fn complete(&mut self, server: ServerId) -> Option<Version> {
         self.untold.get_mut(&server)?.take()
@@ -90,7 +103,6 @@ pub struct Coding {
     tools: Tools,
     figures: Arc<Figures>,
     runs: Slab<Box<Run>>,
-    next_number: u64,
     /// Places of plans that have something to code, once what they have asked for is on its way.
     to_code: Vec<usize>,
     told: Vec<Told>,
@@ -106,10 +118,10 @@ impl Coding {
                 workshop: Workshop::default(),
                 clock: Clock::new(writer, SKEW_MAX),
                 untold: HashMap::new(),
+                next_number: 0,
             },
             figures: Arc::clone(figures),
             runs: Slab::new(),
-            next_number: 0,
             to_code: Vec::new(),
             told: Vec::new(),
         }
@@ -128,8 +140,7 @@ impl Coding {
             Ok(order) => order,
             Err(reply) => return self.told.push(Told { asker, reply }),
         };
-        let number = self.next_number;
-        self.next_number += 1;
+        let number = self.tools.number();
         let place = self.runs.vacant_entry();
         let slot = place.key();
         let tag = PartTag {
@@ -174,8 +185,8 @@ impl Coding {
 
     /// Gives up what is late.
     pub fn expire(&mut self, way: &mut dyn Way, now: Instant) {
-        let runs = self.runs.iter_mut();
-        let late = runs.filter_map(|(slot, run)| run.expire(now).then_some(slot));
+        let (runs, tools) = (self.runs.iter_mut(), &mut self.tools);
+        let late = runs.filter_map(|(slot, run)| run.expire(tools, now).then_some(slot));
         for slot in late.collect::<Vec<_>>() {
             self.go_on(slot, way, now);
         }

@@ -56,6 +56,17 @@ pub fn store(
     head(what, (&extras.encode(), complete), key, part_bytes)
 }
 
+/// Stores the deletion under a version, for as long as memory suffices.
+pub fn delete(
+    key: &[u8],
+    (version, keeping): (Version, Keeping),
+    complete: Option<Version>,
+) -> Vec<u8> {
+    let (bits, keep_s) = (keeping_bits(keeping), encode_u32(0));
+    let what = (Opcode::DeleteVersioned, version.bits(), bits);
+    head(what, (&keep_s, complete), key, 0)
+}
+
 /// Reads what a server has of a key, so many bytes of it at most; or what lies beneath a version
 /// there.
 pub fn get(
@@ -87,13 +98,15 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
     );
     let stored = plan::Reply::Stored { was_present: false };
     match (status, version) {
-        (Some(Status::Promised), Some(current)) => {
-            Answered::Plain(plan::Reply::Promised { current })
-        }
+        (Some(Status::Promised), Some(current)) => Answered::Plain(plan::Reply::Promised {
+            current,
+            has_newer: !reply.is_only_promised,
+        }),
         (Some(Status::Success | Status::Deleted | Status::NotFound), _) if is_read => {
             Answered::Has(reply)
         }
-        (Some(Status::Success), _) => Answered::Plain(stored),
+        // Of a deletion where there was nothing to delete.
+        (Some(Status::Success | Status::NotFound), _) => Answered::Plain(stored),
         (Some(Status::Exists), Some(current)) if !is_read => {
             Answered::Plain(plan::Reply::Refused { current })
         }

@@ -3,6 +3,7 @@
 
 use super::order::{self, Order};
 use super::packets::{self, Answered};
+use super::settling::{Settling, was_there};
 use super::{PartTag, Sent, Told, Tools, Way, unix_time};
 use crate::waiting::Asker;
 use farcache_cluster::{OWNERS_MAX, ServerId};
@@ -10,7 +11,7 @@ use farcache_proto::binary::{Header, Status};
 use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{
     self, Action, Event, Fencing, Found, KnownOwners, Question, Read, ReadOutcome, RequestId,
-    Write, WriteOutcome,
+    Settled, Write, WriteOutcome,
 };
 use farcache_redundancy::spread::Spread;
 use farcache_redundancy::stored::HEADER_BYTES;
@@ -76,10 +77,13 @@ pub struct Run {
     header: Header,
     key: Box<[u8]>,
     spread: Spread,
+    begun: Instant,
     deadline: Instant,
     /// How long a read waits for one server.
     part_time: Duration,
     plan: Plan,
+    /// Where a write was accepted and others have come in its way: reads look for its end.
+    settling: Option<Settling>,
     owners: KnownOwners,
     wishes: VecDeque<Wish>,
     to_code: Vec<Wish>,
@@ -149,9 +153,11 @@ impl Run {
             header,
             key: key.into(),
             spread,
+            begun: now,
             deadline: now + (spread.time - spread.time / NOTICE_PART),
             part_time: spread.time / READ_PART,
             plan,
+            settling: None,
             owners,
             wishes,
             to_code: Vec::new(),
@@ -184,6 +190,8 @@ impl Run {
     /// When something of it will be late.
     pub fn next_deadline(&self) -> Instant {
         let deadlines = self.under_way.iter().map(|one| one.deadline);
+        let next_read = self.settling.as_ref().and_then(|it| it.next_read);
+        let deadlines = deadlines.chain(next_read);
         deadlines.min().unwrap_or(self.deadline).min(self.deadline)
     }
 
@@ -194,10 +202,9 @@ impl Run {
             while let Some(wish) = self.wishes.pop_front() {
                 match wish {
                     Wish::Ask(request) => self.ask(request, tools, way, now),
-                    Wish::Written(outcome) => {
-                        // Nobody has it, and one has said why.
-                        let refused = self.refused;
-                        self.tell(order::written(&self.header, outcome, refused));
+                    Wish::Written(outcome) => self.written(outcome, now),
+                    Wish::Got(outcome) if self.settling.is_some() => {
+                        self.settle(outcome, way, now);
                     }
                     Wish::Got(outcome) => {
                         let reply = self.got(outcome);
@@ -212,11 +219,12 @@ impl Run {
             self.step(event, tools);
         }
         let has_ended = match &self.plan {
+            _ if self.is_pausing() => false,
             Plan::Write(write) => write.has_ended(),
             Plan::Read(read) => read.has_ended(),
         };
         let has_nothing_to_do = self.under_way.is_empty() && self.to_code.is_empty();
-        if !has_ended && has_nothing_to_do && !self.is_over {
+        if !has_ended && has_nothing_to_do && !self.is_over && !self.is_pausing() {
             // No plan of today's does; whoever waits would wait in vain.
             self.give_up();
         }
@@ -238,6 +246,65 @@ impl Run {
         }
     }
 
+    /// A write has ended, or its end is to be looked for.
+    fn written(&mut self, outcome: WriteOutcome, now: Instant) {
+        if let (Plan::Write(write), WriteOutcome::Overtaken { version }) = (&self.plan, outcome) {
+            let mut settling = Settling::new(version, write.acceptors());
+            settling.pause(now);
+            self.settling = Some(settling);
+            return;
+        }
+        // Nobody has it, and one has said why.
+        let refused = self.refused;
+        self.tell(order::written(&self.header, outcome, refused));
+    }
+
+    /// A read that looks for the end of a write has ended.
+    fn settle(&mut self, outcome: ReadOutcome, way: &mut dyn Way, now: Instant) {
+        let Some(settling) = &mut self.settling else {
+            return;
+        };
+        let (owners, needed) = (&self.owners, self.spread.redundancy.needed());
+        let (begun, longest) = (self.begun, self.spread.time);
+        let settled = settling.seen(outcome, needed, |server| {
+            !owners.is_down(server) && was_there(way.up_since(server), begun, longest)
+        });
+        match settled {
+            Settled::Open => settling.pause(now),
+            Settled::Acknowledged => {
+                let version = settling.version;
+                let written = WriteOutcome::Written {
+                    version,
+                    was_present: false,
+                };
+                self.tell(order::written(&self.header, written, None));
+            }
+            Settled::Lost => self.give_up(),
+        }
+    }
+
+    fn is_pausing(&self) -> bool {
+        let settling = self.settling.as_ref();
+        settling.is_some_and(|settling| settling.next_read.is_some())
+    }
+
+    /// Begins the next read that looks for the end of a write.
+    fn look(&mut self, tools: &mut Tools) {
+        // Answers to what was asked before do not belong to it.
+        self.tag.number = tools.number();
+        self.under_way.clear();
+        self.events.clear();
+        self.owners = KnownOwners::new(self.owners.iter().collect::<Vec<_>>());
+        self.has_asked_for_bytes = false;
+        self.pieces = Pieces::new(&tools.workshop, Vec::new());
+        (self.decoded, self.parts) = (None, None);
+        let (redundancy, group) = (self.spread.redundancy, self.owners.group());
+        let mut actions = Vec::new();
+        let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
+        self.wishes.extend(actions.into_iter().map(Wish::from));
+        self.plan = Plan::Read(Box::new(read));
+    }
+
     fn tell(&mut self, reply: Vec<u8>) {
         if let Some(asker) = self.asker.take() {
             self.told = Some(Told { asker, reply });
@@ -247,6 +314,7 @@ impl Run {
     /// Ends it without knowing what came of it.
     fn give_up(&mut self) {
         let status = match self.plan {
+            _ if self.settling.is_some() => Status::InDoubt,
             Plan::Write(_) => Status::InDoubt,
             Plan::Read(_) => Status::TemporaryFailure,
         };
@@ -326,19 +394,21 @@ impl Run {
                 if matches!(asked.question, Question::Store(..)) {
                     self.take_parts_of(version, tools);
                 }
-                let Some(parts) = self
-                    .parts
-                    .as_mut()
-                    .filter(|_| part != plan::Part::Tombstone)
-                else {
-                    return self.events.push_back(Event::Lost(asked.id));
-                };
-                let bytes = parts.of(part, version);
-                let stored = (&*parts, bytes.len());
-                let keeping = asked.question.keeping(self.spread.redundancy);
-                let what = (version, keeping);
-                let head = packets::store(&self.key, what, stored, tools.complete(asked.to));
-                way.ask(asked.to, tag, &[&head, &bytes])
+                let what = (version, asked.question.keeping(self.spread.redundancy));
+                match (part, self.parts.as_mut()) {
+                    (plan::Part::Tombstone, _) => {
+                        let packet = packets::delete(&self.key, what, tools.complete(asked.to));
+                        way.ask(asked.to, tag, &[&packet])
+                    }
+                    (_, None) => return self.events.push_back(Event::Lost(asked.id)),
+                    (_, Some(parts)) => {
+                        let bytes = parts.of(part, version);
+                        let stored = (&*parts, bytes.len());
+                        let complete = tools.complete(asked.to);
+                        let head = packets::store(&self.key, what, stored, complete);
+                        way.ask(asked.to, tag, &[&head, &bytes])
+                    }
+                }
             }
             Question::Read(_)
             | Question::Beneath(_)
@@ -424,10 +494,17 @@ impl Run {
         self.events.push_back(self.owners.event_of_down(asked));
     }
 
-    /// Gives up what is late, or everything; whether there is something to go on with.
-    pub fn expire(&mut self, now: Instant) -> bool {
+    /// Gives up what is late, or everything, and begins what was to come after a pause; whether
+    /// there is something to go on with.
+    pub fn expire(&mut self, tools: &mut Tools, now: Instant) -> bool {
         if self.deadline <= now {
             self.give_up();
+            return true;
+        }
+        let settling = self.settling.as_mut();
+        let next_read = settling.and_then(|it| it.next_read.take_if(|at| *at <= now));
+        if next_read.is_some() {
+            self.look(tools);
             return true;
         }
         let late = self.under_way.extract_if(.., |one| one.deadline <= now);

@@ -2,8 +2,8 @@
 
 use farcache_peers::listing::Inquiry;
 use farcache_proto::binary::{
-    HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, MAGIC_RESPONSE, Opcode, Status, encode_head,
-    encode_u32,
+    HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, MAGIC_RESPONSE, ONLY_PROMISED, Opcode, Status,
+    encode_head, encode_u32,
 };
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{HeldPart, PartInfo};
@@ -43,6 +43,8 @@ pub struct Reply<'a> {
     pub cas: u64,
     /// The server was not told that the version is complete.
     pub is_incomplete: bool,
+    /// Nothing but a promise was in the way.
+    pub is_only_promised: bool,
     /// The client's flags, of a value.
     pub flags: u32,
     /// The value.
@@ -68,6 +70,7 @@ impl Reply<'_> {
             status: header.status,
             cas: header.cas & !INCOMPLETE,
             is_incomplete: header.cas & INCOMPLETE != 0,
+            is_only_promised: header.data_type & ONLY_PROMISED != 0,
             flags: extras
                 .try_into()
                 .map_or(0, |flags: [u8; 4]| u32::from_be_bytes(flags)),

@@ -47,8 +47,8 @@ enum State {
     Wanted,
     /// A thread dials.
     Dialling,
-    /// There is a connection.
-    Up(OwnedFd),
+    /// There is a connection, since this instant.
+    Up(OwnedFd, Instant),
 }
 
 /// A connection to a peer, or the wish for one.
@@ -98,6 +98,14 @@ impl Wire {
     /// Whether nobody listened at its addresses a moment ago.
     pub fn is_gone(&self, now: Instant) -> bool {
         matches!(self.state, State::Down(until) if self.is_nobody_there && now < until)
+    }
+
+    /// Since when there has been a connection, where there is one: to the same process, so long.
+    pub fn up_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Up(_, since) => Some(since),
+            State::Down(_) | State::Wanted | State::Dialling => None,
+        }
     }
 
     /// Has the next request dial, however short a time ago that was in vain.
@@ -180,7 +188,7 @@ impl Wire {
         match result {
             Ok(socket) => {
                 tracing::info!(target: EVENTS, peer = self.peer.0, "connected to a peer");
-                self.state = State::Up(socket);
+                self.state = State::Up(socket, now);
                 self.received = now;
                 self.is_told_down = false;
                 self.is_nobody_there = false;
@@ -218,14 +226,14 @@ impl Wire {
     /// The socket, where there is a connection.
     pub fn socket(&self) -> Option<BorrowedFd<'_>> {
         match &self.state {
-            State::Up(socket) => Some(socket.as_fd()),
+            State::Up(socket, _) => Some(socket.as_fd()),
             _ => None,
         }
     }
 
     /// Sends what waits; returns what epoll is to tell from now on, where that changes.
     pub fn flush(&mut self, now: Instant, failed: &mut Vec<Tag>) -> Option<Interest> {
-        let State::Up(socket) = &self.state else {
+        let State::Up(socket, _) = &self.state else {
             return None;
         };
         if self.unsent.send_to(socket).is_err() {
@@ -243,7 +251,7 @@ impl Wire {
     /// Reads what has come.
     pub fn receive(&mut self, buffer: &mut [u8], now: Instant, answered: &mut Vec<(Tag, Answer)>) {
         for _ in 0..READS_PER_TURN {
-            let State::Up(socket) = &self.state else {
+            let State::Up(socket, _) = &self.state else {
                 return;
             };
             let count = match rustix::io::read(socket, &mut *buffer) {
@@ -314,8 +322,8 @@ impl Wire {
         self.beside.expire(now_ms, late);
         let is_silent = now.saturating_duration_since(self.received) >= timeout;
         match self.state {
-            State::Up(_) if is_silent => self.fail(now + RETRY_TIME, late),
-            State::Up(_) => {}
+            State::Up(..) if is_silent => self.fail(now + RETRY_TIME, late),
+            State::Up(..) => {}
             // What has not been sent never will be: the client may have stored something newer.
             State::Down(_) | State::Wanted | State::Dialling => {
                 self.link.end(|tag| late.push(tag));

@@ -94,6 +94,12 @@ impl Wires {
         self.wires[index].is_gone(now)
     }
 
+    /// Since when there has been a connection to a server for parts, where there is one.
+    pub fn up_since(&mut self, server: ServerId) -> Option<Instant> {
+        let index = self.to(server, Lane::Parts);
+        self.wires[index].up_since()
+    }
+
     /// Has a connection made, as the server `me`.
     fn dial(&mut self, index: usize, me: ServerId, map: &ClusterMap) {
         let peer = self.wires[index].peer;

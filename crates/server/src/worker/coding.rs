@@ -11,6 +11,11 @@ use std::time::Instant;
 struct WorkersWay<'a>(&'a mut Resources);
 
 impl WorkersWay<'_> {
+    fn is_me(&self, server: ServerId) -> bool {
+        let peers = self.0.peers.as_ref();
+        peers.is_some_and(|peers| peers.desk.me() == Some(server))
+    }
+
     /// What this server answers of its own part; none where that has to wait for something.
     fn own_answer(&self, pieces: &[&[u8]]) -> Option<Vec<u8>> {
         let resources = &*self.0;
@@ -25,8 +30,7 @@ impl WorkersWay<'_> {
 impl Way for WorkersWay<'_> {
     fn ask(&mut self, to: ServerId, tag: PartTag, pieces: &[&[u8]]) -> Result<Sent, Failure> {
         let now = self.0.turn_began;
-        let me = self.0.peers.as_ref().and_then(|peers| peers.desk.me());
-        if me == Some(to)
+        if self.is_me(to)
             && let Some(answer) = self.own_answer(pieces)
         {
             return Ok(Sent::Answered(answer));
@@ -40,6 +44,13 @@ impl Way for WorkersWay<'_> {
         let now = self.0.turn_began;
         let peers = self.0.peers.as_mut();
         peers.is_some_and(|peers| peers.wires.is_gone(server, now))
+    }
+
+    fn up_since(&mut self, server: ServerId) -> Option<Instant> {
+        if self.is_me(server) {
+            return Some(self.0.shared.started);
+        }
+        self.0.peers.as_mut()?.wires.up_since(server)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::client::{Client, Response, Server, bare, keyed, packet, set};
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, Opcode, Status,
-    VersionedGetExtras, encode_head_telling, encode_u32,
+    FRONT_BYTES_MAX, HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, ONLY_PROMISED, Opcode,
+    Status, VersionedGetExtras, encode_head_telling, encode_u32,
 };
 use farcache_server::settings::Settings;
 
@@ -49,6 +49,13 @@ impl World {
 
     fn delete(&mut self, version: u64) -> (u16, u64) {
         self.told(&delete(version))
+    }
+
+    /// Whether the answer says that nothing but a promise is in the way.
+    fn is_only_promised(&mut self, request: &[u8]) -> bool {
+        let response = self.ask(request);
+        assert_eq!(response.status(), PROMISED);
+        response.header.data_type == ONLY_PROMISED
     }
 
     /// What the server has, without the mark of what is not known to be complete.
@@ -166,6 +173,20 @@ fn a_promise_keeps_what_is_older_away_until_it_is_fulfilled() {
         world.store(b"old", ON_PROMISE | (VERSION + 5)),
         (EXISTS, VERSION + 6)
     );
+}
+
+#[test]
+fn a_promise_says_whether_something_newer_is_there_too() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"first", VERSION), (OK, VERSION));
+    assert_eq!(world.told(&promise(VERSION + 5)).0, OK);
+    let late = set(Opcode::SetVersioned, b"k", b"late", VERSION + 4);
+    assert!(world.is_only_promised(&late) && world.is_only_promised(&delete(VERSION + 4)));
+    let older = set(Opcode::SetVersioned, b"k", b"older", VERSION - 1);
+    assert!(!world.is_only_promised(&older) && !world.is_only_promised(&delete(VERSION - 1)));
+    let fulfilled = world.store(b"changed", ON_PROMISE | (VERSION + 5));
+    assert_eq!(fulfilled.0, OK);
+    assert!(!world.is_only_promised(&late) && !world.is_only_promised(&delete(VERSION + 4)));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::Context;
 use crate::Replies;
 use farcache_base::version::Version;
-use farcache_proto::binary::{HEADER_BYTES, Header, MAGIC_RESPONSE, Status, encode_head};
+use farcache_proto::binary::{
+    HEADER_BYTES, Header, MAGIC_RESPONSE, ONLY_PROMISED, Status, encode_head,
+};
 use farcache_store::Item;
 
 /// The header of a response to `request`.
@@ -49,10 +51,24 @@ pub(super) fn version(
     token(request, status, version.map_or(0, Version::bits), replies);
 }
 
+/// That a promise is in the way of a version, and whether something newer is as well; `current` is
+/// what a newer one must exceed.
+pub(super) fn promised(request: &Header, current: Version, has_newer: bool, replies: &mut Replies) {
+    let header = Header {
+        data_type: if has_newer { 0 } else { ONLY_PROMISED },
+        ..header(request, Status::Promised, current.bits())
+    };
+    status_text(header, Status::Promised, replies);
+}
+
 /// A status with its text and a CAS token.
 pub(super) fn token(request: &Header, status: Status, cas: u64, replies: &mut Replies) {
+    status_text(header(request, status, cas), status, replies);
+}
+
+fn status_text(header: Header, status: Status, replies: &mut Replies) {
     let (text, buffer) = (status.text(), replies.buffer());
-    encode_head(header(request, status, cas), &[], &[], text.len(), buffer);
+    encode_head(header, &[], &[], text.len(), buffer);
     buffer.extend_from_slice(text.as_bytes());
 }
 

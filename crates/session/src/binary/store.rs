@@ -329,8 +329,8 @@ fn answer(
         (SetOutcome::Unsure { current }, _) => {
             return reply::version(header, Status::InDoubt, Some(current), replies);
         }
-        (SetOutcome::Promised { current }, _) => {
-            return reply::version(header, Status::Promised, Some(current), replies);
+        (SetOutcome::Promised { current, has_newer }, _) => {
+            return reply::promised(header, current, has_newer, replies);
         }
         (SetOutcome::Stored { cas }, _) => {
             let cas = reply::visible_cas(cas, context);

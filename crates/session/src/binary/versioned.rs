@@ -107,7 +107,10 @@ fn delete(request: Request<'_, '_>) -> Result<Flow, Suspended> {
         }
         VersionedDelete::Older { current } => (Status::Exists, current),
         VersionedDelete::Unsure { current } => (Status::InDoubt, current),
-        VersionedDelete::Promised { current } => (Status::Promised, current),
+        VersionedDelete::Promised { current, has_newer } => {
+            reply::promised(&head.header, current, has_newer, request.replies);
+            return Ok(Flow::one(head.head_len()));
+        }
     };
     reply::version(&head.header, status, Some(told), request.replies);
     Ok(Flow::one(head.head_len()))

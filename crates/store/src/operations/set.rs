@@ -175,8 +175,8 @@ impl StoreHandle {
             }
             VersionCommit::Refused(Refusal::Older { current }) => SetOutcome::Older { current },
             VersionCommit::Refused(Refusal::Unsure { current }) => SetOutcome::Unsure { current },
-            VersionCommit::Refused(Refusal::Promised { current }) => {
-                SetOutcome::Promised { current }
+            VersionCommit::Refused(Refusal::Promised { current, has_newer }) => {
+                SetOutcome::Promised { current, has_newer }
             }
             VersionCommit::Full => SetOutcome::NotStored,
             VersionCommit::Void => return Commit::Void,

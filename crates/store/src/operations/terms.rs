@@ -43,9 +43,10 @@ pub(super) enum Refusal {
     Unsure {
         current: Version,
     },
-    /// A promise stands in the way, or none stands behind it.
+    /// As [`crate::SetOutcome::Promised`].
     Promised {
         current: Version,
+        has_newer: bool,
     },
 }
 
@@ -138,6 +139,7 @@ impl Refusal {
             (Had::Yes, _) => Refusal::Same,
             (_, Some(promised)) => Refusal::Promised {
                 current: current.max(promised),
+                has_newer: true,
             },
             (Had::Unknown, None) => Refusal::Unsure { current },
             (Had::No, None) => Refusal::Older { current },
@@ -151,7 +153,7 @@ impl From<Refusal> for VersionedDelete {
             Refusal::Same => Self::Deleted { was_present: false },
             Refusal::Older { current } => Self::Older { current },
             Refusal::Unsure { current } => Self::Unsure { current },
-            Refusal::Promised { current } => Self::Promised { current },
+            Refusal::Promised { current, has_newer } => Self::Promised { current, has_newer },
         }
     }
 }
@@ -226,7 +228,10 @@ mod tests {
         assert_eq!(of(Had::Yes, Some(newer)), Refusal::Same);
         assert_eq!(of(Had::No, None), Refusal::Older { current });
         assert_eq!(of(Had::Unknown, None), Refusal::Unsure { current });
-        let promised = |current| Refusal::Promised { current };
+        let promised = |current| Refusal::Promised {
+            current,
+            has_newer: true,
+        };
         assert_eq!(of(Had::Unknown, Some(newer)), promised(newer));
         assert_eq!(of(Had::No, Some(older)), promised(current));
     }

@@ -98,7 +98,10 @@ impl StoreHandle {
             return self.refused(hash, write, terms, current).into();
         }
         if let Some(current) = self.promise_against(hash, version, terms) {
-            return VersionedDelete::Promised { current };
+            return VersionedDelete::Promised {
+                current,
+                has_newer: false,
+            };
         }
         // Before the item goes: nobody may find neither.
         self.core.versions.forget(version.bits());
@@ -275,7 +278,10 @@ impl StoreHandle {
             }
         }
         if let Some(current) = self.promise_against(hash, stamp.version, terms) {
-            return Ok(VersionCommit::Refused(Refusal::Promised { current }));
+            return Ok(VersionCommit::Refused(Refusal::Promised {
+                current,
+                has_newer: false,
+            }));
         }
         let was_present = entry.as_ref().is_some_and(|entry| entry.is_visible);
         if let Some(entry) = &entry {
