@@ -100,6 +100,24 @@ fn overwriting_what_fits_evicts_nothing() {
 }
 
 #[test]
+fn what_is_never_overwritten_stays_while_dead_room_can_be_had() {
+    const COLD: u32 = 6_000;
+    let store = store(16 << 20, true);
+    let mut handle = store.handle();
+    // More segments in a row with nothing dead in them than are looked at together.
+    for number in 0..COLD {
+        set(&handle, number, &[1; 1_000]).unwrap();
+    }
+    for step in 0..60_000_u32 {
+        set(&handle, COLD + mixed(step) % 3_000, &[7; 1_000]).unwrap();
+        handle.quiescent();
+    }
+    let stats = store.stats();
+    assert_eq!(stats.evictions, 0, "{stats:?}");
+    assert!((0..COLD).all(|number| holds(&handle, number)));
+}
+
+#[test]
 fn every_eviction_is_told() {
     let store = store(4 << 20, true);
     let told = Arc::new(Mutex::new(Vec::new()));

@@ -59,7 +59,7 @@ impl Core {
         }
         let (round, before) = (state.in_vain, self.stock());
         // Copying within memory is cheaper than writing what memory has room for.
-        if let Some(emptying) = self.cheapest_in_window(state, round) {
+        if let Some(emptying) = self.cheapest(state, round) {
             let was_emptied = self.empty(state, emptying, Fate::Keep);
             state.in_vain = match self.stock() > before {
                 true => 0,

@@ -240,7 +240,7 @@ impl Core {
     }
 
     fn choose_unused(&self, state: &mut State, round: u32) -> Option<(Emptying, Fate)> {
-        if let Some(emptying) = self.cheapest_in_window(state, round) {
+        if let Some(emptying) = self.cheapest(state, round) {
             return Some((emptying, Fate::Keep));
         }
         if !self.config.evict && !self.can_spill() {
@@ -281,12 +281,29 @@ impl Core {
         self.tier.as_ref().is_some_and(Log::takes_items)
     }
 
-    /// A segment in the next window with little or nothing alive in it, after so many emptied in
+    /// A segment in the next windows with little or nothing alive in it, after so many emptied in
     /// vain.
-    fn cheapest_in_window(&self, state: &mut State, round: u32) -> Option<Emptying> {
+    fn cheapest(&self, state: &mut State, round: u32) -> Option<Emptying> {
         // Segments that only a higher limit would bring into use are left out, else most windows
         // would be empty.
-        let window = state.window.next(self.arena.segments_end());
+        let segments = self.arena.segments_end();
+        let looks = match self.config.evict && !self.can_spill() {
+            true => state.window.looks(segments),
+            // What leaves memory is not lost, or may go: searching on costs more than it saves.
+            false => 1,
+        };
+        for _ in 0..looks {
+            let found = self.cheapest_of(state.window.next(segments), round);
+            if found.is_some() {
+                state.window.note_found();
+                return found;
+            }
+        }
+        None
+    }
+
+    /// One of these segments with little or nothing alive in it, after so many emptied in vain.
+    fn cheapest_of(&self, window: impl Iterator<Item = u32>, round: u32) -> Option<Emptying> {
         let can_spill = self.can_spill();
         let is_worth_it = |&(live_part, head): &(u64, u32)| {
             let items = self.arena.meta(head).live_items();
