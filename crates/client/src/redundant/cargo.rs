@@ -8,7 +8,7 @@ use crate::{
 };
 use farcache_cluster::ServerId;
 use farcache_proto::binary::INCOMPLETE;
-use farcache_redundancy::coding::{LentPart, Parts, Pieces, Sent, Workshop};
+use farcache_redundancy::coding::{LentPart, Outgoing, Parts, Pieces, Sent, Workshop};
 use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -21,7 +21,7 @@ pub(super) const LONG_VALUE_BYTES: usize = 16 << 10;
 pub(super) struct Cargo {
     redundancy: Redundancy,
     /// The value that is to be stored.
-    parts: Option<Parts>,
+    outgoing: Outgoing,
     /// What servers have brought.
     pieces: Pieces,
     /// Where what they bring goes; none when the value's memory is with the pieces.
@@ -41,7 +41,7 @@ impl Cargo {
     pub fn new(redundancy: Redundancy, workshop: &Workshop) -> Cargo {
         Cargo {
             redundancy,
-            parts: None,
+            outgoing: Outgoing::default(),
             pieces: Pieces::new(workshop, Vec::new()),
             rooms: None,
             decoded: None,
@@ -54,13 +54,13 @@ impl Cargo {
 
     /// The value that is to be stored.
     pub fn give(&mut self, parts: Option<Parts>) {
-        self.parts = parts;
+        self.outgoing = Outgoing::given(parts);
     }
 
     /// Has the bytes at hand that this question is about, if they are a part of this value that
     /// is to be stored; whether they are many.
     pub fn copy(&mut self, question: Question, value: &[u8]) -> bool {
-        let (Some(parts), Question::Accept(_, part)) = (&mut self.parts, question) else {
+        let (Some(parts), Question::Accept(_, part)) = (self.outgoing.parts(), question) else {
             return false;
         };
         parts.copy(part, value);
@@ -69,14 +69,14 @@ impl Cargo {
 
     /// Has all of this value at hand, which is to be stored.
     pub fn copy_all(&mut self, value: &[u8]) {
-        if let Some(parts) = &mut self.parts {
+        if let Some(parts) = self.outgoing.parts() {
             parts.copy_all(value);
         }
     }
 
     /// The value that was to be stored.
     pub fn take_parts(&mut self) -> Option<Parts> {
-        self.parts.take()
+        self.outgoing.take()
     }
 
     /// Room for the value that is read.
@@ -145,7 +145,7 @@ impl Cargo {
         if let Some(version) = self.decoded {
             self.take_parts_of(workshop, version);
         }
-        if let Some(parts) = &mut self.parts {
+        if let Some(parts) = self.outgoing.parts() {
             parts.encode(workshop);
         }
     }
@@ -159,9 +159,9 @@ impl Cargo {
 
     /// Has the parts of a version that was read at hand, to store them where they are missing.
     fn take_parts_of(&mut self, workshop: &Workshop, version: Version) {
-        if self.parts.is_none() {
-            self.parts = self.pieces.parts(workshop, self.redundancy, version);
-        }
+        let (pieces, redundancy) = (&self.pieces, self.redundancy);
+        let make = || pieces.parts(workshop, redundancy, version);
+        self.outgoing.have(version, make);
     }
 
     /// The operation that asks a server this; none where it is about bytes that are not at hand.
@@ -213,7 +213,7 @@ impl Cargo {
                 keeping,
             });
         }
-        let parts = self.parts.as_mut()?;
+        let parts = self.outgoing.parts()?;
         let lent = parts.lent(part, version).filter(|_| !is_promised);
         let (mode, value) = match lent {
             Some(LentPart {

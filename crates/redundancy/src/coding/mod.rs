@@ -5,13 +5,16 @@
 //! |---|---|
 //! | [`Workshop`] | memory and coders that are used again |
 //! | [`Parts`] | the bytes that each server gets of a value |
+//! | [`Outgoing`] | those of what a plan stores: a value that it was given, or one that it has read |
 //! | [`Pieces`] | the bytes that servers have brought, and the value made of them |
 
 mod assembly;
+mod outgoing;
 mod parts;
 mod pieces;
 mod pool;
 
+pub use outgoing::Outgoing;
 pub use parts::{LentPart, Parts};
 pub use pieces::{LentBytes, Pieces, Sent};
 pub use pool::Pool;

@@ -8,7 +8,7 @@ use super::{PartTag, Sent, Told, Tools, Way, unix_time};
 use crate::waiting::Asker;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_proto::binary::{Header, Status};
-use farcache_redundancy::coding::{Parts, Pieces};
+use farcache_redundancy::coding::{Outgoing, Parts, Pieces};
 use farcache_redundancy::plan::{
     self, Action, Event, Fencing, Found, KnownOwners, Question, Read, ReadOutcome, RequestId,
     Settled, Write, WriteOutcome,
@@ -92,7 +92,7 @@ pub struct Run {
     has_asked_for_bytes: bool,
     pieces: Pieces,
     decoded: Option<Version>,
-    parts: Option<Parts>,
+    outgoing: Outgoing,
     refused: Option<Status>,
     is_over: bool,
 }
@@ -121,13 +121,14 @@ impl Run {
         }
         let group = owners.group();
         let mut wishes = VecDeque::new();
-        let mut parts = None;
+        let mut outgoing = Outgoing::default();
         let plan = match store {
             Some((set, value)) => {
                 let stored_as = (spread.form(), redundancy.owners());
                 let (flags, expiry_unix) = (set.flags, set.expiration);
                 let workshop = &tools.workshop;
-                parts = Some(Parts::new(workshop, stored_as, value, flags, expiry_unix));
+                let parts = Parts::new(workshop, stored_as, value, flags, expiry_unix);
+                outgoing = Outgoing::given(Some(parts));
                 let clock = (&mut tools.clock, unix_time());
                 let (form, mut actions) = (spread.form(), Vec::new());
                 let fencing = Fencing::None;
@@ -166,7 +167,7 @@ impl Run {
             has_asked_for_bytes: false,
             pieces: Pieces::new(&tools.workshop, Vec::new()),
             decoded: None,
-            parts,
+            outgoing,
             refused: None,
             is_over: false,
         }
@@ -297,7 +298,7 @@ impl Run {
         self.owners = KnownOwners::new(self.owners.iter().collect::<Vec<_>>());
         self.has_asked_for_bytes = false;
         self.pieces = Pieces::new(&tools.workshop, Vec::new());
-        (self.decoded, self.parts) = (None, None);
+        (self.decoded, self.outgoing) = (None, Outgoing::default());
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
         let mut actions = Vec::new();
         let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
@@ -353,7 +354,7 @@ impl Run {
                     if let Some(version) = self.decoded {
                         self.take_parts_of(version, tools);
                     }
-                    if let Some(parts) = &mut self.parts {
+                    if let Some(parts) = self.outgoing.parts() {
                         parts.encode(workshop);
                     }
                     self.events.push_back(Event::Encoded);
@@ -370,10 +371,9 @@ impl Run {
 
     /// Has the parts of a version that was read at hand, to store them where they are missing.
     fn take_parts_of(&mut self, version: Version, tools: &Tools) {
-        if self.parts.is_none() {
-            let (workshop, redundancy) = (&tools.workshop, self.spread.redundancy);
-            self.parts = self.pieces.parts(workshop, redundancy, version);
-        }
+        let (pieces, redundancy) = (&self.pieces, self.spread.redundancy);
+        let make = || pieces.parts(&tools.workshop, redundancy, version);
+        self.outgoing.have(version, make);
     }
 
     fn ask(&mut self, asked: plan::Request, tools: &mut Tools, way: &mut dyn Way, now: Instant) {
@@ -395,7 +395,7 @@ impl Run {
                     self.take_parts_of(version, tools);
                 }
                 let what = (version, asked.question.keeping(self.spread.redundancy));
-                match (part, self.parts.as_mut()) {
+                match (part, self.outgoing.parts()) {
                     (plan::Part::Tombstone, _) => {
                         let packet = packets::delete(&self.key, what, tools.complete(asked.to));
                         way.ask(asked.to, tag, &[&packet])

@@ -331,3 +331,34 @@ fn a_part_that_is_damaged_is_as_good_as_lost() {
     assert!(matches!(told, Ok(plan::Reply::Answer(answer)) if answer.held.is_empty()));
     assert!(cargo.has_foreign());
 }
+
+/// A reader that finishes one version, and meets a newer one while it does.
+#[test]
+fn what_is_finished_has_the_bytes_of_its_own_version() {
+    let (mut cargo, workshop) = cargo("replicate:3");
+    cargo.receive_into(&workshop, Vec::new());
+    let values: [&[u8]; 2] = [b"older", b"newer"];
+    for (value, number) in values.into_iter().zip(1..) {
+        let form = (Form::Copies(Holders::ALL), 3);
+        let mut parts = Parts::new(&workshop, form, value, 7, 0);
+        let value = parts.of(Part::Copy, version(number)).to_vec().into();
+        let cas = version(number).bits();
+        let reply = Reply::Value {
+            value,
+            flags: 7,
+            cas,
+        };
+        let mut asked = asked(Question::Read(None));
+        asked.to = ServerId(number as u32);
+        let answer = cargo.take(&asked, reply, never);
+        assert!(matches!(answer, Ok(plan::Reply::Answer(_))));
+    }
+    for (value, number) in values.into_iter().zip(1..) {
+        let question = Question::Store(version(number), Part::Copy);
+        let stored = cargo.operation(&workshop, b"key", question);
+        let Some(Operation::Store(store)) = stored else {
+            panic!("nothing to store");
+        };
+        assert_eq!(&store.value.as_slice()[HEADER_BYTES..], value, "{number}");
+    }
+}
