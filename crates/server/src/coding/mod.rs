@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `run` | one plan: what it asks goes out, what comes back goes in |
+//! | `cargo` | what a plan stores, and what owners bring it |
 //! | `settling` | the end of a write that others have come in the way of |
 //! | `packets` | what an owner is asked, and what it has answered |
 //! | `order` | what a client has asked for, and what it is told |
@@ -11,6 +12,7 @@
 //! | `own` | this server's own part |
 //! | `worker/coding.rs` | joins them with the worker's peers and sessions |
 
+mod cargo;
 pub mod figures;
 pub mod order;
 pub mod own;
@@ -22,7 +24,7 @@ use crate::waiting::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
-use farcache_redundancy::{Clock, SKEW_MAX, Untold, Version, Writer};
+use farcache_redundancy::{Clock, SKEW_MAX, Untold, Writer};
 use farcache_session::Failure;
 use figures::Figures;
 use order::Order;
@@ -82,11 +84,6 @@ impl Tools {
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
-    }
-
-    /// A version that is complete, to be told to a server that is asked something anyway.
-    fn complete(&mut self, server: ServerId) -> Option<Version> {
-        self.untold.get_mut(&server)?.take()
     }
 }
 

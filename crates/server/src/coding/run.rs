@@ -1,21 +1,20 @@
 //! One plan: what it asks goes out, what comes back goes in. The Rust client's `redundant/call.rs`
 //! does the same, and waits.
 
+use super::cargo::Cargo;
 use super::order::{self, Order};
-use super::packets::{self, Answered};
 use super::settling::{Settling, was_there};
 use super::{PartTag, Sent, Told, Tools, Way, unix_time};
 use crate::waiting::Asker;
 use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_proto::binary::{Header, Status};
-use farcache_redundancy::coding::{Outgoing, Parts, Pieces};
+use farcache_redundancy::Version;
+use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
     self, Action, Event, Fencing, Found, KnownOwners, Question, Read, ReadOutcome, RequestId,
     Settled, Write, WriteOutcome,
 };
 use farcache_redundancy::spread::Spread;
-use farcache_redundancy::stored::HEADER_BYTES;
-use farcache_redundancy::{Redundancy, Version};
 use farcache_session::Failure;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -89,11 +88,7 @@ pub struct Run {
     to_code: Vec<Wish>,
     events: VecDeque<Event>,
     under_way: Vec<UnderWay>,
-    has_asked_for_bytes: bool,
-    pieces: Pieces,
-    decoded: Option<Version>,
-    outgoing: Outgoing,
-    refused: Option<Status>,
+    cargo: Cargo,
     is_over: bool,
 }
 
@@ -121,14 +116,13 @@ impl Run {
         }
         let group = owners.group();
         let mut wishes = VecDeque::new();
-        let mut outgoing = Outgoing::default();
+        let mut parts = None;
         let plan = match store {
             Some((set, value)) => {
                 let stored_as = (spread.form(), redundancy.owners());
                 let (flags, expiry_unix) = (set.flags, set.expiration);
                 let workshop = &tools.workshop;
-                let parts = Parts::new(workshop, stored_as, value, flags, expiry_unix);
-                outgoing = Outgoing::given(Some(parts));
+                parts = Some(Parts::new(workshop, stored_as, value, flags, expiry_unix));
                 let clock = (&mut tools.clock, unix_time());
                 let (form, mut actions) = (spread.form(), Vec::new());
                 let fencing = Fencing::None;
@@ -164,11 +158,7 @@ impl Run {
             to_code: Vec::new(),
             events: VecDeque::new(),
             under_way: Vec::new(),
-            has_asked_for_bytes: false,
-            pieces: Pieces::new(&tools.workshop, Vec::new()),
-            decoded: None,
-            outgoing,
-            refused: None,
+            cargo: Cargo::new(redundancy, &tools.workshop, parts),
             is_over: false,
         }
     }
@@ -256,7 +246,7 @@ impl Run {
             return;
         }
         // Nobody has it, and one has said why.
-        let refused = self.refused;
+        let refused = self.cargo.refused();
         self.tell(order::written(&self.header, outcome, refused));
     }
 
@@ -296,10 +286,8 @@ impl Run {
         self.under_way.clear();
         self.events.clear();
         self.owners = KnownOwners::new(self.owners.iter().collect::<Vec<_>>());
-        self.has_asked_for_bytes = false;
-        self.pieces = Pieces::new(&tools.workshop, Vec::new());
-        (self.decoded, self.outgoing) = (None, Outgoing::default());
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
+        self.cargo = Cargo::new(redundancy, &tools.workshop, None);
         let mut actions = Vec::new();
         let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
         self.wishes.extend(actions.into_iter().map(Wish::from));
@@ -330,7 +318,7 @@ impl Run {
         let nothing = || order::refusal(header, not_found, not_found.text());
         match outcome {
             ReadOutcome::Found(Found::Value(version)) => {
-                let found = self.pieces.take_value(version);
+                let found = self.cargo.take_value(version);
                 found.map_or_else(
                     || order::refusal(header, Status::TemporaryFailure, "a value without bytes"),
                     |(value, flags)| order::value(header, version.bits(), flags, &value),
@@ -351,29 +339,16 @@ impl Run {
         for wish in std::mem::take(&mut self.to_code) {
             match wish {
                 Wish::Encode => {
-                    if let Some(version) = self.decoded {
-                        self.take_parts_of(version, tools);
-                    }
-                    if let Some(parts) = self.outgoing.parts() {
-                        parts.encode(workshop);
-                    }
+                    self.cargo.encode(workshop);
                     self.events.push_back(Event::Encoded);
                 }
                 Wish::Decode(version, from) => {
-                    self.pieces.decode(workshop, version, &from);
-                    self.decoded = Some(version);
+                    self.cargo.decode(workshop, version, &from);
                     self.events.push_back(Event::Decoded);
                 }
                 Wish::Ask(_) | Wish::Written(_) | Wish::Got(_) => {}
             }
         }
-    }
-
-    /// Has the parts of a version that was read at hand, to store them where they are missing.
-    fn take_parts_of(&mut self, version: Version, tools: &Tools) {
-        let (pieces, redundancy) = (&self.pieces, self.spread.redundancy);
-        let make = || pieces.parts(&tools.workshop, redundancy, version);
-        self.outgoing.have(version, make);
     }
 
     fn ask(&mut self, asked: plan::Request, tools: &mut Tools, way: &mut dyn Way, now: Instant) {
@@ -387,43 +362,17 @@ impl Run {
             id: asked.id,
             ..self.tag
         };
-        let sent = match asked.question {
-            Question::Accept(version, part)
-            | Question::AcceptPromised(version, part)
-            | Question::Store(version, part) => {
-                if matches!(asked.question, Question::Store(..)) {
-                    self.take_parts_of(version, tools);
-                }
-                let what = (version, asked.question.keeping(self.spread.redundancy));
-                match (part, self.outgoing.parts()) {
-                    (plan::Part::Tombstone, _) => {
-                        let packet = packets::delete(&self.key, what, tools.complete(asked.to));
-                        way.ask(asked.to, tag, &[&packet])
-                    }
-                    (_, None) => return self.events.push_back(Event::Lost(asked.id)),
-                    (_, Some(parts)) => {
-                        let bytes = parts.of(part, version);
-                        let stored = (&*parts, bytes.len());
-                        let complete = tools.complete(asked.to);
-                        let head = packets::store(&self.key, what, stored, complete);
-                        way.ask(asked.to, tag, &[&head, &bytes])
-                    }
-                }
-            }
-            Question::Read(_)
-            | Question::Beneath(_)
-            | Question::Promise(_)
-            | Question::Complete(_) => {
-                let beneath = match asked.question {
-                    Question::Beneath(version) => Some(version),
-                    _ => None,
-                };
-                let bytes_max = self.bytes_wanted(asked.question);
-                let complete = tools.complete(asked.to);
-                let packet = packets::get(&self.key, beneath, bytes_max, complete);
-                way.ask(asked.to, tag, &[&packet])
-            }
+        let Tools {
+            workshop, untold, ..
+        } = tools;
+        // It is asked something anyway.
+        let complete = || untold.get_mut(&asked.to)?.take();
+        let packet = (self.cargo).packet(&self.key, asked.question, workshop, complete);
+        let Some(packet) = packet else {
+            // It is about bytes that are not at hand.
+            return self.events.push_back(Event::Lost(asked.id));
         };
+        let sent = way.ask(asked.to, tag, &packet.pieces());
         match sent {
             Ok(Sent::UnderWay) => {
                 let is_read = matches!(asked.question, Question::Read(_) | Question::Beneath(_));
@@ -437,18 +386,6 @@ impl Run {
             }
             Ok(Sent::Answered(answer)) => self.take(&asked, Ok(answer)),
             Err(failure) => self.take(&asked, Err(failure)),
-        }
-    }
-
-    /// Of copies one is brought, the others are only asked for their versions.
-    fn bytes_wanted(&mut self, question: Question) -> u32 {
-        let is_copy = !matches!(self.spread.redundancy, Redundancy::Erasure(_));
-        let is_head = is_copy && question == Question::Read(None) && self.has_asked_for_bytes;
-        self.has_asked_for_bytes = true;
-        if is_head {
-            HEADER_BYTES as u32
-        } else {
-            u32::MAX
         }
     }
 
@@ -467,23 +404,9 @@ impl Run {
             Err(Failure::NobodyThere) => return self.note_down(asked),
             Err(_) => return self.events.push_back(Event::Lost(asked.id)),
         };
-        let event = match packets::read(asked.question, &answer) {
-            Answered::Plain(reply) => Event::Reply(asked.id, reply),
-            Answered::Has(reply) if reply.is_success() => {
-                let brought = (reply.value.to_vec(), reply.flags, reply.cas);
-                let answer = self.pieces.take(self.spread.redundancy, asked.to, brought);
-                let answer = answer.marked(reply.is_incomplete);
-                Event::Reply(asked.id, plan::Reply::Answer(answer))
-            }
-            Answered::Has(reply) => {
-                let answer = packets::without_value(&reply);
-                Event::Reply(asked.id, plan::Reply::Answer(answer))
-            }
-            Answered::Refused(status) => {
-                self.refused = Some(status);
-                Event::Reply(asked.id, plan::Reply::NotReady)
-            }
-            Answered::Nothing => Event::Lost(asked.id),
+        let event = match self.cargo.take(asked, &answer) {
+            Some(reply) => Event::Reply(asked.id, reply),
+            None => Event::Lost(asked.id),
         };
         self.events.push_back(event);
     }

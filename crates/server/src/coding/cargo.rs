@@ -1,0 +1,165 @@
+//! What a plan stores, and what owners bring it. The Rust client's `redundant/cargo.rs` does the
+//! same, with operations of its own.
+
+use super::packets::{self, Answered};
+use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_proto::binary::Status;
+use farcache_redundancy::coding::{Outgoing, Parts, Pieces, Workshop};
+use farcache_redundancy::plan::{self, Part, Question};
+use farcache_redundancy::stored::HEADER_BYTES;
+use farcache_redundancy::{Redundancy, Version};
+use std::sync::Arc;
+
+/// A request to an owner: its packet, and the part that goes behind it.
+pub struct Packet {
+    head: Vec<u8>,
+    part: Option<Arc<Vec<u8>>>,
+}
+
+impl Packet {
+    /// What it is made of.
+    pub fn pieces(&self) -> arrayvec::ArrayVec<&[u8], 2> {
+        let part = self.part.iter().map(|part| &part[..]);
+        std::iter::once(&self.head[..]).chain(part).collect()
+    }
+}
+
+impl From<Vec<u8>> for Packet {
+    fn from(head: Vec<u8>) -> Packet {
+        Packet { head, part: None }
+    }
+}
+
+/// The bytes of one key.
+pub struct Cargo {
+    redundancy: Redundancy,
+    outgoing: Outgoing,
+    /// What owners have brought.
+    pieces: Pieces,
+    /// The version that was decoded last.
+    decoded: Option<Version>,
+    has_asked_for_bytes: bool,
+    /// Why an owner that was to accept a version will not take it.
+    refused: Option<Status>,
+}
+
+impl Cargo {
+    /// Nothing but what is to be written, if anything is.
+    pub fn new(redundancy: Redundancy, workshop: &Workshop, parts: Option<Parts>) -> Cargo {
+        Cargo {
+            redundancy,
+            outgoing: Outgoing::given(parts),
+            pieces: Pieces::new(workshop, Vec::new()),
+            decoded: None,
+            has_asked_for_bytes: false,
+            refused: None,
+        }
+    }
+
+    /// Why an owner has not accepted what it was sent, where that was not for a newer version.
+    pub fn refused(&self) -> Option<Status> {
+        self.refused
+    }
+
+    /// The value of a version that owners have brought, with its flags.
+    pub fn take_value(&mut self, version: Version) -> Option<(Vec<u8>, u32)> {
+        self.pieces.take_value(version)
+    }
+
+    /// Computes the shards of what is to be stored, or was decoded.
+    pub fn encode(&mut self, workshop: &Workshop) {
+        if let Some(version) = self.decoded {
+            self.have_parts_of(version, workshop);
+        }
+        if let Some(parts) = self.outgoing.parts() {
+            parts.encode(workshop);
+        }
+    }
+
+    /// Makes a version's value of what these owners have brought.
+    pub fn decode(
+        &mut self,
+        workshop: &Workshop,
+        version: Version,
+        from: &arrayvec::ArrayVec<ServerId, OWNERS_MAX>,
+    ) {
+        self.pieces.decode(workshop, version, from);
+        self.decoded = Some(version);
+    }
+
+    /// Has the parts of a version that was read at hand, to store them where they are missing.
+    fn have_parts_of(&mut self, version: Version, workshop: &Workshop) {
+        let (pieces, redundancy) = (&self.pieces, self.redundancy);
+        let make = || pieces.parts(workshop, redundancy, version);
+        self.outgoing.have(version, make);
+    }
+
+    /// What asks an owner this; none where it is about bytes that are not at hand. It tells of a
+    /// version that is `complete`, if there is one.
+    pub fn packet(
+        &mut self,
+        key: &[u8],
+        question: Question,
+        workshop: &Workshop,
+        complete: impl FnOnce() -> Option<Version>,
+    ) -> Option<Packet> {
+        let (version, part) = match question {
+            Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
+                (version, part)
+            }
+            Question::Store(version, part) => {
+                self.have_parts_of(version, workshop);
+                (version, part)
+            }
+            Question::Beneath(version) => {
+                let beneath = Some(version);
+                let bytes_max = self.bytes_wanted(question);
+                return Some(packets::get(key, beneath, bytes_max, complete()).into());
+            }
+            // No plan of a server's asks for promises.
+            Question::Promise(_) | Question::Complete(_) => return None,
+            Question::Read(_) => {
+                let bytes_max = self.bytes_wanted(question);
+                return Some(packets::get(key, None, bytes_max, complete()).into());
+            }
+        };
+        let what = (version, question.keeping(self.redundancy));
+        if part == Part::Tombstone {
+            return Some(packets::delete(key, what, complete()).into());
+        }
+        let parts = self.outgoing.parts()?;
+        let bytes = parts.of(part, version);
+        let head = packets::store(key, what, (parts, bytes.len()), complete());
+        let part = Some(bytes);
+        Some(Packet { head, part })
+    }
+
+    /// Of copies one is brought, the others are only asked for their versions.
+    fn bytes_wanted(&mut self, question: Question) -> u32 {
+        let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
+        let is_head = is_copy && question == Question::Read(None) && self.has_asked_for_bytes;
+        self.has_asked_for_bytes = true;
+        match is_head {
+            true => HEADER_BYTES as u32,
+            false => u32::MAX,
+        }
+    }
+
+    /// What the plan is told of an owner's answer; none where it says nothing that helps.
+    pub fn take(&mut self, asked: &plan::Request, answer: &[u8]) -> Option<plan::Reply> {
+        match packets::read(asked.question, answer) {
+            Answered::Plain(reply) => Some(reply),
+            Answered::Has(reply) if reply.is_success() => {
+                let brought = (reply.value.to_vec(), reply.flags, reply.cas);
+                let answer = self.pieces.take(self.redundancy, asked.to, brought);
+                Some(plan::Reply::Answer(answer.marked(reply.is_incomplete)))
+            }
+            Answered::Has(reply) => Some(plan::Reply::Answer(packets::without_value(&reply))),
+            Answered::Refused(status) => {
+                self.refused = Some(status);
+                Some(plan::Reply::NotReady)
+            }
+            Answered::Nothing => None,
+        }
+    }
+}
