@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`Workshop`] | memory and coders that are used again |
 //! | [`Parts`] | the bytes that each server gets of a value |
-//! | [`Outgoing`] | those of what a plan stores: a value that it was given, or one that it has read |
+//! | [`Outgoing`] | those that a plan stores, of a value that was given or read |
 //! | [`Pieces`] | the bytes that servers have brought, and the value made of them |
 
 mod assembly;
