@@ -39,8 +39,8 @@ pub fn keeping(header: &Header) -> Keeping {
 /// version is complete. A version has it never.
 pub const INCOMPLETE: u64 = 1 << 63;
 
-/// Set in the data type of the answer *promised* to a store or deletion that nothing but the promise
-/// is in the way of: the server has nothing newer.
+/// Set in the data type of the answer *promised* to a store or deletion that nothing but the
+/// promise is in the way of: the server has nothing newer.
 pub const ONLY_PROMISED: u8 = 1;
 
 const VERSION_BYTES: usize = 8;

@@ -17,9 +17,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// How many windows are looked at, of so many segments, before something is evicted. Nothing may
-    /// be dead in one of them, as nobody overwrites what it holds, and a great deal beside it. Where
-    /// none is to be found at all one look is enough, until there is one again.
+    /// How many windows are looked at, of so many segments, before something is evicted. Nothing
+    /// may be dead in one of them, as nobody overwrites what it holds, and a great deal beside it.
+    /// Where none is to be found at all one look is enough, until there is one again.
     pub fn looks(&self, segments: u32) -> u32 {
         let left = segments.saturating_sub(self.in_vain);
         left.div_ceil(SEGMENTS).clamp(1, WINDOWS_MAX)
