@@ -302,10 +302,9 @@ impl Run {
 
     /// Ends it without knowing what came of it.
     fn give_up(&mut self) {
-        let status = match self.plan {
-            _ if self.settling.is_some() => Status::InDoubt,
-            Plan::Write(_) => Status::InDoubt,
-            Plan::Read(_) => Status::TemporaryFailure,
+        let status = match (&self.plan, &self.settling) {
+            (Plan::Read(_), None) => Status::TemporaryFailure,
+            _ => Status::InDoubt,
         };
         self.tell(order::refusal(&self.header, status, status.text()));
         self.is_over = true;
