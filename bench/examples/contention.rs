@@ -21,8 +21,8 @@ const POLICIES: [&str; 2] = ["replicate:3", "ec:3,2"];
 const KEY: &str = "count";
 /// How long clients count together.
 const TIME: Duration = Duration::from_millis(1500);
-/// Of operations beside SETs. A server that codes takes peers for known to all that it has been
-/// connected to for so long.
+/// How long an operation may take where SETs are made beside changes. A server that codes relies on
+/// a peer only once it has been connected to it for as long.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const SIDES: [&str; 2] = ["client", "server"];
 const SIZES: [usize; 2] = [100, 100_000];

@@ -10,12 +10,12 @@
 //! status 1 if a value is lost or wrong.
 #![forbid(unsafe_code)]
 
+use farcache_bench::coding_fleet::map_text;
 use farcache_bench::statistics::quantile_us;
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
 use farcache_harness::server_process::free_ports;
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -56,14 +56,7 @@ impl Fleet {
             std::env::temp_dir().join(format!("farcache-repair-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let ports = free_ports(SERVERS).expect("free ports");
-        let mut map = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n".to_owned();
-        for (number, port) in ports.iter().enumerate() {
-            let id = number + 1;
-            let rest = "incarnation=1 weight=1 zone=- state=serving";
-            writeln!(map, "server {id} {rest} addresses=127.0.0.1:{port}").expect("text");
-        }
-        map += "end\n";
-        std::fs::write(directory.join("map"), map).expect("written");
+        std::fs::write(directory.join("map"), map_text(&ports)).expect("written");
         std::fs::write(directory.join("secret"), "a secret of the benchmark").expect("written");
         let mut fleet = Fleet {
             program,

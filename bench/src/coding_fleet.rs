@@ -6,7 +6,6 @@ use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
 use farcache_harness::server_process::{Launcher, Product, ServerProcess, free_ports};
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +14,16 @@ const SERVER_CPU: usize = 0;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// The map of servers that listen at these ports of this host, numbered from 1.
+pub fn map_text(ports: &[u16]) -> String {
+    let server = |(id, port): (usize, &u16)| {
+        let rest = "incarnation=1 weight=1 zone=- state=serving";
+        format!("server {id} {rest} addresses=127.0.0.1:{port}\n")
+    };
+    let servers: String = (1..).zip(ports).map(server).collect();
+    format!("farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n{servers}end\n")
+}
 
 /// The servers; they end with it.
 pub struct Fleet {
@@ -36,24 +45,14 @@ impl Fleet {
     /// Starts them, for clients that come over this transport.
     ///
     /// # Errors
-    /// The system's, and those of servers that do not start.
+    /// A server does not start, or a file that it needs cannot be written.
     pub fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
         let name = format!("farcache-bench-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory)?;
         let ports = free_ports(SERVERS)?;
-        let mut map = "farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n".to_owned();
-        for (number, port) in ports.iter().enumerate() {
-            let rest = "incarnation=1 weight=1 zone=- state=serving";
-            writeln!(
-                map,
-                "server {} {rest} addresses=127.0.0.1:{port}",
-                number + 1
-            )?;
-        }
-        map += "end\n";
         let (map_file, secret_file) = (directory.join("map"), directory.join("secret"));
-        std::fs::write(&map_file, map)?;
+        std::fs::write(&map_file, map_text(&ports))?;
         std::fs::write(&secret_file, "a secret of the benchmark")?;
         let launcher = Launcher {
             farcached: PathBuf::from(farcached),

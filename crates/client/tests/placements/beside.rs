@@ -9,9 +9,10 @@ use farcache_client::{Client, Error, Transport};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// Of an operation. A server that has been reached for so long counts as one that all know.
+/// How long an operation may take. A server that codes relies on a peer only once it has been
+/// connected to it for as long.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Beside changes, once servers have been reached for so long.
+/// How long SETs are made beside changes, once that time has passed.
 const TIME: Duration = Duration::from_secs(1);
 const KEY: &str = "k";
 

@@ -97,6 +97,10 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
         Question::Accept(..) | Question::AcceptPromised(..)
     );
     let stored = plan::Reply::Stored { was_present: false };
+    let is_deletion = matches!(
+        question,
+        Question::Accept(_, Part::Tombstone) | Question::Store(_, Part::Tombstone)
+    );
     match (status, version) {
         (Some(Status::Promised), Some(current)) => Answered::Plain(plan::Reply::Promised {
             current,
@@ -105,8 +109,9 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
         (Some(Status::Success | Status::Deleted | Status::NotFound), _) if is_read => {
             Answered::Has(reply)
         }
-        // Of a deletion where there was nothing to delete.
-        (Some(Status::Success | Status::NotFound), _) => Answered::Plain(stored),
+        (Some(Status::Success), _) => Answered::Plain(stored),
+        // There was nothing to delete; the tombstone stands.
+        (Some(Status::NotFound), _) if is_deletion => Answered::Plain(stored),
         (Some(Status::Exists), Some(current)) if !is_read => {
             Answered::Plain(plan::Reply::Refused { current })
         }

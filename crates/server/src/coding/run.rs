@@ -285,7 +285,7 @@ impl Run {
         self.tag.number = tools.number();
         self.under_way.clear();
         self.events.clear();
-        self.owners = KnownOwners::new(self.owners.iter().collect::<Vec<_>>());
+        self.owners = KnownOwners::new(self.owners.iter());
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
         self.cargo = Cargo::new(redundancy, &tools.workshop, None);
         let mut actions = Vec::new();

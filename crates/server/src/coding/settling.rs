@@ -51,5 +51,6 @@ impl Settling {
 /// Whether a server that has been reached since this instant is the same process for a plan that
 /// began then, and nobody whose operation takes so long at most takes it for down.
 pub fn was_there(since: Option<Instant>, begun: Instant, longest: Duration) -> bool {
-    since.is_some_and(|since| begun.saturating_duration_since(since) >= longest)
+    let reached_before = since.and_then(|since| begun.checked_duration_since(since));
+    reached_before.is_some_and(|time| time >= longest)
 }
