@@ -89,7 +89,7 @@ pub struct Engine {
     /// The last message came with no other: see [`super::solo`].
     pub(super) came_solo: bool,
     /// When there was last a reason to move the port.
-    used_at: Seconds,
+    pub(super) used_at: Seconds,
     swept_at: Seconds,
 }
 

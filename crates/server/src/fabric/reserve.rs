@@ -13,6 +13,8 @@ impl Engine {
     /// Takes what other threads have sent to `mailbox`.
     pub fn collect(&mut self, mailbox: &Mailbox, now: Seconds) {
         for mail in mailbox.collect_fabric() {
+            // A session may begin and end between two sweeps.
+            self.used_at = now;
             match mail {
                 Mail::Reserve(reserved) => self.reserve(reserved, now),
                 Mail::Release { session, key } => self.on_life_line_lost(session, key),

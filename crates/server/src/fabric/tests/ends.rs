@@ -26,6 +26,23 @@ fn quitting_is_answered_and_ends_the_session() {
     assert_eq!(server.ended_life_lines(), 1);
 }
 
+/// What the network has to do after the end of a client is done also where the second in which
+/// that came and went had been looked at before.
+#[test]
+fn the_port_is_moved_after_the_end_of_a_short_session() {
+    let mut server = Server::new();
+    server.sleep(60);
+    assert!(!server.engine.is_in_use(server.resources.clock.now));
+    let mut client = server.client();
+    drop(client.connection.take());
+    server.run();
+    server.assert_clean();
+    server.sleep(1);
+    assert!(server.engine.is_in_use(server.resources.clock.now));
+    server.sleep(2);
+    assert!(!server.engine.is_in_use(server.resources.clock.now));
+}
+
 #[test]
 fn saying_goodbye_ends_the_session() {
     let mut server = Server::new();
