@@ -110,6 +110,20 @@ impl Helper {
         })
     }
 
+    /// Has two come and leave in good order, one after the other. What the server's network opens
+    /// for the first one, and at its end, is open when the second one has been served, and stays.
+    ///
+    /// # Errors
+    /// If they cannot be started or served.
+    pub fn come_and_go(network: Network, server: SocketAddr) -> io::Result<()> {
+        for _ in 0..2 {
+            let mut client = Helper::start(Part::Hold, network, "fabric", server, 1)?;
+            client.hear()?;
+            client.leave()?;
+        }
+        Ok(())
+    }
+
     /// Waits for its next line.
     ///
     /// # Errors

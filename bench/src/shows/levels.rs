@@ -1,7 +1,7 @@
 //! What a server holds for its fabric clients: it must hold nothing for those that are gone.
 
 use super::Network;
-use super::helpers::{Helper, Part};
+use super::helpers::Helper;
 use farcache_harness::control::Control;
 use farcache_harness::server_process::ServerProcess;
 use std::collections::BTreeMap;
@@ -48,22 +48,20 @@ impl Levels {
         Ok(Levels(levels))
     }
 
-    /// Takes the levels once a first client has come and gone: UCX opens some devices for the first
-    /// one and keeps them open.
+    /// Takes the levels once the first clients have come and gone: UCX opens some devices for them
+    /// and keeps them open.
     ///
     /// # Errors
-    /// Those of [`Levels::take`], and a first client that leaves anything else behind.
+    /// Those of [`Levels::take`], and first clients that leave anything else behind.
     pub fn after_first_client(network: Network, server: &ServerProcess) -> io::Result<Self> {
         let mut before = Levels::take(server)?;
         before.0.remove(DESCRIPTORS);
-        let mut first = Helper::start(Part::Hold, network, "fabric", server.address(), 1)?;
-        first.hear()?;
-        first.leave()?;
+        Helper::come_and_go(network, server.address())?;
         let left = before.wait_for_return(server)?;
         match left.is_empty() {
             true => Levels::take(server),
             false => Err(io::Error::other(format!(
-                "the first client left behind: {}",
+                "the first clients left behind: {}",
                 left.join(", ")
             ))),
         }

@@ -17,13 +17,6 @@ pub(super) struct FabricLeavers {
     turns: usize,
 }
 
-/// Has a client come and leave in good order: what the network opens for the first one stays.
-pub(super) fn warm_up(address: SocketAddr) -> io::Result<()> {
-    let mut client = Helper::start(Part::Hold, Network::Chosen, "fabric", address, 1)?;
-    client.hear()?;
-    client.leave()
-}
-
 impl FabricLeavers {
     pub fn begin(means: &Means<'_>) -> Self {
         FabricLeavers {

@@ -8,6 +8,8 @@ mod stalled_readers;
 mod trickle;
 
 use super::flood;
+use farcache_bench::shows::Network;
+use farcache_bench::shows::helpers::Helper;
 use farcache_harness::server_process::ServerProcess;
 use std::io;
 use std::net::SocketAddr;
@@ -66,7 +68,7 @@ impl Kind {
     /// If clients of this kind cannot be served.
     pub fn warm_up(self, server: &ServerProcess) -> io::Result<()> {
         match self {
-            Kind::FabricLeavers => fabric_leavers::warm_up(server.address()),
+            Kind::FabricLeavers => Helper::come_and_go(Network::Chosen, server.address()),
             _ => Ok(()),
         }
     }
