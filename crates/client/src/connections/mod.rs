@@ -73,17 +73,15 @@ impl Connections {
         self.shared.lock().engine.end_rest(server.0 as usize);
     }
 
-    /// Has a server told, with a request that it is sent anyway, that a version is complete.
+    /// Has a server told, with a request that it is sent anyway or after a while, that a version is
+    /// complete.
     pub fn tell_complete(&self, server: ServerId, version: Version) {
-        let mut guard = self.shared.lock();
-        let engine = &mut guard.engine;
-        engine.tell_complete(server.0 as usize, version);
+        self.shared.tell_complete(server.0 as usize, version);
     }
 
     /// Has all servers told of the versions that no request has told them of.
     pub fn tell_rest(&self) {
-        self.shared.lock().engine.tell_rest();
-        self.shared.flush();
+        self.shared.tell_rest();
     }
 
     /// Which attempt to connect to a server was the newest.

@@ -10,6 +10,7 @@
 //! | `spin` | how long a thread polls |
 //! | `notices` | programs' functions that are called when operations end |
 //! | `progress` | a thread that moves operations for which nobody waits |
+//! | `teller` | a thread that tells servers what no request has told them |
 //! | `sleepers` | threads that sleep, and who wakes them |
 //! | `bell` | sleeps for the ports, and wakes who does |
 //! | `clock` | the time |
@@ -24,6 +25,7 @@ mod shared;
 mod sleepers;
 mod solo;
 mod spin;
+mod teller;
 mod turn;
 
 pub(crate) use notices::without_notices;

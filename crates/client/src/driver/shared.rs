@@ -11,10 +11,11 @@ use super::lock::{Guard, Lock};
 use super::progress::Rest;
 use super::sleepers::Sleepers;
 use super::spin::Spin;
-use super::{Driver, clock, notices};
+use super::{Driver, clock, notices, teller};
 use crate::connect::Fabric;
 use crate::engine::{Engine, Ticket, micros};
 use crate::{ClientConfig, Error};
+use farcache_base::version::Version;
 use farcache_fabric::ucx::InUse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -169,13 +170,44 @@ impl Shared {
 
     /// Sends what waits. What has arrived is looked at now and then only: a wait does that.
     pub(crate) fn flush(&self) {
-        let mut guard = self.lock();
+        self.send(self.lock());
+    }
+
+    fn send(&self, mut guard: Guard<'_>) {
         if guard.send_only() {
             return;
         }
         let now_us = clock::about_now_us();
         guard.full_turn(now_us);
         self.leave(guard);
+    }
+
+    /// Has a server told, with a request that it is sent anyway or after a while, that a version is
+    /// complete.
+    pub(crate) fn tell_complete(self: &Arc<Self>, server: usize, version: Version) {
+        let needs_teller = self.lock().engine.tell_complete(server, version);
+        if needs_teller {
+            teller::look_after(self);
+        }
+    }
+
+    /// Has all servers told of the versions that no request has told them of.
+    pub(crate) fn tell_rest(&self) {
+        let mut guard = self.lock();
+        guard.engine.tell_rest();
+        self.send(guard);
+    }
+
+    /// Has all servers told of the versions that no request has told them of since the last call;
+    /// whether it is to be called again.
+    pub(super) fn tell_left_over(&self) -> bool {
+        // Whoever has it now sends requests, which tell, or waits for a moment only.
+        let Some(mut guard) = self.lock.try_take() else {
+            return true;
+        };
+        let is_to_be_called_again = guard.engine.tell_left_over();
+        self.send(guard);
+        is_to_be_called_again
     }
 
     /// Moves the driver until `ready` has something.

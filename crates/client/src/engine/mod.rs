@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `checks` | what an operation must be like to be sent |
 //! | `submit` | an operation becomes a packet in its server's queue |
+//! | `telling` | which versions are complete |
 //! | `outgoing`, `transmit` | queues become messages, as far as credits go |
 //! | `answer` | packets that arrive end operations |
 //! | `large` | values that travel beside their packet |
@@ -31,6 +32,7 @@ mod slots;
 mod solo;
 mod solo_store;
 mod submit;
+mod telling;
 pub(crate) mod ticket;
 mod transmit;
 
@@ -99,6 +101,8 @@ pub struct Engine {
     arriving: usize,
     /// Large values that the network has not let go of, also those of sessions that have ended.
     leaving: usize,
+    /// Somebody calls [`Engine::tell_left_over`] by and by.
+    tells_left_over: bool,
 }
 
 impl Engine {
@@ -122,6 +126,7 @@ impl Engine {
             outstanding: 0,
             arriving: 0,
             leaving: 0,
+            tells_left_over: false,
         }
     }
 

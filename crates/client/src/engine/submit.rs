@@ -214,27 +214,6 @@ impl Engine {
         }
     }
 
-    /// Has a server told, with a request that it is sent anyway, that a version is complete: all
-    /// servers that are to have it have stored it.
-    pub(crate) fn tell_complete(&mut self, server: usize, version: Version) {
-        self.servers[server].untold.push(version);
-    }
-
-    /// Has all servers told what they have not been told of such versions, as far as there are
-    /// connections.
-    pub(crate) fn tell_rest(&mut self) {
-        for server in 0..self.servers.len() {
-            let stage = self.servers[server].stage;
-            if !matches!(stage, Stage::Sockets | Stage::Fabric { .. }) {
-                continue;
-            }
-            while let Some(version) = self.servers[server].untold.take() {
-                encode::complete(version, self.servers[server].outgoing.packets());
-                self.list(server);
-            }
-        }
-    }
-
     /// Which attempt to connect to a server was the newest: while that stays, the server is the same
     /// process.
     pub(crate) fn attempt(&self, server: usize) -> u64 {
@@ -242,7 +221,7 @@ impl Engine {
     }
 
     /// Begins a connection where there is none.
-    fn approach(&mut self, server: usize) -> Result<(), Error> {
+    pub(super) fn approach(&mut self, server: usize) -> Result<(), Error> {
         match self.servers[server].stage {
             Stage::Resting { until_us } if self.now_us < until_us => Err(Error::ServerDead),
             Stage::Idle | Stage::Resting { .. } => {
@@ -332,7 +311,7 @@ impl Engine {
     }
 
     /// Takes note that something waits for this server.
-    fn list(&mut self, server: usize) {
+    pub(super) fn list(&mut self, server: usize) {
         let to = &mut self.servers[server];
         if !to.is_listed {
             to.is_listed = true;

@@ -3,6 +3,8 @@
 
 #[path = "../repair/fleet.rs"]
 mod fleet;
+#[path = "../support/parts.rs"]
+mod parts;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -1,8 +1,10 @@
 //! A server that stands still.
 
 use crate::fleet::{Fleet, Keeps};
+use crate::parts::is_incomplete;
+use crate::support::wait_for;
 use crate::{clients, value};
-use farcache_client::{Client, Operation, Request, Store};
+use farcache_client::{Client, Operation, Request, Store, Transport};
 use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
@@ -90,4 +92,30 @@ fn reads_that_ask_one_more_do_not_wait_for_a_silent_server() {
         took < Duration::from_secs(10),
         "all reads together took {took:?}"
     );
+}
+
+/// Servers tell one another what they have coded last, and no request of theirs has told.
+#[test]
+fn what_servers_have_coded_is_read_while_a_server_is_silent() {
+    for policy in ["ec:3,2", "replicate:3"] {
+        let fleet = Fleet::start(5, Keeps::Nothing, &[]);
+        let clients = clients(&fleet, policy);
+        let plain = fleet.client("none");
+        for (name, writer) in &clients {
+            let key = format!("{policy};{name}");
+            writer.set(&key, value(1, 50_000), 0).expect("stored");
+            let owners = writer.servers_of_key(key.as_bytes());
+            let is_told = || !owners.iter().any(|at| is_incomplete(&plain, *at, &key));
+            wait_for("servers to be told", || is_told().then_some(()));
+        }
+        fleet.pause(SILENT);
+        let patience = Duration::from_secs(10);
+        let reader = fleet.client_for(patience, Transport::Tcp, policy);
+        for (name, _) in &clients {
+            let key = format!("{policy};{name}");
+            let item = reader.get(&key).expect("an answer").expect("an item");
+            assert!(item.value == value(1, 50_000), "{key}");
+        }
+        fleet.resume(SILENT);
+    }
 }

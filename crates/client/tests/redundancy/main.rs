@@ -1,6 +1,8 @@
 //! Values on several servers, with servers that are killed: real processes, over sockets and the
 //! fabric.
 
+#[path = "../support/parts.rs"]
+mod parts;
 #[path = "../support/mod.rs"]
 mod support;
 

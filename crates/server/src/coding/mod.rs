@@ -6,6 +6,7 @@
 //! | `run` | one plan: what it asks goes out, what comes back goes in |
 //! | `cargo` | what a plan stores, and what owners bring it |
 //! | `settling` | the end of a write that others have come in the way of |
+//! | `telling` | which versions are complete |
 //! | `packets` | what an owner is asked, and what it has answered |
 //! | `order` | what a client has asked for, and what it is told |
 //! | `figures` | what plans have come to |
@@ -19,21 +20,22 @@ pub mod own;
 mod packets;
 pub mod run;
 mod settling;
+mod telling;
 
 use crate::waiting::Asker;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
-use farcache_redundancy::{Clock, SKEW_MAX, Untold, Writer};
+use farcache_redundancy::{Clock, SKEW_MAX, Writer};
 use farcache_session::Failure;
 use figures::Figures;
 use order::Order;
 use run::Run;
 use slab::Slab;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use telling::Telling;
 
 /// A plan's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +76,7 @@ pub trait Way {
 pub struct Tools {
     workshop: Workshop,
     clock: Clock,
-    /// Of which complete versions each server is still to be told.
-    untold: HashMap<ServerId, Untold>,
+    telling: Telling,
     next_number: u64,
 }
 
@@ -114,7 +115,7 @@ impl Coding {
             tools: Tools {
                 workshop: Workshop::default(),
                 clock: Clock::new(writer, SKEW_MAX),
-                untold: HashMap::new(),
+                telling: Telling::default(),
                 next_number: 0,
             },
             figures: Arc::clone(figures),
@@ -180,8 +181,9 @@ impl Coding {
         }
     }
 
-    /// Gives up what is late.
+    /// Gives up what is late, and tells what no request has told.
     pub fn expire(&mut self, way: &mut dyn Way, now: Instant) {
+        self.tools.telling.tell_left_over(way, now);
         let (runs, tools) = (self.runs.iter_mut(), &mut self.tools);
         let late = runs.filter_map(|(slot, run)| run.expire(tools, now).then_some(slot));
         for slot in late.collect::<Vec<_>>() {
@@ -189,9 +191,10 @@ impl Coding {
         }
     }
 
-    /// When the next request will be late.
+    /// When there is something to be done by [`Coding::expire`].
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.runs.iter().map(|(_, run)| run.next_deadline()).min()
+        let runs = self.runs.iter().map(|(_, run)| run.next_deadline());
+        runs.chain(self.tools.telling.due()).min()
     }
 
     /// What has come of plans since the last call.

@@ -41,6 +41,11 @@ fn head(
     packet
 }
 
+/// Tells of a version that it is complete; it has no answer.
+pub fn complete(version: Version) -> Vec<u8> {
+    head((Opcode::TellComplete, 0, 0), (&[], Some(version)), &[], 0)
+}
+
 /// Stores so many bytes of a part under a version; the part comes behind it.
 pub fn store(
     key: &[u8],

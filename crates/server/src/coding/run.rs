@@ -352,7 +352,7 @@ impl Run {
 
     fn ask(&mut self, asked: plan::Request, tools: &mut Tools, way: &mut dyn Way, now: Instant) {
         if let Question::Complete(version) = asked.question {
-            return tools.untold.entry(asked.to).or_default().push(version);
+            return tools.telling.push(asked.to, version, now);
         }
         if self.owners.is_down(asked.to) {
             return self.events.push_back(self.owners.event_of_down(&asked));
@@ -362,10 +362,10 @@ impl Run {
             ..self.tag
         };
         let Tools {
-            workshop, untold, ..
+            workshop, telling, ..
         } = tools;
         // It is asked something anyway.
-        let complete = || untold.get_mut(&asked.to)?.take();
+        let complete = || telling.take(asked.to);
         let packet = (self.cargo).packet(&self.key, asked.question, workshop, complete);
         let Some(packet) = packet else {
             // It is about bytes that are not at hand.
