@@ -149,6 +149,9 @@ impl Engine {
             (Link::Fabric(_), Stage::Greeting { .. }) => {
                 self.dismissed(server, &error.to_string());
             }
+            (Link::Tcp(_), Stage::Greeting { .. }) if self.servers[server].failures == 0 => {
+                self.ask_anew(server);
+            }
             _ => {
                 let error = match error {
                     FabricError::Malformed(rule) => Error::Protocol(rule),
@@ -157,6 +160,15 @@ impl Engine {
                 self.end_session(server, &error);
             }
         }
+    }
+
+    /// The server's end of the fabric starts anew, as a client's death has blocked it. Who was
+    /// about to be let in connects once more: nothing that it was asked has been sent.
+    fn ask_anew(&mut self, server: usize) {
+        self.disconnect(server);
+        self.servers[server].failures = 1;
+        let approached = self.approach(server);
+        debug_assert!(approached.is_ok(), "it does not rest");
     }
 
     /// A connection is gone that no operation goes over, such as that of a session that was given

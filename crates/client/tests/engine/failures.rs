@@ -2,6 +2,7 @@
 
 use crate::world::{Door, World};
 use farcache_client::Error;
+use farcache_client::engine::Link;
 
 #[test]
 fn a_server_that_refuses_is_left_alone_longer_and_longer() {
@@ -61,13 +62,45 @@ fn the_life_line_of_a_session_is_as_good_as_the_session() {
     world.servers[0].is_mute = true;
     let ticket = world.get(b"key");
     world.run();
-    let line = farcache_client::engine::Link::Tcp(farcache_fabric::Peer(1));
+    let line = Link::Tcp(farcache_fabric::Peer(1));
     let error = farcache_fabric::Error::PeerLost("killed".into());
     world.engine.lost(line, &error, world.now_us);
     let error = world.error(ticket);
     assert!(matches!(error, Error::ConnectionLost(_)), "{error}");
     world.run();
     assert_eq!(world.closed.len(), 2, "both connections are closed");
+}
+
+/// A server whose fabric starts anew ends the connections of those that have not come yet.
+#[test]
+fn a_client_that_is_not_let_in_yet_connects_once_more() {
+    let lose_life_line = |world: &mut World| {
+        let open = world.servers[0].open();
+        let line = open.into_iter().find(|link| matches!(link, Link::Tcp(_)));
+        let error = farcache_fabric::Error::PeerLost("it starts anew".into());
+        let line = line.expect("a life line");
+        world.engine.lost(line, &error, world.now_us);
+    };
+    let mut world = World::new(&[Door::FabricWithoutWelcome], |_| {});
+    let ticket = world.get(b"key");
+    world.run();
+    lose_life_line(&mut world);
+    world.servers[0].door = Door::Fabric;
+    world.run();
+    assert_eq!((world.error(ticket), world.attempts), (Error::NotFound, 2));
+    assert_eq!(world.closed.len(), 2, "both connections of the first time");
+
+    let mut world = World::new(&[Door::FabricWithoutWelcome], |_| {});
+    let ticket = world.get(b"key");
+    for _ in 0..2 {
+        world.run();
+        assert!(world.outcome(ticket).is_none());
+        lose_life_line(&mut world);
+    }
+    let error = world.error(ticket);
+    assert!(matches!(error, Error::ConnectionLost(_)), "{error}");
+    world.run();
+    assert_eq!((world.attempts, world.closed.len()), (2, 4));
 }
 
 #[test]
