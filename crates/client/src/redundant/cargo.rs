@@ -8,7 +8,7 @@ use crate::{
 };
 use farcache_cluster::ServerId;
 use farcache_proto::binary::INCOMPLETE;
-use farcache_redundancy::coding::{LentPart, Outgoing, Parts, Pieces, Sent, Workshop};
+use farcache_redundancy::coding::{KeyBytes, LentPart, Outgoing, Parts, Pieces, Sent, Workshop};
 use farcache_redundancy::plan::{self, Answer, Held, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -19,16 +19,9 @@ pub(super) const LONG_VALUE_BYTES: usize = 16 << 10;
 
 /// The bytes of one key.
 pub(super) struct Cargo {
-    redundancy: Redundancy,
-    /// The value that is to be stored.
-    outgoing: Outgoing,
-    /// What servers have brought.
-    pieces: Pieces,
-    /// Where what they bring goes; none when the value's memory is with the pieces.
+    bytes: KeyBytes,
+    /// Where what servers bring goes; none when the value's memory is with the pieces.
     rooms: Option<PartRooms>,
-    /// The version that was decoded last.
-    decoded: Option<Version>,
-    has_asked_for_bytes: bool,
     was_present: bool,
     /// Why a server that was to accept a version will not take it.
     refusal: Option<Error>,
@@ -40,12 +33,8 @@ impl Cargo {
     /// Nothing yet, for a key whose values lie in so many places.
     pub fn new(redundancy: Redundancy, workshop: &Workshop) -> Cargo {
         Cargo {
-            redundancy,
-            outgoing: Outgoing::default(),
-            pieces: Pieces::new(workshop, Vec::new()),
+            bytes: KeyBytes::new(redundancy, workshop, None),
             rooms: None,
-            decoded: None,
-            has_asked_for_bytes: false,
             was_present: false,
             refusal: None,
             newest: 0,
@@ -54,13 +43,14 @@ impl Cargo {
 
     /// The value that is to be stored.
     pub fn give(&mut self, parts: Option<Parts>) {
-        self.outgoing = Outgoing::given(parts);
+        self.bytes.outgoing = Outgoing::given(parts);
     }
 
     /// Has the bytes at hand that this question is about, if they are a part of this value that
     /// is to be stored; whether they are many.
     pub fn copy(&mut self, question: Question, value: &[u8]) -> bool {
-        let (Some(parts), Question::Accept(_, part)) = (self.outgoing.parts(), question) else {
+        let (Some(parts), Question::Accept(_, part)) = (self.bytes.outgoing.parts(), question)
+        else {
             return false;
         };
         parts.copy(part, value);
@@ -69,20 +59,21 @@ impl Cargo {
 
     /// Has all of this value at hand, which is to be stored.
     pub fn copy_all(&mut self, value: &[u8]) {
-        if let Some(parts) = self.outgoing.parts() {
+        if let Some(parts) = self.bytes.outgoing.parts() {
             parts.copy_all(value);
         }
     }
 
     /// The value that was to be stored.
     pub fn take_parts(&mut self) -> Option<Parts> {
-        self.outgoing.take()
+        self.bytes.outgoing.take()
     }
 
     /// Room for the value that is read.
     pub fn receive_into(&mut self, workshop: &Workshop, room: Vec<u8>) {
-        self.pieces = Pieces::new(workshop, Vec::new());
-        self.rooms = Some(PartRooms::new(self.redundancy, &workshop.pool, room));
+        self.bytes.pieces = Pieces::new(workshop, Vec::new());
+        let (redundancy, pool) = (self.bytes.redundancy(), &workshop.pool);
+        self.rooms = Some(PartRooms::new(redundancy, pool, room));
     }
 
     /// Has the value's memory be with the pieces, where no more parts come into it.
@@ -91,22 +82,22 @@ impl Cargo {
             return;
         };
         // Otherwise what has come is copied: the network is not done with the memory.
-        if let Some(memory) = rooms.close(self.pieces.lent_count()) {
-            self.pieces.adopt(|| memory.take());
+        if let Some(memory) = rooms.close(self.bytes.pieces.lent_count()) {
+            self.bytes.pieces.adopt(|| memory.take());
         }
     }
 
     /// What servers have brought.
     pub fn take_pieces(&mut self, workshop: &Workshop) -> Pieces {
         self.gather();
-        std::mem::replace(&mut self.pieces, Pieces::new(workshop, Vec::new()))
+        std::mem::replace(&mut self.bytes.pieces, Pieces::new(workshop, Vec::new()))
     }
 
     /// The value of a version that servers have brought, with what goes with it.
     pub fn take_present(&mut self, version: Version) -> Option<Present> {
         self.gather();
-        let expiry_unix = self.pieces.expiry_unix(version)?;
-        let (value, flags) = self.pieces.take_value(version)?;
+        let expiry_unix = self.bytes.pieces.expiry_unix(version)?;
+        let (value, flags) = self.bytes.pieces.take_value(version)?;
         Some(Present {
             value,
             flags,
@@ -117,7 +108,7 @@ impl Cargo {
 
     /// Whether a server has something that this policy cannot have stored.
     pub fn has_foreign(&self) -> bool {
-        self.pieces.has_foreign()
+        self.bytes.pieces.has_foreign()
     }
 
     /// The newest version of which any server has told that it holds a part.
@@ -142,26 +133,13 @@ impl Cargo {
 
     /// Computes the shards of what is to be stored, or was decoded.
     pub fn encode(&mut self, workshop: &Workshop) {
-        if let Some(version) = self.decoded {
-            self.take_parts_of(workshop, version);
-        }
-        if let Some(parts) = self.outgoing.parts() {
-            parts.encode(workshop);
-        }
+        self.bytes.encode(workshop);
     }
 
     /// Makes a version's value of what these servers have brought.
     pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
         self.gather();
-        self.pieces.decode(workshop, version, from);
-        self.decoded = Some(version);
-    }
-
-    /// Has the parts of a version that was read at hand, to store them where they are missing.
-    fn take_parts_of(&mut self, workshop: &Workshop, version: Version) {
-        let (pieces, redundancy) = (&self.pieces, self.redundancy);
-        let make = || pieces.parts(workshop, redundancy, version);
-        self.outgoing.have(version, make);
+        self.bytes.decode(workshop, version, from);
     }
 
     /// The operation that asks a server this; none where it is about bytes that are not at hand.
@@ -174,24 +152,22 @@ impl Cargo {
         let is_promised = matches!(question, Question::AcceptPromised(..));
         match question {
             Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
-                let keeping = question.keeping(self.redundancy);
+                let keeping = question.keeping(self.bytes.redundancy());
                 self.store(key, (version, part), is_promised, keeping)
             }
             Question::Store(version, part) => {
-                self.take_parts_of(workshop, version);
-                let keeping = question.keeping(self.redundancy);
+                self.bytes.have_parts_of(version, workshop);
+                let keeping = question.keeping(self.bytes.redundancy());
                 self.store(key, (version, part), false, keeping)
             }
-            Question::Read(wanted) => {
-                Some(self.get(workshop, key, wanted.is_none(), VersionTerms::Newest))
-            }
+            Question::Read(_) => Some(self.get(workshop, key, question, VersionTerms::Newest)),
             Question::Promise(version) => {
                 let terms = VersionTerms::Promise(version.bits());
-                Some(self.get(workshop, key, true, terms))
+                Some(self.get(workshop, key, question, terms))
             }
             Question::Beneath(version) => {
                 let terms = VersionTerms::Beneath(version.bits());
-                Some(self.get(workshop, key, false, terms))
+                Some(self.get(workshop, key, question, terms))
             }
             Question::Complete(_) => None,
         }
@@ -213,7 +189,7 @@ impl Cargo {
                 keeping,
             });
         }
-        let parts = self.outgoing.parts()?;
+        let parts = self.bytes.outgoing.parts()?;
         let lent = parts.lent(part, version).filter(|_| !is_promised);
         let (mode, value) = match lent {
             Some(LentPart {
@@ -240,19 +216,14 @@ impl Cargo {
         }))
     }
 
-    /// Of copies one is brought, the others are only asked for their versions, where any version
-    /// will do.
     fn get<'a>(
         &mut self,
         workshop: &Workshop,
         key: &'a [u8],
-        is_any: bool,
+        question: Question,
         terms: VersionTerms,
     ) -> Operation<'a> {
-        let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
-        let is_head = is_copy && is_any && self.has_asked_for_bytes;
-        self.has_asked_for_bytes = true;
-        if is_head {
+        if self.bytes.is_header_enough(question) {
             return Operation::GetVersioned {
                 key,
                 terms,
@@ -262,7 +233,7 @@ impl Cargo {
         }
         let into = match &self.rooms {
             Some(rooms) => rooms.clone(),
-            None => PartRooms::apart(self.redundancy, &workshop.pool),
+            None => PartRooms::apart(self.bytes.redundancy(), &workshop.pool),
         };
         Operation::GetPart { key, terms, into }
     }
@@ -325,11 +296,11 @@ impl Cargo {
     }
 
     fn brought(&mut self, from: ServerId, reply: Reply) -> Result<plan::Reply, Error> {
-        let mut answer = Answer::default();
+        let (mut answer, redundancy) = (Answer::default(), self.bytes.redundancy());
         let told = match reply {
             Reply::Value { value, flags, cas } => {
                 let brought = (value.into_vec(), flags, cas & !INCOMPLETE);
-                answer = self.pieces.take(self.redundancy, from, brought);
+                answer = self.bytes.pieces.take(redundancy, from, brought);
                 cas
             }
             Reply::Part {
@@ -342,8 +313,8 @@ impl Cargo {
                     true => Sent::Apart(value.into_vec()),
                     false => Sent::InPlace(Box::new(value)),
                 };
-                let (redundancy, told) = (self.redundancy, (sent, flags, cas & !INCOMPLETE));
-                answer = self.pieces.take_apart(redundancy, from, &front, told);
+                let told = (sent, flags, cas & !INCOMPLETE);
+                answer = self.bytes.pieces.take_apart(redundancy, from, &front, told);
                 cas
             }
             Reply::Deleted { version } => {

@@ -7,13 +7,16 @@
 //! | [`Parts`] | the bytes that each server gets of a value |
 //! | [`Outgoing`] | those that a plan stores, of a value that was given or read |
 //! | [`Pieces`] | the bytes that servers have brought, and the value made of them |
+//! | [`KeyBytes`] | both, of one key |
 
 mod assembly;
+mod key_bytes;
 mod outgoing;
 mod parts;
 mod pieces;
 mod pool;
 
+pub use key_bytes::KeyBytes;
 pub use outgoing::Outgoing;
 pub use parts::{LentPart, Parts};
 pub use pieces::{LentBytes, Pieces, Sent};

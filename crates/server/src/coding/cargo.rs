@@ -2,9 +2,9 @@
 //! same, with operations of its own.
 
 use super::packets::{self, Answered};
-use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_cluster::ServerId;
 use farcache_proto::binary::Status;
-use farcache_redundancy::coding::{Outgoing, Parts, Pieces, Workshop};
+use farcache_redundancy::coding::{KeyBytes, Parts, Workshop};
 use farcache_redundancy::plan::{self, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Redundancy, Version};
@@ -32,13 +32,7 @@ impl From<Vec<u8>> for Packet {
 
 /// The bytes of one key.
 pub struct Cargo {
-    redundancy: Redundancy,
-    outgoing: Outgoing,
-    /// What owners have brought.
-    pieces: Pieces,
-    /// The version that was decoded last.
-    decoded: Option<Version>,
-    has_asked_for_bytes: bool,
+    bytes: KeyBytes,
     /// Why an owner that was to accept a version will not take it.
     refused: Option<Status>,
 }
@@ -47,11 +41,7 @@ impl Cargo {
     /// Nothing but what is to be written, if anything is.
     pub fn new(redundancy: Redundancy, workshop: &Workshop, parts: Option<Parts>) -> Cargo {
         Cargo {
-            redundancy,
-            outgoing: Outgoing::given(parts),
-            pieces: Pieces::new(workshop, Vec::new()),
-            decoded: None,
-            has_asked_for_bytes: false,
+            bytes: KeyBytes::new(redundancy, workshop, parts),
             refused: None,
         }
     }
@@ -63,35 +53,17 @@ impl Cargo {
 
     /// The value of a version that owners have brought, with its flags.
     pub fn take_value(&mut self, version: Version) -> Option<(Vec<u8>, u32)> {
-        self.pieces.take_value(version)
+        self.bytes.pieces.take_value(version)
     }
 
     /// Computes the shards of what is to be stored, or was decoded.
     pub fn encode(&mut self, workshop: &Workshop) {
-        if let Some(version) = self.decoded {
-            self.have_parts_of(version, workshop);
-        }
-        if let Some(parts) = self.outgoing.parts() {
-            parts.encode(workshop);
-        }
+        self.bytes.encode(workshop);
     }
 
     /// Makes a version's value of what these owners have brought.
-    pub fn decode(
-        &mut self,
-        workshop: &Workshop,
-        version: Version,
-        from: &arrayvec::ArrayVec<ServerId, OWNERS_MAX>,
-    ) {
-        self.pieces.decode(workshop, version, from);
-        self.decoded = Some(version);
-    }
-
-    /// Has the parts of a version that was read at hand, to store them where they are missing.
-    fn have_parts_of(&mut self, version: Version, workshop: &Workshop) {
-        let (pieces, redundancy) = (&self.pieces, self.redundancy);
-        let make = || pieces.parts(workshop, redundancy, version);
-        self.outgoing.have(version, make);
+    pub fn decode(&mut self, workshop: &Workshop, version: Version, from: &[ServerId]) {
+        self.bytes.decode(workshop, version, from);
     }
 
     /// What asks an owner this; none where it is about bytes that are not at hand. It tells of a
@@ -108,7 +80,7 @@ impl Cargo {
                 (version, part)
             }
             Question::Store(version, part) => {
-                self.have_parts_of(version, workshop);
+                self.bytes.have_parts_of(version, workshop);
                 (version, part)
             }
             Question::Beneath(version) => {
@@ -123,23 +95,19 @@ impl Cargo {
                 return Some(packets::get(key, None, bytes_max, complete()).into());
             }
         };
-        let what = (version, question.keeping(self.redundancy));
+        let what = (version, question.keeping(self.bytes.redundancy()));
         if part == Part::Tombstone {
             return Some(packets::delete(key, what, complete()).into());
         }
-        let parts = self.outgoing.parts()?;
+        let parts = self.bytes.outgoing.parts()?;
         let bytes = parts.of(part, version);
         let head = packets::store(key, what, (parts, bytes.len()), complete());
         let part = Some(bytes);
         Some(Packet { head, part })
     }
 
-    /// Of copies one is brought, the others are only asked for their versions.
     fn bytes_wanted(&mut self, question: Question) -> u32 {
-        let is_copy = !matches!(self.redundancy, Redundancy::Erasure(_));
-        let is_head = is_copy && question == Question::Read(None) && self.has_asked_for_bytes;
-        self.has_asked_for_bytes = true;
-        match is_head {
+        match self.bytes.is_header_enough(question) {
             true => HEADER_BYTES as u32,
             false => u32::MAX,
         }
@@ -151,7 +119,8 @@ impl Cargo {
             Answered::Plain(reply) => Some(reply),
             Answered::Has(reply) if reply.is_success() => {
                 let brought = (reply.value.to_vec(), reply.flags, reply.cas);
-                let answer = self.pieces.take(self.redundancy, asked.to, brought);
+                let redundancy = self.bytes.redundancy();
+                let answer = self.bytes.pieces.take(redundancy, asked.to, brought);
                 Some(plan::Reply::Answer(answer.marked(reply.is_incomplete)))
             }
             Answered::Has(reply) => Some(plan::Reply::Answer(packets::without_value(&reply))),
