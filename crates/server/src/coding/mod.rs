@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `run` | one plan: what it asks goes out, what comes back goes in |
+//! | `plan` | a read or a write, and what it wants |
 //! | `cargo` | what a plan stores, and what owners bring it |
 //! | `settling` | the end of a write that others have come in the way of |
 //! | `telling` | which versions are complete |
@@ -18,6 +19,7 @@ pub mod figures;
 pub mod order;
 pub mod own;
 mod packets;
+mod plan;
 pub mod run;
 mod settling;
 mod telling;

@@ -3,16 +3,15 @@
 
 use super::cargo::Cargo;
 use super::order::{self, Order};
+use super::plan::{Plan, Wish, Wishes};
 use super::settling::{Settling, was_there};
-use super::{PartTag, Sent, Told, Tools, Way, unix_time};
+use super::{PartTag, Sent, Told, Tools, Way};
 use crate::waiting::Asker;
-use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_cluster::ServerId;
 use farcache_proto::binary::{Header, Status};
-use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
-    self, Action, Event, Fencing, Found, KnownOwners, Question, Read, ReadOutcome, RequestId,
-    Settled, Write, WriteOutcome,
+    self, Event, Found, KnownOwners, Question, ReadOutcome, RequestId, Settled, WriteOutcome,
 };
 use farcache_redundancy::spread::Spread;
 use farcache_session::Failure;
@@ -25,42 +24,6 @@ const READ_PART: u32 = 4;
 
 /// So much sooner than its client gives up a plan ends, so that the client hears of it.
 const NOTICE_PART: u32 = 16;
-
-enum Plan {
-    Write(Write),
-    Read(Box<Read>),
-}
-
-/// What a plan wants, of either kind.
-enum Wish {
-    Ask(plan::Request),
-    Encode,
-    Decode(Version, arrayvec::ArrayVec<ServerId, OWNERS_MAX>),
-    Written(WriteOutcome),
-    Got(ReadOutcome),
-}
-
-impl From<Action<WriteOutcome>> for Wish {
-    fn from(action: Action<WriteOutcome>) -> Wish {
-        match action {
-            Action::Ask(request) => Wish::Ask(request),
-            Action::Encode => Wish::Encode,
-            Action::Decode(version, from) => Wish::Decode(version, from),
-            Action::Done(outcome) => Wish::Written(outcome),
-        }
-    }
-}
-
-impl From<Action<ReadOutcome>> for Wish {
-    fn from(action: Action<ReadOutcome>) -> Wish {
-        match action {
-            Action::Ask(request) => Wish::Ask(request),
-            Action::Encode => Wish::Encode,
-            Action::Decode(version, from) => Wish::Decode(version, from),
-            Action::Done(outcome) => Wish::Got(outcome),
-        }
-    }
-}
 
 struct UnderWay {
     asked: plan::Request,
@@ -84,7 +47,7 @@ pub struct Run {
     /// Where a write was accepted and others have come in its way: reads look for its end.
     settling: Option<Settling>,
     owners: KnownOwners,
-    wishes: VecDeque<Wish>,
+    wishes: Wishes,
     to_code: Vec<Wish>,
     events: VecDeque<Event>,
     under_way: Vec<UnderWay>,
@@ -115,30 +78,20 @@ impl Run {
             owners.leave_out(redundancy, |server| way.is_gone(server));
         }
         let group = owners.group();
-        let mut wishes = VecDeque::new();
-        let mut parts = None;
+        let (mut wishes, mut parts) = (Wishes::new(), None);
         let plan = match store {
             Some((set, value)) => {
                 let stored_as = (spread.form(), redundancy.owners());
                 let (flags, expiry_unix) = (set.flags, set.expiration);
                 let workshop = &tools.workshop;
                 parts = Some(Parts::new(workshop, stored_as, value, flags, expiry_unix));
-                let clock = (&mut tools.clock, unix_time());
-                let (form, mut actions) = (spread.form(), Vec::new());
-                let fencing = Fencing::None;
-                let write =
-                    Write::begin_among(redundancy, fencing, form, group, clock, &mut actions);
-                wishes.extend(actions.into_iter().map(Wish::from));
-                Plan::Write(write)
+                let what = (redundancy, spread.form());
+                Plan::write(what, group, &mut tools.clock, &mut wishes)
             }
             None => {
                 let first = owners.iter().position(|owner| Some(owner) == me);
                 let (first, spare) = (first.unwrap_or_default(), spread.spare.into());
-                let (fencing, mut actions) = (Fencing::None, Vec::new());
-                let read =
-                    Read::begin_among(redundancy, fencing, group, first, spare, &mut actions);
-                wishes.extend(actions.into_iter().map(Wish::from));
-                Plan::Read(Box::new(read))
+                Plan::read(redundancy, group, (first, spare), &mut wishes)
             }
         };
         Run {
@@ -207,34 +160,15 @@ impl Run {
             let Some(event) = self.events.pop_front() else {
                 break;
             };
-            self.step(event, tools);
+            self.plan.handle(event, &mut tools.clock, &mut self.wishes);
         }
-        let has_ended = match &self.plan {
-            _ if self.is_pausing() => false,
-            Plan::Write(write) => write.has_ended(),
-            Plan::Read(read) => read.has_ended(),
-        };
+        let has_ended = !self.is_pausing() && self.plan.has_ended();
         let has_nothing_to_do = self.under_way.is_empty() && self.to_code.is_empty();
         if !has_ended && has_nothing_to_do && !self.is_over && !self.is_pausing() {
             // No plan of today's does; whoever waits would wait in vain.
             self.give_up();
         }
         (has_ended || self.is_over) && self.wishes.is_empty()
-    }
-
-    fn step(&mut self, event: Event, tools: &mut Tools) {
-        match &mut self.plan {
-            Plan::Write(write) => {
-                let mut actions = Vec::new();
-                write.handle(event, &mut tools.clock, unix_time(), &mut actions);
-                self.wishes.extend(actions.into_iter().map(Wish::from));
-            }
-            Plan::Read(read) => {
-                let mut actions = Vec::new();
-                read.handle(event, &mut actions);
-                self.wishes.extend(actions.into_iter().map(Wish::from));
-            }
-        }
     }
 
     /// A write has ended, or its end is to be looked for.
@@ -288,10 +222,7 @@ impl Run {
         self.owners = KnownOwners::new(self.owners.iter());
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
         self.cargo = Cargo::new(redundancy, &tools.workshop, None);
-        let mut actions = Vec::new();
-        let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
-        self.wishes.extend(actions.into_iter().map(Wish::from));
-        self.plan = Plan::Read(Box::new(read));
+        self.plan = Plan::read_thoroughly(redundancy, group, &mut self.wishes);
     }
 
     fn tell(&mut self, reply: Vec<u8>) {

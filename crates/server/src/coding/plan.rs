@@ -1,0 +1,100 @@
+//! A plan of either kind, and what it wants.
+
+use super::unix_time;
+use arrayvec::ArrayVec;
+use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_redundancy::plan::{
+    self, Action, Event, Fencing, Form, Group, Read, ReadOutcome, Write, WriteOutcome,
+};
+use farcache_redundancy::{Clock, Redundancy, Version};
+use std::collections::VecDeque;
+
+/// A plan for a key that lies in several places.
+pub enum Plan {
+    Write(Write),
+    Read(Box<Read>),
+}
+
+/// What a plan wants.
+pub enum Wish {
+    Ask(plan::Request),
+    Encode,
+    Decode(Version, ArrayVec<ServerId, OWNERS_MAX>),
+    Written(WriteOutcome),
+    Got(ReadOutcome),
+}
+
+/// What plans want, the oldest first.
+pub type Wishes = VecDeque<Wish>;
+
+impl Wish {
+    /// What an action is, and the end of the plan.
+    fn of<O>(action: Action<O>, done: impl FnOnce(O) -> Wish) -> Wish {
+        match action {
+            Action::Ask(request) => Wish::Ask(request),
+            Action::Encode => Wish::Encode,
+            Action::Decode(version, from) => Wish::Decode(version, from),
+            Action::Done(outcome) => done(outcome),
+        }
+    }
+}
+
+impl Plan {
+    /// Writes a value of this form.
+    pub fn write(
+        (redundancy, form): (Redundancy, Form),
+        group: Group,
+        clock: &mut Clock,
+        wishes: &mut Wishes,
+    ) -> Plan {
+        let (clock, fencing, mut actions) = ((clock, unix_time()), Fencing::None, Vec::new());
+        let write = Write::begin_among(redundancy, fencing, form, group, clock, &mut actions);
+        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Written)));
+        Plan::Write(write)
+    }
+
+    /// Reads a value; `first` and `spare` are those of [`Read::begin_among`].
+    pub fn read(
+        redundancy: Redundancy,
+        group: Group,
+        (first, spare): (usize, usize),
+        wishes: &mut Wishes,
+    ) -> Plan {
+        let (fencing, mut actions) = (Fencing::None, Vec::new());
+        let read = Read::begin_among(redundancy, fencing, group, first, spare, &mut actions);
+        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+        Plan::Read(Box::new(read))
+    }
+
+    /// Reads a value as [`Read::begin_thorough`] does.
+    pub fn read_thoroughly(redundancy: Redundancy, group: Group, wishes: &mut Wishes) -> Plan {
+        let mut actions = Vec::new();
+        let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
+        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+        Plan::Read(Box::new(read))
+    }
+
+    /// Takes note of what has happened.
+    pub fn handle(&mut self, event: Event, clock: &mut Clock, wishes: &mut Wishes) {
+        match self {
+            Plan::Write(write) => {
+                let mut actions = Vec::new();
+                write.handle(event, clock, unix_time(), &mut actions);
+                wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Written)));
+            }
+            Plan::Read(read) => {
+                let mut actions = Vec::new();
+                read.handle(event, &mut actions);
+                wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+            }
+        }
+    }
+
+    /// Whether it wants nothing more.
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Plan::Write(write) => write.has_ended(),
+            Plan::Read(read) => read.has_ended(),
+        }
+    }
+}
