@@ -56,8 +56,8 @@ pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
     Ok(Some(thread.spawn(move || Runner::new(&shared).run())?))
 }
 
-/// What the thread yields to the workers where processors are short: a third of their share.
-const NICE: i32 = 5;
+/// What the thread yields to the workers where processors are short: it has a tenth of their share.
+const NICE: i32 = 10;
 
 /// Has this thread give way to those that clients wait for.
 fn give_way() {
