@@ -16,22 +16,14 @@ use std::ptr::null_mut;
 pub struct Asked<'a, 'local> {
     pub handle: jlong,
     pub pending: JObject<'local>,
-    pub timeout_us: jlong,
     pub outcome: &'a JLongArray<'local>,
 }
 
 impl Asked<'_, '_> {
-    fn call(&self) -> Call {
-        Call {
-            timeout_us: u64::try_from(self.timeout_us).unwrap_or(0),
-            ..Call::USUAL
-        }
-    }
-
     /// An operation without anything special.
     pub fn plainly(&self, shape: Shape) -> Manner {
         Manner {
-            call: self.call(),
+            call: Call::USUAL,
             shape,
             counts: false,
             value: Vec::new(),

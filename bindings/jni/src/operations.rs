@@ -27,7 +27,6 @@ pub extern "system" fn Java_io_farcache_client_Native_get<'local>(
     room: JByteBuffer<'local>,
     offset: jint,
     bytes: jint,
-    timeout_us: jlong,
     outcome: JLongArray<'local>,
 ) -> jobject {
     guarded(&mut env, null_mut(), |env| {
@@ -42,7 +41,6 @@ pub extern "system" fn Java_io_farcache_client_Native_get<'local>(
         let asked = Asked {
             handle,
             pending,
-            timeout_us,
             outcome: &outcome,
         };
         let operation = Operation::Get {
@@ -63,7 +61,6 @@ pub extern "system" fn Java_io_farcache_client_Native_getMany<'local>(
     handle: jlong,
     pending: JObject<'local>,
     keys: JObjectArray<'local>,
-    timeout_us: jlong,
     outcome: JLongArray<'local>,
     items: JLongArray<'local>,
 ) -> jobject {
@@ -78,7 +75,6 @@ pub extern "system" fn Java_io_farcache_client_Native_getMany<'local>(
         let asked = Asked {
             handle,
             pending,
-            timeout_us,
             outcome: &outcome,
         };
         let operation = Operation::GetMany(&copies);
@@ -104,7 +100,6 @@ pub extern "system" fn Java_io_farcache_client_Native_store<'local>(
     expiry_s: jint,
     flags: jint,
     cas: jlong,
-    timeout_us: jlong,
     outcome: JLongArray<'local>,
 ) {
     guarded(&mut env, (), |env| {
@@ -112,7 +107,6 @@ pub extern "system" fn Java_io_farcache_client_Native_store<'local>(
         let asked = Asked {
             handle,
             pending,
-            timeout_us,
             outcome: &outcome,
         };
         let mut manner = asked.plainly(Shape::None);
@@ -152,7 +146,6 @@ pub extern "system" fn Java_io_farcache_client_Native_change<'local>(
     has_initial: jboolean,
     expiry_s: jint,
     cas: jlong,
-    timeout_us: jlong,
     outcome: JLongArray<'local>,
 ) {
     guarded(&mut env, (), |env| {
@@ -172,7 +165,6 @@ pub extern "system" fn Java_io_farcache_client_Native_change<'local>(
         let asked = Asked {
             handle,
             pending,
-            timeout_us,
             outcome: &outcome,
         };
         let mut manner = asked.plainly(Shape::None);
@@ -195,7 +187,6 @@ pub extern "system" fn Java_io_farcache_client_Native_ask<'local>(
     server: jint,
     group: JString<'local>,
     delay_s: jint,
-    timeout_us: jlong,
     outcome: JLongArray<'local>,
 ) -> jobject {
     guarded(&mut env, null_mut(), |env| {
@@ -214,7 +205,6 @@ pub extern "system" fn Java_io_farcache_client_Native_ask<'local>(
         let asked = Asked {
             handle,
             pending,
-            timeout_us,
             outcome: &outcome,
         };
         // SAFETY: nothing is lent.

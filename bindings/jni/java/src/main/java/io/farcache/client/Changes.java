@@ -24,10 +24,9 @@ final class Changes {
         }
 
         @Override
-        Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
+        Object carryOut(long client, Pending<?> pending, long[] outcome) {
             Native.change(client, pending, kind, key, delta, initial == null ? 0 : initial,
-                    initial != null,
-                    expirySeconds, cas, timeoutMicros, outcome);
+                    initial != null, expirySeconds, cas, outcome);
             return null;
         }
     }

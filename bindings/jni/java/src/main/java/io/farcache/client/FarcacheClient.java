@@ -28,9 +28,6 @@ import java.util.concurrent.Executor;
  * {@code io.farcache.client}.
  */
 public final class FarcacheClient implements AutoCloseable {
-    /** Operations take as long as the settings say. */
-    private static final long USUAL_TIMEOUT = 0;
-
     private final Handles handles;
     private final LeakWatch.Watched watched;
     private final Executor executor;
@@ -154,7 +151,7 @@ public final class FarcacheClient implements AutoCloseable {
         Object value;
         long client = handles.waiting.enter();
         try {
-            value = operation.carryOut(client, null, USUAL_TIMEOUT, outcome);
+            value = operation.carryOut(client, null, outcome);
         } finally {
             handles.waiting.leave();
         }
@@ -166,7 +163,7 @@ public final class FarcacheClient implements AutoCloseable {
 
     <T> Pending.Future<T> submit(Operation<T> operation) {
         Pending<T> pending = new Pending<>(operation, this, executor);
-        pending.begin(handles.telling(), USUAL_TIMEOUT);
+        pending.begin(handles.telling());
         return pending.future;
     }
 

@@ -21,8 +21,8 @@ final class Gets {
         }
 
         @Override
-        Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
-            return Native.get(client, pending, key, touch, null, 0, 0, timeoutMicros, outcome);
+        Object carryOut(long client, Pending<?> pending, long[] outcome) {
+            return Native.get(client, pending, key, touch, null, 0, 0, outcome);
         }
     }
 
@@ -75,9 +75,8 @@ final class Gets {
         int bytes = room.remaining();
         return new Operation<Integer>() {
             @Override
-            Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
+            Object carryOut(long client, Pending<?> pending, long[] outcome) {
                 return Native.get(client, pending, encoded, KEEPS_EXPIRY, room, position, bytes,
-                        timeoutMicros,
                         outcome);
             }
 

@@ -50,8 +50,8 @@ final class MultiGets {
         }
 
         @Override
-        Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
-            return Native.getMany(client, pending, encoded, timeoutMicros, outcome, items);
+        Object carryOut(long client, Pending<?> pending, long[] outcome) {
+            return Native.getMany(client, pending, encoded, outcome, items);
         }
 
         @Override

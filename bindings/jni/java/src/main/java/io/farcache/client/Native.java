@@ -58,25 +58,20 @@ final class Native {
      * Less than 0 for {@code touch} keeps the expiry; a null {@code room} has an array returned.
      */
     static native Object get(long client, Pending<?> pending, byte[] key, long touch,
-            ByteBuffer room, int offset,
-            int bytes, long timeoutMicros, long[] outcome);
+            ByteBuffer room, int offset, int bytes, long[] outcome);
 
     /** {@code items} takes three numbers for each key: CAS token, flags, status. */
-    static native Object getMany(long client, Pending<?> pending, byte[][] keys, long timeoutMicros,
-            long[] outcome,
+    static native Object getMany(long client, Pending<?> pending, byte[][] keys, long[] outcome,
             long[] items);
 
     static native void store(long client, Pending<?> pending, int mode, byte[] key, byte[] array,
-            ByteBuffer direct,
-            int offset, int bytes, int expirySeconds, int flags, long cas, long timeoutMicros,
-                    long[] outcome);
+            ByteBuffer direct, int offset, int bytes, int expirySeconds, int flags, long cas,
+            long[] outcome);
 
     static native void change(long client, Pending<?> pending, int kind, byte[] key, long delta,
-            long initial,
-            boolean hasInitial, int expirySeconds, long cas, long timeoutMicros, long[] outcome);
+            long initial, boolean hasInitial, int expirySeconds, long cas, long[] outcome);
 
     /** Texts: the version, or names and values of statistics in turn. */
     static native Object ask(long client, Pending<?> pending, int kind, int server, String group,
-            int delaySeconds,
-            long timeoutMicros, long[] outcome);
+            int delaySeconds, long[] outcome);
 }

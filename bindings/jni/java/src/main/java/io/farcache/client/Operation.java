@@ -8,7 +8,7 @@ abstract class Operation<T> {
     }
 
     /** Calls the native method. */
-    abstract Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome);
+    abstract Object carryOut(long client, Pending<?> pending, long[] outcome);
 
     /** What the application gets; or throws what it gets thrown. */
     abstract T result(Ended ended);

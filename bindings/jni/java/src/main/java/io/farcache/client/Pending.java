@@ -21,11 +21,11 @@ final class Pending<T> {
     }
 
     /** Has it begun; where it cannot, its future ends at once. */
-    void begin(NativeClient nativeClient, long timeoutMicros) {
+    void begin(NativeClient nativeClient) {
         long[] outcome = new long[4];
         long handle = nativeClient.enter();
         try {
-            operation.carryOut(handle, this, timeoutMicros, outcome);
+            operation.carryOut(handle, this, outcome);
             if (outcome[0] == Status.OK.code()) {
                 number = outcome[1];
             } else {

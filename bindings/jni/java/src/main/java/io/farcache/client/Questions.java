@@ -27,9 +27,8 @@ final class Questions {
         }
 
         @Override
-        Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
-            return Native.ask(client, pending, kind, server, group, delaySeconds, timeoutMicros,
-                    outcome);
+        Object carryOut(long client, Pending<?> pending, long[] outcome) {
+            return Native.ask(client, pending, kind, server, group, delaySeconds, outcome);
         }
     }
 

@@ -76,10 +76,9 @@ final class Stores {
         }
 
         @Override
-        Object carryOut(long client, Pending<?> pending, long timeoutMicros, long[] outcome) {
+        Object carryOut(long client, Pending<?> pending, long[] outcome) {
             Native.store(client, pending, mode.ordinal(), key, array, direct, offset, bytes,
-                    options.expirySeconds,
-                    options.flags, options.cas, timeoutMicros, outcome);
+                    options.expirySeconds, options.flags, options.cas, outcome);
             return null;
         }
 
