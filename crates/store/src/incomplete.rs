@@ -4,6 +4,7 @@
 //! What is remembered is bounded. A version that others take the room of counts as complete, as
 //! does everything that a process finds on its devices when it starts.
 
+use crate::prefetch::prefetch_line;
 use crate::superseded::MIX;
 use crate::sync::{AtomicU64, Ordering::SeqCst};
 use farcache_base::version::Version;
@@ -65,6 +66,14 @@ impl Incomplete {
     pub fn note(&self, version: Version) {
         let new = || (0..BUCKETS).map(|_| Bucket::empty()).collect();
         self.0.get_or_init(new)[bucket_of(version)].note(version);
+    }
+
+    /// Starts fetching what [`Incomplete::note`] will change.
+    #[inline]
+    pub fn prefetch(&self, version: Version) {
+        if let Some(buckets) = self.0.get() {
+            prefetch_line(std::ptr::from_ref(&buckets[bucket_of(version)]).cast());
+        }
     }
 
     /// A version is complete.

@@ -6,6 +6,7 @@
 //! that *no* is never said in place of *nobody knows*. See `docs/design/redundancy.md`, rule 3.
 
 use crate::item::{RawItem, Stamp};
+use crate::prefetch::prefetch_line;
 use crate::schedule::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::schedule::{Mutex, MutexGuard};
 use farcache_base::version::Version;
@@ -78,11 +79,11 @@ impl Write {
             version: self.stamp.version.bits() | flag,
         }
     }
+}
 
-    fn bucket(self, hash: u64) -> usize {
-        let mixed = (hash ^ self.stamp.version.bits()).wrapping_mul(MIX);
-        (mixed >> 32) as usize % BUCKETS
-    }
+fn bucket_of(hash: u64, version: Version) -> usize {
+    let mixed = (hash ^ version.bits()).wrapping_mul(MIX);
+    (mixed >> 32) as usize % BUCKETS
 }
 
 /// Whether a key has had a version before something newer came.
@@ -132,11 +133,19 @@ impl Superseded {
     /// A key of this hash had this version, and has something newer now. With the key's chain
     /// locked, before the newer one can be seen.
     pub fn note(&self, hash: u64, write: Write) {
-        let mut bucket = locked(&self.buckets()[write.bucket(hash)]);
+        let mut bucket = locked(&self.buckets()[bucket_of(hash, write.version())]);
         let next = usize::from(bucket.next);
         let before = std::mem::replace(&mut bucket.kept[next], write.kept(hash));
         bucket.dropped = bucket.dropped.max(before.version & !TOMBSTONE);
         bucket.next = ((next + 1) % KEPT) as u8;
+    }
+
+    /// Starts fetching what [`Superseded::note`] will change.
+    #[inline]
+    pub fn prefetch(&self, hash: u64, version: Version) {
+        if let Some(all) = self.buckets.get() {
+            prefetch_line(std::ptr::from_ref(&all[bucket_of(hash, version)]).cast());
+        }
     }
 
     /// A key of this hash had some version up to this one.
@@ -147,7 +156,8 @@ impl Superseded {
     /// Whether a key of this hash, which has something newer, has had this write.
     pub fn had(&self, hash: u64, write: Write) -> Had {
         let unseen = self.unseen[unseen_of(hash)].load(SeqCst);
-        let bucket = self.buckets.get().map(|all| &all[write.bucket(hash)]);
+        let bucket = bucket_of(hash, write.version());
+        let bucket = self.buckets.get().map(|all| &all[bucket]);
         let bucket = bucket.map(|bucket| *locked(bucket)).unwrap_or_default();
         match bucket.kept.contains(&write.kept(hash)) {
             true => Had::Yes,

@@ -57,6 +57,9 @@ impl StoreHandle {
         let hash = self.core.hash(key);
         self.core.index.prefetch(hash);
         self.core.ghosts.prefetch(hash);
+        if let Some(version) = options.version {
+            self.core.incomplete.prefetch(version);
+        }
         if matches!(options.mode, SetMode::Append | SetMode::Prepend) && options.version.is_none() {
             return self.extend(hash, key, value, options);
         }

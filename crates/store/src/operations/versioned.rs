@@ -259,6 +259,10 @@ impl StoreHandle {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
+        let present = entry.as_ref().and_then(|entry| entry.item?.stamp());
+        if let Some(present) = present {
+            self.core.superseded.prefetch(hash, present.version);
+        }
         let versions = &self.core.versions;
         let horizon = terms.horizon(versions.forgotten(), || versions.horizon());
         match self.standing(hash, (stamp, item), entry.as_ref(), horizon)? {
