@@ -83,7 +83,7 @@ fn write(redundancy: &str, servers: &[Has]) -> Written {
                         .map_or(Event::Lost(id), |reply| Event::Reply(id, reply))
                 }
             };
-            write.handle(event, &mut clock, NOW, &mut actions);
+            write.handle(event, |current| clock.above(current, NOW), &mut actions);
         }
     }
     panic!("it waits for nothing");

@@ -8,6 +8,7 @@ use farcache_cluster::{OWNERS_MAX, ServerId};
 use farcache_redundancy::Redundancy;
 use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{self, Action, Event, Group, KnownOwners, Question};
+use std::cell::LazyCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,9 +218,10 @@ impl Call {
     ) -> Result<Turn<O>, Error> {
         let (mut coding, mut ended) = (Vec::new(), None);
         let has_actions = !actions.is_empty();
+        let left = LazyCell::new(self.time_left());
         for action in actions.drain(..) {
             match action {
-                Action::Ask(request) => self.ask(request),
+                Action::Ask(request) => self.ask(request, *left),
                 Action::Done(outcome) => ended = Some(outcome),
                 other => coding.push(other),
             }
@@ -248,11 +250,12 @@ impl Call {
     /// Asks what the plan wants asked first, each server once its part of this value has been
     /// copied; the other actions stay.
     pub fn send_first<O>(&mut self, actions: &mut Vec<Action<O>>, value: &[u8]) {
+        let left = LazyCell::new(self.time_left());
         for action in std::mem::take(actions) {
             match action {
                 Action::Ask(request) => {
                     let travels = self.cargo.copy(request.question, value);
-                    self.ask(request);
+                    self.ask(request, *left);
                     if travels {
                         self.redundant.connections.flush();
                     }
@@ -285,14 +288,20 @@ impl Call {
         }
     }
 
-    fn ask(&mut self, asked: plan::Request) {
+    /// Tells how much time is left of the operation: read once for requests that go out together.
+    fn time_left(&self) -> impl FnOnce() -> Duration + use<> {
+        let deadline = self.deadline;
+        move || deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn ask(&mut self, asked: plan::Request, left: Duration) {
         if let Question::Complete(version) = asked.question {
             return self.redundant.connections.tell_complete(asked.to, version);
         }
         if self.owners.is_down(asked.to) {
             return self.events.push_back(self.owners.event_of_down(&asked));
         }
-        let Some(request) = self.submit(&asked) else {
+        let Some(request) = self.submit(&asked, left) else {
             // It is about bytes that are not at hand.
             return self.events.push_back(Event::Lost(asked.id));
         };
@@ -305,10 +314,9 @@ impl Call {
     }
 
     /// Begins a request, if the bytes are at hand that it is about.
-    fn submit(&mut self, asked: &plan::Request) -> Option<Submitted> {
+    fn submit(&mut self, asked: &plan::Request, left: Duration) -> Option<Submitted> {
         let (workshop, key) = (&self.redundant.workshop, &self.key);
         let operation = self.cargo.operation(workshop, key, asked.question)?;
-        let left = self.deadline.saturating_duration_since(Instant::now());
         let timeout = match asked.question.is_read() {
             true => left.min(self.redundant.timeout / READ_PART),
             false => left,

@@ -140,7 +140,7 @@ impl Changing {
                 Phase::Writing { write, actions, .. } => {
                     let redundant = &self.redundant;
                     let step = |event, actions: &mut Vec<_>| {
-                        write.handle(event, &mut redundant.clock(), now(), actions);
+                        write.handle(event, |current| redundant.version_above(current), actions);
                     };
                     match self.call.go_on(actions, patience, step) {
                         Ok(Turn::Goes) => continue,

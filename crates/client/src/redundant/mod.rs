@@ -41,7 +41,9 @@ use change::Change;
 use changing::Changing;
 use farcache_redundancy::coding::{Parts, Workshop};
 use farcache_redundancy::plan::{Form, Found, ReadOutcome, WriteOutcome};
-use farcache_redundancy::{Clock, Policy, Redundancy, SKEW_MAX, Side, Writer};
+use farcache_redundancy::{
+    Clock, Policy, Redundancy, SKEW_MAX, Side, TooFarAhead, Version, Writer,
+};
 use following::Following;
 pub(crate) use following::LastCopies;
 use running::{ReadEnd, Reading, WriteEnd, Writing};
@@ -275,6 +277,11 @@ impl Redundant {
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A version above this one, for a write that was refused for it.
+    fn version_above(&self, current: Version) -> Result<Version, TooFarAhead> {
+        self.clock().above(current, now())
     }
 
     /// With which of so many owners a read begins.

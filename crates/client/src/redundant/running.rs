@@ -159,7 +159,7 @@ impl Writing {
                 return Ok(settled.map(|()| (Ok(*version), call.cargo.was_present())));
             }
             let step = |event, actions: &mut Vec<_>| {
-                write.handle(event, &mut redundant.clock(), now(), actions);
+                write.handle(event, |current| redundant.version_above(current), actions);
             };
             match call.go_on(actions, patience, step)? {
                 Turn::Goes => {}

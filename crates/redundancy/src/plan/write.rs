@@ -175,12 +175,12 @@ impl Write {
         self.version
     }
 
-    /// Takes note of what has happened.
+    /// Takes note of what has happened. `above` makes a version above another one, as
+    /// [`Clock::above`] does, where it has to go above that.
     pub fn handle(
         &mut self,
         event: Event,
-        clock: &mut Clock,
-        now: Duration,
+        above: impl FnOnce(Version) -> Result<Version, TooFarAhead>,
         actions: &mut Actions,
     ) {
         match event {
@@ -208,8 +208,8 @@ impl Write {
                     Stage::AwaitsMap | Stage::Ended => {}
                 }
             }
-            Event::Reply(id, reply) => self.settle(id, Some(reply), clock, now, actions),
-            Event::Lost(id) => self.settle(id, None, clock, now, actions),
+            Event::Reply(id, reply) => self.settle(id, Some(reply), above, actions),
+            Event::Lost(id) => self.settle(id, None, above, actions),
             Event::Map(_) | Event::Decoded | Event::Slow => {}
         }
     }
@@ -261,15 +261,14 @@ impl Write {
         &mut self,
         id: RequestId,
         reply: Option<Reply>,
-        clock: &mut Clock,
-        now: Duration,
+        above: impl FnOnce(Version) -> Result<Version, TooFarAhead>,
         actions: &mut Actions,
     ) {
         let (group, requests) = (&self.group, &mut self.requests);
         match &mut self.stage {
             Stage::Accepting(accepting) => {
                 let verdict = accepting.settle(id, reply.as_ref(), group, requests, actions);
-                self.note_verdict(verdict, clock, now, actions);
+                self.note_verdict(verdict, above, actions);
             }
             Stage::Storing(storing) => {
                 let progress = storing.settle(id, reply.as_ref(), group, requests, actions);
@@ -282,8 +281,7 @@ impl Write {
     fn note_verdict(
         &mut self,
         verdict: Verdict,
-        clock: &mut Clock,
-        now: Duration,
+        above: impl FnOnce(Version) -> Result<Version, TooFarAhead>,
         actions: &mut Actions,
     ) {
         match verdict {
@@ -295,7 +293,7 @@ impl Write {
             Verdict::Refused { current } if self.is_promised => {
                 self.end(WriteOutcome::Refused { current }, actions);
             }
-            Verdict::Refused { current } => match clock.above(current, now) {
+            Verdict::Refused { current } => match above(current) {
                 Ok(version) => {
                     self.version = version;
                     self.ask_to_accept(actions);

@@ -222,7 +222,11 @@ impl Agent {
             }
             Plan::Write(write, _) => {
                 let mut actions = Vec::new();
-                write.handle(event, &mut self.clock, now, &mut actions);
+                write.handle(
+                    event,
+                    |current| self.clock.above(current, now),
+                    &mut actions,
+                );
                 self.carry_out_write(actions, now, up);
             }
         }

@@ -93,7 +93,8 @@ impl Writer {
         }
         let event = self.events.swap_remove(at - self.asked.len());
         let mut actions = Vec::new();
-        self.plan.handle(event, clock, now, &mut actions);
+        self.plan
+            .handle(event, |current| clock.above(current, now), &mut actions);
         self.note(actions);
         true
     }

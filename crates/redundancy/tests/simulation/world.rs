@@ -371,7 +371,11 @@ impl World {
             None => Ok(()),
             Some(Plan::Write(write)) => {
                 let mut actions = Vec::new();
-                write.handle(event, &mut client.clock, now, &mut actions);
+                write.handle(
+                    event,
+                    |current| client.clock.above(current, now),
+                    &mut actions,
+                );
                 self.carry_out_write(number, actions)
             }
             Some(Plan::Read(read)) => {

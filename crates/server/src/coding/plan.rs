@@ -79,7 +79,11 @@ impl Plan {
         match self {
             Plan::Write(write) => {
                 let mut actions = Vec::new();
-                write.handle(event, clock, unix_time(), &mut actions);
+                write.handle(
+                    event,
+                    |current| clock.above(current, unix_time()),
+                    &mut actions,
+                );
                 wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Written)));
             }
             Plan::Read(read) => {
