@@ -56,6 +56,7 @@
 
 mod calls;
 mod client;
+mod completion;
 mod config;
 mod connect;
 mod connections;
@@ -66,10 +67,12 @@ mod operation;
 mod part_rooms;
 mod redundant;
 mod request;
+mod store;
 pub mod text;
 mod values;
 
 pub use client::Client;
+pub use completion::{Completion, Item, ItemInfo, Notice};
 pub use config::{
     ClientConfig, Credentials, PROGRESS_VARIABLE, REDUNDANCY_VARIABLE, TRANSPORT_VARIABLE,
     TlsSettings, Transport, parse_redundancy, parse_servers,
@@ -81,10 +84,8 @@ pub use farcache_cluster::{distribution, hash};
 pub use farcache_fabric::bytes::{Keeper, LentMemory, ReceiveBytes, SendBytes, zeroed_memory};
 pub use farcache_proto::binary::INCOMPLETE;
 pub use farcache_redundancy::{InvalidPolicy, Policy};
-pub use operation::{
-    Completion, Delivery, Direction, Front, Initial, Item, ItemInfo, Notice, Operation, Reply,
-    Route, Store, StoreMode, Value, VersionTerms,
-};
+pub use operation::{Delivery, Direction, Front, Initial, Operation, Reply, Route, VersionTerms};
 pub use part_rooms::PartRooms;
 pub use request::{GetManyRequest, Request};
+pub use store::{Store, StoreMode, Value};
 pub use values::{ItemRef, Values};

@@ -1,12 +1,12 @@
 //! What can be asked of a server.
 
 use crate::part_rooms::PartRooms;
+use crate::store::Store;
 use arrayvec::ArrayVec;
 use farcache_base::version::Keeping;
-use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
+use farcache_fabric::bytes::ReceiveBytes;
 use farcache_redundancy::spread::SPREAD_BYTES;
 use farcache_redundancy::stored::HEADER_BYTES;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The beginning of a value that came with the head of its packet.
@@ -47,56 +47,6 @@ impl VersionTerms {
     }
 }
 
-/// How a value is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreMode {
-    /// In any case.
-    Set,
-    /// Where the key is absent.
-    Add,
-    /// Where the key is present.
-    Replace,
-    /// Behind the value that is there; flags and expiry do not count.
-    Append,
-    /// In front of the value that is there; flags and expiry do not count.
-    Prepend,
-    /// If [`Store::cas`], a version, is newer than what the server has of the key, deletions and
-    /// what it has forgotten included. Ends in [`Reply::Older`] where it is not. Farcache's servers
-    /// alone know it, in the binary protocol.
-    IfNewer(Keeping),
-    /// As [`StoreMode::IfNewer`], of a value that begins with these bytes, behind which
-    /// [`Store::value`] follows.
-    IfNewerBehind(Keeping, [u8; HEADER_BYTES]),
-    /// As [`StoreMode::IfNewer`], and only while the server stands by the promise of just this
-    /// version ([`VersionTerms::Promise`]). Ends in [`Reply::Promised`] where it does not.
-    IfPromised(Keeping),
-    /// At all of its key's servers, as the server that is asked is told by these bytes
-    /// (`docs/protocol.md`). As [`StoreMode::IfNewer`] for Farcache's servers alone.
-    Spread([u8; SPREAD_BYTES]),
-}
-
-impl StoreMode {
-    /// Whether [`Store::cas`] is a version.
-    pub(crate) fn carries_version(self) -> bool {
-        self.keeping().is_some()
-    }
-
-    /// What is kept besides the newest version, where [`Store::cas`] is one.
-    pub(crate) fn keeping(self) -> Option<Keeping> {
-        match self {
-            StoreMode::IfNewer(keeping)
-            | StoreMode::IfNewerBehind(keeping, _)
-            | StoreMode::IfPromised(keeping) => Some(keeping),
-            _ => None,
-        }
-    }
-
-    /// Whether it is a step in storing a value at several servers.
-    pub(crate) fn is_of_plan(self) -> bool {
-        self.carries_version() || matches!(self, StoreMode::Spread(_))
-    }
-}
-
 /// Up or down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -113,101 +63,6 @@ pub struct Initial {
     pub number: u64,
     /// As [`Store::expiry_s`]; `0xffff_ffff` is not allowed.
     pub expiry_s: u32,
-}
-
-/// A value to store.
-#[derive(Debug)]
-pub enum Value<'a> {
-    /// Copied while the operation is submitted.
-    Copied(&'a [u8]),
-    /// Lent until the operation is complete, and given back by [`Completion::lent`]. Where it is
-    /// large, the network takes it from where it lies.
-    Lent(SendBytes),
-}
-
-impl Value<'_> {
-    /// The bytes.
-    #[must_use]
-    pub fn as_slice(&self) -> &[u8] {
-        match self {
-            Value::Copied(bytes) => bytes,
-            Value::Lent(bytes) => bytes,
-        }
-    }
-}
-
-impl<'a> From<&'a [u8]> for Value<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Value::Copied(bytes)
-    }
-}
-
-impl<'a, const N: usize> From<&'a [u8; N]> for Value<'a> {
-    fn from(bytes: &'a [u8; N]) -> Self {
-        Value::Copied(bytes)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Value::Copied(text.as_bytes())
-    }
-}
-
-impl<'a> From<&'a Vec<u8>> for Value<'a> {
-    fn from(bytes: &'a Vec<u8>) -> Self {
-        Value::Copied(bytes)
-    }
-}
-
-impl From<Vec<u8>> for Value<'_> {
-    fn from(bytes: Vec<u8>) -> Self {
-        Value::Lent(bytes.into())
-    }
-}
-
-impl From<Arc<Vec<u8>>> for Value<'_> {
-    fn from(bytes: Arc<Vec<u8>>) -> Self {
-        Value::Lent(bytes.into())
-    }
-}
-
-impl From<SendBytes> for Value<'_> {
-    fn from(bytes: SendBytes) -> Self {
-        Value::Lent(bytes)
-    }
-}
-
-/// All that goes with storing a value.
-#[derive(Debug)]
-pub struct Store<'a> {
-    /// When to store it.
-    pub mode: StoreMode,
-    /// Its key.
-    pub key: &'a [u8],
-    /// The value.
-    pub value: Value<'a>,
-    /// The application's own number, returned with the value.
-    pub flags: u32,
-    /// Seconds to live, up to 30 days; above, seconds since 1970; 0 for ever.
-    pub expiry_s: u32,
-    /// Store only where the item has this CAS token; 0 for no such condition. With
-    /// [`StoreMode::IfNewer`], the version.
-    pub cas: u64,
-}
-
-impl<'a> Store<'a> {
-    /// Stores in any case, with flags 0, for ever.
-    pub fn set(key: &'a [u8], value: impl Into<Value<'a>>) -> Self {
-        Store {
-            mode: StoreMode::Set,
-            key,
-            value: value.into(),
-            flags: 0,
-            expiry_s: 0,
-            cas: 0,
-        }
-    }
 }
 
 /// One operation. Keys and copied values are borrowed only while it is submitted.
@@ -249,8 +104,8 @@ pub enum Operation<'a> {
     /// Get a value with its version. Ends in [`Reply::Value`], whose CAS token is the version, in
     /// [`Reply::Deleted`] or in [`Reply::Absent`]; an item that was stored without a version counts
     /// as absent. The version has [`INCOMPLETE`](crate::INCOMPLETE) set where the server was not
-    /// told that all of the key's servers have it. As [`StoreMode::IfNewer`] for Farcache's servers
-    /// alone.
+    /// told that all of the key's servers have it. As
+    /// [`StoreMode::IfNewer`](crate::StoreMode::IfNewer) for Farcache's servers alone.
     GetVersioned {
         /// Its key.
         key: &'a [u8],
@@ -273,7 +128,7 @@ pub enum Operation<'a> {
     },
     /// Get a value that lies on several servers, and that the server which is asked puts together,
     /// as it is told by these bytes (`docs/protocol.md`). Ends in [`Reply::Value`]. As
-    /// [`StoreMode::IfNewer`] for Farcache's servers alone.
+    /// [`StoreMode::IfNewer`](crate::StoreMode::IfNewer) for Farcache's servers alone.
     GetSpread {
         /// Its key.
         key: &'a [u8],
@@ -285,7 +140,7 @@ pub enum Operation<'a> {
     /// Put a tombstone of a version in place of an item, if the version is newer than what the
     /// server has of the key. Ends in [`Reply::Done`], in [`Reply::Absent`] where there was nothing
     /// to delete (the tombstone stands all the same), or in [`Reply::Older`]. As
-    /// [`StoreMode::IfNewer`] for Farcache's servers alone.
+    /// [`StoreMode::IfNewer`](crate::StoreMode::IfNewer) for Farcache's servers alone.
     DeleteIfNewer {
         /// Its key.
         key: &'a [u8],
@@ -293,7 +148,7 @@ pub enum Operation<'a> {
         version: u64,
         /// How long the tombstone is kept, as [`Store::expiry_s`]; 0 while memory suffices.
         keep_s: u32,
-        /// As [`StoreMode::IfPromised`].
+        /// As [`StoreMode::IfPromised`](crate::StoreMode::IfPromised).
         is_promised: bool,
         /// What is kept of the item.
         keeping: Keeping,
@@ -405,39 +260,6 @@ pub enum Reply {
     Statistics(Vec<(String, String)>),
 }
 
-/// How an operation ended, with everything that was lent to it.
-#[derive(Debug)]
-pub struct Completion {
-    /// What it brought.
-    pub outcome: Result<Reply, crate::Error>,
-    /// The value that was lent with [`Value::Lent`].
-    pub lent: Option<SendBytes>,
-    /// The memory that was given for a value, where the operation failed and left it unused; what
-    /// it holds is unspecified.
-    pub unused: Option<ReceiveBytes>,
-}
-
-/// Called once when an operation has ended.
-pub struct Notice(Box<dyn FnOnce() + Send>);
-
-impl Notice {
-    /// A notice that calls this.
-    pub fn new(call: impl FnOnce() + Send + 'static) -> Self {
-        Notice(Box::new(call))
-    }
-
-    /// Calls it.
-    pub fn call(self) {
-        (self.0)();
-    }
-}
-
-impl std::fmt::Debug for Notice {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Notice")
-    }
-}
-
 /// Where an operation goes and how long it may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivery<'a> {
@@ -445,24 +267,4 @@ pub struct Delivery<'a> {
     pub route: Route<'a>,
     /// How long it may take, instead of [`ClientConfig::timeout`](crate::ClientConfig::timeout).
     pub timeout: Option<Duration>,
-}
-
-/// An item that was got.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Its value.
-    pub value: Vec<u8>,
-    /// The application's number, as stored.
-    pub flags: u32,
-    /// Its CAS token.
-    pub cas: u64,
-}
-
-/// What is known of an item beside its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ItemInfo {
-    /// The application's number, as stored.
-    pub flags: u32,
-    /// Its CAS token.
-    pub cas: u64,
 }

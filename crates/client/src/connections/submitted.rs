@@ -1,8 +1,8 @@
 //! An operation that one server carries out, from its submission to its result.
 
+use crate::completion::Notice;
 use crate::driver::Shared;
 use crate::engine::{Engine, Ticket};
-use crate::operation::Notice;
 use crate::{Completion, Error, Reply, Values};
 use std::sync::Arc;
 

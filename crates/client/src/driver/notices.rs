@@ -1,7 +1,7 @@
 //! Notices: programs' functions that are called when operations end, outside of the driver's lock.
 
 use super::Driver;
-use crate::operation::Notice;
+use crate::completion::Notice;
 use std::cell::Cell;
 
 thread_local! {

@@ -3,8 +3,9 @@
 
 use super::{Driver, Shared, clock};
 use crate::ItemInfo;
+use crate::completion::Completion;
 use crate::engine::{Solo, SoloGet, SoloStage};
-use crate::operation::{Completion, Store};
+use crate::store::Store;
 use farcache_fabric::{Kind, Payload};
 
 /// Looks at the network before a request goes on as an operation like all others: some 3 us, in

@@ -3,7 +3,7 @@
 use super::slots::{NO_DEADLINE, Stage};
 use super::ticket::{self, BATCHES_MAX};
 use crate::Error;
-use crate::operation::Notice;
+use crate::completion::Notice;
 use crate::values::{Place, Values};
 use farcache_fabric::bytes::ReceiveBytes;
 

@@ -1,6 +1,7 @@
 //! Operations as packets.
 
-use crate::operation::{Direction, Operation, StoreMode, VersionTerms};
+use crate::operation::{Direction, Operation, VersionTerms};
+use crate::store::StoreMode;
 use farcache_proto::binary::{
     ABOUT_OLDER, ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode,
     SetExtras, VersionedGetExtras, encode_head, encode_head_telling, encode_u32, keeping_bits,

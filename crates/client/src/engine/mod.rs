@@ -47,8 +47,8 @@ pub use solo_store::SoloStore;
 pub(crate) use submit::Elsewhere;
 pub use transmit::Message;
 
+use crate::completion::{Completion, Notice};
 use crate::distribution::Placement;
-use crate::operation::{Completion, Notice};
 use crate::values::Values;
 use batches::Batches;
 use server::{Server, Stage};

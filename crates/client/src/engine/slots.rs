@@ -2,7 +2,8 @@
 
 use super::ticket::{self, SLOTS_MAX};
 use crate::Error;
-use crate::operation::{Completion, Front, Notice, Reply};
+use crate::completion::{Completion, Notice};
+use crate::operation::{Front, Reply};
 use crate::part_rooms::PartRooms;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_proto::binary::Opcode;

@@ -2,7 +2,8 @@
 
 use super::solo::{SUCCESS, Solo, SoloRoute, SoloStage};
 use super::{Engine, encode};
-use crate::operation::{Operation, Store, Value};
+use crate::operation::Operation;
+use crate::store::{Store, Value};
 use farcache_fabric::{Peer, Whole};
 use farcache_proto::binary::{HEADER_BYTES, Opcode};
 

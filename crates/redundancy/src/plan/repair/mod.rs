@@ -9,6 +9,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `exchange` | what it is told, and what it asks for |
+//! | `own_state` | how this server stands |
 //! | `sources` | the other owners, and how far their lists have been gone through |
 //! | `mend` | one key: what its owners have, and what this server makes of that |
 //! | `rate` | how fast it goes |
@@ -20,18 +21,20 @@
 mod exchange;
 mod later;
 mod mend;
+mod own_state;
 mod rate;
 mod sources;
 
 pub use exchange::{Action, Cursor, Entry, Event, Make, MendId, Mended, OwnItems, Step};
 pub use mend::{HeldPart, PartInfo, Said};
+pub use own_state::OwnState;
 
 use crate::Version;
 use farcache_cluster::ServerId;
 use later::Later;
 use mend::{Decision, Mend, Stage};
 use rate::Rate;
-use sources::{Source, SourceState};
+use sources::Sources;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -81,58 +84,17 @@ pub struct Figures {
     pub errors: u64,
 }
 
-/// How this server stands when a pass begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OwnState {
-    /// It may lack what it has acknowledged, or have what was overwritten.
-    pub is_catching_up: bool,
-    /// Writers of versions up to this one had ended when it began to catch up. Others may have
-    /// begun without this server, and take effect at the other owners only.
-    pub ended_at_return: Option<Version>,
-    /// Up to which version it has forgotten keys.
-    pub horizon: Option<Version>,
-    /// It has evicted values: what it lacks may be among them, and need not come back.
-    pub has_evicted: bool,
-    /// Writers of versions above this one may still be at work, and go above what too few have
-    /// accepted; none where no writer is.
-    pub ended: Option<Version>,
-}
-
-impl OwnState {
-    /// Whether whoever wrote this version has given up or been acknowledged.
-    fn has_ended(&self, version: Version) -> bool {
-        self.ended.is_none_or(|ended| version <= ended)
-    }
-
-    /// Whether the server lacks this version because it has forgotten it, or something newer.
-    /// Where many have it, nothing newer was acknowledged.
-    fn has_forgotten(&self, version: Version, holders_are_few: bool) -> bool {
-        let is_below = !self.is_catching_up && self.horizon >= Some(version);
-        is_below && (self.has_evicted || holders_are_few)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Own {
-    Open,
-    Asked,
-    Ended,
-}
-
 /// The plan.
 pub struct Repair {
     limits: Limits,
     rate: Rate,
     figures: Figures,
-    sources: Vec<Source>,
-    own: Own,
+    sources: Sources,
     /// What lists have named and nobody has looked at yet.
     queue: VecDeque<Entry>,
     later: Later,
     /// Keys that are being looked up anew.
     looked_up: usize,
-    /// Whose list was asked for last, and whether for what is used only.
-    listing: Option<(ServerId, bool)>,
     mends: BTreeMap<MendId, Mend>,
     next_id: u64,
     actions: Vec<Action>,
@@ -153,12 +115,10 @@ impl Repair {
             limits,
             rate: Rate::new(limits.bytes_per_second),
             figures: Figures::default(),
-            sources: Vec::new(),
-            own: Own::Ended,
+            sources: Sources::default(),
             queue: VecDeque::new(),
             later: Later::default(),
             looked_up: 0,
-            listing: None,
             mends: BTreeMap::new(),
             next_id: 0,
             actions: Vec::new(),
@@ -170,25 +130,13 @@ impl Repair {
 
     /// Begins a pass over what these servers have; an earlier one is given up.
     pub fn begin(&mut self, sources: impl IntoIterator<Item = ServerId>, own: OwnState) {
-        self.sources = sources.into_iter().map(Source::new).collect();
-        self.own = if own.is_catching_up {
-            Own::Open
-        } else {
-            Own::Ended
-        };
+        self.sources = Sources::new(sources.into_iter(), own.is_catching_up);
         self.queue.clear();
         self.mends.clear();
         self.later = Later::default();
-        (self.looked_up, self.listing) = (0, None);
+        self.looked_up = 0;
         (self.own_state, self.is_clean, self.is_full) = (own, true, false);
-        // All of them first: what one has forgotten counts only if it has caught up.
-        let greet = self.sources.iter().map(|source| Action::List {
-            from: source.server,
-            cursor: source.cursor,
-            used_only: true,
-            entries_max: 0,
-        });
-        self.actions = greet.collect();
+        self.actions = self.sources.greet().collect();
     }
 
     /// Writers of versions up to this one have ended by now; see [`OwnState::ended`].
@@ -220,12 +168,7 @@ impl Repair {
 
     /// How much of the pass is done, in 1024ths; `progress` tells it of a source's list.
     pub fn progress(&self, progress: impl Fn(&Cursor) -> u64) -> u64 {
-        let of_each = self.sources.iter().map(|one| one.progress(&progress));
-        let sum: u64 = of_each.sum();
-        match self.sources.len() as u64 {
-            0 => 1024,
-            count => sum / count,
-        }
+        self.sources.progress(progress)
     }
 
     /// What is to be done now.
@@ -253,13 +196,7 @@ impl Repair {
         self.mends.is_empty()
             && self.queue.is_empty()
             && self.looked_up == 0
-            && self.own == Own::Ended
-            && self.sources.iter().all(Source::has_ended)
-    }
-
-    fn knows_sources(&self) -> bool {
-        let is_greeted = |source: &Source| source.state == SourceState::Greeted;
-        !self.sources.iter().any(is_greeted)
+            && self.sources.have_ended()
     }
 
     /// Begins with as many keys as may be mended at once; or says until when none may.
@@ -283,13 +220,7 @@ impl Repair {
     fn begin_mend(&mut self, entry: Entry, now: Duration) -> usize {
         let id = MendId(self.next_id);
         self.next_id += 1;
-        let sources = &self.sources;
-        let is_there = |server| {
-            sources
-                .iter()
-                .any(|one| one.server == server && !one.is_away())
-        };
-        let mend = Mend::new(entry, is_there);
+        let mend = Mend::new(entry, |server| self.sources.has(server));
         let (asked, bytes) = (mend.asked(), mend.bytes());
         self.rate.take(ASKED_BYTES * asked.len() as u64, now);
         self.mends.insert(id, mend);
@@ -303,49 +234,16 @@ impl Repair {
 
     /// Asks for the next page of one list, unless there is enough to do.
     fn ask_for_pages(&mut self, now: Duration) {
-        let is_one_on_its_way = self.own == Own::Asked
-            || self
-                .sources
-                .iter()
-                .any(|one| one.state == SourceState::Asked);
-        if is_one_on_its_way || !self.queue.is_empty() || !self.knows_sources() {
+        if !self.queue.is_empty() {
             return;
         }
-        // What a page names is looked for here when it comes, so what other lists have named is to
-        // be here by then. A list names each key once.
-        let is_busy = !self.mends.is_empty();
-        let listing = self.listing;
-        // What is read often first, of all sources.
-        let open = self.sources.iter_mut();
-        let open = open.filter(|one| one.state == SourceState::Open);
-        if let Some(source) = open.min_by_key(|source| !source.used_only) {
-            let next = Some((source.server, source.used_only));
-            if is_busy && next != listing {
-                return;
-            }
-            source.state = SourceState::Asked;
-            self.listing = next;
+        let (is_busy, entries_max) = (!self.mends.is_empty(), self.limits.entries_max);
+        let ended_at_return = self.own_state.ended_at_return;
+        let page = (self.sources).next_page(entries_max, is_busy, ended_at_return);
+        if let Some(Action::List { .. }) = page {
             self.rate.take(ASKED_BYTES, now);
-            self.actions.push(Action::List {
-                from: source.server,
-                cursor: source.cursor,
-                used_only: source.used_only,
-                entries_max: self.limits.entries_max,
-            });
-        } else if self.own == Own::Open && !is_busy {
-            self.own = Own::Asked;
-            self.actions.push(Action::ListOwn(self.own_items()));
         }
-    }
-
-    /// What others have forgotten may be a deletion that has begun without this server, of
-    /// something that it had fetched by then.
-    fn own_items(&self) -> OwnItems {
-        let mut sources = self.sources.iter();
-        match sources.any(|source| source.forgotten > self.own_state.ended_at_return) {
-            true => OwnItems::AllSettled,
-            false => OwnItems::FromBefore,
-        }
+        self.actions.extend(page);
     }
 
     /// Takes note of what has happened. What was given up is passed over.
@@ -358,13 +256,13 @@ impl Repair {
                 is_caught_up,
                 forgotten,
             } => {
-                if let Some(source) = self.source(from) {
-                    (source.is_caught_up, source.forgotten) = (is_caught_up, forgotten);
+                let standing = (is_caught_up, forgotten);
+                if self.sources.note_page(from, next, standing) {
+                    self.queue_entries(entries);
                 }
-                self.note_page(from, entries, next);
             }
             Event::Own(entries, is_last) => {
-                self.own = if is_last { Own::Ended } else { Own::Open };
+                self.sources.note_own_page(is_last);
                 self.queue_entries(entries);
             }
             Event::LookedUp(entry) => {
@@ -373,7 +271,7 @@ impl Repair {
                     .extend(Some(entry).filter(|one| self.is_open(one)));
             }
             Event::Said(id, from, held, dropped) => {
-                let is_caught_up = self.is_caught_up(from);
+                let is_caught_up = self.sources.is_caught_up(from);
                 let said = Said {
                     held,
                     dropped,
@@ -384,24 +282,6 @@ impl Repair {
             Event::Brought(id, from, is_whole) => self.note_brought(id, from, is_whole),
             Event::Mended(id, mended) => self.note_mended(id, mended),
             Event::Away(server) => self.note_away(server, now),
-        }
-    }
-
-    fn source(&mut self, server: ServerId) -> Option<&mut Source> {
-        self.sources.iter_mut().find(|one| one.server == server)
-    }
-
-    fn is_caught_up(&self, server: ServerId) -> bool {
-        let mut sources = self.sources.iter();
-        sources.any(|one| one.server == server && one.is_caught_up)
-    }
-
-    fn note_page(&mut self, from: ServerId, entries: Vec<Entry>, next: Option<Cursor>) {
-        if self
-            .source(from)
-            .is_some_and(|source| source.note_page(next))
-        {
-            self.queue_entries(entries);
         }
     }
 
@@ -518,13 +398,10 @@ impl Repair {
 
     /// A server is gone: the others go on, and the next pass asks it from the beginning.
     fn note_away(&mut self, server: ServerId, now: Duration) {
-        let Some(source) = self.source(server).filter(|one| !one.is_away()) else {
+        if !self.sources.note_away(server) {
             return;
-        };
-        source.state = SourceState::Away;
-        source.is_caught_up = false;
-        self.is_clean = false;
-        self.figures.errors += 1;
+        }
+        self.note_failure();
         let under_way: Vec<MendId> = self.mends.keys().copied().collect();
         for id in under_way {
             match self.mends.get(&id).map(|mend| &mend.stage) {
