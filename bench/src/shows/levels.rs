@@ -52,7 +52,7 @@ impl Levels {
     /// and keeps them open.
     ///
     /// # Errors
-    /// Those of [`Levels::take`], and first clients that leave anything else behind.
+    /// The errors of [`Levels::take`]; or the first clients have left something else behind.
     pub fn after_first_client(network: Network, server: &ServerProcess) -> io::Result<Self> {
         let mut before = Levels::take(server)?;
         before.0.remove(DESCRIPTORS);

@@ -56,7 +56,7 @@ impl Engine {
                     until_us,
                 };
                 self.count_fabric();
-                self.list_waiting(server);
+                self.list(server);
             }
             Ok(offered) => {
                 self.close(Link::Fabric(offered.peer));
@@ -88,7 +88,7 @@ impl Engine {
             to.heard_us = self.now_us;
             to.stage = Stage::Fabric { offered };
             to.failures = 0;
-            self.list_waiting(server);
+            self.list(server);
         }
     }
 
@@ -111,21 +111,13 @@ impl Engine {
         to.failures = 0;
         self.on_sockets += 1;
         self.count_fabric();
-        self.list_waiting(server);
+        self.list(server);
     }
 
     /// Counts the servers from which something may come over the fabric.
     fn count_fabric(&mut self) {
         let servers = self.servers.iter();
         self.on_fabric = servers.filter(|server| server.holds_fabric()).count();
-    }
-
-    fn list_waiting(&mut self, server: usize) {
-        let to = &mut self.servers[server];
-        if !to.is_listed {
-            to.is_listed = true;
-            self.listed.push(server);
-        }
     }
 
     /// The server has ended the session over the fabric.
@@ -162,8 +154,9 @@ impl Engine {
         }
     }
 
-    /// The server's end of the fabric starts anew, as a client's death has blocked it. Who was
-    /// about to be let in connects once more: nothing that it was asked has been sent.
+    /// Connects once more to a server that has ended the connection before it let this client in:
+    /// its fabric starts anew, as another client's death has blocked it. The operations that wait
+    /// for it have not been sent.
     fn ask_anew(&mut self, server: usize) {
         self.disconnect(server);
         self.servers[server].failures = 1;

@@ -95,7 +95,8 @@ fn what_a_writer_has_left_at_some_is_shown_when_all_have_it() {
     }
 }
 
-/// What no request of the writer's has told of, it tells by itself after a while.
+/// Each request tells of a write that has ended; of the last ones, which no request has told of,
+/// the writer tells by itself after a while.
 #[test]
 fn what_was_acknowledged_is_read_while_a_server_is_silent() {
     for (policy, servers) in [("replicate:3", 3), ("ec:3,2;threshold=1", 5)] {
@@ -110,6 +111,9 @@ fn what_was_acknowledged_is_read_while_a_server_is_silent() {
             writer.set("last", "again", 0).expect("all are there");
             let plain = plain(&fleet);
             let is_told = |key: &str| (0..servers).all(|at| !is_incomplete(&plain, at, key));
+            for key in ["one", "two", "three"] {
+                assert!(is_told(key), "{policy}: the next requests tell of {key}");
+            }
             let all_are_told = || keys.iter().all(|key| is_told(key)).then_some(());
             wait_for("servers to be told", all_are_told);
             let silent = pause(&fleet, servers - 1);

@@ -27,16 +27,14 @@ pub enum Wish {
 /// What plans want, the oldest first.
 pub type Wishes = VecDeque<Wish>;
 
-impl Wish {
-    /// What an action is, and the end of the plan.
-    fn of<O>(action: Action<O>, done: impl FnOnce(O) -> Wish) -> Wish {
-        match action {
-            Action::Ask(request) => Wish::Ask(request),
-            Action::Encode => Wish::Encode,
-            Action::Decode(version, from) => Wish::Decode(version, from),
-            Action::Done(outcome) => done(outcome),
-        }
-    }
+/// Adds what a plan wants by these actions; `done` makes a wish of its end.
+fn add<O>(wishes: &mut Wishes, actions: Vec<Action<O>>, done: impl Fn(O) -> Wish) {
+    wishes.extend(actions.into_iter().map(|action| match action {
+        Action::Ask(request) => Wish::Ask(request),
+        Action::Encode => Wish::Encode,
+        Action::Decode(version, from) => Wish::Decode(version, from),
+        Action::Done(outcome) => done(outcome),
+    }));
 }
 
 impl Plan {
@@ -49,11 +47,11 @@ impl Plan {
     ) -> Plan {
         let (clock, fencing, mut actions) = ((clock, unix_time()), Fencing::None, Vec::new());
         let write = Write::begin_among(redundancy, fencing, form, group, clock, &mut actions);
-        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Written)));
+        add(wishes, actions, Wish::Written);
         Plan::Write(write)
     }
 
-    /// Reads a value; `first` and `spare` are those of [`Read::begin_among`].
+    /// Reads a value. [`Read::begin_among`] says what `first` and `spare` mean.
     pub fn read(
         redundancy: Redundancy,
         group: Group,
@@ -62,7 +60,7 @@ impl Plan {
     ) -> Plan {
         let (fencing, mut actions) = (Fencing::None, Vec::new());
         let read = Read::begin_among(redundancy, fencing, group, first, spare, &mut actions);
-        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+        add(wishes, actions, Wish::Got);
         Plan::Read(Box::new(read))
     }
 
@@ -70,7 +68,7 @@ impl Plan {
     pub fn read_thoroughly(redundancy: Redundancy, group: Group, wishes: &mut Wishes) -> Plan {
         let mut actions = Vec::new();
         let read = Read::begin_thorough(redundancy, Fencing::None, group, &mut actions);
-        wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+        add(wishes, actions, Wish::Got);
         Plan::Read(Box::new(read))
     }
 
@@ -84,12 +82,12 @@ impl Plan {
                     |current| clock.above(current, unix_time()),
                     &mut actions,
                 );
-                wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Written)));
+                add(wishes, actions, Wish::Written);
             }
             Plan::Read(read) => {
                 let mut actions = Vec::new();
                 read.handle(event, &mut actions);
-                wishes.extend(actions.into_iter().map(|one| Wish::of(one, Wish::Got)));
+                add(wishes, actions, Wish::Got);
             }
         }
     }
