@@ -12,6 +12,7 @@ use farcache_server::mailbox::life_line::{Caller, LifeLine};
 use farcache_server::resources::Resources;
 use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
+use farcache_server::upgrade::entrance::ServerPort;
 use farcache_server::upgrade::registry::{Place, Registry};
 use farcache_store::{PinnedValue, Reservation, Store, StoreConfig};
 use libfuzzer_sys::fuzz_target;
@@ -35,6 +36,7 @@ struct Script {
 }
 
 /// A port that does what the script says.
+#[derive(Clone)]
 struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
@@ -144,10 +146,13 @@ impl World {
         let shared = Arc::new(Shared::new(store, settings));
         let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
         let script = Arc::new(Mutex::new(Script::default()));
-        let place = Place::new(b"scripted".to_vec(), Arc::clone(&mailbox));
-        let registry = Registry::new(Network::Memory, vec![place], None);
+        let port = Scripted(Arc::clone(&script));
+        let open_port = move || Ok(Box::new(port.clone()) as Box<ServerPort>);
+        let places = vec![Place::new(Arc::clone(&mailbox))];
+        let registry = Registry::new(Network::Memory, places, Box::new(open_port), None);
+        registry.open_all().expect("a scripted port");
+        let port = registry.places[0].take_port().expect("it is open");
         assert!(shared.fabric.set(registry).is_ok());
-        let port = Box::new(Scripted(Arc::clone(&script)));
         World {
             engine: Engine::new(port, Arc::clone(&shared), 0),
             resources: Resources::new(Arc::clone(&shared), 0, Arc::clone(&mailbox)),

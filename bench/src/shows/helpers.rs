@@ -59,6 +59,9 @@ pub struct Connected {
     pub seconds: f64,
 }
 
+/// Most workers of a server that is looked at.
+const WORKERS_MAX: usize = 16;
+
 /// What an orphan tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orphaned {
@@ -110,14 +113,15 @@ impl Helper {
         })
     }
 
-    /// Has two come and leave in good order, one after the other. What the server's network opens
-    /// for the first one, and at its end, is open when the second one has been served, and stays.
+    /// Has two come and leave in good order, one after the other, each with a session at every
+    /// worker. What the server's network opens for the first sessions of a worker, and at their end,
+    /// is open when the second have been served, and stays.
     ///
     /// # Errors
     /// If they cannot be started or served.
     pub fn come_and_go(network: Network, server: SocketAddr) -> io::Result<()> {
         for _ in 0..2 {
-            let mut client = Helper::start(Part::Hold, network, "fabric", server, 1)?;
+            let mut client = Helper::start(Part::Hold, network, "fabric", server, WORKERS_MAX)?;
             client.hear()?;
             client.leave()?;
         }

@@ -8,13 +8,11 @@
 //! | `region` | address space reserved at once, filled by the kernel as it is touched |
 //! | `item` | header, key and value at their place |
 //! | `location` | where an item lies, in memory or on a device, in 43 bits |
-//! | `code` | the program's own pages |
 //! | `free_map` | which of many equal parts are free, and how many in a row |
 //! | `epoch` | when memory that left the index may be reused |
 //! | `prefetch` | which cache lines will be read soon |
 //! | `schedule`, `sync` | threads, locks, atomics and time: the real ones, or a model's |
 
-mod code;
 pub mod epoch;
 mod free_map;
 pub mod item;
@@ -24,5 +22,4 @@ pub mod region;
 pub mod schedule;
 pub mod sync;
 
-pub use code::give_back_code;
 pub use free_map::FreeMap;

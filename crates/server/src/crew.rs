@@ -6,7 +6,6 @@
 //! a machine.
 
 use crate::admission::Admission;
-use crate::fabric::ServerPort;
 use crate::mailbox::Mailbox;
 use crate::shared::Shared;
 use crate::worker::Worker;
@@ -27,8 +26,6 @@ pub struct Post {
     pub admission: Arc<Admission>,
     /// Sockets for UDP, which all workers share.
     pub datagram_sockets: Vec<Arc<Socket>>,
-    /// Its part of the fabric, where there is one.
-    pub port: Option<Box<ServerPort>>,
 }
 
 impl Post {
@@ -39,7 +36,6 @@ impl Post {
             self.mailbox,
             self.admission,
             self.datagram_sockets,
-            self.port,
         )
     }
 }

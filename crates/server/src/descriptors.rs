@@ -73,12 +73,12 @@ pub fn prepare(plan: &mut Plan, has_metrics: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sure that all clients find descriptors, now that the server has opened its own; returns
-/// how many sessions on the fabric there may be.
+/// Makes sure that all clients find descriptors, now that the server has opened its own, but for
+/// `unopened` ports on the fabric; returns how many sessions on the fabric there may be.
 ///
 /// # Errors
 /// As [`prepare`].
-pub fn check(settings: &Settings, has_metrics: bool) -> io::Result<usize> {
+pub fn check(settings: &Settings, has_metrics: bool, unopened: usize) -> io::Result<usize> {
     let endpoint = if has_metrics {
         metrics::CONNECTIONS_MAX
     } else {
@@ -88,7 +88,7 @@ pub fn check(settings: &Settings, has_metrics: bool) -> io::Result<usize> {
     let Some(open) = open_now() else {
         return Ok(settings.connections_max);
     };
-    let own = open + endpoint + SPARE;
+    let own = open + endpoint + SPARE + unopened * WORKER_WITH_FABRIC;
     let limit = raise(own as u64 + for_clients(settings))?;
     let rest = limit.checked_sub((own + settings.connections_max) as u64);
     let rest = rest.ok_or_else(|| too_few(limit, own, settings.connections_max))?;

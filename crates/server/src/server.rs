@@ -3,8 +3,7 @@
 use crate::acceptor::Acceptor;
 use crate::admission::Admission;
 use crate::crew::{Crew, Ended, Post};
-use crate::fabric::ServerPort;
-use crate::fabric::open::Opened;
+use crate::fabric::open::{Opened, open_required};
 use crate::mailbox::Mailbox;
 use crate::net::listen::Listener;
 use crate::shared::Shared;
@@ -25,8 +24,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Has `crew` run the workers, which also serve `datagram_sockets` and, a port each, the
-    /// fabric.
+    /// Has `crew` run the workers, which also serve `datagram_sockets` and, a port each when clients
+    /// ask for it, the fabric.
     ///
     /// # Errors
     /// When descriptors, threads or memory are exhausted.
@@ -50,8 +49,7 @@ impl Server {
             workers: Vec::new(),
             repair,
         };
-        let ports = fabric.map_or_else(Vec::new, |fabric| server.join_fabric(fabric));
-        let mut ports = ports.into_iter();
+        fabric.map_or(Ok(()), |fabric| server.join_fabric(fabric))?;
         for index in 0..threads {
             let post = Post {
                 shared: Arc::clone(&server.shared),
@@ -59,7 +57,6 @@ impl Server {
                 mailbox: Arc::clone(&server.mailboxes[index]),
                 admission: Arc::clone(&server.admission),
                 datagram_sockets: datagram_sockets.clone(),
-                port: ports.next(),
             };
             server.workers.push(crew.employ(post)?);
         }
@@ -67,18 +64,18 @@ impl Server {
     }
 
     /// Lets all threads know of the fabric.
-    fn join_fabric(&self, fabric: Opened) -> Vec<Box<ServerPort>> {
-        let places = fabric.ports.iter().zip(&self.mailboxes);
-        let places =
-            places.map(|(port, mailbox)| Place::new(port.address().to_vec(), Arc::clone(mailbox)));
+    fn join_fabric(&self, fabric: Opened) -> io::Result<()> {
+        let places = self.mailboxes.iter().map(Arc::clone).map(Place::new);
         let registry = Registry::new(
             fabric.network,
             places.collect(),
+            fabric.open_port,
             Some(fabric.open_call_port),
         );
+        open_required(self.shared.settings.fabric, &registry)?;
         let is_first = self.shared.fabric.set(registry).is_ok();
         assert!(is_first, "a server is started once");
-        fabric.ports
+        Ok(())
     }
 
     /// Accepts connections on the calling thread until the server is told to stop; returns when

@@ -18,6 +18,7 @@ use crate::settings::Settings;
 use crate::shared::{Epoch, Shared};
 use crate::signals::Signals;
 use crate::tier::{self, Devices, EventLog};
+use crate::upgrade::registry::Registry;
 use crate::users::Users;
 use farcache_store::{KeyHash, Store, StoreConfig};
 use socket2::Socket;
@@ -150,7 +151,7 @@ fn serve(
     });
     shared.verbosity.store(options.verbose, Relaxed);
     shared.service.track_sizes(plan.track_sizes);
-    let fabric = fabric::open::open(&shared, network)?;
+    let fabric = network.map(|network| fabric::open::prepare(&shared, network));
     let told = match &fabric {
         Ok(opened) => opened.description.clone(),
         Err(reason) => reason.clone(),
@@ -167,7 +168,8 @@ fn serve(
         .as_ref()
         .map(|listener| Endpoint::start(listener.try_clone()?, Arc::clone(&shared)))
         .transpose()?;
-    let sessions_max = descriptors::check(&shared.settings, metrics.is_some())?;
+    let unopened = shared.fabric.get().map_or(0, Registry::unopened);
+    let sessions_max = descriptors::check(&shared.settings, metrics.is_some(), unopened)?;
     if let Some(fabric) = shared.fabric.get() {
         fabric.sessions_max.store(sessions_max, Relaxed);
     }
@@ -177,7 +179,7 @@ fn serve(
     drop((sockets.metrics.take(), shared));
     let event_log = EventLog::start(&store)?;
     // Starting took far more of it than serving does.
-    farcache_memory::give_back_code();
+    farcache_code::give_back_code();
     let served = server.serve(sockets.listeners, signals);
     if let Some(endpoint) = metrics {
         endpoint.stop();

@@ -277,13 +277,13 @@ fn a_machine_without_ucx_is_warned_of_with_the_package() {
 /// A process that has changed its user may be looked into by that user once it says so, for shared
 /// memory: UCX opens it by `/proc`, whose files then belong to that user.
 #[test]
-fn without_a_fabric_a_process_stays_closed_to_the_user_that_it_became() {
+fn without_clients_on_the_fabric_a_process_stays_closed_to_the_user_that_it_became() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: only root can become another user");
         return;
     }
     let missing = ("UCX_TLS", "no-such-transport");
-    for (fabric, environment) in [("off", None), ("auto", Some(missing))] {
+    for (fabric, environment) in [("off", None), ("auto", Some(missing)), ("auto", None)] {
         let mut command = command(&["-l", "127.0.0.1", "-p", "-1", "-u", "nobody"]);
         command.args(["--fabric", fabric]).envs(environment);
         let mut server = command.stderr(Stdio::piped()).spawn().expect("a server");

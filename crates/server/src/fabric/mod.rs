@@ -14,7 +14,7 @@
 //! | `offered` | a large value is offered, and has been received |
 //! | `reply` | answers go out |
 //! | `ending` | a session ends, for whatever reason |
-//! | `open` | finds a network when the server starts |
+//! | `open` | finds a network when the server starts; opens ports on it |
 //!
 //! How a client on a socket is granted a session is in [`crate::upgrade`], how its TCP connection
 //! and its session end together in [`crate::mailbox::life_line`].
@@ -39,10 +39,5 @@ mod stalls;
 mod tests;
 
 use crate::mailbox::life_line;
+use crate::upgrade::entrance::ServerPort;
 use crate::upgrade::{CREDITS, MESSAGE_BYTES_MAX, figures, registry};
-use farcache_fabric::Port;
-use farcache_store::{PinnedValue, Reservation};
-
-/// A worker's end of the network: it sends values from where they lie in the store and receives
-/// them into where they will.
-pub type ServerPort = dyn Port<PinnedValue, Reservation>;

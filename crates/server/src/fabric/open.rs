@@ -1,10 +1,10 @@
-//! Finds a network when the server starts.
+//! Finds a network when the server starts, and opens ports on it.
 
-use super::ServerPort;
-use super::registry::OpenCallPort;
+use super::registry::{OpenCallPort, Registry};
 use crate::dial::CallPort;
 use crate::settings::{FabricMode, Settings};
 use crate::shared::Shared;
+use crate::upgrade::entrance::{OpenPort, ServerPort};
 use farcache_fabric::Error;
 use farcache_fabric::grant::Network;
 use farcache_fabric::ucx;
@@ -12,13 +12,13 @@ use rustix::process::DumpableBehavior;
 use std::io;
 use std::sync::Arc;
 
-/// A network, with a port for each worker.
+/// A network on which ports can be opened.
 pub struct Opened {
     /// What carries the messages.
     pub network: Network,
-    /// The workers' ports, in order.
-    pub ports: Vec<Box<ServerPort>>,
-    /// Opens more of them, towards other servers.
+    /// Opens a worker's port.
+    pub open_port: OpenPort,
+    /// Opens one towards other servers.
     pub open_call_port: OpenCallPort,
     /// What it is, for people.
     pub description: String,
@@ -46,26 +46,47 @@ pub fn find(settings: &Settings) -> io::Result<Found<Arc<ucx::Network>>> {
     }
 }
 
-/// Opens a port of the network for each worker; the reason where that cannot be and need not be,
-/// which is logged.
+/// Gets the network ready for the workers' ports, which are opened when clients ask for them.
+pub fn prepare(shared: &Shared, network: Arc<ucx::Network>) -> Opened {
+    let (start, bytes) = shared.store.lend_memory();
+    if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
+        // Values are then registered piece by piece, as they are sent and received.
+        tracing::warn!(%error, "the memory cannot be registered with the network at once");
+    }
+    Opened {
+        network: Network::Ucx,
+        description: description(&network),
+        open_port: {
+            let network = Arc::clone(&network);
+            Box::new(move || {
+                let port = Box::new(network.port()?) as Box<ServerPort>;
+                allow_shared_memory();
+                Ok(port)
+            })
+        },
+        open_call_port: Box::new(move || Ok(Box::new(network.port()?) as Box<CallPort>)),
+    }
+}
+
+/// Opens all ports at the start where the operator requires the fabric.
 ///
 /// # Errors
-/// There are none, and the operator requires a network.
-pub fn open(shared: &Shared, network: Found<Arc<ucx::Network>>) -> io::Result<Found<Opened>> {
-    let network = match network {
-        Ok(network) => network,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let opened = allowed(shared.settings.fabric, open_ports(shared, &network))?;
-    if opened.is_ok() {
-        allow_shared_memory();
+/// One cannot be opened.
+pub fn open_required(mode: FabricMode, registry: &Registry) -> io::Result<()> {
+    match mode {
+        FabricMode::Require => registry.open_all().map_err(|error| missed(&error)),
+        FabricMode::Auto | FabricMode::Off => Ok(()),
     }
-    Ok(opened)
+}
+
+fn missed(error: &Error) -> io::Error {
+    io::Error::other(format!("--fabric require: {error}"))
 }
 
 /// Clients of this host that run as the same user share memory with the server: UCX opens it by
 /// /proc, which the system refuses with a process that has changed its user (-u) and has not said
-/// this. It opens /proc for debuggers, too, so it is not said where there is no fabric.
+/// this. It opens /proc for debuggers, too, so it is not said before a client asks for the
+/// fabric.
 fn allow_shared_memory() {
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
 }
@@ -74,9 +95,7 @@ fn allow_shared_memory() {
 fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Found<T>> {
     match found {
         Ok(found) => Ok(Ok(found)),
-        Err(error) if mode == FabricMode::Require => {
-            Err(io::Error::other(format!("--fabric require: {error}")))
-        }
+        Err(error) if mode == FabricMode::Require => Err(missed(&error)),
         Err(error) => {
             tracing::warn!(
                 %error,
@@ -85,26 +104,6 @@ fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Found<T>>
             Ok(Err(format!("none: {error}")))
         }
     }
-}
-
-fn open_ports(shared: &Shared, network: &Arc<ucx::Network>) -> Result<Opened, Error> {
-    let (start, bytes) = shared.store.lend_memory();
-    if let Err(error) = network.register(start, bytes, Arc::clone(&shared.store) as _) {
-        // Values are then registered piece by piece, as they are sent and received.
-        tracing::warn!(%error, "the memory cannot be registered with the network at once");
-    }
-    let port = |_| Ok(Box::new(network.port()?) as Box<ServerPort>);
-    let ports = (0..shared.settings.threads).map(port);
-    let ports = ports.collect::<Result<Vec<_>, Error>>()?;
-    Ok(Opened {
-        network: Network::Ucx,
-        ports,
-        description: description(network),
-        open_call_port: {
-            let network = Arc::clone(network);
-            Box::new(move || Ok(Box::new(network.port()?) as Box<CallPort>))
-        },
-    })
 }
 
 /// UCX's version, and what it may use here: shared memory, devices for RDMA, the operator's own

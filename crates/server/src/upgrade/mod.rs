@@ -4,11 +4,13 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`ask`] | a client on a socket asks to be let in, and is granted a session |
+//! | [`entrance`] | a worker's port, which is opened when a client first asks |
 //! | [`registry`] | what all threads know: ports, sessions, grants |
 //! | [`figures`] | what a worker counts of its sessions |
 //!
 //! The sessions themselves are [`crate::fabric`]'s.
 
+pub mod entrance;
 pub mod figures;
 pub mod registry;
 
@@ -90,7 +92,7 @@ fn grant(
     asker: Option<Peer>,
 ) -> Result<Grant, UpgradeRefusal> {
     let (token, key) = (secret()?, secret()?);
-    let place = fabric.least_loaded();
+    let (place, address) = fabric.least_loaded().ok_or(UpgradeRefusal::Off)?;
     let session = place.take_number();
     let bond = caller.bind(&place.mailbox, session, key);
     // Before the client hears of it, so that its worker knows when the client comes.
@@ -108,7 +110,7 @@ fn grant(
         token,
         key,
         message_bytes_max: MESSAGE_BYTES_MAX as u32,
-        address: place.address(),
+        address,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What all threads know of the fabric.
 
+use super::entrance::{Entrance, OpenPort, ServerPort};
 use super::figures::Figures;
 use super::name_of;
 use crate::dial::CallPort;
@@ -19,17 +20,16 @@ pub struct Place {
     pub figures: Arc<Figures>,
     /// Sessions granted or open, to choose the worker with the fewest.
     pub sessions: AtomicUsize,
-    /// Where clients find its port.
-    address: Mutex<Vec<u8>>,
+    entrance: Mutex<Entrance>,
     /// Numbers of sessions in use.
     numbers: Mutex<Slab<()>>,
 }
 
 impl Place {
-    /// A worker without sessions.
-    pub fn new(address: Vec<u8>, mailbox: Arc<Mailbox>) -> Self {
+    /// A worker without sessions, whose port is opened when a client first asks for one.
+    pub fn new(mailbox: Arc<Mailbox>) -> Self {
         Place {
-            address: Mutex::new(address),
+            entrance: Mutex::default(),
             mailbox,
             figures: Arc::default(),
             sessions: AtomicUsize::new(0),
@@ -37,20 +37,14 @@ impl Place {
         }
     }
 
-    /// Where clients find its port.
-    pub fn address(&self) -> Vec<u8> {
-        self.address.lock().expect("no panic while held").clone()
+    /// The port, for its worker, once it is open.
+    pub fn take_port(&self) -> Option<Box<ServerPort>> {
+        self.entrance().take_port()
     }
 
     /// The port says where it is; that changes when a client's death has made it start anew.
     pub fn note_address(&self, address: &[u8]) {
-        let mut known = self.address.lock().expect("no panic while held");
-        if *known != address {
-            tracing::warn!(
-                "a client's death has blocked shared memory: a worker's fabric starts anew"
-            );
-            *known = address.to_vec();
-        }
+        self.entrance().note_address(address);
     }
 
     /// Takes a number for a session that is being granted.
@@ -63,6 +57,10 @@ impl Place {
     pub fn give_number(&self, number: u32) {
         self.numbers().remove(number as usize);
         self.sessions.fetch_sub(1, Relaxed);
+    }
+
+    fn entrance(&self) -> MutexGuard<'_, Entrance> {
+        self.entrance.lock().expect("no panic while held")
     }
 
     fn numbers(&self) -> MutexGuard<'_, Slab<()>> {
@@ -84,6 +82,7 @@ pub struct Registry {
     /// already.
     pub grants_refused: AtomicU64,
     lanes: Mutex<BTreeMap<String, u64>>,
+    open_port: OpenPort,
     open_call_port: Option<OpenCallPort>,
 }
 
@@ -91,8 +90,13 @@ pub struct Registry {
 pub type OpenCallPort = Box<dyn Fn() -> Result<Box<CallPort>, Error> + Send + Sync>;
 
 impl Registry {
-    /// A fabric over this network.
-    pub fn new(network: Network, places: Vec<Place>, open: Option<OpenCallPort>) -> Self {
+    /// A fabric over this network, with no port open yet.
+    pub fn new(
+        network: Network,
+        places: Vec<Place>,
+        open_port: OpenPort,
+        open_call_port: Option<OpenCallPort>,
+    ) -> Self {
         Registry {
             network,
             places,
@@ -100,8 +104,24 @@ impl Registry {
             grants: AtomicU64::new(0),
             grants_refused: AtomicU64::new(0),
             lanes: Mutex::default(),
-            open_call_port: open,
+            open_port,
+            open_call_port,
         }
+    }
+
+    /// Opens the ports that are not open yet.
+    ///
+    /// # Errors
+    /// Why one of them cannot be.
+    pub fn open_all(&self) -> Result<(), Error> {
+        let mut places = self.places.iter();
+        places.try_for_each(|place| place.entrance().open(&self.open_port).map(drop))
+    }
+
+    /// Ports that are not open yet.
+    pub fn unopened(&self) -> usize {
+        let places = self.places.iter();
+        places.filter(|place| !place.entrance().is_open()).count()
     }
 
     /// A port towards other servers; none where they are not asked over this network.
@@ -120,12 +140,14 @@ impl Registry {
         sessions.sum::<usize>() >= self.sessions_max.load(Relaxed)
     }
 
-    /// The worker with the fewest sessions.
-    pub fn least_loaded(&self) -> &Place {
-        self.places
-            .iter()
-            .min_by_key(|place| place.sessions.load(Relaxed))
-            .expect("there is a worker")
+    /// The worker with the fewest sessions, and where clients find its port, which is opened if it
+    /// is not yet; the next one where that cannot be.
+    pub fn least_loaded(&self) -> Option<(&Place, Vec<u8>)> {
+        let mut places: Vec<&Place> = self.places.iter().collect();
+        places.sort_by_key(|place| place.sessions.load(Relaxed));
+        let address = |place: &Place| place.entrance().open_if_due(&self.open_port);
+        let mut open = places.into_iter();
+        open.find_map(|place| Some((place, address(place)?)))
     }
 
     /// A session uses these networks.
@@ -154,5 +176,73 @@ impl Registry {
 
     fn lanes_map(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.lanes.lock().expect("no panic while held")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farcache_fabric::memory;
+
+    /// Two workers, of whose ports the first `failing` cannot be opened.
+    fn registry(failing: usize, opened: &Arc<AtomicUsize>) -> Registry {
+        let (network, opened) = (memory::Network::new(), Arc::clone(opened));
+        let open_port = move || {
+            let port = network.port();
+            match opened.fetch_add(1, Relaxed) < failing {
+                true => Err(Error::Unavailable("no memory for a port".into())),
+                false => Ok(Box::new(port) as Box<ServerPort>),
+            }
+        };
+        let place = |_| Place::new(Arc::new(Mailbox::new().expect("a descriptor")));
+        let places = (0..2).map(place).collect();
+        Registry::new(Network::Memory, places, Box::new(open_port), None)
+    }
+
+    /// The number of the worker that the next client is sent to.
+    fn next(registry: &Registry) -> Option<usize> {
+        let (chosen, address) = registry.least_loaded()?;
+        let mut places = registry.places.iter();
+        let number = places.position(|place| std::ptr::eq(place, chosen));
+        let port = chosen.take_port();
+        assert!(port.is_none_or(|port| port.address() == address));
+        number
+    }
+
+    #[test]
+    fn a_port_is_opened_for_the_first_client_of_its_worker() {
+        let opened = Arc::default();
+        let registry = registry(0, &opened);
+        assert_eq!((opened.load(Relaxed), registry.unopened()), (0, 2));
+        assert_eq!((next(&registry), next(&registry)), (Some(0), Some(0)));
+        assert_eq!((opened.load(Relaxed), registry.unopened()), (1, 1));
+        registry.places[0].take_number();
+        assert_eq!(next(&registry), Some(1));
+        assert_eq!((opened.load(Relaxed), registry.unopened()), (2, 0));
+        assert!(
+            registry.places[1].take_port().is_none(),
+            "it has been taken"
+        );
+    }
+
+    #[test]
+    fn all_ports_can_be_opened_at_once() {
+        let opened = Arc::default();
+        let all = registry(0, &opened);
+        all.open_all().expect("memory for two");
+        assert_eq!((opened.load(Relaxed), all.unopened()), (2, 0));
+        assert!(registry(1, &Arc::default()).open_all().is_err());
+    }
+
+    #[test]
+    fn where_a_port_cannot_be_opened_clients_go_to_others_and_no_attempt_follows_at_once() {
+        let opened = Arc::default();
+        let one = registry(1, &opened);
+        assert_eq!((next(&one), next(&one)), (Some(1), Some(1)));
+        assert_eq!(opened.load(Relaxed), 2);
+        let opened = Arc::default();
+        let none = registry(2, &opened);
+        assert_eq!((next(&none), next(&none)), (None, None));
+        assert_eq!(opened.load(Relaxed), 2, "each once");
     }
 }

@@ -162,8 +162,8 @@ impl Worker {
             .resources
             .store
             .with_durable_descriptor(|descriptor| rustix::io::read(descriptor, &mut count[..]));
-        if let Some(messages) = &mut self.messages {
-            messages.engine.on_durable(&self.resources);
+        if let Some(engine) = &mut self.messages.engine {
+            engine.on_durable(&self.resources);
         }
         self.release_datagrams();
         while let Some(&(mark, slot)) = self.resources.waits.held.front() {
@@ -198,8 +198,8 @@ impl Worker {
     }
 
     fn resume_message(&mut self, id: ReadId) {
-        if let Some(messages) = &mut self.messages {
-            messages.engine.on_reads_ended(id, &mut self.resources);
+        if let Some(engine) = &mut self.messages.engine {
+            engine.on_reads_ended(id, &mut self.resources);
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use super::Worker;
 use super::connection::Connection;
-use super::messages::Messages;
-use super::poller::{CALLS, PEERS};
+use super::poller::PEERS;
+use crate::fabric::engine::Engine;
 use crate::peers::desk::Answer;
 use crate::peers::wire::Interest;
 use crate::peers::{Asked, Asker, Tag, Waiter};
@@ -60,12 +60,12 @@ pub(super) fn settle(connection: &mut Connection, status: Status, resources: &mu
 /// The questions of a connection, or a message.
 fn asked_of<'a>(
     connections: &'a mut Slab<Box<Connection>>,
-    messages: &'a mut Option<Messages>,
+    engine: &'a mut Option<Engine>,
     waiter: Waiter,
 ) -> Option<&'a mut Asked> {
     match waiter {
         Waiter::Connection(slot) => connections.get_mut(slot)?.asked.as_deref_mut(),
-        Waiter::Message(index) => messages.as_mut()?.engine.asked_mut(index),
+        Waiter::Message(index) => engine.as_mut()?.asked_mut(index),
     }
 }
 
@@ -143,18 +143,12 @@ impl Worker {
                 return;
             };
             let mut failed = Vec::new();
-            let had_calls = peers.wires.calls().is_some();
             if let Some(index) = peers.wires.on_dialled(dialled, now, &mut failed)
                 && let Some(socket) = peers.wires.socket(index)
             {
                 let name = PEERS + index as u64;
                 // If the kernel is out of memory for it, its requests are given up in time.
                 let _ = self.poller.watch(name, socket, EventFlags::IN);
-            }
-            let calls = peers.wires.calls().filter(|_| !had_calls);
-            if let Some(descriptor) = calls.and_then(|calls| calls.descriptor()) {
-                // Silent until it is armed; without it, sleeps that are short enough do.
-                let _ = self.poller.watch(CALLS, descriptor, EventFlags::ONESHOT);
             }
             for (tag, failure) in failed {
                 self.on_answer(tag, Err(failure));
@@ -214,7 +208,7 @@ impl Worker {
         let now = self.resources.turn_began;
         // It may have ended, and another one have its place.
         let (Some(asked), Some(peers)) = (
-            asked_of(&mut self.connections, &mut self.messages, tag.waiter),
+            asked_of(&mut self.connections, &mut self.messages.engine, tag.waiter),
             &mut self.resources.peers,
         ) else {
             return;
@@ -232,8 +226,8 @@ impl Worker {
         match waiter {
             Waiter::Connection(slot) => self.queue(slot),
             Waiter::Message(index) => {
-                if let Some(messages) = &mut self.messages {
-                    messages.engine.queue_answered(index);
+                if let Some(engine) = &mut self.messages.engine {
+                    engine.queue_answered(index);
                 }
             }
         }
@@ -259,7 +253,7 @@ impl Worker {
             let Some(peers) = &self.resources.peers else {
                 return;
             };
-            let asked = asked_of(&mut self.connections, &mut self.messages, tag.waiter);
+            let asked = asked_of(&mut self.connections, &mut self.messages.engine, tag.waiter);
             if asked.is_some_and(|asked| peers.end_delay(asked, tag)) {
                 self.queue_waiter(tag.waiter);
             }

@@ -6,13 +6,14 @@
 
 use super::Worker;
 use super::device::After;
-use super::poller::{CALLS, PORT, Poller};
+use super::poller::{CALLS, PORT};
 use super::turns::Turns;
 use crate::fabric::engine::Engine;
 use crate::peers::calls::Calls;
+use crate::resources::Resources;
 use farcache_fabric::Arming;
 use rustix::event::epoll::EventFlags;
-use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How much longer than for sockets a worker polls while there are sessions on the fabric. Its
@@ -40,7 +41,8 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A worker's part in the fabric, and when to look at the sockets.
 pub(super) struct Messages {
-    pub engine: Engine,
+    /// The clients' sessions, once one has asked for the fabric.
+    pub engine: Option<Engine>,
     turns: Turns,
     /// Something has happened since the last look at the sockets.
     has_moved: bool,
@@ -50,21 +52,14 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Has the poller know the port.
-    ///
-    /// # Errors
-    /// When descriptors or watches are exhausted.
-    pub fn new(engine: Engine, poller: &Poller) -> io::Result<Self> {
-        if let Some(descriptor) = engine.descriptor() {
-            // Silent until it is armed.
-            poller.watch(PORT, descriptor, EventFlags::ONESHOT)?;
-        }
-        Ok(Messages {
-            engine,
+    /// Nobody uses the fabric yet.
+    pub fn new() -> Self {
+        Messages {
+            engine: None,
             turns: Turns::new(),
             has_moved: false,
             armings: 0,
-        })
+        }
     }
 
     /// Whether the next turn is the fabric's too, after one in which something came or not.
@@ -75,16 +70,35 @@ impl Messages {
         } else {
             self.turns.has_more(may_poll)
         };
-        has_turn && self.engine.has_sessions()
+        has_turn && self.has_sessions()
+    }
+
+    fn has_sessions(&self) -> bool {
+        self.engine.as_ref().is_some_and(Engine::has_sessions)
+    }
+
+    /// Moves the clients' port; whether anything happened.
+    fn turn(&mut self, resources: &mut Resources) -> bool {
+        let engine = self.engine.as_mut();
+        engine.is_some_and(|engine| engine.turn(resources))
     }
 }
 
 impl Worker {
+    /// Takes its port, where one has been opened for a client.
+    fn take_port(&mut self) {
+        let shared = &self.resources.shared;
+        let mut fabric = shared.fabric.get().into_iter();
+        let port = fabric.find_map(|fabric| fabric.places[self.index].take_port());
+        let engine = port.map(|port| Engine::new(port, Arc::clone(shared), self.index));
+        self.messages.engine = engine;
+    }
+
     /// Whether there are sessions on the fabric, or were a moment ago.
     pub(super) fn uses_messages(&self) -> bool {
         let now = self.resources.clock.now;
-        let mut messages = self.messages.iter();
-        messages.any(|messages| messages.engine.is_in_use(now)) || self.has_calls()
+        let engine = self.messages.engine.as_ref();
+        engine.is_some_and(|engine| engine.is_in_use(now)) || self.has_calls()
     }
 
     /// Whether other servers are asked over the fabric.
@@ -119,10 +133,7 @@ impl Worker {
 
     /// The port towards other servers says that there is something to do.
     pub(super) fn on_calls(&mut self) {
-        let has_moved = self.serve_calls();
-        if let Some(messages) = &mut self.messages {
-            messages.has_moved |= has_moved;
-        }
+        self.messages.has_moved |= self.serve_calls();
     }
 
     /// Prepares the port towards other servers for sleep; false if there is something to do.
@@ -145,8 +156,7 @@ impl Worker {
 
     /// Whether there are sessions on the fabric.
     pub(super) fn has_sessions(&self) -> bool {
-        let mut messages = self.messages.iter();
-        messages.any(|messages| messages.engine.has_sessions())
+        self.messages.has_sessions()
     }
 
     /// Serves the fabric; whether the sockets need not be looked at in this turn.
@@ -156,10 +166,8 @@ impl Worker {
         }
         let lets_sockets_first = self.lets_sockets_first();
         let has_heard = self.serve_calls();
-        let Some(messages) = &mut self.messages else {
-            return false;
-        };
-        let has_moved = messages.engine.turn(&mut self.resources);
+        let messages = &mut self.messages;
+        let has_moved = messages.turn(&mut self.resources);
         messages.has_moved |= has_moved | has_heard;
         let may_poll = self.permit.may_poll(self.resources.turn_began);
         let goes_first = messages.has_turn(has_moved, may_poll);
@@ -170,16 +178,16 @@ impl Worker {
             }
             return true;
         }
-        messages.engine.sweep(&mut self.resources);
+        if let Some(engine) = &mut messages.engine {
+            engine.sweep(&mut self.resources);
+        }
         false
     }
 
     /// The sockets have been looked at, and something was found or not. Whether the fabric has been
     /// busy since the last time.
     pub(super) fn after_look(&mut self, has_found: bool) -> bool {
-        let Some(messages) = &mut self.messages else {
-            return false;
-        };
+        let messages = &mut self.messages;
         messages.turns.looked(has_found);
         if messages.has_moved {
             messages.armings = 0;
@@ -190,9 +198,7 @@ impl Worker {
     /// Lets others have the processor who want it; `now` is the time.
     pub(super) fn yield_processor(&mut self, now: Instant) {
         rustix::thread::sched_yield();
-        if let Some(messages) = &mut self.messages {
-            messages.turns.gave_way(now.elapsed());
-        }
+        self.messages.turns.gave_way(now.elapsed());
     }
 
     /// Prepares the fabric for sleep: how long that may be at most; none if there is something to
@@ -200,20 +206,21 @@ impl Worker {
     pub(super) fn arm_messages(&mut self) -> Option<Option<Duration>> {
         let has_calls = self.has_calls();
         let are_calls_armed = self.arm_calls();
-        let Some(messages) = &mut self.messages else {
-            return Some(None);
-        };
-        let is_in_use = messages.engine.is_in_use(self.resources.clock.now);
-        if !is_in_use && !has_calls {
+        let messages = &mut self.messages;
+        let now = self.resources.clock.now;
+        let engine = messages.engine.as_mut();
+        let mut engine = engine.filter(|engine| engine.is_in_use(now));
+        if engine.is_none() && !has_calls {
             return Some(None);
         }
-        if !are_calls_armed || (is_in_use && messages.engine.arm() == Arming::Busy) {
+        let is_busy = |engine: &mut &mut Engine| engine.arm() == Arming::Busy;
+        if !are_calls_armed || engine.as_mut().is_some_and(is_busy) {
             messages.armings += 1;
             return None;
         }
         messages.turns.slept();
         messages.armings = 0;
-        if let Some(descriptor) = messages.engine.descriptor().filter(|_| is_in_use) {
+        if let Some(descriptor) = engine.and_then(|engine| engine.descriptor()) {
             let flags = EventFlags::IN | EventFlags::ONESHOT;
             self.poller.watch_for(PORT, descriptor, flags);
         }
@@ -222,22 +229,21 @@ impl Worker {
 
     /// Whether the port could not be armed for some time.
     pub(super) fn is_long_unarmed(&self) -> bool {
-        let mut messages = self.messages.iter();
-        messages.any(|messages| messages.armings > ARMINGS_MAX)
+        self.messages.armings > ARMINGS_MAX
     }
 
     /// The port says that there is something to do, or other threads have.
     pub(super) fn on_port(&mut self) {
-        if let Some(messages) = &mut self.messages {
-            messages.has_moved |= messages.engine.turn(&mut self.resources);
-        }
+        self.messages.has_moved |= self.messages.turn(&mut self.resources);
     }
 
     /// Takes what other threads have sent about the fabric.
     pub(super) fn collect_messages_mail(&mut self) {
-        if let Some(messages) = &mut self.messages {
-            let now = self.resources.clock.now;
-            messages.engine.collect(&self.mailbox, now);
+        if self.messages.engine.is_none() {
+            self.take_port();
+        }
+        if let Some(engine) = &mut self.messages.engine {
+            engine.collect(&self.mailbox, self.resources.clock.now);
         }
         for bond in self.mailbox.collect_ended() {
             let connection = self.connections.get(bond.slot);
@@ -255,12 +261,7 @@ impl Worker {
     fn finish_messages(&mut self) {
         self.on_port();
         let deadline = Instant::now() + FINISH_TIME_MAX;
-        while self
-            .messages
-            .as_ref()
-            .is_some_and(|messages| messages.engine.has_parked())
-            && Instant::now() < deadline
-        {
+        while self.has_parked_messages() && Instant::now() < deadline {
             self.poll_devices(After::Sockets);
             self.on_durable();
             self.resources.store.quiescent();
@@ -268,13 +269,17 @@ impl Worker {
         }
     }
 
+    fn has_parked_messages(&self) -> bool {
+        let engine = self.messages.engine.as_ref();
+        engine.is_some_and(Engine::has_parked)
+    }
+
     /// Answers what has come over the fabric, and ends its sessions.
     pub(super) fn drain_messages(&mut self) {
         self.finish_messages();
-        let Some(mut messages) = self.messages.take() else {
+        let Some(mut engine) = self.messages.engine.take() else {
             return;
         };
-        let engine = &mut messages.engine;
         engine.end_all(&mut self.resources);
         let deadline = Instant::now() + FINISH_TIME_MAX;
         let mut is_closed = false;

@@ -26,8 +26,6 @@ mod watched;
 
 use crate::admission::Admission;
 use crate::coding::Coding;
-use crate::fabric::ServerPort;
-use crate::fabric::engine::Engine;
 use crate::mailbox::Mailbox;
 use crate::resources::Resources;
 use crate::shared::Shared;
@@ -51,6 +49,8 @@ const EVENTS_MAX: usize = 256;
 
 /// One worker and everything it owns.
 pub struct Worker {
+    /// Its number among the server's.
+    index: usize,
     poller: Poller,
     mailbox: Arc<Mailbox>,
     admission: Arc<Admission>,
@@ -77,8 +77,7 @@ pub struct Worker {
     datagram_sockets: Vec<Arc<Socket>>,
     /// Datagrams that wait for devices.
     datagrams: datagram::Datagrams,
-    /// Its part of the fabric, where there is one.
-    messages: Option<Messages>,
+    messages: Messages,
     /// Serves several connections with one system call, where it may.
     batched: Option<Box<BatchedIo>>,
     /// Whether one connection asks and no other.
@@ -100,7 +99,6 @@ impl Worker {
         mailbox: Arc<Mailbox>,
         admission: Arc<Admission>,
         datagram_sockets: Vec<Arc<Socket>>,
-        port: Option<Box<ServerPort>>,
     ) -> io::Result<Self> {
         let poller = Poller::new()?;
         poller.watch(MAILBOX, &mailbox.waker, EventFlags::IN)?;
@@ -108,10 +106,6 @@ impl Worker {
             let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
             poller.watch(DATAGRAMS + index as u64, &**socket, flags)?;
         }
-        let engine = port.map(|port| Engine::new(port, Arc::clone(&shared), index));
-        let messages = engine
-            .map(|engine| Messages::new(engine, &poller))
-            .transpose()?;
         let resources = Resources::new(Arc::clone(&shared), index, Arc::clone(&mailbox));
         device::register(&resources.store, &poller)?;
         let poll = Duration::from_micros(shared.settings.poll_us.into());
@@ -119,9 +113,10 @@ impl Worker {
             batched: BatchedIo::new(shared.settings.io_uring),
             streak: Streak::default(),
             moments: Moments::default(),
-            messages,
+            messages: Messages::new(),
             poller,
             admission,
+            index,
             connections: Slab::new(),
             unfinished: Vec::new(),
             permit: Permit::new(!poll.is_zero()),
@@ -170,7 +165,7 @@ impl Worker {
     /// Waits for something to do and does it.
     pub fn turn(&mut self) {
         self.tend_peers();
-        if self.messages.is_some() {
+        if self.messages.engine.is_some() {
             self.poll_devices(After::Turn);
         }
         if self.serve_messages() {

@@ -2,6 +2,7 @@
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -52,12 +53,14 @@ impl Poller {
         )?)
     }
 
-    /// Watches a descriptor for something else than before.
-    ///
-    /// # Panics
-    /// Where it is not watched.
+    /// Watches a descriptor for something else than before, or from now on if it is not watched.
+    /// Where memory or watches are exhausted it stays unwatched until the next call.
     pub fn watch_for(&self, name: u64, watched: impl AsFd, flags: EventFlags) {
-        epoll::modify(&self.0, watched, EventData::new_u64(name), flags).expect("it is watched");
+        let name = EventData::new_u64(name);
+        match epoll::modify(&self.0, &watched, name, flags) {
+            Err(Errno::NOENT) => drop(epoll::add(&self.0, &watched, name, flags)),
+            changed => changed.expect("an open descriptor"),
+        }
     }
 
     /// What has happened, or happens within the time; without one it waits for as long as it takes.

@@ -131,8 +131,8 @@ impl Worker {
     /// Where others wait for memory: takes back what was read ahead for clients that take nothing,
     /// or closes one of them.
     pub(super) fn close_stalled(&mut self) {
-        if let Some(messages) = &mut self.messages {
-            messages.engine.end_stalled(&self.resources);
+        if let Some(engine) = &mut self.messages.engine {
+            engine.end_stalled(&self.resources);
         }
         let now = self.resources.turn_began;
         if !self.stalls.is_due(now) {

@@ -155,17 +155,17 @@ impl Server {
         self.status("RssAnon")
     }
 
-    /// What is in memory of the program's file as this process sees it, and all of it that is
-    /// mapped, in kB.
-    pub fn program_kb(&self) -> (usize, usize) {
+    /// What is in memory of the files that `counts`, as this process sees it, and all that it has
+    /// mapped of them, in kB.
+    pub fn mapped_kb(&self, counts: impl Fn(&str) -> bool) -> (usize, usize) {
         let maps = format!("/proc/{}/smaps", self.child.id());
         let maps = std::fs::read_to_string(maps).expect("the server runs");
-        let (mut resident, mut all, mut is_program) = (0, 0, false);
+        let (mut resident, mut all, mut is_counted) = (0, 0, false);
         for line in maps.lines() {
             let mut words = line.split_whitespace();
             let (first, second) = (words.next().expect("a word"), words.next());
             match first {
-                "Size:" | "Rss:" if !is_program => {}
+                "Size:" | "Rss:" if !is_counted => {}
                 "Size:" => {
                     all += second
                         .expect("a number")
@@ -173,7 +173,7 @@ impl Server {
                         .expect("a number")
                 }
                 "Rss:" => resident += second.expect("a number").parse::<usize>().expect("one"),
-                _ if !first.ends_with(':') => is_program = line.ends_with("/farcached"),
+                _ if !first.ends_with(':') => is_counted = counts(line),
                 _ => {}
             }
         }

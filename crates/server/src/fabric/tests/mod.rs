@@ -11,6 +11,7 @@ mod solo;
 mod upgrades;
 mod values;
 
+use super::ServerPort;
 use super::engine::Engine;
 use super::figures::Figures;
 use super::life_line::{Caller, LifeLine};
@@ -21,7 +22,6 @@ use crate::resources::Resources;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use client::Client;
-use farcache_fabric::Port;
 use farcache_fabric::grant::{Grant, Network as NetworkKind};
 use farcache_fabric::memory::Network;
 use farcache_session::UpgradeRefusal;
@@ -84,9 +84,14 @@ impl Server {
             },
         ));
         let mailbox = Arc::new(Mailbox::new().expect("a descriptor"));
-        let port = Box::new(network.port::<PinnedValue, Reservation>());
-        let place = Place::new(port.address().to_vec(), Arc::clone(&mailbox));
-        let registry = Registry::new(NetworkKind::Memory, vec![place], None);
+        let open_port = {
+            let network = network.clone();
+            move || Ok(Box::new(network.port::<PinnedValue, Reservation>()) as Box<ServerPort>)
+        };
+        let places = vec![Place::new(Arc::clone(&mailbox))];
+        let registry = Registry::new(NetworkKind::Memory, places, Box::new(open_port), None);
+        registry.open_all().expect("a port in memory");
+        let port = registry.places[0].take_port().expect("it is open");
         assert!(shared.fabric.set(registry).is_ok());
         let engine = Engine::new(port, Arc::clone(&shared), 0);
         let resources = Resources::new(Arc::clone(&shared), 0, Arc::clone(&mailbox));
@@ -147,7 +152,8 @@ impl Server {
     }
 
     fn address(&self) -> Vec<u8> {
-        self.shared.fabric.get().expect("there is one").places[0].address()
+        let fabric = self.shared.fabric.get().expect("there is one");
+        fabric.least_loaded().expect("it is open").1
     }
 
     fn figure(&self, name: &str) -> u64 {
