@@ -82,32 +82,37 @@ struct Pages<'a> {
     page_bytes: usize,
 }
 
-impl Pages<'_> {
-    /// Gives back the whole pages that equal those of the file from `offset` on.
+impl<'a> Pages<'a> {
+    /// Gives back the whole pages that equal those of the file from `offset` on. Only when all have
+    /// been compared: with a page that is read the kernel maps those around it, again.
     fn give_back_equal(&self, file: &File, offset: u64) {
+        let equal = self.equal(file, offset);
+        equal.into_iter().for_each(give_back);
+    }
+
+    /// The whole pages that equal those of the file, several together where all of them do.
+    fn equal(&self, file: &File, offset: u64) -> Vec<&'a [u8]> {
         let skipped = self.loaded.as_ptr().align_offset(self.page_bytes);
         let pages = self.loaded.get(skipped..).unwrap_or_default();
         let mut buffer = [0; BLOCK_BYTES];
+        let mut equal = Vec::new();
         for (index, block) in pages.chunks(BLOCK_BYTES).enumerate() {
             let block = &block[..block.len() / self.page_bytes * self.page_bytes];
             let original = &mut buffer[..block.len()];
             let at = offset + (skipped + index * BLOCK_BYTES) as u64;
             if file.read_exact_at(original, at).is_err() {
-                return;
+                break;
             }
             if block == original {
-                give_back(block);
+                equal.push(block);
             } else {
-                self.give_back_some(block, original);
+                let pages = block.chunks(self.page_bytes);
+                let both = pages.zip(original.chunks(self.page_bytes));
+                let both = both.filter(|(page, original)| page == original);
+                equal.extend(both.map(|(page, _)| page));
             }
         }
-    }
-
-    fn give_back_some(&self, block: &[u8], original: &[u8]) {
-        let pages = block.chunks(self.page_bytes);
-        let both = pages.zip(original.chunks(self.page_bytes));
-        let equal = both.filter(|(page, original)| page == original);
-        equal.for_each(|(page, _)| give_back(page));
+        equal
     }
 }
 
