@@ -134,14 +134,19 @@ def test_a_server_that_has_changed_its_user_shares_memory_with_that_one(drop_in,
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     assert runs.fabric_messages(server) >= 1
+    assert owner(server) == pwd.getpwnam("nobody").pw_uid
+
+
+def owner(server):
+    """Who may look into its memory: the owner of a process's files in /proc is root where others may not."""
+    return os.stat(f"/proc/{server.process.pid}/environ").st_uid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
 @pytest.mark.parametrize("server_path", ["farcached"], indirect=True)
-def test_a_server_that_has_changed_its_user_and_has_no_fabric_shows_its_memory_to_nobody(start):
-    """The owner of a process's files in /proc is root where others may not look into its memory."""
-    owner = lambda server: os.stat(f"/proc/{server.process.pid}/environ").st_uid  # noqa: E731
-    assert owner(start(options=["-u", "nobody"])) == pwd.getpwnam("nobody").pw_uid
+def test_a_server_that_has_changed_its_user_shows_its_memory_to_nobody_before_a_client_asks_for_the_fabric(start):
+    assert owner(start(options=["-u", "nobody"])) == 0
+    assert owner(start(options=["-u", "nobody", "--fabric", "require"])) == pwd.getpwnam("nobody").pw_uid
     assert owner(start(options=["-u", "nobody", "--fabric", "off"])) == 0
     with tempfile.TemporaryDirectory() as folder:
         # UCX is found where that user can read it, and is none.

@@ -1,5 +1,11 @@
 //! Telling the processor which cache lines will be read soon.
 
+/// Starts fetching the cache line in which something begins.
+#[inline]
+pub fn prefetch<T>(what: &T) {
+    prefetch_line(std::ptr::from_ref(what).cast());
+}
+
 /// Starts fetching the cache line at an address, which need not be valid.
 #[inline]
 pub fn prefetch_line(address: *const u8) {

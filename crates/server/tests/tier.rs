@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use std::io::{BufRead, Read};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 use support::{Client, Server};
 use tempfile::TempDir;
 
@@ -279,5 +280,50 @@ fn nor_does_one_that_speaks_the_binary_protocol() {
         let mut value = vec![0; LARGE_BYTES];
         slow.stream.read_exact(&mut value).expect("a value");
         assert!(value == large(number), "key{number}");
+    }
+}
+
+/// A round in three hung where a worker slept before it had said that a request waits.
+const ROUNDS: usize = 20;
+
+/// So many segments are written where all that was in memory lies on the SSD.
+const SEGMENTS: u64 = 12;
+
+fn segments_written(client: &mut Client<TcpStream>) -> u64 {
+    client.send(b"stats tier\r\n");
+    let mut found = None;
+    while let Some(line) = client.line().filter(|line| line != "END") {
+        if let Some(value) = line.strip_prefix("STAT segments_written ") {
+            found = value.parse().ok();
+        }
+    }
+    found.expect("a number of segments")
+}
+
+/// Appends to a value on the SSD, where memory is full of what has to be written there first.
+#[test]
+fn a_change_that_waits_for_room_goes_on_without_other_requests() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let device = format!("{}:96m", directory.path().join("device").display());
+    let place = ["-l", "127.0.0.1", "-p", "-1", "-t", "1", "--fabric", "off"];
+    let server = Server::start_at(&place, &["-m", "8", "--ssd", &device]);
+    let mut client = server.connect();
+    let (large, more) = ("x".repeat(300_000), "y".repeat(20_000));
+    let filler = "z".repeat(4096);
+    for _ in 0..ROUNDS {
+        assert_eq!(client.ask("flush_all").as_deref(), Some("OK"));
+        for key in ["key", "one", "two", "three"] {
+            client.set(key, large.as_bytes());
+        }
+        let written = segments_written(&mut client) + SEGMENTS;
+        for number in 0..6144 {
+            client.send(format!("set {number} 0 0 4096 noreply\r\n{filler}\r\n").as_bytes());
+        }
+        assert!(client.ask("version").is_some());
+        while segments_written(&mut client) < written {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        client.send(format!("append key 0 0 20000\r\n{more}\r\n").as_bytes());
+        assert_eq!(client.line().as_deref(), Some("STORED"));
     }
 }

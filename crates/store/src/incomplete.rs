@@ -4,7 +4,7 @@
 //! What is remembered is bounded. A version that others take the room of counts as complete, as
 //! does everything that a process finds on its devices when it starts.
 
-use crate::prefetch::prefetch_line;
+use crate::prefetch::prefetch;
 use crate::superseded::MIX;
 use crate::sync::{AtomicU64, Ordering::SeqCst};
 use farcache_base::version::Version;
@@ -72,7 +72,7 @@ impl Incomplete {
     #[inline]
     pub fn prefetch(&self, version: Version) {
         if let Some(buckets) = self.0.get() {
-            prefetch_line(std::ptr::from_ref(&buckets[bucket_of(version)]).cast());
+            prefetch(&buckets[bucket_of(version)]);
         }
     }
 

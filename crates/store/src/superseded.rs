@@ -6,7 +6,7 @@
 //! that *no* is never said in place of *nobody knows*. See `docs/design/redundancy.md`, rule 3.
 
 use crate::item::{RawItem, Stamp};
-use crate::prefetch::prefetch_line;
+use crate::prefetch::prefetch;
 use crate::schedule::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::schedule::{Mutex, MutexGuard};
 use farcache_base::version::Version;
@@ -144,7 +144,7 @@ impl Superseded {
     #[inline]
     pub fn prefetch(&self, hash: u64, version: Version) {
         if let Some(all) = self.buckets.get() {
-            prefetch_line(std::ptr::from_ref(&all[bucket_of(hash, version)]).cast());
+            prefetch(&all[bucket_of(hash, version)]);
         }
     }
 

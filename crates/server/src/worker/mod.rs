@@ -165,9 +165,9 @@ impl Worker {
     /// Waits for something to do and does it.
     pub fn turn(&mut self) {
         self.tend_peers();
-        if self.messages.engine.is_some() {
-            self.poll_devices(After::Turn);
-        }
+        // Whoever began to wait since the last look must be known to the devices, and to whoever
+        // makes room in memory, before this worker may sleep.
+        self.poll_devices(After::Turn);
         if self.serve_messages() {
             return;
         }

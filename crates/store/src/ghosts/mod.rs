@@ -172,7 +172,7 @@ impl Ghosts {
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         if let Some(line) = self.line(hash) {
-            crate::prefetch::prefetch_line(std::ptr::from_ref(line).cast());
+            crate::prefetch::prefetch(line);
         }
     }
 

@@ -56,7 +56,7 @@ impl Table {
     /// Starts fetching a bucket into the cache.
     #[inline]
     pub fn prefetch(&self, number: u64) {
-        crate::prefetch::prefetch_line(std::ptr::from_ref(self.bucket(number)).cast());
+        crate::prefetch::prefetch(self.bucket(number));
     }
 
     /// Buckets below `used`, which has just been reached, are in use. Stretches from the one in
