@@ -83,14 +83,14 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// Gives back the whole pages that equal those of the file from `offset` on. Only when all have
-    /// been compared: with a page that is read the kernel maps those around it, again.
+    /// Gives back the pages that are as in the file, where the segment begins at `offset`. All are
+    /// compared first: to read one page makes the kernel map its neighbours again.
     fn give_back_equal(&self, file: &File, offset: u64) {
         let equal = self.equal(file, offset);
         equal.into_iter().for_each(give_back);
     }
 
-    /// The whole pages that equal those of the file, several together where all of them do.
+    /// The pages that are as in the file. Neighbours may come as one slice.
     fn equal(&self, file: &File, offset: u64) -> Vec<&'a [u8]> {
         let skipped = self.loaded.as_ptr().align_offset(self.page_bytes);
         let pages = self.loaded.get(skipped..).unwrap_or_default();

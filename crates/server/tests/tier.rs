@@ -6,8 +6,7 @@ use rustix::process::Signal;
 use std::io::{BufRead, Read};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
-use support::{Client, Server};
+use support::{Client, Server, wait_for};
 use tempfile::TempDir;
 
 /// Twice the server's memory in all.
@@ -289,17 +288,6 @@ const ROUNDS: usize = 20;
 /// So many segments are written where all that was in memory lies on the SSD.
 const SEGMENTS: u64 = 12;
 
-fn segments_written(client: &mut Client<TcpStream>) -> u64 {
-    client.send(b"stats tier\r\n");
-    let mut found = None;
-    while let Some(line) = client.line().filter(|line| line != "END") {
-        if let Some(value) = line.strip_prefix("STAT segments_written ") {
-            found = value.parse().ok();
-        }
-    }
-    found.expect("a number of segments")
-}
-
 /// Appends to a value on the SSD, where memory is full of what has to be written there first.
 #[test]
 fn a_change_that_waits_for_room_goes_on_without_other_requests() {
@@ -315,14 +303,14 @@ fn a_change_that_waits_for_room_goes_on_without_other_requests() {
         for key in ["key", "one", "two", "three"] {
             client.set(key, large.as_bytes());
         }
-        let written = segments_written(&mut client) + SEGMENTS;
+        let written = client.tier_stat("segments_written") + SEGMENTS;
         for number in 0..6144 {
             client.send(format!("set {number} 0 0 4096 noreply\r\n{filler}\r\n").as_bytes());
         }
         assert!(client.ask("version").is_some());
-        while segments_written(&mut client) < written {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for("the device", || {
+            (client.tier_stat("segments_written") >= written).then_some(())
+        });
         client.send(format!("append key 0 0 20000\r\n{more}\r\n").as_bytes());
         assert_eq!(client.line().as_deref(), Some("STORED"));
     }

@@ -33,19 +33,6 @@ fn tiered(workers: &str) -> (Server, TempDir) {
     (server, directory)
 }
 
-/// A figure of `stats tier`.
-fn tier_stat(client: &mut Client<TcpStream>, name: &str) -> u64 {
-    client.send(b"stats tier\r\n");
-    let mut found = None;
-    while let Some(line) = client.line().filter(|line| line != "END") {
-        let mut words = line.split(' ').skip(1);
-        if words.next() == Some(name) {
-            found = words.next().and_then(|value| value.parse().ok());
-        }
-    }
-    found.expect("the figure")
-}
-
 /// Clients that ask for these values, each for its own, and take nothing.
 fn stalled(server: &Server, requests: &[&[usize]]) -> Vec<Client<TcpStream>> {
     let ask = |numbers: &&[usize]| {
@@ -60,7 +47,7 @@ fn stalled(server: &Server, requests: &[&[usize]]) -> Vec<Client<TcpStream>> {
 
 fn await_all_memory_held(control: &mut Client<TcpStream>) {
     wait_for("reads that take all memory", || {
-        let held = tier_stat(control, "read_bytes_held");
+        let held = control.tier_stat("read_bytes_held");
         (held >= FIT * VALUE_BYTES as u64).then_some(())
     });
 }
@@ -111,7 +98,7 @@ fn eight_who_take_nothing_do_not_keep_others_from_the_ssd() {
     assert!(server.log().contains("takes nothing"), "{}", server.log());
     drop(clients);
     wait_for("the memory to be free", || {
-        (tier_stat(&mut others[0], "read_bytes_held") == 0).then_some(())
+        (others[0].tier_stat("read_bytes_held") == 0).then_some(())
     });
 }
 

@@ -74,12 +74,12 @@ pub fn prepare(shared: &Shared, network: Arc<ucx::Network>) -> Opened {
 /// One cannot be opened.
 pub fn open_required(mode: FabricMode, registry: &Registry) -> io::Result<()> {
     match mode {
-        FabricMode::Require => registry.open_all().map_err(|error| missed(&error)),
+        FabricMode::Require => registry.open_all().map_err(|error| unmet(&error)),
         FabricMode::Auto | FabricMode::Off => Ok(()),
     }
 }
 
-fn missed(error: &Error) -> io::Error {
+fn unmet(error: &Error) -> io::Error {
     io::Error::other(format!("--fabric require: {error}"))
 }
 
@@ -95,7 +95,7 @@ fn allow_shared_memory() {
 fn allowed<T>(mode: FabricMode, found: Result<T, Error>) -> io::Result<Found<T>> {
     match found {
         Ok(found) => Ok(Ok(found)),
-        Err(error) if mode == FabricMode::Require => Err(missed(&error)),
+        Err(error) if mode == FabricMode::Require => Err(unmet(&error)),
         Err(error) => {
             tracing::warn!(
                 %error,

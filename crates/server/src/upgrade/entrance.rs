@@ -69,7 +69,10 @@ impl Entrance {
         match self.open(open) {
             Ok(address) => Some(address.to_vec()),
             Err(error) => {
-                tracing::warn!(%error, "a worker cannot serve the fabric: its clients stay on sockets");
+                tracing::warn!(
+                    %error,
+                    "a worker cannot serve the fabric: its clients stay on sockets"
+                );
                 None
             }
         }

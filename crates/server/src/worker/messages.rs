@@ -88,10 +88,9 @@ impl Worker {
     /// Takes its port, where one has been opened for a client.
     fn take_port(&mut self) {
         let shared = &self.resources.shared;
-        let mut fabric = shared.fabric.get().into_iter();
-        let port = fabric.find_map(|fabric| fabric.places[self.index].take_port());
-        let engine = port.map(|port| Engine::new(port, Arc::clone(shared), self.index));
-        self.messages.engine = engine;
+        let fabric = shared.fabric.get();
+        let port = fabric.and_then(|fabric| fabric.places[self.index].take_port());
+        self.messages.engine = port.map(|port| Engine::new(port, Arc::clone(shared), self.index));
     }
 
     /// Whether there are sessions on the fabric, or were a moment ago.

@@ -311,7 +311,19 @@ impl<S: Read + Write> Client<S> {
 
     /// The value of a general statistic; none where the server closes the connection.
     pub fn stat_if_open(&mut self, name: &str) -> Option<u64> {
-        self.stream.get_mut().write_all(b"stats\r\n").ok()?;
+        self.stat_of("", name)
+    }
+
+    /// The value of a statistic of the SSD tier.
+    pub fn tier_stat(&mut self, name: &str) -> u64 {
+        let found = self.stat_of(" tier", name);
+        found.unwrap_or_else(|| panic!("no statistic {name} of the tier"))
+    }
+
+    /// The value of a statistic of a group; none where the server closes the connection.
+    fn stat_of(&mut self, group: &str, name: &str) -> Option<u64> {
+        let request = format!("stats{group}\r\n");
+        self.stream.get_mut().write_all(request.as_bytes()).ok()?;
         let mut found = None;
         while let Some(line) = self.line().filter(|line| line != "END") {
             let mut words = line.split(' ').skip(1);
