@@ -1,5 +1,6 @@
 """Which ports -p, -U and -l open, and what the file that MEMCACHED_PORT_FILENAME names says of them."""
 
+import contextlib
 import os
 import re
 import signal
@@ -57,7 +58,11 @@ def launch(path, line, environment):
 def sockets_of(process):
     """What a process listens to, in the words of the ports file."""
     folder = f"/proc/{process.pid}/fd"
-    links = [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
+    links = []
+    for name in os.listdir(folder):
+        # A file that a server reads as it starts may be closed by now; sockets it listens to stay.
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(f"{folder}/{name}"))
     inodes = {found[1] for link in links if (found := re.match(r"socket:\[(\d+)\]", link))}
     lines = []
     for protocol, state in LISTENING.items():
