@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use farcache_bench::coding_fleet::map_text;
+use farcache_bench::host_memory;
 use farcache_bench::statistics::quantile_us;
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
@@ -214,40 +215,14 @@ fn load(fleet: &mut Fleet, keys: usize) {
     );
 }
 
-/// Touches most of the free memory, so that what the servers fill next is there. A virtual machine
-/// may have given free memory back to its host, and gets it again when it is touched, 20 times as
-/// slowly as memory is cleared otherwise: that is not what a repair costs.
-fn touch_free_memory() {
-    const PAGE_BYTES: usize = 4096;
-    let Some(free) = free_memory_bytes() else {
-        println!("how much memory is free is not known: it is not touched ahead");
-        return;
-    };
-    let began = Instant::now();
-    let mut memory = vec![0u8; free / 3 * 2];
-    for page in memory.chunks_mut(PAGE_BYTES) {
-        page[0] = 1;
-    }
-    std::hint::black_box(&memory);
-    let rate = memory.len() as f64 / began.elapsed().as_secs_f64() / 1e9;
-    println!("free memory touched ahead, at {rate:.2} GB/s");
-}
-
-fn free_memory_bytes() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let mut lines = text.lines();
-    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes = line.trim().strip_suffix(" kB")?;
-    Some(kibibytes.parse::<usize>().ok()? << 10)
-}
-
 fn repair(fleet: &mut Fleet, keys: usize) {
     let client = fleet.client();
     // Both without the two servers: what returns is compared with the same degraded reads.
     let until = Instant::now() + QUIET;
     let mut before = read_until(&client, keys, || Instant::now() >= until);
     let p99_before = tell_times("degraded, no repair", &mut before);
-    touch_free_memory();
+    // What comes back fills memory that nobody has touched for some time.
+    host_memory::take_most_and_give_back();
     [0, 1]
         .into_iter()
         .for_each(|server| fleet.start_again(server));

@@ -2,6 +2,7 @@
 
 use super::report::{ClientCourse, Part, Seen};
 use super::{LANGUAGES, Options, operations, rust};
+use crate::fleet::PATIENCE;
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::Pid;
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What is wrong with a program that says something else.
 fn unexpected(language: &str, line: &str) -> io::Error {
@@ -19,6 +20,8 @@ fn unexpected(language: &str, line: &str) -> io::Error {
 /// All of them, running.
 pub struct Clients {
     clients: Vec<Client>,
+    /// How long they work.
+    course: Duration,
     start: Instant,
 }
 
@@ -49,10 +52,11 @@ impl Clients {
             clients.push(Client::start(language, command)?);
         }
         for client in &mut clients {
-            while client.hear()? != "ready" {}
+            while client.hear(Instant::now() + PATIENCE)? != "ready" {}
         }
         Ok(Clients {
             clients,
+            course: Duration::from_secs_f64(options.seconds),
             start: Instant::now(),
         })
     }
@@ -87,8 +91,8 @@ impl Clients {
     /// # Errors
     /// One breaks off.
     pub fn outcomes(mut self) -> io::Result<Vec<ClientCourse>> {
-        let start = self.start;
-        let outcome = |client: &mut Client| client.outcome(start);
+        let (start, until) = (self.start, self.start + self.course + PATIENCE);
+        let outcome = |client: &mut Client| client.outcome(start, until);
         self.clients.iter_mut().map(outcome).collect()
     }
 }
@@ -147,9 +151,9 @@ impl Client {
         })
     }
 
-    /// The next line, when it has come.
-    fn hear(&mut self) -> io::Result<String> {
-        let patience = crate::fleet::PATIENCE;
+    /// The next line, when it has come, if it does until then.
+    fn hear(&mut self, until: Instant) -> io::Result<String> {
+        let patience = until.saturating_duration_since(Instant::now());
         let line = self.lines.recv_timeout(patience);
         let (at, line) = line.map_err(|_| unexpected(self.language, "nothing"))?;
         self.take(at, &line)?;
@@ -209,8 +213,8 @@ impl Client {
         Ok(())
     }
 
-    fn outcome(&mut self, start: Instant) -> io::Result<ClientCourse> {
-        while self.hear()? != "end" {}
+    fn outcome(&mut self, start: Instant, until: Instant) -> io::Result<ClientCourse> {
+        while self.hear(until)? != "end" {}
         let seen = self.seen.iter().map(|told| Seen {
             after_s: told.at.saturating_duration_since(start).as_secs_f64(),
             servers: told.servers,
