@@ -19,14 +19,14 @@ pub fn take_and_give_back(bytes: usize) {
 /// servers' pages may be any of it.
 pub fn take_most_and_give_back() {
     if let Some(free) = free_bytes() {
-        take_and_give_back(free / 3 * 2);
+        take_and_give_back(free / 8 * 7);
     }
 }
 
 fn free_bytes() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let mut lines = text.lines();
-    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = lines.find_map(|line| line.strip_prefix("MemFree:"))?;
     let kibibytes = line.trim().strip_suffix(" kB")?;
     Some(kibibytes.parse::<usize>().ok()? << 10)
 }
