@@ -4,6 +4,8 @@
 //! again at the first touch, which takes ten to twenty times as long as clearing it. Which server
 //! meets such memory is chance, and has to do with neither of them, so it is touched once before.
 
+use crate::compare::machine::memory_kib;
+
 /// What is written to each page, in bytes from one to the next.
 const PAGE_BYTES: usize = 4096;
 
@@ -15,18 +17,8 @@ pub fn take_and_give_back(bytes: usize) {
     std::hint::black_box(&memory);
 }
 
-/// Has the host give most of the memory that is free, where the system tells how much that is: the
-/// servers' pages may be any of it.
+/// Has the host give most of the memory that is free: the servers' pages may be any of it.
 pub fn take_most_and_give_back() {
-    if let Some(free) = free_bytes() {
-        take_and_give_back(free / 8 * 7);
-    }
-}
-
-fn free_bytes() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let mut lines = text.lines();
-    let line = lines.find_map(|line| line.strip_prefix("MemFree:"))?;
-    let kibibytes = line.trim().strip_suffix(" kB")?;
-    Some(kibibytes.parse::<usize>().ok()? << 10)
+    let free = memory_kib("MemFree") as usize * 1024;
+    take_and_give_back(free / 8 * 7);
 }

@@ -29,7 +29,7 @@ impl Machine {
         Machine {
             processor: field("/proc/cpuinfo", "model name"),
             cores: std::thread::available_parallelism().map_or(0, |cores| cores.get()),
-            memory_mib: first_number(&field("/proc/meminfo", "MemTotal")) / 1024,
+            memory_mib: memory_kib("MemTotal") / 1024,
             kernel: whole("/proc/sys/kernel/osrelease"),
             congestion_control: whole("/proc/sys/net/ipv4/tcp_congestion_control"),
             memcached: version(memcached),
@@ -50,6 +50,11 @@ impl Machine {
             self.farcached
         )
     }
+}
+
+/// A figure of the machine's memory in KiB, by the system's name for it; 0 where it tells none.
+pub(crate) fn memory_kib(name: &str) -> u64 {
+    first_number(&field("/proc/meminfo", name))
 }
 
 fn whole(path: &str) -> String {

@@ -172,7 +172,7 @@ fn watch(fleet: &mut dyn Fleet, options: &Options) -> io::Result<Course> {
         fleet: fleet.name(),
         part_s: options.part_ms as f64 / 1e3,
         events,
-        clients: clients.outcomes()?,
+        clients: clients.outcomes(Duration::from_secs_f64(options.seconds))?,
     })
 }
 

@@ -20,8 +20,6 @@ fn unexpected(language: &str, line: &str) -> io::Error {
 /// All of them, running.
 pub struct Clients {
     clients: Vec<Client>,
-    /// How long they work.
-    course: Duration,
     start: Instant,
 }
 
@@ -56,7 +54,6 @@ impl Clients {
         }
         Ok(Clients {
             clients,
-            course: Duration::from_secs_f64(options.seconds),
             start: Instant::now(),
         })
     }
@@ -86,12 +83,12 @@ impl Clients {
         Ok(self.clients.iter().all(knows))
     }
 
-    /// What they have done, when all have ended.
+    /// What they have done, when all have ended, which work for so long.
     ///
     /// # Errors
     /// One breaks off.
-    pub fn outcomes(mut self) -> io::Result<Vec<ClientCourse>> {
-        let (start, until) = (self.start, self.start + self.course + PATIENCE);
+    pub fn outcomes(mut self, course: Duration) -> io::Result<Vec<ClientCourse>> {
+        let (start, until) = (self.start, self.start + course + PATIENCE);
         let outcome = |client: &mut Client| client.outcome(start, until);
         self.clients.iter_mut().map(outcome).collect()
     }
