@@ -27,10 +27,10 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use report::{Measured, Report, Row, Turn};
 use serde::Serialize;
-use servers::{Servers, preload};
+use servers::{Servers, fill_and_flush, preload};
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use subject::Subject;
 use task::{Task, WORKER_ARGUMENT};
 
@@ -110,7 +110,8 @@ impl Bench {
         Ok(report)
     }
 
-    /// Starts the servers of a subject, and stores all records on them.
+    /// Starts the servers of a subject, and stores all records on them once all of their memory has
+    /// been used.
     fn start(&self, subject: Subject) -> io::Result<Servers> {
         let product = subject.product();
         let servers = Servers::start(&self.launcher, product, self.servers, self.memory_bytes)?;
@@ -119,9 +120,15 @@ impl Bench {
             servers: &addresses,
             transport: "tcp",
             redundancy: &self.redundancy,
-            timeout: std::time::Duration::from_secs_f64(TIMEOUT_S),
+            timeout: Duration::from_secs_f64(TIMEOUT_S),
             ejects: false,
         };
+        let single = library::Setting {
+            redundancy: "none",
+            ..setting.clone()
+        };
+        let memory_bytes = self.servers * self.memory_bytes;
+        fill_and_flush(&single, memory_bytes, self.record_bytes)?;
         preload(&setting, self.records, self.record_bytes)?;
         Ok(servers)
     }
@@ -163,8 +170,11 @@ impl Bench {
         let mut workers = Workers::start(&self.program, WORKER_ARGUMENT, &tasks, cpus)?;
         let (before, start) = (servers.used()?, Instant::now());
         workers.go()?;
-        let outcomes: Vec<Outcome> = workers.outcomes()?;
+        // Before the clients leave, which takes hundreds of them longer than a short turn.
+        let turn = Duration::from_secs_f64(self.warm_up_seconds + self.seconds);
+        std::thread::sleep(turn.saturating_sub(start.elapsed()));
         let (after, elapsed_s) = (servers.used()?, start.elapsed().as_secs_f64());
+        let outcomes: Vec<Outcome> = workers.outcomes()?;
         let sum = Sum::of(&outcomes);
         let client_cpu_s: f64 = outcomes.iter().map(|one| one.cpu_s).sum();
         Ok(Turn {

@@ -206,9 +206,9 @@ impl Report {
     pub fn markdown(&self) -> String {
         let reads: u64 = self.turns().map(|turn| turn.sum.reads).sum();
         let mut text = format!(
-            "{} servers of {} MB each, {} records of {} B, redundancy `{}`; up to {} client \
-             processes; {} turns of {} s each, after {} s; medians of the turns, ratios with their \
-             quartiles. {reads} reads, {} absent, failed, wrong or stale.\n",
+            "{} servers of {} MB each, filled and emptied before, {} records of {} B, redundancy \
+             `{}`; up to {} client processes; {} turns of {} s each, after {} s; medians of the \
+             turns, ratios with their quartiles. {reads} reads, {} absent, failed, wrong or stale.\n",
             self.servers,
             self.memory_bytes >> 20,
             self.records,

@@ -5,6 +5,7 @@ use super::records::{Records, Version, push_key};
 use farcache_client::{Client, Operation, Store};
 use farcache_harness::server_process::{Launcher, Product, ServerProcess};
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Records that are stored together.
@@ -78,23 +79,50 @@ impl Servers {
     }
 }
 
+/// Fills the servers' memory with records of other keys and empties them again: so they have
+/// touched all of it, as servers have that are not new. The first touch of a page may take a virtual
+/// machine as long as hundreds of requests, and a server that writes to a log touches new ones with
+/// every SET until it has been through its memory once.
+///
+/// # Errors
+/// If a record cannot be stored.
+pub fn fill_and_flush(
+    setting: &Setting<'_>,
+    memory_bytes: usize,
+    record_bytes: usize,
+) -> io::Result<()> {
+    let client = patient(setting).connect()?;
+    let count = (memory_bytes / record_bytes) as u64;
+    let others = u64::from(u32::MAX);
+    store_all(&client, record_bytes, others..others + count)?;
+    client.flush_all(0).map_err(io::Error::other)
+}
+
 /// Stores all records by the library, as its clients will find them.
 ///
 /// # Errors
 /// If one cannot be stored.
 pub fn preload(setting: &Setting<'_>, count: u64, record_bytes: usize) -> io::Result<()> {
-    let client = Setting {
-        timeout: STORE_TIMEOUT,
-        ..setting.clone()
-    };
-    let client = client.connect()?;
-    let records = Records::new(record_bytes);
-    (0..count)
-        .step_by(TOGETHER as usize)
-        .try_for_each(|first| store(&client, &records, first..(first + TOGETHER).min(count)))
+    let client = patient(setting).connect()?;
+    store_all(&client, record_bytes, 0..count)
 }
 
-fn store(client: &Client, records: &Records, numbers: std::ops::Range<u64>) -> io::Result<()> {
+fn patient<'a>(setting: &Setting<'a>) -> Setting<'a> {
+    Setting {
+        timeout: STORE_TIMEOUT,
+        ..setting.clone()
+    }
+}
+
+fn store_all(client: &Client, record_bytes: usize, numbers: Range<u64>) -> io::Result<()> {
+    let records = Records::new(record_bytes);
+    let end = numbers.end;
+    numbers
+        .step_by(TOGETHER as usize)
+        .try_for_each(|first| store(client, &records, first..(first + TOGETHER).min(end)))
+}
+
+fn store(client: &Client, records: &Records, numbers: Range<u64>) -> io::Result<()> {
     let (mut key, mut value) = (Vec::new(), Vec::new());
     let begun = numbers.map(|number| {
         key.clear();
