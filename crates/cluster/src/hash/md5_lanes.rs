@@ -9,7 +9,7 @@
 //!
 //! Source: RFC 1321.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Scalar, Simd, WithSimd};
 
 /// Keys that are hashed side by side at most: what two registers of AVX-512 hold. Processors with
 /// narrower registers take several turns.
@@ -54,6 +54,14 @@ const SINES: [u32; 64] = [
 /// Where one is longer than [`ONE_BLOCK_BYTES`].
 pub(super) fn first_words<const N: usize>(keys: &[&[u8]; N]) -> Words<N> {
     Arch::new().dispatch(Block(&messages(keys)))
+}
+
+/// The first word of the MD5 of one key, for which vector registers would bring nothing.
+///
+/// # Panics
+/// As [`first_words`].
+pub(super) fn first_word(key: &[u8]) -> u32 {
+    Block(&messages(&[key])).with_simd(Scalar)[0]
 }
 
 /// The keys as MD5's messages, word by word, with the bit and the length that end each.
@@ -125,7 +133,8 @@ fn one_block<S: Simd, const R: usize>(simd: S, message: &[[S::u32s; R]; 16]) -> 
     // What each round mixes, and which word its steps add.
     let first = |b, c, d| simd.xor_u32s(d, simd.and_u32s(b, simd.xor_u32s(c, d)));
     round(simd, &mut state, message, 0, first, |index| index);
-    let second = |b, c, d| simd.xor_u32s(c, simd.and_u32s(d, simd.xor_u32s(b, c)));
+    // As RFC 1321 writes it: of `c` and `d`, which are known before `b`, one part is ready by then.
+    let second = |b, c, d| simd.or_u32s(simd.and_u32s(d, b), simd.and_u32s(simd.not_u32s(d), c));
     round(simd, &mut state, message, 1, second, |index| 5 * index + 1);
     let third = |b, c, d| simd.xor_u32s(b, simd.xor_u32s(c, d));
     round(simd, &mut state, message, 2, third, |index| 3 * index + 5);
@@ -190,7 +199,6 @@ fn step<S: Simd, const R: usize>(
 mod tests {
     use super::super::md5_words;
     use super::*;
-    use pulp::Scalar;
     use std::array::from_fn;
 
     /// What lanes that hold no key of the test hold.
@@ -235,6 +243,14 @@ mod tests {
     fn lanes_agree_with_the_published_values() {
         agree_with_the_published_values::<FEW_LANES>();
         agree_with_the_published_values::<LANES>();
+    }
+
+    #[test]
+    fn a_single_key_agrees_with_the_library_at_every_length() {
+        for length in 0..=ONE_BLOCK_BYTES {
+            let key: Vec<u8> = (0..length).map(|index| (index * 37) as u8).collect();
+            assert_eq!(first_word(&key), md5_words(&key)[0]);
+        }
     }
 
     #[test]

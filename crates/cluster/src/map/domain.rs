@@ -55,6 +55,12 @@ impl Domain {
         self.part.is_none()
     }
 
+    /// Whether the keys of this hash are among them.
+    #[must_use]
+    pub fn has_hash(&self, hash: u32) -> bool {
+        self.part.as_ref().is_none_or(|part| part.has(hash))
+    }
+
     /// Whether each of these keys is one of them. Takes less time than asking for each alone.
     #[must_use]
     pub fn has_each(&self, keys: &[&[u8]]) -> bool {

@@ -64,6 +64,11 @@ fn check_decides(map: &ClusterMap, keys: &[&[u8]]) {
         for keys in [keys, &keys[..1], &keys[..2], &keys[..9]] {
             assert_eq!(domain.has_each(keys), keys.iter().all(decides));
         }
+        for key in keys {
+            if let Some(hash) = map.hash_of_key(key) {
+                assert_eq!(domain.has_hash(hash), decides(key));
+            }
+        }
         let own: Vec<&[u8]> = keys.iter().copied().filter(decides).collect();
         assert!(domain.has_each(&own));
         if domain.is_all() {

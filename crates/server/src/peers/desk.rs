@@ -93,9 +93,11 @@ impl Forward for Owners {
             return None;
         }
         let hash = self.map.hash_of_key(key)?;
+        if self.domain.has_hash(hash) && !self.moving.withholds(hash) {
+            return None;
+        }
         let owner = *self.map.locate_hash(hash, 1).first()?;
-        let is_elsewhere = Some(owner) != self.me || self.moving.withholds(hash);
-        is_elsewhere.then_some(Peer(owner.0))
+        Some(Peer(owner.0))
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {

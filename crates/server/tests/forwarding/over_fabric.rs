@@ -214,6 +214,16 @@ fn get(key: &str) -> Vec<u8> {
     request(Opcode::Get, &[], key.as_bytes(), b"")
 }
 
+/// Stores a key as its own value.
+fn set(key: &str) -> Vec<u8> {
+    let extras = SetExtras {
+        flags: 0,
+        expiration: 0,
+    };
+    let key = key.as_bytes();
+    request(Opcode::Set, &extras.encode(), key, key)
+}
+
 #[test]
 fn what_a_client_asks_over_the_fabric_is_passed_on() {
     let Some(fleet) = fleet(&[]) else {
@@ -224,19 +234,9 @@ fn what_a_client_asks_over_the_fabric_is_passed_on() {
         .map(|number| fleet.key_of(1 + number % 2, number as usize / 2))
         .collect();
     let found = Status::Success as u16;
-    let extras = SetExtras {
-        flags: 0,
-        expiration: 0,
-    };
     for (number, key) in keys.iter().enumerate() {
         assert_eq!(client.ask(&get(key), 1)[0].0, Status::NotFound as u16);
-        let set = request(
-            Opcode::Set,
-            &extras.encode(),
-            key.as_bytes(),
-            key.as_bytes(),
-        );
-        assert_eq!(client.ask(&set, 1)[0].0, found);
+        assert_eq!(client.ask(&set(key), 1)[0].0, found);
         let value = fleet.connect(1 + number as u32 % 2).get(key);
         assert_eq!(value.as_deref(), Some(key.as_bytes()));
     }
@@ -249,4 +249,31 @@ fn what_a_client_asks_over_the_fabric_is_passed_on() {
     assert_eq!(client.ask(&together, keys.len()), expected);
     assert!(fleet.connect(1).stat("forwarded") >= 30);
     assert_eq!(fleet.connect(1).stat("forward_errors"), 0);
+}
+
+#[test]
+fn keys_of_its_own_are_answered_where_their_messages_lie() {
+    let Some(fleet) = fleet(&[]) else {
+        return;
+    };
+    let mut client = FabricClient::connect(&fleet, 1);
+    let solo = || {
+        let figure = |name| fabric_stat(&fleet, 1, name).parse().expect("a number");
+        [figure("gets_solo"), figure("stores_solo")]
+    };
+    let mut set_and_get = |owner: u32, count: usize| {
+        let [gets, stores]: [u64; 2] = solo();
+        for key in (0..count).map(|number| fleet.key_of(owner, number)) {
+            assert_eq!(client.ask(&set(&key), 1)[0].0, Status::Success as u16);
+            let expected = (Status::Success as u16, key.clone().into_bytes());
+            assert_eq!(client.ask(&get(&key), 1), [expected]);
+        }
+        let [gets_after, stores_after] = solo();
+        [gets_after - gets, stores_after - stores]
+    };
+    // The short way is open once a message has come alone.
+    let [gets, stores] = set_and_get(1, 20);
+    assert!((19..=20).contains(&gets), "{gets} of 20");
+    assert!((18..=20).contains(&stores), "{stores} of 20");
+    assert_eq!(set_and_get(2, 20), [0, 0]);
 }

@@ -53,7 +53,7 @@ pub(super) fn run_solo(
     replies: &mut Replies,
 ) -> Option<Result<usize, Suspended>> {
     let (head, key) = solo_get(input)?;
-    if !state.may_run_solo(GET, context, replies) {
+    if !state.may_run_solo(GET, key, context, replies) {
         return None;
     }
     Some(context.store.get(key, Access::Use).map(|item| {

@@ -79,15 +79,21 @@ impl State {
         std::mem::take(&mut self.has_changed)
     }
 
-    /// Whether a request of this opcode that is all of the input may be carried out now, past what
-    /// is done about a stream.
+    /// Whether a request of this opcode for this key that is all of the input may be carried out
+    /// now, past what is done about a stream and about keys of other servers.
     #[inline]
-    fn may_run_solo(&self, opcode: u8, context: &Context<'_>, replies: &Replies) -> bool {
+    fn may_run_solo(
+        &self,
+        opcode: u8,
+        key: &[u8],
+        context: &Context<'_>,
+        replies: &Replies,
+    ) -> bool {
         self.swallow_bytes == 0
             && self.pending.is_none()
-            && !context.may_forward()
             && authenticate::may_use(self, opcode, context.service.auth)
             && replies.len() < HIGH_WATER_BYTES
+            && context.owns_each(&[key])
     }
 
     /// Takes what has come of an arriving value; returns how many bytes of `input` that used.

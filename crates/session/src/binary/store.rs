@@ -44,7 +44,7 @@ pub(super) fn run_solo(
     let Some((opcode, head)) = solo_store(input) else {
         return false;
     };
-    if !state.may_run_solo(opcode as u8, context, replies) {
+    if !state.may_run_solo(opcode as u8, head.key, context, replies) {
         return false;
     }
     let mark = replies.mark();
