@@ -106,6 +106,12 @@ impl Beside {
         }
     }
 
+    /// Whether [`Beside::flush`] has nothing to do, until something is asked or comes.
+    pub fn is_at_rest(&self) -> bool {
+        let is_greeting = matches!(self.stage, Stage::Greeted(..));
+        !is_greeting && self.ended.is_none() && self.frames.is_empty()
+    }
+
     /// A message has come; `answered` is told of each request that has its reply.
     ///
     /// # Errors

@@ -332,6 +332,16 @@ impl Wire {
         }
     }
 
+    /// Whether neither [`Wire::flush`] nor [`Wire::expire`] has anything to do, until something is
+    /// asked or comes.
+    pub fn is_at_rest(&self) -> bool {
+        let is_told = self.interest == Interest::Input;
+        self.unsent.is_empty()
+            && is_told
+            && self.next_deadline().is_none()
+            && self.beside.is_at_rest()
+    }
+
     /// When the next request will be late.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = [self.link.next_deadline_ms(), self.beside.next_deadline_ms()];

@@ -31,6 +31,9 @@ fn givers(map: &ClusterMap, me: ServerId) -> BTreeSet<ServerId> {
 /// All of them; each is made when it is first needed.
 pub struct Wires {
     wires: Vec<Wire>,
+    /// Nothing is to be sent and nothing outstanding, and nobody has touched a wire since that was
+    /// seen: a server that asks no other one need not look at all of them in every turn.
+    are_at_rest: bool,
     /// Sessions with other servers on the fabric, once there are any.
     calls: Option<Calls>,
     shared: Arc<Shared>,
@@ -41,6 +44,7 @@ impl Wires {
     pub(super) fn new(shared: &Arc<Shared>, mailbox: &Arc<Mailbox>) -> Wires {
         Wires {
             wires: Vec::new(),
+            are_at_rest: true,
             calls: None,
             shared: Arc::clone(shared),
             mailbox: Arc::clone(mailbox),
@@ -75,6 +79,7 @@ impl Wires {
         now: Instant,
     ) -> Result<Carrier, Failure> {
         let (deadline, epoch) = (now + self.timeout(), map.epoch().0);
+        self.are_at_rest = false;
         let wire = &mut self.wires[index];
         let carrier = wire.ask(tag, frame, epoch, deadline, now)?;
         if wire.must_dial() {
@@ -154,6 +159,7 @@ impl Wires {
             _ => Failure::Unreachable,
         };
         let mut tags = Vec::new();
+        self.are_at_rest = false;
         let wire = &mut self.wires[dialled.index];
         let (result, session) = match dialled.result {
             Ok(made) => (Ok(made.socket), Some((made.grant, made.port))),
@@ -195,6 +201,7 @@ impl Wires {
 
     /// Takes what has come of them.
     pub fn hear_calls(&mut self, now: Instant, answered: &mut Vec<(Tag, Answer)>) {
+        self.are_at_rest = false;
         let (Some(calls), wires) = (&mut self.calls, &mut self.wires) else {
             return;
         };
@@ -220,6 +227,7 @@ impl Wires {
         now: Instant,
         answered: &mut Vec<(Tag, Answer)>,
     ) {
+        self.are_at_rest = false;
         if let Some(wire) = self.wires.get_mut(index) {
             wire.receive(buffer, now, answered);
         }
@@ -227,6 +235,9 @@ impl Wires {
 
     /// Sends what waits; returns the wires for which epoll must tell something else from now on.
     pub fn flush(&mut self, now: Instant, failed: &mut Vec<Tag>) -> Vec<(usize, Interest)> {
+        if self.are_at_rest {
+            return Vec::new();
+        }
         if let Some(calls) = &mut self.calls {
             self.wires
                 .iter_mut()
@@ -234,11 +245,16 @@ impl Wires {
         }
         let wires = self.wires.iter_mut().enumerate();
         let changed = wires.filter_map(|(index, wire)| Some((index, wire.flush(now, failed)?)));
-        changed.collect()
+        let changed = changed.collect();
+        self.are_at_rest = self.wires.iter().all(Wire::is_at_rest);
+        changed
     }
 
     /// Gives up what is late.
     pub fn expire(&mut self, now: Instant, late: &mut Vec<Tag>) {
+        if self.are_at_rest {
+            return;
+        }
         let timeout = self.timeout();
         for wire in &mut self.wires {
             wire.expire(now, timeout, late);
@@ -257,6 +273,7 @@ impl Wires {
         now: Instant,
         failed: &mut Vec<Tag>,
     ) {
+        self.are_at_rest = false;
         for wire in &mut self.wires {
             let addresses =
                 |map: &ClusterMap| map.server(wire.peer).map(|server| server.addresses.clone());

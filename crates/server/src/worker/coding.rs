@@ -61,13 +61,17 @@ impl Worker {
         let Some(peers) = &mut self.resources.peers else {
             return;
         };
-        let (wanted, map, me) = (peers.take_wanted(), peers.desk.map(), peers.desk.me());
-        let way = &mut WorkersWay(&mut self.resources);
-        for (asker, request) in wanted {
-            self.coding.begin(asker, &request, (&map, me), way, now);
+        let wanted = peers.take_wanted();
+        if !wanted.is_empty() {
+            let (map, me) = (peers.desk.map(), peers.desk.me());
+            let way = &mut WorkersWay(&mut self.resources);
+            for (asker, request) in wanted {
+                self.coding.begin(asker, &request, (&map, me), way, now);
+            }
         }
         if self.coding.next_deadline().is_some_and(|at| at <= now) {
-            self.coding.expire(way, now);
+            self.coding
+                .expire(&mut WorkersWay(&mut self.resources), now);
         }
         self.tell_askers();
     }
