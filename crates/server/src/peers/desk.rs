@@ -1,6 +1,7 @@
 //! What a worker's sessions see of the other servers: who owns a key, what was answered, and a
 //! place to note what they ask for.
 
+use super::known::KnownKeys;
 use crate::cluster::{Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
 use crate::parts::owned::{self, Widest};
@@ -66,6 +67,8 @@ pub struct Owners {
     map: Arc<ClusterMap>,
     /// The keys that it owns.
     domain: Domain,
+    /// Some of them, where their hash takes long.
+    known: Option<KnownKeys>,
     widest: Widest,
     moving: InFlight,
 }
@@ -73,8 +76,11 @@ pub struct Owners {
 impl Owners {
     fn new(place: &Place, map: Arc<ClusterMap>, moves: &Arc<ServerMoves>) -> Owners {
         let me = place.id(&map);
+        let domain = Domain::new(&map, me);
+        let hashes_slowly = map.content().rule.key_hash() == Some(HashAlgorithm::Md5);
         Owners {
-            domain: Domain::new(&map, me),
+            known: (hashes_slowly && !domain.is_all()).then(KnownKeys::new),
+            domain,
             moving: InFlight::new(moves, &map, me),
             me,
             map,
@@ -101,7 +107,13 @@ impl Forward for Owners {
     }
 
     fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        self.domain.has_each(keys) && self.moving.are_here(keys)
+        let has_each = || self.domain.has_each(keys);
+        let owns_each = match (keys, &self.known) {
+            ([key], Some(known)) => known.has(key, has_each),
+            // Several are hashed side by side, in little time.
+            _ => has_each(),
+        };
+        owns_each && self.moving.are_here(keys)
     }
 
     fn owns_every(&self) -> bool {

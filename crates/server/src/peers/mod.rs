@@ -18,6 +18,7 @@ mod beside;
 pub mod calls;
 mod delayed;
 pub mod desk;
+mod known;
 mod lane;
 mod outbox;
 pub mod upgrade;
