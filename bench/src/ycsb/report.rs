@@ -208,7 +208,8 @@ impl Report {
         let mut text = format!(
             "{} servers of {} MB each, filled and emptied before, {} records of {} B, redundancy \
              `{}`; up to {} client processes; {} turns of {} s each, after {} s; medians of the \
-             turns, ratios with their quartiles. {reads} reads, {} absent, failed, wrong or stale.\n",
+             turns, ratios with their quartiles. {reads} reads, {} absent, failed, wrong or \
+             stale.\n",
             self.servers,
             self.memory_bytes >> 20,
             self.records,
