@@ -20,8 +20,8 @@ def test_clients_of_six_languages_see_a_server_join_and_leave_and_miss_nothing(t
     # meanwhile. One run in four has it, once or twice.
     ended = subprocess.run(
         [server.parent / "examples/cluster", "--farcached", server, "languages", "--fleets", "farcached", "--clients",
-         servers.REPOSITORY / ".cache/languages", "--keys", "500", "--rate", "100", "--join-s", "0.5", "--leave-s", "1", "--seconds", "130",
-         "--poll-ms", "100", "--json", told],
+         servers.REPOSITORY / ".cache/languages", "--keys", "500", "--rate", "100",
+         "--join-s", "0.5", "--leave-s", "1", "--seconds", "130", "--poll-ms", "100", "--json", told],
         capture_output=True, text=True, timeout=3 * servers.PATIENCE_SECONDS, check=False)
     # Its status says that no value was wrong or stale, and that nothing failed.
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -82,7 +82,8 @@ impl Servers {
 /// Fills the servers' memory with records of other keys and empties them again: so they have
 /// touched all of it, as servers have that are not new. The first touch of a page may take a
 /// virtual machine as long as hundreds of requests, and a server that writes to a log touches new
-/// ones with every SET until it has been through its memory once.
+/// ones with every SET until it has been through its memory once. Taking the host's memory ahead
+/// does not help: what is free is given back to the host before the log comes there.
 ///
 /// # Errors
 /// If a record cannot be stored.

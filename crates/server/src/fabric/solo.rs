@@ -7,7 +7,7 @@
 //! | a message that is one plain get, set, add or replace, with nothing before it in the inbox | any other, and all that come behind it in the same turn |
 //! | of a session that is open, has credit and has nothing waiting or blocked | of one that has |
 //! | of the session whose answers are being gathered, if there are any | of any other |
-//! | of a key that this server decides on | of one that another server decides on, or has something of |
+//! | of a key that this server decides on | of one that others decide on, or have something of |
 //! | of a value in memory, or of none | of one on a device |
 //! | a value to store that needs nothing from a device, neither before nor until it is durable | any other |
 //!
