@@ -1,6 +1,7 @@
 //! The cluster that the server belongs to: its map, its part in it, and what clients are told of
 //! it.
 
+mod earlier;
 #[cfg(feature = "etcd")]
 mod joined;
 // Without etcd nobody else is given a server's keys, and nobody has a lease.
@@ -11,6 +12,7 @@ mod tenant;
 #[cfg(feature = "etcd")]
 mod witness;
 
+pub use earlier::{EarlierMaps, Round};
 pub use lease::Gate;
 pub use source::{Opened, open, start};
 pub use tenant::{Follower, hash_of_key};
@@ -204,6 +206,11 @@ impl Cluster {
     /// servers it is.
     pub fn moves(&self) -> Option<&Arc<ServerMoves>> {
         Some(self.tenant.as_ref()?.moves())
+    }
+
+    /// The maps before the one in force; none where the server fetches nothing that it lacks.
+    pub fn earlier(&self) -> Option<&Arc<EarlierMaps>> {
+        self.tenant.as_ref()?.earlier()
     }
 
     /// Voids what was stored before all workers went by the map of this epoch; false while some

@@ -1,6 +1,6 @@
 //! What all threads of one server share.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, EarlierMaps};
 use crate::coding::figures::Figures;
 use crate::connections::Connections;
 use crate::latency::Latencies;
@@ -146,9 +146,12 @@ impl Shared {
 
     /// Whether this server fetches copies and shards that it lacks.
     pub fn repairs(&self) -> bool {
-        let cluster = self.cluster.as_ref();
-        let is_member = cluster.is_some_and(|cluster| cluster.member().is_some());
-        is_member && self.settings.repair_rate > 0
+        self.earlier().is_some()
+    }
+
+    /// The maps before the one in force; none where this server fetches nothing that it lacks.
+    pub fn earlier(&self) -> Option<&Arc<EarlierMaps>> {
+        self.cluster.as_ref()?.earlier()
     }
 
     /// The counters of all workers since the last `stats reset`.

@@ -5,6 +5,7 @@ use crate::Context;
 use crate::arriving::Admitted;
 use crate::moving::Moves;
 use crate::others::{Failure, Peer};
+use farcache_base::version::Version;
 use farcache_peers::listing::Entry;
 use farcache_store::Listed;
 
@@ -56,6 +57,13 @@ pub trait Forward {
         None
     }
 
+    /// Whether an item with a version counts although it is from before the server began to catch
+    /// up: the server was one of its key's owners all along.
+    fn has_owned(&self, item: &Listed<'_>) -> bool {
+        let _ = item;
+        false
+    }
+
     /// What is being carried out is refused, where it came from another server.
     fn refuse(&self) {}
 
@@ -82,6 +90,24 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn owner_elsewhere(&self, key: &[u8]) -> Option<Peer> {
         self.forward?.owner(key)
+    }
+
+    /// Whether clients are not shown what a key has, a value or (none) a tombstone of this version:
+    /// it is from before the server began to catch up, and others may have changed it.
+    pub(crate) fn is_unconfirmed(
+        &self,
+        key: &[u8],
+        version: Version,
+        value: Option<&[u8]>,
+    ) -> bool {
+        let item = Listed {
+            key,
+            version,
+            value,
+            is_used: true,
+        };
+        self.store.is_unconfirmed(version)
+            && !self.forward.is_some_and(|forward| forward.has_owned(&item))
     }
 
     /// Whether another server decides on a key whose value has been arriving here. Who asked on
@@ -240,6 +266,10 @@ impl Forward for Refusing<'_> {
 
     fn entry<'b>(&self, asker: Peer, item: &Listed<'b>) -> Option<Entry<'b>> {
         self.forward.entry(asker, item)
+    }
+
+    fn has_owned(&self, item: &Listed<'_>) -> bool {
+        self.forward.has_owned(item)
     }
 
     fn refuse(&self) {

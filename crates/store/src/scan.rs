@@ -151,7 +151,7 @@ impl StoreHandle {
             return Ok(None);
         };
         Ok(core
-            .is_visible_on_device(self.guard(), location, raw.key(), self.now())
+            .is_visible_on_device(self.guard(), location, raw, self.now())
             .then_some(raw))
     }
 

@@ -91,11 +91,14 @@ impl Versions {
         self.is_catching_up() && version.bits() <= self.unconfirmed.load(SeqCst)
     }
 
-    /// What was stored and forgotten so far says nothing about what others have.
-    pub fn begin_catching_up(&self) {
-        self.unconfirmed.store(self.newest(), SeqCst);
+    /// What was stored and forgotten so far says nothing about what others have. Returns the newest
+    /// version of it.
+    pub fn begin_catching_up(&self) -> Option<Version> {
+        let newest = self.newest();
+        self.unconfirmed.store(newest, SeqCst);
         self.forgotten.store(0, SeqCst);
         self.is_catching_up.store(true, SeqCst);
+        Version::from_bits(newest)
     }
 
     /// The store has what others have.

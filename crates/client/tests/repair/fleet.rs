@@ -64,19 +64,28 @@ impl Fleet {
 
     /// Gives all servers the map of this epoch.
     pub fn publish(&self, epoch: u64) {
-        self.publish_without(epoch, None);
+        self.publish_without(epoch, &[]);
     }
 
-    /// Gives all servers the map of this epoch, of which one is no member any more.
-    pub fn publish_without(&self, epoch: u64, left_out: Option<usize>) {
+    /// Gives all servers the map of this epoch, of which some are no members any more.
+    pub fn publish_without(&self, epoch: u64, left_out: &[usize]) {
+        self.publish_with(epoch, |number| {
+            (!left_out.contains(&number)).then_some("serving")
+        });
+    }
+
+    /// Gives all servers the map of this epoch, in which each has this state, if it is a member.
+    pub fn publish_with(&self, epoch: u64, state: impl Fn(usize) -> Option<&'static str>) {
         let mut text = format!("farcache-cluster-map 1\ncluster c\nepoch {epoch}\n");
         text += "placement ketama\n";
-        let members = self.ports.iter().enumerate();
-        for (number, port) in members.filter(|(number, _)| Some(*number) != left_out) {
+        for (number, port) in self.ports.iter().enumerate() {
+            let Some(state) = state(number) else {
+                continue;
+            };
             let id = number + 1;
             writeln!(
                 text,
-                "server {id} incarnation=1 weight=1 zone=- state=serving addresses=127.0.0.1:{port}"
+                "server {id} incarnation=1 weight=1 zone=- state={state} addresses=127.0.0.1:{port}"
             )
             .expect("text");
         }
@@ -183,6 +192,15 @@ impl Fleet {
         });
     }
 
+    /// Waits until a server goes by the map of this epoch, and has seen what that asks of it.
+    pub fn await_epoch(&self, number: usize, epoch: u64) {
+        let wanted = format!("STAT epoch {epoch}");
+        wait_for("a server to go by a map", || {
+            let lines = self.command(number, "stats cluster", &["END"]);
+            lines.contains(&wanted).then_some(())
+        });
+    }
+
     /// Has a server look for what it lacks, and waits until it has.
     pub fn repair(&self, number: usize) -> BTreeMap<String, u64> {
         let passes = self.stats(number)["repair_passes"];
@@ -195,12 +213,12 @@ impl Fleet {
 
     /// The servers, as a client is given them.
     pub fn addresses(&self) -> String {
-        self.addresses_without(None)
+        self.addresses_without(&[])
     }
 
-    fn addresses_without(&self, left_out: Option<usize>) -> String {
+    fn addresses_without(&self, left_out: &[usize]) -> String {
         let servers = self.servers.iter().enumerate();
-        let members = servers.filter(|(number, _)| Some(*number) != left_out);
+        let members = servers.filter(|(number, _)| !left_out.contains(number));
         let addresses: Vec<_> = members.map(|(_, server)| server.address()).collect();
         addresses.join(",")
     }
@@ -215,9 +233,9 @@ impl Fleet {
         self.client_of(&self.addresses(), transport, policy)
     }
 
-    /// A client of all servers but one.
-    pub fn client_without(&self, left_out: usize, policy: &str) -> Client {
-        let addresses = self.addresses_without(Some(left_out));
+    /// A client of all servers but some.
+    pub fn client_without(&self, left_out: &[usize], policy: &str) -> Client {
+        let addresses = self.addresses_without(left_out);
         self.client_of(&addresses, Transport::Tcp, policy)
     }
 

@@ -205,15 +205,74 @@ fn who_comes_to_stand_among_the_holders_of_a_small_value_gets_its_bytes() {
         client.set(name(key), small(key), 0).expect("stored");
     }
     fleet.kill(LEAVES);
-    fleet.publish_without(2, Some(LEAVES));
+    fleet.publish_without(2, &[LEAVES]);
     (0..LEAVES).for_each(|number| _ = fleet.repair(number));
     (0..LEAVES).for_each(|number| fleet.await_repair(number));
     fleet.kill(0);
     fleet.kill(1);
-    let client = fleet.client_without(LEAVES, "ec:3,2");
+    let client = fleet.client_without(&[LEAVES], "ec:3,2");
     for key in 0..200 {
         let item = client.get(name(key)).expect("an answer");
         let item = item.unwrap_or_else(|| panic!("key {key} is lost"));
         assert!(item.value == small(key), "key {key}");
     }
+}
+
+/// All servers become owners of some keys of those that have left, each as the first of some of
+/// them: what they have of these as further owners is all that is left.
+#[test]
+fn as_many_as_may_be_lost_leave_the_map_and_nothing_is_lost() {
+    for (policy, servers, lost) in [("replicate:3", 5, 2), ("ec:3,2", 7, 2), ("ec:2,1", 4, 1)] {
+        let mut fleet = Fleet::start(servers, Keeps::Nothing, &["--repair-rate", "1g"]);
+        let mut book = Book::new();
+        fill(&fleet.client(policy), &mut book);
+        let gone: Vec<usize> = (0..lost).collect();
+        gone.iter().for_each(|server| fleet.kill(*server));
+        fleet.publish_without(2, &gone);
+        (lost..servers).for_each(|server| fleet.await_epoch(server, 2));
+        let client = fleet.client_without(&gone, policy);
+        assert_book(&client, &book, &format!("{policy}: they have left"));
+        (lost..servers).for_each(|server| fleet.await_repair(server));
+        assert_book(&client, &book, &format!("{policy}: repaired"));
+        // What the others had is whole again.
+        let others = &[lost, lost + 1][..lost];
+        others.iter().for_each(|server| fleet.kill(*server));
+        assert_book(&client, &book, &format!("{policy}: others are gone"));
+    }
+}
+
+/// It may be one of the last owners that are left, and no repair has asked those that are gone.
+#[test]
+fn what_a_server_had_before_others_owned_it_is_not_shown_when_it_owns_it_again() {
+    const LEAVES: usize = 3;
+    let mut fleet = Fleet::start(4, Keeps::Nothing, &["--repair-rate", "1k"]);
+    let store = |client: &Client, generation| {
+        for key in 0..100 {
+            let stored = client.set(name(key), value(1 + key % 3, generation), 0);
+            stored.expect("stored");
+        }
+    };
+    store(&fleet.client("replicate:3"), 1);
+    let publish = |fleet: &Fleet, epoch, state_of_one| {
+        fleet.publish_with(epoch, |number| match number {
+            LEAVES => Some(state_of_one),
+            _ => Some("serving"),
+        });
+        (0..fleet.count()).for_each(|number| fleet.await_epoch(number, epoch));
+    };
+    publish(&fleet, 2, "draining");
+    store(&fleet.client_without(&[LEAVES], "replicate:3"), 2);
+    publish(&fleet, 3, "serving");
+    fleet.kill(0);
+    fleet.kill(1);
+    let client = fleet.client("replicate:3");
+    let mut newest = 0;
+    for key in 0..100 {
+        // Where too many of its owners are gone it may be lost.
+        if let Ok(Some(item)) = client.get(name(key)) {
+            assert!(item.value == value(1 + key % 3, 2), "key {key} has its old value");
+            newest += 1;
+        }
+    }
+    assert!(newest > 0, "all are lost");
 }

@@ -216,6 +216,14 @@ impl MapContent {
         position.ok()
     }
 
+    /// What decides on where keys lie, of each server that owns keys.
+    pub(super) fn owning(
+        &self,
+    ) -> impl Iterator<Item = (ServerId, u32, Option<&Name>, &[Address])> {
+        let owning = self.servers.iter().filter(|it| it.state.owns_keys());
+        owning.map(|it| (it.id, it.weight, it.zone.as_ref(), &it.addresses[..]))
+    }
+
     /// Names and weights of the servers that own keys: what slots are shared out by.
     #[must_use]
     pub fn shares(&self) -> Vec<(ServerId, u32)> {

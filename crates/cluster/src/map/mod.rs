@@ -152,6 +152,14 @@ impl ClusterMap {
         }
     }
 
+    /// Whether this map and another one certainly name the same servers for every key and every
+    /// number of them: what they say of placement, down to how far moves are, is the same.
+    #[must_use]
+    pub fn places_as(&self, other: &ClusterMap) -> bool {
+        let (one, other) = (&self.content, &other.content);
+        one.rule == other.rule && one.moves == other.moves && one.owning().eq(other.owning())
+    }
+
     /// Whether no server owns a key: there is none, or clients place keys.
     fn has_no_owners(&self) -> bool {
         matches!(self.routes, Routes::Nowhere)

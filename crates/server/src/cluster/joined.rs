@@ -10,7 +10,6 @@ use farcache_cluster::map::Incarnation;
 use farcache_membership::etcd::{EtcdDirectory, EtcdNews, EtcdSettings, Hooks, Status};
 use farcache_membership::members::Done;
 use farcache_peers::greeting::Secret;
-use farcache_store::Store;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,7 +30,6 @@ pub(super) fn open(settings: EtcdSettings) -> io::Result<EtcdDirectory> {
 pub(super) fn start(
     etcd: EtcdDirectory,
     tenant: Arc<Tenant>,
-    store: &Arc<Store>,
     (place, secret): (Place, Option<Secret>),
 ) -> io::Result<Cluster> {
     if let Some(map) = etcd.map() {
@@ -44,7 +42,6 @@ pub(super) fn start(
     let witness = Witness::new(&etcd, &lease, place, secret);
     let server = Server {
         lease: Arc::clone(&lease),
-        store: Arc::clone(store),
         tenant: Arc::clone(&tenant),
         epoch: Arc::clone(&epoch),
     };
@@ -61,7 +58,6 @@ pub(super) fn start(
 
 /// What the member's thread does to the server.
 struct Server {
-    store: Arc<Store>,
     tenant: Arc<Tenant>,
     lease: Arc<Lease>,
     epoch: Arc<AtomicU64>,
@@ -81,8 +77,7 @@ impl Hooks for Server {
     }
 
     fn forget_items(&self) {
-        self.tenant.moves().taking.void();
-        self.store.flush();
+        self.tenant.forget_items();
     }
 
     fn done(&self) -> Option<Done> {

@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Opened {
     own_address: Option<Address>,
     member: Option<Membership>,
+    /// Whether the server fetches copies and shards that it lacks.
+    repairs: bool,
     kind: Kind,
 }
 
@@ -60,6 +62,7 @@ pub fn open(settings: &Settings) -> io::Result<Option<Opened>> {
     };
     Ok(Some(Opened {
         own_address,
+        repairs: place.is_some() && settings.repair_rate > 0,
         member: place.map(|place| Membership { place, secret }),
         kind,
     }))
@@ -114,18 +117,19 @@ fn read_secret(path: &Path) -> io::Result<Secret> {
 pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
     let place = opened.member.as_ref().map(|member| member.place.clone());
     let place = place.or_else(|| opened.own_address.clone().map(Place::Reached));
+    let repairs = opened.repairs;
     let cluster = match opened.kind {
         Kind::File(file) => {
-            let tenant = place.map(|place| Arc::new(Tenant::new(store, place, None)));
+            let tenant = place.map(|place| Arc::new(Tenant::new(store, place, None, repairs)));
             follow(file, tenant, opened.own_address.clone())?
         }
         #[cfg(feature = "etcd")]
         Kind::Etcd(etcd, address) => {
             let place = Place::Reached(address);
             let fence = etcd.settings().fence();
-            let tenant = Arc::new(Tenant::new(store, place.clone(), Some(fence)));
+            let tenant = Arc::new(Tenant::new(store, place.clone(), Some(fence), repairs));
             let secret = opened.member.as_ref().and_then(|it| it.secret.clone());
-            super::joined::start(etcd, tenant, store, (place, secret))?
+            super::joined::start(etcd, tenant, (place, secret))?
         }
     };
     Ok(Cluster {

@@ -4,7 +4,7 @@
 //! when what the store holds of them has been voided, for ever. What it may trust after a restart
 //! is noted beside its items.
 
-use super::Place;
+use super::{EarlierMaps, Place};
 use crate::logging::EVENTS;
 use crate::mailbox::Mailbox;
 use crate::moves::ServerMoves;
@@ -54,7 +54,9 @@ pub struct Tenant {
     place: Place,
     moves: Arc<ServerMoves>,
     /// The map that this run of the program went by last.
-    map: Mutex<Option<ClusterMap>>,
+    map: Mutex<Option<Arc<ClusterMap>>>,
+    /// Those before; none where the server fetches nothing that it lacks.
+    earlier: Option<Arc<EarlierMaps>>,
     /// Under the map in force; none before there was one.
     tenure: Mutex<Option<Tenure>>,
     followers: Mutex<Vec<Arc<Follower>>>,
@@ -64,14 +66,16 @@ pub struct Tenant {
 
 impl Tenant {
     /// The server at this place, with what it noted before it started. `fence` is the time after
-    /// which nobody answers by a map that another one has followed.
-    pub fn new(store: &Arc<Store>, place: Place, fence: Option<Duration>) -> Tenant {
+    /// which nobody answers by a map that another one has followed; `repairs` is whether the server
+    /// fetches copies and shards that it lacks.
+    pub fn new(store: &Arc<Store>, place: Place, fence: Option<Duration>, repairs: bool) -> Tenant {
         let noted = store.tenure().and_then(|noted| Tenure::decode(&noted));
         Tenant {
             store: Arc::clone(store),
             place,
             moves: Arc::new(ServerMoves::new(fence)),
             map: Mutex::default(),
+            earlier: repairs.then(|| Arc::new(EarlierMaps::new(store))),
             tenure: Mutex::new(noted),
             followers: Mutex::default(),
             fences: AtomicU64::new(0),
@@ -122,16 +126,61 @@ impl Tenant {
         if !is_known {
             self.moves.taking.void();
         }
-        self.void(gained, &next);
+        let mut before = self.map.lock().expect("no panic while held");
+        let goes_on = before.as_ref().is_some_and(|it| self.lives_on(it, map));
+        self.void(gained, &next, goes_on);
+        let known = before.as_ref().filter(|_| is_known);
+        self.catch_up(known, map);
         if tenure.as_ref() != Some(&next) {
             self.note(&next);
             *tenure = Some(next);
         }
         // After the fence, which would void what comes by new moves.
-        let mut before = self.map.lock().expect("no panic while held");
-        let known = before.as_ref().filter(|_| is_known);
+        let known = known.map(|map| &**map);
         self.moves.succeed(known, map, self.place.id(map));
-        *before = Some(map.clone());
+        *before = Some(Arc::new(map.clone()));
+    }
+
+    /// Whether both maps know the server in the same life in the same cluster.
+    fn lives_on(&self, before: &ClusterMap, next: &ClusterMap) -> bool {
+        let life = |map: &ClusterMap| Some(map.server(self.place.id(map)?)?.incarnation);
+        let (before_life, next_life) = (life(before), life(next));
+        before.content().cluster == next.content().cluster
+            && before_life.is_some()
+            && before_life == next_life
+    }
+
+    /// By a map that is about to come into force this server may own parts of values that it did not
+    /// own by the one before, where that is known.
+    fn catch_up(&self, before: Option<&Arc<ClusterMap>>, next: &ClusterMap) {
+        let Some(earlier) = &self.earlier else {
+            return;
+        };
+        if before.is_some_and(|before| before.places_as(next)) {
+            return;
+        }
+        let before = before.and_then(|map| Some((Arc::clone(map), self.place.id(map)?)));
+        earlier.succeed(before);
+    }
+
+    /// The maps before the one in force; none where the server fetches nothing that it lacks.
+    pub fn earlier(&self) -> Option<&Arc<EarlierMaps>> {
+        self.earlier.as_ref()
+    }
+
+    /// Drops everything: others have owned the keys, nobody knows for how long.
+    #[cfg(feature = "etcd")]
+    pub fn forget_items(&self) {
+        self.moves.taking.void();
+        self.store.flush();
+        self.distrust();
+    }
+
+    /// Whatever the server has, others may have changed it meanwhile.
+    fn distrust(&self) {
+        if let Some(earlier) = &self.earlier {
+            earlier.succeed(None);
+        }
     }
 
     /// Voids all that was stored before all workers went by the map of this epoch: by a map that
@@ -142,7 +191,8 @@ impl Tenant {
             return false;
         }
         self.moves.taking.void();
-        self.store.flush();
+        self.void_all(true);
+        self.distrust();
         true
     }
 
@@ -186,7 +236,16 @@ impl Tenant {
         })
     }
 
-    fn void(&self, gained: Gained, next: &Tenure) {
+    /// Voids everything but, in a server that goes on and repairs, what has a version: others may
+    /// lack that.
+    fn void_all(&self, goes_on: bool) {
+        match goes_on && self.earlier.is_some() {
+            true => self.store.fence(KeyArcs::all()),
+            false => self.store.flush(),
+        }
+    }
+
+    fn void(&self, gained: Gained, next: &Tenure, goes_on: bool) {
         match gained {
             Gained::Nothing => {}
             Gained::Arcs(hash, arcs) => {
@@ -201,7 +260,7 @@ impl Tenant {
             }
             Gained::Everything => {
                 let had_items = self.store.has_items();
-                self.store.flush();
+                self.void_all(goes_on);
                 if had_items {
                     self.flushes.fetch_add(1, SeqCst);
                     tracing::warn!(
@@ -269,7 +328,7 @@ mod tests {
     #[test]
     fn a_server_says_nothing_of_a_map_before_all_of_its_workers_go_by_it() {
         let store = Store::new(StoreConfig::default()).expect("memory for a test");
-        let tenant = Tenant::new(&store, Place::Named(ServerId(1)), None);
+        let tenant = Tenant::new(&store, Place::Named(ServerId(1)), None, false);
         let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
         tenant.prepare(&map(1), None);
         let workers = [(); 2].map(|()| tenant.join(1, &mailbox));
@@ -293,6 +352,7 @@ mod tests {
             &store,
             Place::Named(ServerId(1)),
             Some(Duration::from_secs(5)),
+            false,
         );
         let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
         tenant.prepare(&map(1), None);

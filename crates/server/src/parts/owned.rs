@@ -31,14 +31,9 @@ impl Widest {
     }
 }
 
-/// What a list tells a server of an item; none where it is no part of a value, or the key is not
-/// one of that server's.
-pub fn entry<'a>(
-    map: &ClusterMap,
-    asker: ServerId,
-    item: &Listed<'a>,
-    widest: &Widest,
-) -> Option<Entry<'a>> {
+/// What an item is part of, which a tombstone does not tell, and how many owners its key has; none
+/// where it is no part of a value.
+fn part_and_owners(item: &Listed<'_>, widest: &Widest) -> Option<(Option<PartOfValue>, usize)> {
     let part = match item.value {
         Some(value) => Some(part_of(value)?),
         None => None,
@@ -49,6 +44,23 @@ pub fn entry<'a>(
         None => widest.get(),
     };
     widest.note(owners);
+    Some((part, owners))
+}
+
+/// How many owners the key of an item has; none where it is no part of a value.
+pub fn owners(item: &Listed<'_>, widest: &Widest) -> Option<usize> {
+    part_and_owners(item, widest).map(|(_, owners)| owners)
+}
+
+/// What a list tells a server of an item; none where it is no part of a value, or the key is not
+/// one of that server's.
+pub fn entry<'a>(
+    map: &ClusterMap,
+    asker: ServerId,
+    item: &Listed<'a>,
+    widest: &Widest,
+) -> Option<Entry<'a>> {
+    let (part, owners) = part_and_owners(item, widest)?;
     let is_owner = map.locate(item.key, owners).contains(&asker);
     is_owner.then_some(Entry {
         key: item.key,

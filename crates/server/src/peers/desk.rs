@@ -2,7 +2,7 @@
 //! place to note what they ask for.
 
 use super::known::KnownKeys;
-use crate::cluster::{Gate, Place};
+use crate::cluster::{EarlierMaps, Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
 use crate::parts::owned::{self, Widest};
 use farcache_cluster::hash::HashAlgorithm;
@@ -71,10 +71,12 @@ pub struct Owners {
     known: Option<KnownKeys>,
     widest: Widest,
     moving: InFlight,
+    earlier: Option<Arc<EarlierMaps>>,
 }
 
 impl Owners {
-    fn new(place: &Place, map: Arc<ClusterMap>, moves: &Arc<ServerMoves>) -> Owners {
+    fn new(place: &Place, map: Arc<ClusterMap>, past: &Past) -> Owners {
+        let Past { moves, earlier } = past;
         let me = place.id(&map);
         let domain = Domain::new(&map, me);
         let hashes_slowly = map.content().rule.key_hash() == Some(HashAlgorithm::Md5);
@@ -82,6 +84,7 @@ impl Owners {
             known: (hashes_slowly && !domain.is_all()).then(KnownKeys::new),
             domain,
             moving: InFlight::new(moves, &map, me),
+            earlier: earlier.clone(),
             me,
             map,
             widest: Widest::default(),
@@ -132,9 +135,25 @@ impl Forward for Owners {
         owned::entry(&self.map, ServerId(asker.0), item, &self.widest)
     }
 
+    fn has_owned(&self, item: &Listed<'_>) -> bool {
+        let owners = owned::owners(item, &self.widest);
+        match (&self.earlier, owners) {
+            (Some(earlier), Some(owners)) => earlier.has_owned(item.key, owners, item.version),
+            _ => false,
+        }
+    }
+
     fn moves(&self) -> Option<&dyn Moves> {
         self.moving.is_any().then_some(&self.moving)
     }
+}
+
+/// What a server has from before the map in force, or is still given.
+pub struct Past {
+    /// What moves.
+    pub moves: Arc<ServerMoves>,
+    /// By which maps it went; none where it fetches nothing that it lacks.
+    pub earlier: Option<Arc<EarlierMaps>>,
 }
 
 /// What a session asks of other servers, where its requests are passed on.
@@ -147,7 +166,7 @@ pub struct Desk {
     /// Who owns keys.
     pub owners: Owners,
     place: Place,
-    moves: Arc<ServerMoves>,
+    past: Past,
     gate: Option<Gate>,
     /// Others may own this server's keys: nothing but answers is to be had.
     is_shut: Cell<bool>,
@@ -165,16 +184,11 @@ fn mark_of(key: &[u8]) -> u32 {
 
 impl Desk {
     /// That of the server at this place.
-    pub fn new(
-        place: Place,
-        map: Arc<ClusterMap>,
-        moves: Arc<ServerMoves>,
-        gate: Option<Gate>,
-    ) -> Desk {
+    pub fn new(place: Place, map: Arc<ClusterMap>, past: Past, gate: Option<Gate>) -> Desk {
         Desk {
-            owners: Owners::new(&place, map, &moves),
+            owners: Owners::new(&place, map, &past),
             place,
-            moves,
+            past,
             gate,
             is_shut: Cell::new(false),
             staged: RefCell::default(),
@@ -224,7 +238,7 @@ impl Desk {
 
     /// How often this server has begun to decide on keys for which requests may wait.
     pub fn decisions(&self) -> u64 {
-        self.moves.decisions()
+        self.past.moves.decisions()
     }
 
     /// The map that counts.
@@ -234,7 +248,7 @@ impl Desk {
 
     /// Another map counts from now on.
     pub fn set_map(&mut self, map: Arc<ClusterMap>) {
-        self.owners = Owners::new(&self.place, map, &self.moves);
+        self.owners = Owners::new(&self.place, map, &self.past);
     }
 
     /// Lets the session that runs next find these answers.
@@ -323,6 +337,10 @@ impl Forward for Desk {
     fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
         self.owners.entry(asker, item)
     }
+
+    fn has_owned(&self, item: &Listed<'_>) -> bool {
+        self.owners.has_owned(item)
+    }
 }
 
 /// What a session asks of other servers, where its requests come in messages: they are not passed
@@ -356,6 +374,10 @@ impl Forward for ForMessages<'_> {
 
     fn spread(&self, head: &[u8], value: &[u8]) -> Option<Answer> {
         self.0.spread(head, value)
+    }
+
+    fn has_owned(&self, item: &Listed<'_>) -> bool {
+        self.0.owners.has_owned(item)
     }
 
     fn moves(&self) -> Option<&dyn Moves> {

@@ -31,7 +31,7 @@ use crate::mailbox::Mailbox;
 use crate::shared::Shared;
 pub use crate::waiting::{Asker, Waiter};
 use delayed::Delayed;
-use desk::{Answer, Desk, Question, To};
+use desk::{Answer, Desk, Past, Question, To};
 use farcache_cluster::ServerId;
 use farcache_moving::patience::Patience;
 use farcache_peers::frame::Kind;
@@ -119,9 +119,12 @@ impl Peers {
     pub fn new(shared: &Arc<Shared>, mailbox: &Arc<Mailbox>) -> Option<Box<Peers>> {
         let cluster = shared.cluster.as_ref()?;
         let member = cluster.member()?;
-        let moves = Arc::clone(cluster.moves()?);
+        let past = Past {
+            moves: Arc::clone(cluster.moves()?),
+            earlier: cluster.earlier().cloned(),
+        };
         let gate = Gate::of(Some(cluster));
-        let desk = Desk::new(member.place.clone(), cluster.map(), moves, gate);
+        let desk = Desk::new(member.place.clone(), cluster.map(), past, gate);
         Some(Box::new(Peers {
             follower: cluster.join(desk.epoch(), mailbox),
             desk,

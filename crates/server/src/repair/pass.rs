@@ -351,8 +351,10 @@ impl<'a> Pass<'a> {
         let goes_on = self.handle.run_blocking(|handle| {
             listed.clear();
             handle.scan_versions(&mut cursor, OWN_PAGE_ITEMS, &mut |item| {
-                if handle.is_unconfirmed(item.version) || is_settled(item.version) {
+                if is_settled(item.version) {
                     listed.extend(own_part(item));
+                } else if handle.is_unconfirmed(item.version) {
+                    listed.extend(own_part(item).filter(|own| !self.has_owned(own)));
                 }
             })
         })?;
@@ -363,6 +365,12 @@ impl<'a> Pass<'a> {
             entries.extend(self.entry(&key, held.version, Some(part), Some(held))?);
         }
         Ok(Event::Own(entries, !goes_on))
+    }
+
+    /// Whether a part counts although it is from before: this server was an owner of its key.
+    fn has_owned(&self, (key, held, (_, owners, _)): &Own) -> bool {
+        let earlier = self.shared.earlier();
+        earlier.is_some_and(|it| it.has_owned(key, (*owners).into(), held.version))
     }
 
     /// Where something had to be evicted for what came back, nothing more comes back in its place.

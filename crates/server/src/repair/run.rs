@@ -3,7 +3,7 @@
 use super::making::Making;
 use super::pass::{Pass, ended};
 use super::sources::Sources;
-use crate::cluster::{Cluster, Figures};
+use crate::cluster::{Cluster, EarlierMaps, Round};
 use crate::dial::{self, hello};
 use crate::logging::EVENTS;
 use crate::repairer::{Repairs, Status};
@@ -41,8 +41,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// is damaged everywhere stays so.
 const TRIES_MAX: u32 = 5;
 
-/// Starts the thread, where this server is one of a cluster and repairs. From now on what it has
-/// from before counts for nothing until others have confirmed it.
+/// Starts the thread, where this server is one of a cluster and repairs.
 ///
 /// # Errors
 /// When threads are exhausted.
@@ -50,7 +49,6 @@ pub fn start(shared: &Arc<Shared>) -> io::Result<Option<JoinHandle<()>>> {
     if !shared.repairs() {
         return Ok(None);
     }
-    shared.store.begin_catching_up();
     let shared = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("repair".to_owned());
     Ok(Some(thread.spawn(move || Runner::new(&shared).run())?))
@@ -98,7 +96,8 @@ struct Runner<'a> {
     plan: Repair,
     making: Making,
     view: Option<View>,
-    voids: u64,
+    /// Which catching up this is.
+    round: Round,
     /// Since when this server catches up, if it does.
     began: Instant,
     /// Writers of versions up to this one had ended then.
@@ -124,7 +123,7 @@ impl<'a> Runner<'a> {
             plan: Repair::new(limits),
             making: Making::default(),
             view: None,
-            voids: 0,
+            round: Round::default(),
             began: now,
             ended_at_return: ended(),
             pass_began: now,
@@ -141,19 +140,23 @@ impl<'a> Runner<'a> {
         cluster.expect("the thread runs in a cluster only")
     }
 
+    fn earlier(&self) -> &'a EarlierMaps {
+        let earlier = self.shared.earlier();
+        earlier.expect("the thread runs where this server repairs")
+    }
+
     fn repairs(&self) -> &'a Repairs {
         &self.shared.repairs
     }
 
     fn run(mut self) {
         give_way();
-        self.voids = voids(&self.cluster().figures());
         while !self.shared.is_stopping() {
             self.handle.park();
             let is_demanded = self.repairs().take_demand(Instant::now() + LOOK_INTERVAL);
             let map = self.cluster().map();
             let view = View::new(self.cluster(), &map);
-            self.look_at_voids();
+            self.look_at_round();
             let has_changed = view != self.view;
             self.view = view;
             let is_due = Instant::now() >= self.due;
@@ -167,11 +170,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A new map may have had everything dropped that this server had: it has to be fetched.
-    fn look_at_voids(&mut self) {
-        let voids = voids(&self.cluster().figures());
-        if std::mem::replace(&mut self.voids, voids) != voids {
-            self.shared.store.begin_catching_up();
+    /// By a new map this server may own parts that it lacks: they have to be fetched.
+    fn look_at_round(&mut self) {
+        let round = self.earlier().round();
+        if std::mem::replace(&mut self.round, round) != round {
             (self.began, self.ended_at_return) = (Instant::now(), ended());
             (self.due, self.tries) = (self.began, 0);
         }
@@ -281,7 +283,7 @@ impl<'a> Runner<'a> {
         if catches_up && self.pass_began < counts_from {
             self.due = self.due.min(counts_from);
         } else if catches_up && !is_alone && (is_clean || self.tries >= TRIES_MAX) {
-            self.shared.store.end_catching_up();
+            self.earlier().end(self.round);
         }
         if !is_clean {
             let pause = RETRY_PAUSE * (1 << self.tries.min(10).saturating_sub(1));
@@ -310,11 +312,4 @@ impl<'a> Runner<'a> {
             "a repair pass has ended"
         );
     }
-}
-
-/// How often something that this server had was dropped for a new map.
-fn voids(figures: &Figures) -> u64 {
-    let joined = figures.joined.iter().flat_map(|joined| &joined.counts);
-    let forgotten = joined.filter(|(name, ..)| *name == "items_dropped");
-    figures.dropped.0 + figures.dropped.1 + forgotten.map(|(_, _, count)| count).sum::<u64>()
 }

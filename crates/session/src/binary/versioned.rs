@@ -139,7 +139,9 @@ fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
     let found = context.store.get(head.key, access)?;
     // What was stored by an ordinary request has no version, and no part in this.
     let item = found.and_then(|item| item.version().map(|version| (item, version)));
-    let item = item.filter(|(_, version)| is_for_peer || !context.store.is_unconfirmed(*version));
+    let item = item.filter(|(item, version)| {
+        is_for_peer || !context.is_unconfirmed(head.key, *version, Some(item.value()))
+    });
     context.counters.cmd_get.bump();
     context.service.detail.get(head.key, item.is_some());
     match item {
@@ -165,7 +167,8 @@ fn get_older(request: Request<'_, '_>) -> Flow {
     let replies = request.replies;
     let wanted = VersionedGetExtras::decode(own_extras(&head)).unwrap_or_default();
     let show = |older: Predecessor<'_>| {
-        if context.store.is_unconfirmed(older.version) {
+        let value = (!older.is_tombstone).then_some(older.value);
+        if context.is_unconfirmed(head.key, older.version, value) {
             return false;
         }
         let token = token(older.version, context);

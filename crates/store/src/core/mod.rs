@@ -182,16 +182,23 @@ impl Core {
     #[cold]
     fn survives_sweep(&self, location: Location, item: RawItem<'_>) -> bool {
         let sequence = self.arena.meta_of(location).sequence();
-        !self.flush.voids(|| sequence) && !self.fences.void(sequence, item.key())
+        !self.flush.voids(|| sequence) && !self.is_fenced(sequence, item)
     }
 
-    /// Whether a flush, or a fence for this key, has voided a filling that is about to hold
+    /// Whether a fence has voided an item in the filling with this sequence number. None voids what
+    /// has a version: that says for itself what it is worth beside others'.
+    #[inline]
+    pub fn is_fenced(&self, sequence: u64, item: RawItem<'_>) -> bool {
+        self.fences.void(sequence, item.key()) && item.stamp().is_none()
+    }
+
+    /// Whether a flush, or a fence, has voided an item in a filling that is about to hold it as
     /// something new. To be asked with the chain locked in which the new entry will stand: a flush
     /// that comes later sweeps it away, one that came before would leave it, void and unseen.
     #[inline]
-    pub fn is_void(&self, head: u32, key: &[u8]) -> bool {
+    pub fn is_void(&self, head: u32, item: RawItem<'_>) -> bool {
         let sequence = self.arena.meta(head).sequence();
-        sequence <= self.flush.floor() || self.fences.void(sequence, key)
+        sequence <= self.flush.floor() || self.is_fenced(sequence, item)
     }
 
     /// Only fillings with a higher sequence number take anything new.
@@ -201,25 +208,26 @@ impl Core {
     }
 
     /// Drops everything stored so far.
-    pub fn flush_now(&self) {
-        self.void_all(|| self.flush.begin(|| self.arena.last_sequence()));
-    }
-
-    /// Voids what was stored so far of these keys, for ever.
-    pub fn fence(&self, keys: KeyArcs) {
-        self.void_all(|| {
-            self.fences
-                .begin(keys, &self.flush, || self.arena.last_sequence());
-        });
-    }
-
+    ///
     /// What is stored until the end of the beginning may be void; what is void may leave the index
     /// from the beginning on, and nobody knows the versions that go with it.
-    fn void_all(&self, begin: impl FnOnce()) {
+    pub fn flush_now(&self) {
         self.versions.forget_all();
-        begin();
+        self.flush.begin(|| self.arena.last_sequence());
         self.versions.forget_all();
         self.predecessors.void_all();
+        self.have_swept();
+    }
+
+    /// Voids what was stored so far of these keys without a version, for ever.
+    pub fn fence(&self, keys: KeyArcs) {
+        self.fences
+            .begin(keys, &self.flush, || self.arena.last_sequence());
+        self.have_swept();
+    }
+
+    /// Has what is void removed.
+    fn have_swept(&self) {
         self.reclaimer.wake();
         if let Some(tier) = &self.tier {
             tier.wake();

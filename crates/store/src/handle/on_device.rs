@@ -71,9 +71,9 @@ impl StoreHandle {
             Some(Met::InMemory(item)) => return Ok(Some(item)),
             Some(Met::OnDevice(location)) => location,
         };
-        if !self
-            .core
-            .is_visible_on_device(self.guard(), location, key, self.now())
+        let core = &self.core;
+        if !core.is_alive_on_device(self.guard(), location, self.now())
+            || core.is_void_unread(location, key)
         {
             self.note_invisible_if(tier.is_expired(self.guard(), location, self.now()));
             return Ok(None);
@@ -87,7 +87,7 @@ impl StoreHandle {
             self.want(hash, location)?;
             return Ok(None);
         };
-        if !item.has_key(key) {
+        if !item.has_key(key) || self.core.is_void_on_device(location, item) {
             return Ok(None);
         }
         if access == Access::Use {
@@ -126,7 +126,7 @@ impl StoreHandle {
             && fields.win_sent == (item.is_win_sent() || tier.is_win_sent(self.guard(), location))
             && self
                 .core
-                .is_visible_on_device(self.guard(), location, item.key(), self.now())
+                .is_visible_on_device(self.guard(), location, item, self.now())
             && self.in_memory(&chain, item.key()).is_none();
         // SAFETY: the copy has been written there, and its room is given back only where that
         // fails.
@@ -155,16 +155,21 @@ impl StoreHandle {
         let (slot, location) = chain.find(|location| {
             location.is_on_device() && tier.has_fingerprint(self.guard(), location, fingerprint)
         })?;
-        let is_visible = tier.is_readable(location)
-            && self
-                .core
-                .is_visible_on_device(self.guard(), location, key, self.now());
+        // SAFETY: the locked chain has the location.
+        let item = unsafe { self.at_hand(location) };
+        let (core, guard) = (&self.core, self.guard());
+        // Whoever asks for versions asks for them again when it has been read.
+        let is_void = match item {
+            Some(item) => core.is_void_on_device(location, item),
+            None => core.is_void_without_version(location, key),
+        };
+        let is_alive = !is_void && core.is_alive_on_device(guard, location, self.now());
+        let is_visible = is_alive && tier.is_readable(location);
         Some(Entry {
-            guard: self.guard(),
+            guard,
             slot,
             location,
-            // SAFETY: the locked chain has the location.
-            item: unsafe { self.at_hand(location) },
+            item,
             shadow: None,
             is_visible,
         })

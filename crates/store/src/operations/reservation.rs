@@ -218,7 +218,7 @@ impl StoreHandle {
         // reservation exists, nor, if the item is stored, as long as the index has it.
         let written = unsafe { room.placed.written(&reservation.core.arena) };
         let item = written.item();
-        let was_flushed = self.core.is_void(written.head(), item.key());
+        let was_flushed = self.core.is_void(written.head(), item);
         let is_part = matches!(options.mode, SetMode::Append | SetMode::Prepend);
         if is_part && options.version.is_none() || was_flushed {
             // The value joins another one, or lies where a flush has voided everything although

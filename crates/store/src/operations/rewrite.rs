@@ -126,7 +126,7 @@ impl StoreHandle {
         let chain = self.core.index.lock(hash);
         let entry = self.entry(&chain, key).filter(|entry| {
             let is_same = entry.location == item.location() && entry.is_visible;
-            is_same && item.fields() == header_read && !self.core.is_void(written.head(), key)
+            is_same && item.fields() == header_read && !self.core.is_void(written.head(), successor)
         });
         let published = entry
             .as_ref()

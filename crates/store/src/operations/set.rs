@@ -145,7 +145,7 @@ impl StoreHandle {
             return Ok(self.told_commit(commit, written));
         }
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(written.head(), key) {
+        if self.core.is_void(written.head(), written.item()) {
             return Ok(Commit::Void);
         }
         let entry = self.entry(&chain, key);

@@ -255,7 +255,7 @@ impl StoreHandle {
         self.core.versions.note(stamp.version, stamp.is_tombstone);
         let before = self.core.predecessors.before();
         let chain = self.core.index.lock(hash);
-        if self.core.is_void(written.head(), key) {
+        if self.core.is_void(written.head(), item) {
             return Ok(VersionCommit::Void);
         }
         let entry = self.entry(&chain, key);
@@ -417,7 +417,11 @@ impl StoreHandle {
         if let Some(item) = entry.item.filter(|_| !entry.location.is_on_device()) {
             return !self.core.survives_flush(entry.location, item);
         }
-        self.core.tier.is_none() || self.core.is_void_on_device(entry.location, key)
+        let is_void = || match entry.item {
+            Some(item) => self.core.is_void_on_device(entry.location, item),
+            None => self.core.is_void_unread(entry.location, key),
+        };
+        self.core.tier.is_none() || is_void()
     }
 
     /// No item in the segment of an entry on a device has a newer version.

@@ -108,7 +108,7 @@ impl Core {
             // SAFETY: the locked chain has the location.
             let item = unsafe { self.arena.item(location) };
             let sequence = self.arena.meta_of(location).sequence();
-            let is_flushed = sequence <= floor || self.fences.void(sequence, item.key());
+            let is_flushed = sequence <= floor || self.is_fenced(sequence, item);
             if is_flushed {
                 self.note_dead(location, item);
                 self.reclaimer_events().removed.add(1);

@@ -125,8 +125,7 @@ impl StoreHandle {
             let Some(raw) = (unsafe { self.at_hand(location) }) else {
                 continue;
             };
-            let is_visible =
-                core.is_visible_on_device(self.guard(), location, raw.key(), self.now());
+            let is_visible = core.is_visible_on_device(self.guard(), location, raw, self.now());
             if is_visible && raw.stamp().is_none() {
                 visit(&Item::new(self, location, raw, raw.state()));
             }

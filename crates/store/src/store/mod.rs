@@ -106,9 +106,10 @@ impl Store {
     }
 
     /// What the store has may be older than what others have: until
-    /// [`Store::end_catching_up`] it speaks of nothing that it forgot before this moment.
-    pub fn begin_catching_up(&self) {
-        self.core.versions.begin_catching_up();
+    /// [`Store::end_catching_up`] it speaks of nothing that it forgot before this moment. Returns
+    /// the newest version that it may have.
+    pub fn begin_catching_up(&self) -> Option<Version> {
+        self.core.versions.begin_catching_up()
     }
 
     /// The store has what others have, or it is nobody's concern any more.
@@ -121,8 +122,8 @@ impl Store {
         self.core.versions.is_catching_up()
     }
 
-    /// Voids all items of these keys that were stored so far, for ever: nobody sees them again,
-    /// whatever becomes of the store. For somebody who is about to answer for keys that others may
+    /// Voids all items of these keys that were stored so far without a version, for ever: nobody sees
+    /// them again, whatever becomes of the store. For somebody who is about to answer for keys that others may
     /// have changed meanwhile. Across a restart that holds only once [`Store::note_tenure`] has
     /// been called.
     pub fn fence(&self, keys: KeyArcs) {

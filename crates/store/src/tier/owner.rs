@@ -69,7 +69,7 @@ impl Owner for Core {
         if !self.index.has(hash, location) {
             return Moved::NotFound;
         }
-        let is_visible = self.is_visible_on_device(guard, location, item.key(), Core::now(self));
+        let is_visible = self.is_visible_on_device(guard, location, item, Core::now(self));
         if !is_visible || wish == Wish::Drop {
             self.forget_version(item);
             self.drop_from_device(guard, hash, location, is_visible);
@@ -88,7 +88,7 @@ impl Owner for Core {
             state: item.state(),
         };
         // SAFETY: it is the log that calls it.
-        let redirect = |to| unsafe { self.redirect(guard, hash, item.key(), location, to) };
+        let redirect = |to| unsafe { self.redirect(guard, hash, item, location, to) };
         match self
             .log()
             .append(self, &incoming, Source::Cleaner, redirect)
@@ -133,21 +133,41 @@ impl Flushed for Core {
 }
 
 impl Core {
-    /// Whether readers may see the item of this key at a location on a device.
+    /// Whether readers may see an item at a location on a device.
     pub fn is_visible_on_device(
         &self,
         guard: Guard<'_>,
         location: Location,
-        key: &[u8],
+        item: RawItem<'_>,
         now: Seconds,
     ) -> bool {
-        let expiry = self.log().expiry_at(guard, location);
-        let is_alive = expiry.is_some_and(|expiry| !is_expired(expiry, now));
-        is_alive && !self.is_void_on_device(location, key)
+        self.is_alive_on_device(guard, location, now) && !self.is_void_on_device(location, item)
     }
 
-    /// Whether a flush or a fence has voided the item of this key at a location on a device.
-    pub fn is_void_on_device(&self, location: Location, key: &[u8]) -> bool {
+    /// Whether an item at a location on a device has not expired.
+    pub fn is_alive_on_device(&self, guard: Guard<'_>, location: Location, now: Seconds) -> bool {
+        let expiry = self.log().expiry_at(guard, location);
+        expiry.is_some_and(|expiry| !is_expired(expiry, now))
+    }
+
+    /// Whether a flush or a fence has voided an item at a location on a device.
+    pub fn is_void_on_device(&self, location: Location, item: RawItem<'_>) -> bool {
+        let sequence = self.log().sequence_at(location);
+        sequence <= self.flush.floor() || self.is_fenced(sequence, item)
+    }
+
+    /// As [`is_void_on_device`](Self::is_void_on_device), of the item of this key that has not been
+    /// read: false where that depends on whether it has a version.
+    pub fn is_void_unread(&self, location: Location, key: &[u8]) -> bool {
+        let may_have_version = self.log().newest_version_at(location) > 0;
+        match may_have_version {
+            true => self.log().sequence_at(location) <= self.flush.floor(),
+            false => self.is_void_without_version(location, key),
+        }
+    }
+
+    /// As [`is_void_on_device`](Self::is_void_on_device), if the item of this key has no version.
+    pub fn is_void_without_version(&self, location: Location, key: &[u8]) -> bool {
         let sequence = self.log().sequence_at(location);
         sequence <= self.flush.floor() || self.fences.void(sequence, key)
     }
@@ -161,7 +181,7 @@ impl Core {
         &self,
         guard: Guard<'_>,
         hash: u64,
-        key: &[u8],
+        item: RawItem<'_>,
         from: Location,
         to: Location,
     ) -> bool {
@@ -170,7 +190,7 @@ impl Core {
             return false;
         };
         // A flush or fence that begins behind this line voids the copy in its segment as well.
-        if self.is_void_on_device(from, key) {
+        if self.is_void_on_device(from, item) {
             return false;
         }
         self.log().inherit(guard, from, to);

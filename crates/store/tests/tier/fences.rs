@@ -1,6 +1,7 @@
 //! Fences: what was stored before of some keys is void for ever, wherever it lies.
 
 use crate::common::*;
+use farcache_base::version::Version;
 use farcache_store::*;
 use std::sync::Arc;
 
@@ -116,6 +117,53 @@ fn what_is_stored_after_the_fence_stays_wherever_it_goes() {
         let expected = Some(value(number, version, 2000));
         assert_eq!(get(&mut handle, number), expected, "key {number}");
     }
+}
+
+/// An item with a version is worth what its version says beside those that others have.
+#[test]
+fn what_has_a_version_outlives_fences_in_memory_and_on_the_device() {
+    let store = open_hashing(&device(3 << 20));
+    let mut handle = store.handle();
+    let version = |number: u32| Version::from_bits((1 + u64::from(number)) << 14);
+    let is_versioned = |number: u32| number.is_multiple_of(2);
+    for number in 0..KEYS {
+        let options = SetOptions {
+            version: version(number).filter(|_| is_versioned(number)),
+            ..SetOptions::default()
+        };
+        let stored = handle.run_blocking(|handle| {
+            settled(handle.set(&key(number), &value(number, 1, 2000), &options))
+        });
+        assert!(matches!(stored, Ok(Ok(SetOutcome::Stored { .. }))));
+        handle.quiescent();
+    }
+    store.fence(KeyArcs::all());
+    let check = |handle: &mut StoreHandle, where_: &str| {
+        for number in 0..KEYS {
+            let expected = is_versioned(number).then(|| value(number, 1, 2000));
+            assert_eq!(get(handle, number), expected, "key {number} {where_}");
+            let held = handle.run_blocking(|handle| handle.held_version(&key(number)));
+            let expected = version(number).filter(|_| is_versioned(number));
+            assert_eq!(held.unwrap(), expected, "key {number} {where_}");
+            handle.quiescent();
+        }
+    };
+    check(&mut handle, "in memory");
+    press(&mut handle);
+    assert!(store.sync_tier(PATIENCE));
+    store.fence(KeyArcs::all());
+    check(&mut handle, "on the device");
+    let cleaned = || stats(&store).segments_cleaned;
+    let before = cleaned();
+    for generation in 2..1000 {
+        let overwritten = (1000..1300).filter(|number| (number + generation) % 3 > 0);
+        overwritten.for_each(|number| set(&mut handle, number, generation, 4000));
+        if cleaned() >= before + 20 {
+            break;
+        }
+    }
+    assert!(cleaned() >= before + 20, "nothing is cleaned");
+    check(&mut handle, "where segments were cleaned");
 }
 
 /// Segments in which void items lie are cleaned: those must not become younger by that.

@@ -46,8 +46,10 @@ fn is_voided_while_it_is_moved(void: impl FnOnce(&Core)) {
     assert_eq!(appended, Appended::Done);
     void(core);
     let attendance = core.attend_as_flusher();
+    // SAFETY: it has just been written, and nothing takes its place meanwhile.
+    let item = unsafe { tier.in_buffer(attendance.guard(), from) }.expect("it is not written out");
     // SAFETY: it is the log that calls it.
-    let redirect = |to| unsafe { core.redirect(attendance.guard(), hash, key, from, to) };
+    let redirect = |to| unsafe { core.redirect(attendance.guard(), hash, item, from, to) };
     let moved = tier.append(core, &incoming, Source::Cleaner, redirect);
     assert_eq!(moved, Appended::Gone);
     let handle = store.handle();
