@@ -62,6 +62,8 @@ pub struct Faults<'a> {
     random: SmallRng,
     /// Which servers leave when.
     leaves: SmallRng,
+    /// Which servers the map does not list while they are down.
+    removals: SmallRng,
     lasting: Vec<(Instant, Lasting)>,
     log: Vec<String>,
     began: Instant,
@@ -81,6 +83,7 @@ impl<'a> Faults<'a> {
             scenario,
             random: scenario.random(1),
             leaves: scenario.random(4),
+            removals: scenario.random(5),
             lasting: Vec::new(),
             log: Vec::new(),
             began: Instant::now(),
@@ -168,12 +171,14 @@ impl<'a> Faults<'a> {
 
     fn begin_one(&mut self, world: &mut World<'_>) -> Outcome<()> {
         let faults = &self.scenario.settings.faults;
-        // By a chance of its own: what else a seed stands for does not depend on it.
-        let kinds = faults.len() as u32;
+        // By chances of their own: what else a seed stands for does not depend on these two.
+        let kinds = faults.iter().filter(|kind| **kind != Kind::Removals);
+        let kinds = kinds.count() as u32;
         if faults.contains(&Kind::Leaves) && self.leaves.random_ratio(1, kinds) {
             return self.leave(world);
         }
-        let others = faults.iter().filter(|kind| **kind != Kind::Leaves);
+        let is_other = |kind: &&Kind| !matches!(kind, Kind::Leaves | Kind::Removals);
+        let others = faults.iter().filter(is_other);
         let others: Vec<Kind> = others.copied().collect();
         let Some(kind) = others.choose(&mut self.random) else {
             return Ok(());
@@ -186,7 +191,8 @@ impl<'a> Faults<'a> {
             Kind::Cuts => self.cut(world),
             Kind::Sleeps => self.sleep(world),
             Kind::Etcd => self.disturb_etcd(world),
-            Kind::Leaves => self.leave(world),
+            // Not among the others.
+            Kind::Leaves | Kind::Removals => Ok(()),
         }
     }
 
@@ -220,9 +226,29 @@ impl<'a> Faults<'a> {
         self.kills.push(now_ns());
         world.servers.kill(server)?;
         self.note("servers killed", format!("server {server} is killed"));
+        self.remove(world, server)?;
         let finds = [Return::Empty, Return::Kept, Return::Kept, Return::Older];
         let finds = finds.choose(&mut self.random).copied();
         self.last(Lasting::Down(server, finds.unwrap_or(Return::Empty)));
+        Ok(())
+    }
+
+    /// Some servers that are killed are taken out of the map, so that others own their keys. None is
+    /// while another one stands still: it would miss that map, and count for nothing for some time,
+    /// as one that is away.
+    fn remove(&mut self, world: &mut World<'_>, server: usize) -> Outcome<()> {
+        let servers = &mut world.servers;
+        let one_is_stopped = (0..servers.count()).any(|server| servers.is_stopped(server));
+        if self.scenario.settings.faults.contains(&Kind::Removals)
+            && self.removals.random_bool(0.5)
+            && !one_is_stopped
+        {
+            servers.leave_out(server)?;
+            self.note(
+                "servers removed",
+                format!("the map is without server {server}"),
+            );
+        }
         Ok(())
     }
 

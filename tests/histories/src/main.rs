@@ -42,11 +42,12 @@ struct Options {
         default_value = "replicate:3 ec:3,2 ec:2,1"
     )]
     redundancy: Vec<String>,
-    /// Which faults: kills, client-kills, stops, cuts, leaves; with --on-etcd also sleeps and etcd.
+    /// Which faults: kills, client-kills, stops, cuts, leaves, removals; with --on-etcd also sleeps
+    /// and etcd, but no removals, which servers make themselves there.
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "kills,client-kills,stops,cuts,leaves"
+        default_value = "kills,client-kills,stops,cuts,leaves,removals"
     )]
     faults: Vec<Kind>,
     /// Seconds of faults in each run.

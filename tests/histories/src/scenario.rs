@@ -25,11 +25,13 @@ pub enum Kind {
     Etcd,
     /// Servers are ended in good order (SIGTERM), and return with what they had.
     Leaves,
+    /// The map does not list some of the servers that are killed, until they return.
+    Removals,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Kills,
         Kind::ClientKills,
         Kind::Stops,
@@ -37,6 +39,7 @@ impl Kind {
         Kind::Sleeps,
         Kind::Etcd,
         Kind::Leaves,
+        Kind::Removals,
     ];
 
     /// As it is written on the command line.
@@ -50,6 +53,7 @@ impl Kind {
             Kind::Sleeps => "sleeps",
             Kind::Etcd => "etcd",
             Kind::Leaves => "leaves",
+            Kind::Removals => "removals",
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::hosts::Hosts;
 use crate::scenario::Keeps;
 use farcache_harness::server_process::{kill_on_signals, spare_on_signals};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -36,6 +36,10 @@ pub struct Servers {
     /// Those that were started, and have not yet told that they have caught up.
     catching_up: Vec<bool>,
     stopped: Vec<bool>,
+    /// Of the map that they were given last.
+    epoch: u64,
+    /// Those that this map does not list.
+    left_out: BTreeSet<usize>,
     plan: Plan,
     directory: TempDir,
 }
@@ -53,11 +57,13 @@ impl Servers {
             processes: (0..count).map(|_| None).collect(),
             catching_up: vec![true; count],
             stopped: vec![false; count],
+            epoch: 0,
+            left_out: BTreeSet::new(),
             plan,
             directory: tempfile::tempdir()?,
         };
         std::fs::write(servers.path("secret"), "a secret of these runs")?;
-        std::fs::write(servers.path("map"), servers.map()?)?;
+        servers.publish()?;
         for server in 0..count {
             servers.spawn(hosts, server)?;
         }
@@ -70,10 +76,28 @@ impl Servers {
         self.directory.path().join(name)
     }
 
+    /// Gives all servers a new map.
+    fn publish(&mut self) -> Outcome<()> {
+        self.epoch += 1;
+        std::fs::write(self.path("next-map"), self.map()?)?;
+        std::fs::rename(self.path("next-map"), self.path("map"))?;
+        Ok(())
+    }
+
+    /// Gives the others a map that does not list this server, until it is started again.
+    ///
+    /// # Errors
+    /// The map cannot be written.
+    pub fn leave_out(&mut self, server: usize) -> Outcome<()> {
+        self.left_out.insert(server);
+        self.publish()
+    }
+
     fn map(&self) -> Outcome<String> {
-        let mut text = String::from("farcache-cluster-map 1\ncluster c\nepoch 1\n");
-        text += "placement ketama\n";
-        for (at, address) in self.addresses.iter().enumerate() {
+        let mut text = String::from("farcache-cluster-map 1\ncluster c\n");
+        writeln!(text, "epoch {}\nplacement ketama", self.epoch)?;
+        let listed = self.addresses.iter().enumerate();
+        for (at, address) in listed.filter(|(at, _)| !self.left_out.contains(at)) {
             let state = "incarnation=1 weight=1 zone=- state=serving";
             writeln!(text, "server {} {state} addresses={address}", at + 1)?;
         }
@@ -206,7 +230,7 @@ impl Servers {
                     is("servers_serving", &serving) && is("suspects", "none") && is("cut_off", "no")
                 };
                 let epochs = told.iter().filter_map(|stats| stats.get("epoch"));
-                let epochs: std::collections::BTreeSet<_> = epochs.collect();
+                let epochs: BTreeSet<_> = epochs.collect();
                 told.len() == servers.count() && epochs.len() == 1 && told.iter().all(is_whole)
             });
         }
@@ -214,6 +238,8 @@ impl Servers {
             .filter(|&server| self.is_up(server))
             .collect::<Vec<_>>()
         {
+            // A new map may have had it begin again.
+            self.catching_up[server] = true;
             self.await_that(server, "be repaired", |servers, server| {
                 servers.look(hosts, server);
                 !servers.catching_up[server]
@@ -378,6 +404,9 @@ impl Servers {
                 }
             }
             _ => {}
+        }
+        if self.left_out.remove(&server) {
+            self.publish()?;
         }
         self.spawn(hosts, server)
     }

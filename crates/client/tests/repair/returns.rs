@@ -270,7 +270,10 @@ fn what_a_server_had_before_others_owned_it_is_not_shown_when_it_owns_it_again()
     for key in 0..100 {
         // Where too many of its owners are gone it may be lost.
         if let Ok(Some(item)) = client.get(name(key)) {
-            assert!(item.value == value(1 + key % 3, 2), "key {key} has its old value");
+            assert!(
+                item.value == value(1 + key % 3, 2),
+                "key {key} has its old value"
+            );
             newest += 1;
         }
     }
