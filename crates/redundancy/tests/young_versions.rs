@@ -99,6 +99,7 @@ fn entry(version: Version) -> Entry {
         held: None,
         piece: None,
         is_unconfirmed: false,
+        was_owner: false,
     }
 }
 

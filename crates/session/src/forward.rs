@@ -64,6 +64,13 @@ pub trait Forward {
         false
     }
 
+    /// Whether the server was an owner of the key of a value on several servers since before it began
+    /// to catch up, however few owners that has: what it does not have of the key it has forgotten.
+    fn was_owner(&self, key: &[u8]) -> bool {
+        let _ = key;
+        false
+    }
+
     /// What is being carried out is refused, where it came from another server.
     fn refuse(&self) {}
 
@@ -108,6 +115,14 @@ impl Context<'_> {
         };
         self.store.is_unconfirmed(version)
             && !self.forward.is_some_and(|forward| forward.has_owned(&item))
+    }
+
+    /// Up to which version a key of which the store has nothing counts as deleted, though the store
+    /// catches up; none where that is not known.
+    pub(crate) fn horizon_all_along(&self, key: &[u8]) -> Option<Version> {
+        let store = self.store.store();
+        let forward = self.forward.filter(|_| store.is_catching_up())?;
+        forward.was_owner(key).then(|| store.horizon())?
     }
 
     /// Whether another server decides on a key whose value has been arriving here. Who asked on
@@ -270,6 +285,10 @@ impl Forward for Refusing<'_> {
 
     fn has_owned(&self, item: &Listed<'_>) -> bool {
         self.forward.has_owned(item)
+    }
+
+    fn was_owner(&self, key: &[u8]) -> bool {
+        self.forward.was_owner(key)
     }
 
     fn refuse(&self) {

@@ -218,7 +218,7 @@ impl Servers {
     /// One ends or takes too long.
     pub fn await_repair(&mut self, hosts: &Hosts) -> Outcome<()> {
         if self.plan.etcd.is_some() {
-            return self.await_that(0, "know the others", |servers, _| {
+            self.await_that(0, "know the others", |servers, _| {
                 let told = |server| servers.ask(hosts, server, "stats cluster");
                 let told: Vec<_> = (0..servers.count())
                     .filter_map(|at| told(at).ok())
@@ -232,12 +232,10 @@ impl Servers {
                 let epochs = told.iter().filter_map(|stats| stats.get("epoch"));
                 let epochs: BTreeSet<_> = epochs.collect();
                 told.len() == servers.count() && epochs.len() == 1 && told.iter().all(is_whole)
-            });
+            })?;
         }
-        for server in (0..self.count())
-            .filter(|&server| self.is_up(server))
-            .collect::<Vec<_>>()
-        {
+        let is_repaired = |server: &usize| self.is_up(*server) && self.plan.is_redundant;
+        for server in (0..self.count()).filter(is_repaired).collect::<Vec<_>>() {
             // A new map may have had it begin again.
             self.catching_up[server] = true;
             self.await_that(server, "be repaired", |servers, server| {
@@ -280,7 +278,7 @@ impl Servers {
     }
 
     fn look(&mut self, hosts: &Hosts, server: usize) {
-        if self.plan.etcd.is_some() {
+        if !self.plan.is_redundant {
             self.catching_up[server] = false;
         }
         // Who does not answer yet has not caught up.

@@ -3,6 +3,7 @@
 
 use crate::Fleet;
 use crate::fleet::Keeps;
+use crate::support::wait_for;
 use farcache_client::{Client, Error};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -222,16 +223,24 @@ fn who_comes_to_stand_among_the_holders_of_a_small_value_gets_its_bytes() {
 /// them: what they have of these as further owners is all that is left.
 #[test]
 fn as_many_as_may_be_lost_leave_the_map_and_nothing_is_lost() {
-    for (policy, servers, lost) in [("replicate:3", 5, 2), ("ec:3,2", 7, 2), ("ec:2,1", 4, 1)] {
+    for (policy, servers, lost, epoch) in [
+        ("replicate:3", 5, 2, 2),
+        ("ec:3,2", 7, 2, 2),
+        ("ec:2,1", 4, 1, 2),
+        // A map was missed: they do not know what they owned by it, and show nothing before a repair.
+        ("ec:3,2", 7, 2, 3),
+    ] {
         let mut fleet = Fleet::start(servers, Keeps::Nothing, &["--repair-rate", "1g"]);
         let mut book = Book::new();
         fill(&fleet.client(policy), &mut book);
         let gone: Vec<usize> = (0..lost).collect();
         gone.iter().for_each(|server| fleet.kill(*server));
-        fleet.publish_without(2, &gone);
-        (lost..servers).for_each(|server| fleet.await_epoch(server, 2));
+        fleet.publish_without(epoch, &gone);
+        (lost..servers).for_each(|server| fleet.await_epoch(server, epoch));
         let client = fleet.client_without(&gone, policy);
-        assert_book(&client, &book, &format!("{policy}: they have left"));
+        if epoch == 2 {
+            assert_book(&client, &book, &format!("{policy}: they have left"));
+        }
         (lost..servers).for_each(|server| fleet.await_repair(server));
         assert_book(&client, &book, &format!("{policy}: repaired"));
         // What the others had is whole again.
@@ -239,6 +248,15 @@ fn as_many_as_may_be_lost_leave_the_map_and_nothing_is_lost() {
         others.iter().for_each(|server| fleet.kill(*server));
         assert_book(&client, &book, &format!("{policy}: others are gone"));
     }
+}
+
+/// Gives all servers a map in which one has this state, and waits until they go by it.
+fn publish_with_one(fleet: &Fleet, epoch: u64, (one, its_state): (usize, &'static str)) {
+    fleet.publish_with(epoch, |number| match number == one {
+        true => Some(its_state),
+        false => Some("serving"),
+    });
+    (0..fleet.count()).for_each(|number| fleet.await_epoch(number, epoch));
 }
 
 /// It may be one of the last owners that are left, and no repair has asked those that are gone.
@@ -253,16 +271,9 @@ fn what_a_server_had_before_others_owned_it_is_not_shown_when_it_owns_it_again()
         }
     };
     store(&fleet.client("replicate:3"), 1);
-    let publish = |fleet: &Fleet, epoch, state_of_one| {
-        fleet.publish_with(epoch, |number| match number {
-            LEAVES => Some(state_of_one),
-            _ => Some("serving"),
-        });
-        (0..fleet.count()).for_each(|number| fleet.await_epoch(number, epoch));
-    };
-    publish(&fleet, 2, "draining");
+    publish_with_one(&fleet, 2, (LEAVES, "draining"));
     store(&fleet.client_without(&[LEAVES], "replicate:3"), 2);
-    publish(&fleet, 3, "serving");
+    publish_with_one(&fleet, 3, (LEAVES, "serving"));
     fleet.kill(0);
     fleet.kill(1);
     let client = fleet.client("replicate:3");
@@ -278,4 +289,42 @@ fn what_a_server_had_before_others_owned_it_is_not_shown_when_it_owns_it_again()
         }
     }
     assert!(newest > 0, "all are lost");
+}
+
+/// All servers catch up after a map, but of keys that they owned all along they tell what they have
+/// forgotten.
+#[test]
+fn what_was_forgotten_while_a_server_owned_nothing_does_not_come_back_with_it() {
+    const LEAVES: usize = 3;
+    let mut fleet = Fleet::start(4, Keeps::Nothing, &["--repair-rate", "1g"]);
+    let old = fleet.client("replicate:3");
+    for key in 0..50 {
+        old.set(name(key), value(1, 1), 0).expect("stored");
+    }
+    publish_with_one(&fleet, 2, (LEAVES, "draining"));
+    let client = fleet.client_without(&[LEAVES], "replicate:3");
+    for key in 0..50 {
+        client.set(name(key), value(1, 2), 1).expect("stored");
+    }
+    for key in 0..50 {
+        wait_for("its expiry", || {
+            client
+                .get(name(key))
+                .expect("an answer")
+                .is_none()
+                .then_some(())
+        });
+    }
+    publish_with_one(&fleet, 3, (LEAVES, "serving"));
+    (0..fleet.count()).for_each(|server| fleet.await_repair(server));
+    let stats = fleet.stats(LEAVES);
+    assert!(stats["repair_parts_dropped"] > 0, "{stats:?}");
+    (0..LEAVES).for_each(|server| fleet.kill(server));
+    for key in 0..50 {
+        let found = old.get(name(key));
+        assert!(
+            !matches!(found, Ok(Some(_))),
+            "key {key} is back: {found:?}"
+        );
+    }
 }

@@ -442,6 +442,7 @@ impl World {
             held: server.items.get(&key).map(|item| item.version),
             piece: server.items.get(&key).and_then(|item| item.piece),
             is_unconfirmed: is_own,
+            was_owner: false,
         }
     }
 

@@ -95,10 +95,11 @@ impl EarlierMaps {
     }
 
     /// Whether the server was one of so many owners of a key for as long as it may have had this
-    /// version, as far as that was before the map in force.
-    pub fn has_owned(&self, key: &[u8], owners: usize, version: Version) -> bool {
+    /// version, or (none) since it had caught up last, as far as that was before the map in force.
+    pub fn has_owned(&self, key: &[u8], owners: usize, version: Option<Version>) -> bool {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let mut since = state.maps.iter().filter(|it| Some(version) <= it.up_to);
+        let is_since = |it: &&Earlier| version.is_none() || version <= it.up_to;
+        let mut since = state.maps.iter().filter(is_since);
         since.all(|earlier| earlier.is_owner(key, owners))
     }
 }
@@ -150,23 +151,30 @@ mod tests {
         let maps = EarlierMaps::new(&store);
         let six = map(1, &[1, 2, 3, 4, 5, 6]);
         let (own, foreign) = (key_where(&six, true), key_where(&six, false));
-        assert!(!maps.has_owned(&own, 3, version(1)), "it has just started");
+        assert!(
+            !maps.has_owned(&own, 3, Some(version(1))),
+            "it has just started"
+        );
         maps.end(maps.round());
         assert!(!store.is_catching_up());
 
         note(&store, 5);
         maps.succeed(Some((Arc::clone(&six), ME)));
         assert!(store.is_catching_up());
-        assert!(maps.has_owned(&own, 3, version(5)));
-        assert!(!maps.has_owned(&foreign, 3, version(5)));
-        assert!(maps.has_owned(&foreign, 3, version(6)), "it came after");
+        assert!(maps.has_owned(&own, 3, Some(version(5))));
+        assert!(!maps.has_owned(&foreign, 3, Some(version(5))));
+        assert!(
+            maps.has_owned(&foreign, 3, Some(version(6))),
+            "it came after"
+        );
+        assert!(maps.has_owned(&own, 3, None) && !maps.has_owned(&foreign, 3, None));
 
         // By a map in between it was no owner.
         let between = map(2, &[2, 3, 4, 5, 6]);
         note(&store, 7);
         maps.succeed(Some((between, ME)));
-        assert!(!maps.has_owned(&own, 3, version(5)));
-        assert!(!maps.has_owned(&own, 3, version(7)));
+        assert!(!maps.has_owned(&own, 3, Some(version(5))));
+        assert!(!maps.has_owned(&own, 3, Some(version(7))));
     }
 
     #[test]
@@ -190,9 +198,9 @@ mod tests {
         let three = map(1, &[1, 2, 3]);
         for _ in 0..MAPS_MAX {
             maps.succeed(Some((Arc::clone(&three), ME)));
-            assert!(maps.has_owned(b"key", 3, version(1)));
+            assert!(maps.has_owned(b"key", 3, Some(version(1))));
         }
         maps.succeed(Some((three, ME)));
-        assert!(!maps.has_owned(b"key", 3, version(1)));
+        assert!(!maps.has_owned(b"key", 3, Some(version(1))));
     }
 }

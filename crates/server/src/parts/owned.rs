@@ -6,14 +6,16 @@ use farcache_redundancy::stored::Header;
 use farcache_store::Listed;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// The fewest owners of a value that lies on several.
+pub const OWNERS_MIN: usize = 2;
+
 /// The most owners that a value had which was met. A tombstone does not tell how many owners its
 /// key has; those that other keys have count then.
 pub struct Widest(AtomicUsize);
 
 impl Default for Widest {
     fn default() -> Widest {
-        // The fewest owners of a value that lies on several.
-        Widest(AtomicUsize::new(2))
+        Widest(AtomicUsize::new(OWNERS_MIN))
     }
 }
 
@@ -39,7 +41,7 @@ fn part_and_owners(item: &Listed<'_>, widest: &Widest) -> Option<(Option<PartOfV
         None => None,
     };
     let owners = match part {
-        Some(part) if part.owners < 2 => return None,
+        Some(part) if usize::from(part.owners) < OWNERS_MIN => return None,
         Some(part) => part.owners.into(),
         None => widest.get(),
     };

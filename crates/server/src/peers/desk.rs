@@ -4,7 +4,7 @@
 use super::known::KnownKeys;
 use crate::cluster::{EarlierMaps, Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
-use crate::parts::owned::{self, Widest};
+use crate::parts::owned::{self, OWNERS_MIN, Widest};
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
@@ -138,9 +138,16 @@ impl Forward for Owners {
     fn has_owned(&self, item: &Listed<'_>) -> bool {
         let owners = owned::owners(item, &self.widest);
         match (&self.earlier, owners) {
-            (Some(earlier), Some(owners)) => earlier.has_owned(item.key, owners, item.version),
+            (Some(earlier), Some(owners)) => {
+                earlier.has_owned(item.key, owners, Some(item.version))
+            }
             _ => false,
         }
+    }
+
+    fn was_owner(&self, key: &[u8]) -> bool {
+        let earlier = self.earlier.as_ref();
+        earlier.is_some_and(|earlier| earlier.has_owned(key, OWNERS_MIN, None))
     }
 
     fn moves(&self) -> Option<&dyn Moves> {
@@ -341,6 +348,10 @@ impl Forward for Desk {
     fn has_owned(&self, item: &Listed<'_>) -> bool {
         self.owners.has_owned(item)
     }
+
+    fn was_owner(&self, key: &[u8]) -> bool {
+        self.owners.was_owner(key)
+    }
 }
 
 /// What a session asks of other servers, where its requests come in messages: they are not passed
@@ -378,6 +389,10 @@ impl Forward for ForMessages<'_> {
 
     fn has_owned(&self, item: &Listed<'_>) -> bool {
         self.0.owners.has_owned(item)
+    }
+
+    fn was_owner(&self, key: &[u8]) -> bool {
+        self.0.owners.was_owner(key)
     }
 
     fn moves(&self) -> Option<&dyn Moves> {

@@ -296,6 +296,7 @@ impl<'a> Pass<'a> {
             held,
             piece,
             is_unconfirmed: own.is_some(),
+            was_owner: self.was_owner(key, owners),
         }))
     }
 
@@ -367,10 +368,16 @@ impl<'a> Pass<'a> {
         Ok(Event::Own(entries, !goes_on))
     }
 
+    /// Whether this server was an owner of a key all along, though it catches up.
+    fn was_owner(&self, key: &[u8], owners: usize) -> bool {
+        let earlier = self.shared.earlier().filter(|_| self.is_catching_up);
+        earlier.is_some_and(|it| it.has_owned(key, owners, None))
+    }
+
     /// Whether a part counts although it is from before: this server was an owner of its key.
     fn has_owned(&self, (key, held, (_, owners, _)): &Own) -> bool {
         let earlier = self.shared.earlier();
-        earlier.is_some_and(|it| it.has_owned(key, (*owners).into(), held.version))
+        earlier.is_some_and(|it| it.has_owned(key, (*owners).into(), Some(held.version)))
     }
 
     /// Where something had to be evicted for what came back, nothing more comes back in its place.

@@ -7,13 +7,15 @@ use farcache_server::settings::Settings;
 use farcache_server::shared::Shared;
 use farcache_session::Protocol;
 use farcache_session::counters::Totals;
-use farcache_session::{Context, Replies, SLICES_MAX, Session, Status};
+use farcache_session::{Context, Forward, Replies, SLICES_MAX, Session, Status};
 use farcache_store::{Store, StoreConfig, StoreHandle};
 use std::io::IoSlice;
 
 /// A server with its store.
 pub struct Server {
     pub shared: Shared,
+    /// Who owns keys, if that is not this server alone.
+    pub owners: Option<Box<dyn Forward>>,
     handle: StoreHandle,
     clock: Clock,
 }
@@ -32,6 +34,7 @@ impl Server {
         };
         Server {
             shared: Shared::new(store, settings),
+            owners: None,
             handle,
             clock,
         }
@@ -109,7 +112,7 @@ impl Client {
                 shared: &server.shared,
                 caller: None,
             },
-            forward: None,
+            forward: server.owners.as_deref(),
             turn: None,
             counters: &server.shared.workers[0],
             clock: server.clock,

@@ -1,6 +1,7 @@
 //! The binary protocol from bytes in to bytes out, with a store behind it.
 
 mod authentication;
+mod catching_up;
 mod client;
 mod counting;
 mod errors;

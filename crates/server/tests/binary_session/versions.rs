@@ -31,19 +31,19 @@ impl World {
         }
     }
 
-    fn ask(&mut self, request: &[u8]) -> Response {
+    pub fn ask(&mut self, request: &[u8]) -> Response {
         let mut responses = self.client.send(&mut self.server, request);
         assert_eq!(responses.len(), 1);
         responses.remove(0)
     }
 
     /// Status and CAS token of the answer.
-    fn told(&mut self, request: &[u8]) -> (u16, u64) {
+    pub fn told(&mut self, request: &[u8]) -> (u16, u64) {
         let response = self.ask(request);
         (response.status(), response.header.cas)
     }
 
-    fn store(&mut self, value: &[u8], version: u64) -> (u16, u64) {
+    pub fn store(&mut self, value: &[u8], version: u64) -> (u16, u64) {
         self.told(&set(Opcode::SetVersioned, b"k", value, version))
     }
 
@@ -75,7 +75,7 @@ fn delete(version: u64) -> Vec<u8> {
     packet(Opcode::DeleteVersioned, &encode_u32(0), b"k", b"", version)
 }
 
-fn get(bytes_max: u32) -> Vec<u8> {
+pub fn get(bytes_max: u32) -> Vec<u8> {
     packet(Opcode::GetVersioned, &encode_u32(bytes_max), b"k", b"", 0)
 }
 

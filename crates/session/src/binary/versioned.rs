@@ -153,7 +153,10 @@ fn get(request: Request<'_, '_>) -> Result<Flow, Suspended> {
             context.counters.get_misses.bump();
             let (status, token) = match context.store.newest_hidden(head.key) {
                 Newest::Tombstone(version) => (Status::Deleted, token(version, context)),
-                Newest::Forgotten(version) => (Status::NotFound, version.map_or(0, Version::bits)),
+                Newest::Forgotten(version) => {
+                    let version = version.or_else(|| context.horizon_all_along(head.key));
+                    (Status::NotFound, version.map_or(0, Version::bits))
+                }
             };
             reply::token(&head.header, status, token, request.replies);
         }

@@ -92,6 +92,7 @@ impl Run<'_> {
                 options.map(str::to_owned).collect()
             },
             etcd: None,
+            is_redundant: true,
         };
         let hosts = Hosts::Loopback;
         let servers = Servers::start(&task.farcached, &hosts, plan)?;

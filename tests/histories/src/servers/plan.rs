@@ -33,6 +33,8 @@ pub struct Plan {
     pub options: Vec<String>,
     /// Where etcd is, if their map is there.
     pub etcd: Option<String>,
+    /// Whether values lie on several.
+    pub is_redundant: bool,
 }
 
 impl Plan {
@@ -47,6 +49,7 @@ impl Plan {
             network: scenario.network,
             options: scenario.server_options.clone(),
             etcd,
+            is_redundant: scenario.policy != "none",
         }
     }
 }

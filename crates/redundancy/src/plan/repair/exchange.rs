@@ -31,6 +31,9 @@ pub struct Entry {
     pub piece: Option<Piece>,
     /// This server has it from before it was away: it may have been overwritten or deleted since.
     pub is_unconfirmed: bool,
+    /// This server was an owner of the key all along, though it catches up: what it lacks of it, it
+    /// has forgotten.
+    pub was_owner: bool,
 }
 
 impl Entry {

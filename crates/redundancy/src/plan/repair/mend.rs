@@ -178,6 +178,10 @@ impl Mend {
         if self.is_doubtful {
             return Decision::Unclear;
         }
+        let own = &OwnState {
+            is_catching_up: own.is_catching_up && !self.entry.was_owner,
+            ..*own
+        };
         let mut versions: ArrayVec<Version, OWNERS_MAX> = ArrayVec::new();
         for (_, held) in self.held() {
             let is_wanted = Some(held.version) > self.entry.held || self.lacks_bytes_of(held);
