@@ -262,6 +262,7 @@ fn entry(from: ServerId, me: u32, has: Option<Piece>) -> Entry {
         held: has.map(|_| version()),
         piece: has,
         is_unconfirmed: false,
+        was_owner: false,
     }
 }
 

@@ -73,8 +73,9 @@ struct Options {
     /// from: ce-cd, se-cd, ce-sd, se-sd.
     #[arg(long, value_delimiter = ',', default_value = "ce-cd,se-cd,ce-sd,se-sd")]
     placements: Vec<Placement>,
-    /// Servers make their map themselves and keep it in etcd, of which three nodes are started; for
-    /// --redundancy none.
+    /// Servers make their map themselves and keep it in etcd, of which three nodes are started.
+    /// Values on several servers only stand what their promise is for: no cuts, sleeps or stops, by
+    /// which servers leave the map without anybody knowing here, and --placements ce-cd.
     #[arg(long)]
     on_etcd: bool,
     /// Further options of servers, divided by blanks.

@@ -1,7 +1,7 @@
 //! Where the map comes from: a file, or etcd.
 
 use super::tenant::Tenant;
-use super::{Cluster, Membership, Part, Place, lists, tell_of};
+use super::{Cluster, EarlierMaps, Membership, Part, Place, lists, tell_of};
 use crate::logging::EVENTS;
 use crate::settings::Settings;
 use farcache_cluster::{Address, ClusterMap, ServerId};
@@ -117,17 +117,17 @@ fn read_secret(path: &Path) -> io::Result<Secret> {
 pub fn start(opened: Opened, store: &Arc<Store>) -> io::Result<Cluster> {
     let place = opened.member.as_ref().map(|member| member.place.clone());
     let place = place.or_else(|| opened.own_address.clone().map(Place::Reached));
-    let repairs = opened.repairs;
+    let earlier = opened.repairs.then(|| EarlierMaps::new(store));
     let cluster = match opened.kind {
         Kind::File(file) => {
-            let tenant = place.map(|place| Arc::new(Tenant::new(store, place, None, repairs)));
+            let tenant = place.map(|place| Arc::new(Tenant::new(store, place, None, earlier)));
             follow(file, tenant, opened.own_address.clone())?
         }
         #[cfg(feature = "etcd")]
         Kind::Etcd(etcd, address) => {
             let place = Place::Reached(address);
             let fence = etcd.settings().fence();
-            let tenant = Arc::new(Tenant::new(store, place.clone(), Some(fence), repairs));
+            let tenant = Arc::new(Tenant::new(store, place.clone(), Some(fence), earlier));
             let secret = opened.member.as_ref().and_then(|it| it.secret.clone());
             super::joined::start(etcd, tenant, (place, secret))?
         }

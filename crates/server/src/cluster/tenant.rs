@@ -64,18 +64,40 @@ pub struct Tenant {
     flushes: AtomicU64,
 }
 
+/// What becomes of items with a version where everything is voided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Versioned {
+    Stay,
+    Go,
+}
+
+impl Versioned {
+    /// What is dropped, in words.
+    fn dropped(self) -> &'static str {
+        match self {
+            Versioned::Stay => "all items but copies and shards of values on several servers",
+            Versioned::Go => "all items",
+        }
+    }
+}
+
 impl Tenant {
     /// The server at this place, with what it noted before it started. `fence` is the time after
-    /// which nobody answers by a map that another one has followed; `repairs` is whether the server
+    /// which nobody answers by a map that another one has followed; `earlier` is for a server that
     /// fetches copies and shards that it lacks.
-    pub fn new(store: &Arc<Store>, place: Place, fence: Option<Duration>, repairs: bool) -> Tenant {
+    pub fn new(
+        store: &Arc<Store>,
+        place: Place,
+        fence: Option<Duration>,
+        earlier: Option<EarlierMaps>,
+    ) -> Tenant {
         let noted = store.tenure().and_then(|noted| Tenure::decode(&noted));
         Tenant {
             store: Arc::clone(store),
             place,
             moves: Arc::new(ServerMoves::new(fence)),
             map: Mutex::default(),
-            earlier: repairs.then(|| Arc::new(EarlierMaps::new(store))),
+            earlier: earlier.map(Arc::new),
             tenure: Mutex::new(noted),
             followers: Mutex::default(),
             fences: AtomicU64::new(0),
@@ -127,8 +149,12 @@ impl Tenant {
             self.moves.taking.void();
         }
         let mut before = self.map.lock().expect("no panic while held");
-        let goes_on = before.as_ref().is_some_and(|it| self.lives_on(it, map));
-        self.void(gained, &next, goes_on);
+        let lives_on = before.as_ref().is_some_and(|it| self.lives_on(it, map));
+        let versioned = match lives_on {
+            true => self.versioned_of_this_life(),
+            false => Versioned::Go,
+        };
+        self.void(gained, &next, versioned);
         let known = before.as_ref().filter(|_| is_known);
         self.catch_up(known, map);
         if tenure.as_ref() != Some(&next) {
@@ -191,7 +217,7 @@ impl Tenant {
             return false;
         }
         self.moves.taking.void();
-        self.void_all(true);
+        self.void_all(self.versioned_of_this_life());
         self.distrust();
         true
     }
@@ -236,16 +262,23 @@ impl Tenant {
         })
     }
 
-    /// Voids everything but, in a server that goes on and repairs, what has a version: others may
-    /// lack that.
-    fn void_all(&self, goes_on: bool) {
-        match goes_on && self.earlier.is_some() {
-            true => self.store.fence(KeyArcs::all()),
-            false => self.store.flush(),
+    /// In a server that repairs, what it has from this life in the map stays: others may lack it,
+    /// and are asked what it is worth.
+    fn versioned_of_this_life(&self) -> Versioned {
+        match self.earlier {
+            Some(_) => Versioned::Stay,
+            None => Versioned::Go,
         }
     }
 
-    fn void(&self, gained: Gained, next: &Tenure, goes_on: bool) {
+    fn void_all(&self, versioned: Versioned) {
+        match versioned {
+            Versioned::Stay => self.store.fence(KeyArcs::all()),
+            Versioned::Go => self.store.flush(),
+        }
+    }
+
+    fn void(&self, gained: Gained, next: &Tenure, versioned: Versioned) {
         match gained {
             Gained::Nothing => {}
             Gained::Arcs(hash, arcs) => {
@@ -260,13 +293,14 @@ impl Tenant {
             }
             Gained::Everything => {
                 let had_items = self.store.has_items();
-                self.void_all(goes_on);
+                self.void_all(versioned);
                 if had_items {
                     self.flushes.fetch_add(1, SeqCst);
                     tracing::warn!(
                         target: EVENTS,
                         epoch = next.epoch(),
-                        "all items were dropped: others may have owned their keys meanwhile"
+                        "{} were dropped: others may have owned their keys meanwhile",
+                        versioned.dropped()
                     );
                 }
             }
@@ -328,7 +362,7 @@ mod tests {
     #[test]
     fn a_server_says_nothing_of_a_map_before_all_of_its_workers_go_by_it() {
         let store = Store::new(StoreConfig::default()).expect("memory for a test");
-        let tenant = Tenant::new(&store, Place::Named(ServerId(1)), None, false);
+        let tenant = Tenant::new(&store, Place::Named(ServerId(1)), None, None);
         let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
         tenant.prepare(&map(1), None);
         let workers = [(); 2].map(|()| tenant.join(1, &mailbox));
@@ -352,7 +386,7 @@ mod tests {
             &store,
             Place::Named(ServerId(1)),
             Some(Duration::from_secs(5)),
-            false,
+            None,
         );
         let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
         tenant.prepare(&map(1), None);
