@@ -82,7 +82,8 @@ impl Asking {
                 .statistics(0, group)
                 .map_err(|error| error.to_string())
         };
-        Ok(Report::read(&ask("")?, &ask("cluster")?))
+        let (general, cluster, redundancy) = (ask("")?, ask("cluster")?, ask("redundancy")?);
+        Ok(Report::read(&general, &cluster, &redundancy))
     }
 }
 

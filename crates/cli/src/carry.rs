@@ -36,6 +36,9 @@ pub fn run(
     let step = change.begin(&standing, how.cold)?;
     let aim = change.aim(&standing)?;
     check(&standing.map, aim.as_ref(), &reports, how.cold, &step)?;
+    if let Change::Remove(_, false) = change {
+        refuse_while_others_lack(&standing.map, &reports)?;
+    }
     let is_under_way = following::is_under_way(&standing.map);
     print!(
         "{}",
@@ -102,6 +105,19 @@ fn check(
         }
     }
     Ok(())
+}
+
+/// Refuses to remove a server while others lack copies and shards that it may have.
+fn refuse_while_others_lack(map: &ClusterMap, reports: &Reports) -> Result<(), Failure> {
+    let behind = overview::catching_up(map, reports);
+    match behind.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Refused(format!(
+            "servers that may lack copies and shards have not caught up yet: {}; wait for them, or \
+             remove it by --force",
+            names(behind)
+        ))),
+    }
 }
 
 /// What is about to change, in words.

@@ -112,9 +112,10 @@ pub enum Action {
 
     /// Takes a server's keys away from it, and gives what it holds of them to the others
     ///
-    /// The server goes on running and passes requests on; remove it or stop it afterwards. Clients
-    /// that ask for the servers are told of it until its keys have moved: before it is stopped, let
-    /// pass as long as they take to ask again.
+    /// Ends when the others have the copies and shards, too, that they should have without it. The
+    /// server goes on running and passes requests on; remove it or stop it afterwards. Clients that
+    /// ask for the servers are told of it until its keys have moved: before it is stopped, let pass
+    /// as long as they take to ask again.
     Drain {
         /// Its number in the map, or one of its addresses
         #[arg(value_name = "server")]

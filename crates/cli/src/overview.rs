@@ -67,6 +67,8 @@ pub struct Told {
     pub publisher: bool,
     /// Whether it answers for no key, as others may own them.
     pub cut_off: bool,
+    /// Whether it may lack copies and shards that others have.
+    pub catching_up: bool,
     /// Its version.
     pub version: String,
 }
@@ -157,6 +159,7 @@ fn told(report: &Report) -> Told {
         misses: report.misses,
         publisher: report.is_publisher,
         cut_off: report.is_cut_off,
+        catching_up: report.is_catching_up,
         version: report.version.clone(),
     }
 }
@@ -178,6 +181,19 @@ fn moving(moved: &Move, reports: &Reports) -> Moving {
         bytes_per_second: end.map_or(0, |end| end.bytes_per_second),
         state: end.map(|end| end.state.clone()),
     }
+}
+
+/// The servers that own keys and may lack copies and shards that others have, as far as they answer.
+#[must_use]
+pub fn catching_up(map: &ClusterMap, reports: &Reports) -> Vec<ServerId> {
+    let owning = map.content().servers.iter();
+    let owning = owning.filter(|server| server.state.owns_keys());
+    let catches_up = |server: &&Member| {
+        let report = reports.get(&server.id);
+        let report = report.and_then(|report| report.as_ref().ok());
+        report.is_some_and(|report| report.is_catching_up)
+    };
+    owning.filter(catches_up).map(|server| server.id).collect()
 }
 
 /// What is not as it should be.

@@ -1,6 +1,7 @@
 //! How far a change has come: a bar on a terminal, lines elsewhere.
 
 use crate::ask::Reports;
+use crate::overview;
 use farcache_cluster::ClusterMap;
 use farcache_cluster::map::Phase;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -39,7 +40,11 @@ impl Bar {
         self.bar.set_length(come + left);
         self.bar.set_position(come);
         let speed = HumanBytes(speed);
-        self.bar.set_message(format!("{speed}/s, {}", stage(map)));
+        let behind = overview::catching_up(map, reports).len();
+        self.bar.set_message(match behind {
+            0 => format!("{speed}/s, {}", stage(map)),
+            _ => format!("{speed}/s, {}, {behind} catching up", stage(map)),
+        });
     }
 
     /// Nothing is under way any more.

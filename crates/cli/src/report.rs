@@ -1,4 +1,4 @@
-//! What a server tells of itself, read: its lines of `stats` and `stats cluster`.
+//! What a server tells of itself, read: its lines of `stats`, `stats cluster` and `stats redundancy`.
 
 use farcache_cluster::ServerId;
 use farcache_cluster::map::{Epoch, Move, Phase};
@@ -22,6 +22,10 @@ pub struct Report {
     pub is_publisher: bool,
     /// Whether it answers for no key, as others may own them.
     pub is_cut_off: bool,
+    /// Whether it may lack copies and shards that others have.
+    pub is_catching_up: bool,
+    /// How many keys it has looked at for such since it started.
+    pub keys_examined: u64,
     /// Servers without a sign of life, by its view: `none`, or their numbers.
     pub suspects: Option<String>,
     /// Items that it holds, in memory and on the SSD.
@@ -75,10 +79,11 @@ pub struct End {
 }
 
 impl Report {
-    /// Reads the lines of `stats` and of `stats cluster`. Names that are not known are passed over,
-    /// and numbers that are none count as 0: servers of other versions tell other things.
+    /// Reads the lines of `stats`, of `stats cluster` and of `stats redundancy`. Names that are not
+    /// known are passed over, and numbers that are none count as 0: servers of other versions tell
+    /// other things.
     #[must_use]
-    pub fn read(general: &Lines, cluster: &Lines) -> Report {
+    pub fn read(general: &Lines, cluster: &Lines, redundancy: &Lines) -> Report {
         let mut report = Report::default();
         for (name, value) in general {
             report.read_general(name, value);
@@ -87,6 +92,13 @@ impl Report {
             match name.strip_prefix("move:") {
                 Some(rest) => report.read_move(rest, value),
                 None => report.read_cluster(name, value),
+            }
+        }
+        for (name, value) in redundancy {
+            match name.as_str() {
+                "repair_catching_up" => report.is_catching_up = value == "1",
+                "repair_keys_examined" => report.keys_examined = number(value),
+                _ => {}
             }
         }
         report
@@ -194,7 +206,9 @@ mod tests {
              move:1:4:streaming:keys 10\nmove:1:4:streaming:keys_left 30\n\
              move:2:4:handing-over:done yes",
         );
-        let report = Report::read(&general, &cluster);
+        let redundancy = lines("repair on\nrepair_catching_up 1\nrepair_keys_examined 40");
+        let report = Report::read(&general, &cluster, &redundancy);
+        assert!(report.is_catching_up && report.keys_examined == 40);
         assert_eq!((report.items, report.bytes, report.hits), (7, 900, 3));
         assert_eq!(report.cluster.as_deref(), Some("orders"));
         assert_eq!((report.epoch, report.is_cut_off), (Epoch(9), true));
@@ -216,6 +230,10 @@ mod tests {
             "move:1:4:streaming x\nmove:1:4:sleeping:done yes\nmove:a:4:streaming:done yes\n\
              move::: x\nepoch many\nlisted unknown",
         );
-        assert_eq!(Report::read(&Lines::new(), &cluster), Report::default());
+        let redundancy = lines("repair_catching_up yes\nrepair_keys_examined few");
+        assert_eq!(
+            Report::read(&Lines::new(), &cluster, &redundancy),
+            Report::default()
+        );
     }
 }

@@ -46,8 +46,12 @@ fn row(server: &Server) -> [String; 10] {
         told.map_or_else(|| "-".to_owned(), of)
     };
     let mut state = server.state.to_owned();
-    if server.told.as_ref().is_some_and(|told| told.publisher) {
+    let told_of = server.told.as_ref();
+    if told_of.is_some_and(|told| told.publisher) {
         state += ", publisher";
+    }
+    if told_of.is_some_and(|told| told.catching_up) {
+        state += ", catching up";
     }
     [
         server.number.to_string(),

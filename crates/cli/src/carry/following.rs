@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 pub(super) enum Outcome {
     /// This server answers with the map.
     Answers(ServerId),
-    /// Nothing is under way, and whoever answers has the map.
+    /// Nothing is under way, and whoever answers has the map, and the copies and shards that it
+    /// should have by it.
     Settled,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Follower<'a> {
 }
 
 /// What tells that something goes on.
-type Signs = (Epoch, Vec<Epoch>, u64);
+type Signs = (Epoch, Vec<Epoch>, u64, u64);
 
 impl<'a> Follower<'a> {
     pub(super) fn new(source: &'a mut Source, asking: &'a Asking, how: &How) -> Follower<'a> {
@@ -148,17 +149,22 @@ fn is_reached(outcome: Outcome, map: &ClusterMap, reports: &Reports) -> bool {
             let report = reports.get(&server).and_then(|report| report.as_ref().ok());
             report.is_some_and(|report| overview::problem(server, report, map).is_none())
         }
-        Outcome::Settled => !is_under_way(map) && reports.values().all(has_map),
+        Outcome::Settled => {
+            let is_whole = || overview::catching_up(map, reports).is_empty();
+            !is_under_way(map) && reports.values().all(has_map) && is_whole()
+        }
     }
 }
 
 fn signs(map: &ClusterMap, reports: &Reports) -> Signs {
     let answering = || reports.values().filter_map(|report| report.as_ref().ok());
     let keys = answering().flat_map(|report| report.moves.values().map(|end| end.keys));
+    let examined = answering().map(|report| report.keys_examined);
     (
         map.epoch(),
         answering().map(|report| report.epoch).collect(),
         keys.sum(),
+        examined.sum(),
     )
 }
 
@@ -174,6 +180,13 @@ fn stuck(outcome: Outcome, map: &ClusterMap, reports: &Reports, patience: Durati
         reasons.push(format!(
             "tell nothing of what they have to move: {} ('rebalance --cold' moves it no more)",
             names(silent)
+        ));
+    }
+    let behind = overview::catching_up(map, reports);
+    if !behind.is_empty() {
+        reasons.push(format!(
+            "still fetch copies and shards: {} ('stats redundancy' of each tells how far)",
+            names(behind)
         ));
     }
     let hint = match outcome {

@@ -1,7 +1,7 @@
 //! Servers of one cluster, at ports that they keep, with a map that lists all of them.
 #![allow(dead_code)] // Each test program uses its own part of this.
 
-use crate::support::{PATIENCE, Product, Server, wait_for};
+use crate::support::{PATIENCE, Product, Server, program, wait_for};
 use farcache_client::distribution::Distribution;
 use farcache_client::hash::HashAlgorithm;
 use farcache_client::{Client, ClientConfig, Transport};
@@ -190,6 +190,19 @@ impl Fleet {
             let is_done = stats["repair_catching_up"] == 0 && stats["repair_running"] == 0;
             (is_done && stats["repair_passes"] > 0).then_some(())
         });
+    }
+
+    /// Has an operator drain a server.
+    pub fn drain(&self, number: usize) {
+        let farcache = program(Product::Farcached).with_file_name("farcache");
+        let map = self.path("map");
+        let drained = std::process::Command::new(farcache)
+            .args(["cluster", "--file"])
+            .arg(&map)
+            .args(["drain", &(number + 1).to_string(), "--yes"])
+            .output()
+            .expect("farcache runs");
+        assert!(drained.status.success(), "{drained:?}");
     }
 
     /// Waits until a server goes by the map of this epoch, and has seen what that asks of it.

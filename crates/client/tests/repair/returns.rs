@@ -250,6 +250,24 @@ fn as_many_as_may_be_lost_leave_the_map_and_nothing_is_lost() {
     }
 }
 
+/// Each takes its copies with it: there are as many as a key has owners.
+#[test]
+fn servers_that_are_drained_and_stopped_one_after_the_other_take_nothing_with_them() {
+    // So slow that a drain which did not wait for copies would end before they are there.
+    let mut fleet = Fleet::start(6, Keeps::Nothing, &["--repair-rate", "1m"]);
+    let mut book = Book::new();
+    fill(&fleet.client("replicate:3"), &mut book);
+    for number in 0..3 {
+        fleet.drain(number);
+        fleet.kill(number);
+    }
+    assert_book(
+        &fleet.client_without(&[0, 1, 2], "replicate:3"),
+        &book,
+        "drained",
+    );
+}
+
 /// Gives all servers a map in which one has this state, and waits until they go by it.
 fn publish_with_one(fleet: &Fleet, epoch: u64, (one, its_state): (usize, &'static str)) {
     fleet.publish_with(epoch, |number| match number == one {

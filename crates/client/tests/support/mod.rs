@@ -128,7 +128,7 @@ impl Drop for Server {
     }
 }
 
-fn program(product: Product) -> PathBuf {
+pub fn program(product: Product) -> PathBuf {
     match product {
         Product::Memcached => "memcached".into(),
         Product::Farcached => {
