@@ -11,8 +11,8 @@ fuzz_target!(|input: &[u8]| {
     let mut lines: Lines = pairs
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let report = Report::read(&lines, &lines);
+    let report = Report::read(&lines, &lines, &lines);
     lines.push(("nobody_knows".to_owned(), "9".to_owned()));
     lines.push(("move:1:2:streaming".to_owned(), "yes".to_owned()));
-    assert_eq!(Report::read(&lines, &lines), report);
+    assert_eq!(Report::read(&lines, &lines, &lines), report);
 });
