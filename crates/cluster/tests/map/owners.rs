@@ -34,6 +34,78 @@ fn ketama_is_that_of_libmemcached() {
     }
 }
 
+/// A change of a map.
+type Edit = fn(&mut MapContent);
+
+fn edited(map: &ClusterMap, edit: Edit) -> ClusterMap {
+    let mut content = map.content().clone();
+    content.epoch.0 += 1;
+    edit(&mut content);
+    ClusterMap::new(content).unwrap()
+}
+
+#[test]
+fn maps_that_place_alike_name_the_same_owners() {
+    let map = ketama((1..=5).map(member));
+    let alike: [Edit; 4] = [
+        |_| {},
+        |content| content.servers[1].incarnation.0 += 1,
+        |content| content.servers[2].state = MemberState::Joining,
+        |content| {
+            let mut gone = member(9);
+            gone.state = MemberState::Gone;
+            content.servers.push(gone);
+        },
+    ];
+    for edit in alike {
+        let next = edited(&map, edit);
+        assert!(map.places_as(&next) && next.places_as(&map));
+        for hash in hashes(2000) {
+            for wanted in [1, 2, 5] {
+                assert_eq!(
+                    map.locate_hash(hash, wanted),
+                    next.locate_hash(hash, wanted)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn maps_by_which_anything_may_lie_elsewhere_do_not_place_alike() {
+    let map = ketama((1..=5).map(member));
+    let others: [Edit; 6] = [
+        |content| content.servers[0].weight = 2,
+        |content| {
+            content.servers[..2]
+                .iter_mut()
+                .for_each(|it| it.zone = Some("z".parse().unwrap()))
+        },
+        |content| content.servers[3].addresses[0].port = 1,
+        |content| content.servers[4].state = MemberState::Draining,
+        |content| _ = content.servers.pop(),
+        |content| content.servers.push(member(9)),
+    ];
+    for edit in others {
+        let next = edited(&map, edit);
+        assert!(!map.places_as(&next) && !next.places_as(&map));
+    }
+    // While it is handed over an arc is the old owner's still, and who follows is further behind.
+    let mut content = map.content().clone();
+    let arcs = vec![map.arcs_of(ServerId(1))[0]];
+    let (from, to, phase) = (ServerId(2), ServerId(1), Phase::HandingOver);
+    content.moves.push(Move {
+        from,
+        to,
+        arcs,
+        phase,
+    });
+    let handing_over = ClusterMap::new(content.clone()).unwrap();
+    content.moves[0].phase = Phase::Streaming;
+    let streaming = ClusterMap::new(content).unwrap();
+    assert!(!handing_over.places_as(&streaming) && !streaming.places_as(&map));
+}
+
 #[test]
 fn only_servers_that_join_or_serve_own_keys() {
     for states in [MemberState::Draining, MemberState::Gone] {
