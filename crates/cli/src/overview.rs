@@ -183,7 +183,8 @@ fn moving(moved: &Move, reports: &Reports) -> Moving {
     }
 }
 
-/// The servers that own keys and may lack copies and shards that others have, as far as they answer.
+/// The servers that own keys and may lack copies and shards that others have, as far as they
+/// answer.
 #[must_use]
 pub fn catching_up(map: &ClusterMap, reports: &Reports) -> Vec<ServerId> {
     let owning = map.content().servers.iter();

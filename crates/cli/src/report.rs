@@ -1,4 +1,5 @@
-//! What a server tells of itself, read: its lines of `stats`, `stats cluster` and `stats redundancy`.
+//! What a server tells of itself, read: its lines of `stats`, `stats cluster` and
+//! `stats redundancy`.
 
 use farcache_cluster::ServerId;
 use farcache_cluster::map::{Epoch, Move, Phase};

@@ -64,8 +64,9 @@ pub trait Forward {
         false
     }
 
-    /// Whether the server was an owner of the key of a value on several servers since before it began
-    /// to catch up, however few owners that has: what it does not have of the key it has forgotten.
+    /// Whether the server was an owner of the key of a value on several servers since before it
+    /// began to catch up, however few owners that has: what it does not have of the key it has
+    /// forgotten.
     fn was_owner(&self, key: &[u8]) -> bool {
         let _ = key;
         false

@@ -233,9 +233,9 @@ impl<'a> Faults<'a> {
         Ok(())
     }
 
-    /// Some servers that are killed are taken out of the map, so that others own their keys. None is
-    /// while another one stands still: it would miss that map, and count for nothing for some time,
-    /// as one that is away.
+    /// Some servers that are killed are taken out of the map, so that others own their keys. None
+    /// is while another one stands still: it would miss that map, and count for nothing for some
+    /// time, as one that is away.
     fn remove(&mut self, world: &mut World<'_>, server: usize) -> Outcome<()> {
         let servers = &mut world.servers;
         let one_is_stopped = (0..servers.count()).any(|server| servers.is_stopped(server));

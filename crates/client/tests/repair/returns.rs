@@ -227,7 +227,8 @@ fn as_many_as_may_be_lost_leave_the_map_and_nothing_is_lost() {
         ("replicate:3", 5, 2, 2),
         ("ec:3,2", 7, 2, 2),
         ("ec:2,1", 4, 1, 2),
-        // A map was missed: they do not know what they owned by it, and show nothing before a repair.
+        // A map was missed: they do not know what they owned by it, and show nothing before a
+        // repair.
         ("ec:3,2", 7, 2, 3),
     ] {
         let mut fleet = Fleet::start(servers, Keeps::Nothing, &["--repair-rate", "1g"]);

@@ -176,8 +176,8 @@ impl Tenant {
             && before_life == next_life
     }
 
-    /// By a map that is about to come into force this server may own parts of values that it did not
-    /// own by the one before, where that is known.
+    /// By a map that is about to come into force this server may own parts of values that it did
+    /// not own by the one before, where that is known.
     fn catch_up(&self, before: Option<&Arc<ClusterMap>>, next: &ClusterMap) {
         let Some(earlier) = &self.earlier else {
             return;

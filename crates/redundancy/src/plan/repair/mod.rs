@@ -271,7 +271,8 @@ impl Repair {
                     .extend(Some(entry).filter(|one| self.is_open(one)));
             }
             Event::Said(id, from, held, dropped) => {
-                // Of a key that it owned all along, one that catches up tells what it has forgotten.
+                // Of a key that it owned all along, one that catches up tells what it has
+                // forgotten.
                 let is_caught_up = self.sources.is_caught_up(from) || dropped.is_some();
                 let said = Said {
                     held,
