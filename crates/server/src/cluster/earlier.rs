@@ -8,6 +8,7 @@
 //! of some of them with the same map.
 
 use farcache_base::version::Version;
+use farcache_cluster::map::Epoch;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_store::Store;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -29,6 +30,8 @@ pub struct EarlierMaps {
 #[derive(Default)]
 struct State {
     round: Round,
+    /// Of the map for which it began last.
+    epoch: Epoch,
     /// In the order in which others took their place.
     maps: Vec<Earlier>,
 }
@@ -55,7 +58,7 @@ impl EarlierMaps {
             store: Arc::clone(store),
             state: RwLock::default(),
         };
-        maps.succeed(None);
+        maps.succeed(None, Epoch(0));
         maps
     }
 
@@ -63,11 +66,12 @@ impl EarlierMaps {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another map is about to take the place of this one, by which the server had that name; none
-    /// where nobody knows who has owned keys until now. The server begins to catch up.
-    pub fn succeed(&self, map: Option<(Arc<ClusterMap>, ServerId)>) {
+    /// A map of this epoch is about to take the place of this one, by which the server had that
+    /// name; none where nobody knows who has owned keys until now. The server begins to catch up.
+    pub fn succeed(&self, map: Option<(Arc<ClusterMap>, ServerId)>, next: Epoch) {
         let mut state = self.written();
         state.round.0 += 1;
+        state.epoch = next;
         let map = map.filter(|_| state.maps.len() < MAPS_MAX);
         if map.is_none() {
             state.maps.clear();
@@ -85,13 +89,16 @@ impl EarlierMaps {
             .round
     }
 
-    /// The server has caught up, if it has not begun again since.
-    pub fn end(&self, round: Round) {
+    /// The server has caught up by the map of this epoch; false where it has begun again since, or
+    /// for a later map that was not in force yet.
+    pub fn end(&self, round: Round, by: Epoch) -> bool {
         let mut state = self.written();
-        if state.round == round {
+        let has_caught_up = state.round == round && state.epoch <= by;
+        if has_caught_up {
             state.maps.clear();
             self.store.end_catching_up();
         }
+        has_caught_up
     }
 
     /// Whether the server was one of so many owners of a key for as long as it may have had this
@@ -110,6 +117,7 @@ mod tests {
     use farcache_store::{SetOptions, SetOutcome, StoreConfig};
 
     const ME: ServerId = ServerId(1);
+    const NEXT: Epoch = Epoch(9);
 
     /// A map of these servers.
     fn map(epoch: u64, servers: &[u32]) -> Arc<ClusterMap> {
@@ -155,11 +163,11 @@ mod tests {
             !maps.has_owned(&own, 3, Some(version(1))),
             "it has just started"
         );
-        maps.end(maps.round());
+        assert!(maps.end(maps.round(), NEXT));
         assert!(!store.is_catching_up());
 
         note(&store, 5);
-        maps.succeed(Some((Arc::clone(&six), ME)));
+        maps.succeed(Some((Arc::clone(&six), ME)), NEXT);
         assert!(store.is_catching_up());
         assert!(maps.has_owned(&own, 3, Some(version(5))));
         assert!(!maps.has_owned(&foreign, 3, Some(version(5))));
@@ -172,20 +180,22 @@ mod tests {
         // By a map in between it was no owner.
         let between = map(2, &[2, 3, 4, 5, 6]);
         note(&store, 7);
-        maps.succeed(Some((between, ME)));
+        maps.succeed(Some((between, ME)), NEXT);
         assert!(!maps.has_owned(&own, 3, Some(version(5))));
         assert!(!maps.has_owned(&own, 3, Some(version(7))));
     }
 
     #[test]
-    fn a_round_ends_only_if_no_other_has_begun() {
+    fn a_round_ends_by_its_own_map_and_only_if_no_other_has_begun() {
         let store = Store::new(StoreConfig::default()).expect("memory for a test");
         let maps = EarlierMaps::new(&store);
         let first = maps.round();
-        maps.succeed(Some((map(1, &[1, 2, 3]), ME)));
-        maps.end(first);
+        maps.succeed(Some((map(1, &[1, 2, 3]), ME)), NEXT);
+        assert!(!maps.end(first, NEXT));
+        // The map is not in force yet.
+        assert!(!maps.end(maps.round(), Epoch(NEXT.0 - 1)));
         assert!(store.is_catching_up());
-        maps.end(maps.round());
+        assert!(maps.end(maps.round(), NEXT));
         assert!(!store.is_catching_up());
     }
 
@@ -194,13 +204,13 @@ mod tests {
         let store = Store::new(StoreConfig::default()).expect("memory for a test");
         note(&store, 1);
         let maps = EarlierMaps::new(&store);
-        maps.end(maps.round());
+        assert!(maps.end(maps.round(), NEXT));
         let three = map(1, &[1, 2, 3]);
         for _ in 0..MAPS_MAX {
-            maps.succeed(Some((Arc::clone(&three), ME)));
+            maps.succeed(Some((Arc::clone(&three), ME)), NEXT);
             assert!(maps.has_owned(b"key", 3, Some(version(1))));
         }
-        maps.succeed(Some((three, ME)));
+        maps.succeed(Some((three, ME)), NEXT);
         assert!(!maps.has_owned(b"key", 3, Some(version(1))));
     }
 }

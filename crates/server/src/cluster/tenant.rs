@@ -186,7 +186,7 @@ impl Tenant {
             return;
         }
         let before = before.and_then(|map| Some((Arc::clone(map), self.place.id(map)?)));
-        earlier.succeed(before);
+        earlier.succeed(before, next.epoch());
     }
 
     /// The maps before the one in force; none where the server fetches nothing that it lacks.
@@ -204,8 +204,12 @@ impl Tenant {
 
     /// Whatever the server has, others may have changed it meanwhile.
     fn distrust(&self) {
+        let map = self.map.lock().expect("no panic while held");
         if let Some(earlier) = &self.earlier {
-            earlier.succeed(None);
+            earlier.succeed(
+                None,
+                map.as_ref().map(|map| map.epoch()).unwrap_or_default(),
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use crate::dial::{self, hello};
 use crate::logging::EVENTS;
 use crate::repairer::{Repairs, Status};
 use crate::shared::Shared;
-use farcache_cluster::map::MemberState;
+use farcache_cluster::map::{Epoch, MemberState};
 use farcache_cluster::{Address, ClusterMap, ServerId};
 use farcache_redundancy::Version;
 use farcache_redundancy::plan::repair::{Limits, Repair};
@@ -270,11 +270,11 @@ impl<'a> Runner<'a> {
                 false
             }
         };
-        self.end(is_clean);
+        self.end(is_clean, map.epoch());
     }
 
-    /// A pass has ended.
-    fn end(&mut self, is_clean: bool) {
+    /// A pass by the map of this epoch has ended.
+    fn end(&mut self, is_clean: bool, epoch: Epoch) {
         let now = Instant::now();
         self.tries = if is_clean { 0 } else { self.tries + 1 };
         let is_alone = !self.away.is_empty() && !self.has_waited_in_vain(now);
@@ -282,8 +282,13 @@ impl<'a> Runner<'a> {
         let counts_from = self.began + WRITES_LAST;
         if catches_up && self.pass_began < counts_from {
             self.due = self.due.min(counts_from);
-        } else if catches_up && !is_alone && (is_clean || self.tries >= TRIES_MAX) {
-            self.earlier().end(self.round);
+        } else if catches_up
+            && !is_alone
+            && (is_clean || self.tries >= TRIES_MAX)
+            && !self.earlier().end(self.round, epoch)
+        {
+            // Another map has come, or is about to.
+            self.due = self.due.min(now + RETRY_PAUSE);
         }
         if !is_clean {
             let pause = RETRY_PAUSE * (1 << self.tries.min(10).saturating_sub(1));

@@ -124,8 +124,8 @@ impl Store {
 
     /// Voids all items of these keys that were stored so far without a version, for ever: nobody
     /// sees them again, whatever becomes of the store. For somebody who is about to answer for keys
-    /// that others may have changed meanwhile. Across a restart that holds only once [`Store::note_tenure`] has
-    /// been called.
+    /// that others may have changed meanwhile. Across a restart that holds only once
+    /// [`Store::note_tenure`] has been called.
     pub fn fence(&self, keys: KeyArcs) {
         self.core.fence(keys);
     }
