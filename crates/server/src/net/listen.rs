@@ -2,10 +2,11 @@
 
 use crate::connections::Address;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A socket on which connections arrive.
@@ -238,19 +239,26 @@ pub fn bound_to(socket: &Socket) -> io::Result<SocketAddr> {
 }
 
 /// Binds a unix socket whose file gets the access rights `mode`; a file left by a server that is
-/// gone is replaced.
+/// gone is replaced. Whoever finds the file can connect, and nobody finds it with other rights.
 ///
 /// # Errors
 /// Names the path: it is something other than a socket, or cannot be made.
 pub fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {
     let bind = || -> io::Result<Socket> {
         remove_stale_socket(path)?;
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&SockAddr::unix(path)?)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
-        socket.listen(backlog)?;
-        Ok(socket)
+        let Some(first) = name_before(path) else {
+            return listen_at(path, mode, backlog);
+        };
+        remove_stale_socket(&first)?;
+        let socket = listen_at(&first, mode, backlog)?;
+        match std::fs::rename(&first, path) {
+            Ok(()) => Ok(socket),
+            Err(error) => {
+                // Nobody was to find it; that it stays harms nobody.
+                let _ = std::fs::remove_file(&first);
+                Err(error)
+            }
+        }
     };
     let socket = bind().map_err(|error| {
         let message = format!("cannot listen on unix socket {}: {error}", path.display());
@@ -261,6 +269,25 @@ pub fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {
         address: Arc::new(Address::Unix(path.to_owned())),
         tls: false,
     })
+}
+
+/// What a socket is called until it listens; none where that would be longer than a socket's name
+/// may be.
+fn name_before(path: &Path) -> Option<PathBuf> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name()?);
+    name.push(format!(".{}", std::process::id()));
+    let first = path.with_file_name(name);
+    SockAddr::unix(&first).ok().map(|_| first)
+}
+
+fn listen_at(path: &Path, mode: u32, backlog: i32) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    socket.listen(backlog)?;
+    Ok(socket)
 }
 
 fn remove_stale_socket(path: &Path) -> io::Result<()> {
@@ -278,6 +305,7 @@ fn remove_stale_socket(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixStream;
 
     fn place(host: &str, port: Option<u16>) -> Place {
         Place {
@@ -351,5 +379,42 @@ mod tests {
         std::fs::write(&path, "precious").expect("written");
         assert!(bind_unix(&path, 0o700, 16).is_err());
         assert_eq!(std::fs::read(&path).expect("kept"), b"precious");
+    }
+
+    #[test]
+    fn whoever_finds_a_unix_socket_can_connect() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let found = |path: &Path| std::fs::symlink_metadata(path).is_ok();
+        for number in 0..300 {
+            let path = directory.path().join(number.to_string());
+            std::thread::scope(|scope| {
+                let seeker = scope.spawn(|| {
+                    while !found(&path) {
+                        std::hint::spin_loop();
+                    }
+                    UnixStream::connect(&path)
+                });
+                let listener = bind_unix(&path, 0o700, 16).expect("made");
+                let connected = seeker.join().expect("no panic");
+                assert!(connected.is_ok(), "{number}: {connected:?}");
+                drop(listener);
+            });
+        }
+        // Nothing else is left there.
+        let left = std::fs::read_dir(directory.path()).expect("a directory");
+        assert_eq!(left.count(), 300);
+    }
+
+    #[test]
+    fn a_unix_socket_may_have_the_longest_name_that_there_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder_bytes = directory.path().as_os_str().len() + 1;
+        let longest = (0..200).map(|bytes| directory.path().join("s".repeat(bytes)));
+        let longest = longest
+            .skip(1)
+            .take_while(|path| SockAddr::unix(path).is_ok());
+        let path = longest.last().expect("a short folder");
+        assert!(path.as_os_str().len() > folder_bytes && name_before(&path).is_none());
+        drop(bind_unix(&path, 0o700, 16).expect("made"));
     }
 }
