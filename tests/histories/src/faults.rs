@@ -134,9 +134,14 @@ impl<'a> Faults<'a> {
 
     fn end_those_due(&mut self, world: &mut World<'_>, now: Instant) -> Outcome<()> {
         let is_due = |one: &mut (Instant, Lasting)| one.0 <= now;
-        let due: Vec<_> = self.lasting.extract_if(.., is_due).collect();
+        let mut due: Vec<_> = self.lasting.extract_if(.., is_due).collect();
+        // Some return only when nobody stands still.
+        due.sort_by_key(|one| matches!(one.1, Lasting::Down(..)));
         for (_, lasting) in due {
             match lasting {
+                Lasting::Down(server, _) if !world.servers.may_return(server) => {
+                    self.last_for(PAUSE_MS.end, lasting);
+                }
                 Lasting::Down(server, finds) => {
                     world.servers.start_again(world.hosts, server, finds)?;
                     let (count, what) = match finds {
@@ -243,7 +248,7 @@ impl<'a> Faults<'a> {
             && self.removals.random_bool(0.5)
             && !one_is_stopped
         {
-            servers.leave_out(server)?;
+            servers.leave_out(world.hosts, server)?;
             self.note(
                 "servers removed",
                 format!("the map is without server {server}"),

@@ -63,7 +63,7 @@ impl Servers {
             directory: tempfile::tempdir()?,
         };
         std::fs::write(servers.path("secret"), "a secret of these runs")?;
-        servers.publish()?;
+        servers.publish(hosts)?;
         for server in 0..count {
             servers.spawn(hosts, server)?;
         }
@@ -76,21 +76,38 @@ impl Servers {
         self.directory.path().join(name)
     }
 
-    /// Gives all servers a new map.
-    fn publish(&mut self) -> Outcome<()> {
+    /// Gives all servers a new map, and waits until those that answer go by it: one that misses a
+    /// map counts as one that is away.
+    fn publish(&mut self, hosts: &Hosts) -> Outcome<()> {
         self.epoch += 1;
         std::fs::write(self.path("next-map"), self.map()?)?;
         std::fs::rename(self.path("next-map"), self.path("map"))?;
+        let epoch = self.epoch.to_string();
+        for server in 0..self.count() {
+            self.await_that(server, "follow the map", |servers, server| {
+                let answers = servers.is_up(server) && !servers.is_stopped(server);
+                let told = answers.then(|| servers.ask(hosts, server, "stats cluster").ok());
+                let told = told.flatten().and_then(|told| told.get("epoch").cloned());
+                told.is_none_or(|told| told == epoch)
+            })?;
+        }
         Ok(())
     }
 
     /// Gives the others a map that does not list this server, until it is started again.
     ///
     /// # Errors
-    /// The map cannot be written.
-    pub fn leave_out(&mut self, server: usize) -> Outcome<()> {
+    /// The map cannot be written, or a server does not follow it.
+    pub fn leave_out(&mut self, hosts: &Hosts, server: usize) -> Outcome<()> {
         self.left_out.insert(server);
-        self.publish()
+        self.publish(hosts)
+    }
+
+    /// Whether it can be started again now: while another one stands still, no server may be listed
+    /// again, as that one would miss the map.
+    #[must_use]
+    pub fn may_return(&self, server: usize) -> bool {
+        !self.left_out.contains(&server) || !self.stopped.contains(&true)
     }
 
     fn map(&self) -> Outcome<String> {
@@ -404,7 +421,7 @@ impl Servers {
             _ => {}
         }
         if self.left_out.remove(&server) {
-            self.publish()?;
+            self.publish(hosts)?;
         }
         self.spawn(hosts, server)
     }
