@@ -18,6 +18,12 @@ const ASKED_AT_ONCE: usize = 64;
 /// What servers told, or why they did not.
 pub type Reports = BTreeMap<ServerId, Result<Report, String>>;
 
+/// What a server told; none where it did not.
+#[must_use]
+pub fn report_of(reports: &Reports, server: ServerId) -> Option<&Report> {
+    reports.get(&server)?.as_ref().ok()
+}
+
 /// How servers are asked.
 pub struct Asking {
     config: ClientConfig,

@@ -1,7 +1,7 @@
 //! How many keys and bytes a change moves, by how many items servers hold and how many of their
 //! hashes change owners.
 
-use crate::ask::Reports;
+use crate::ask::{Reports, report_of};
 use farcache_cluster::map::{HashArc, MemberState, Phase};
 use farcache_cluster::{ClusterMap, ServerId};
 
@@ -26,7 +26,7 @@ pub fn moved(before: &ClusterMap, after: &ClusterMap, reports: &Reports) -> Vec<
         let part = |count: u64| {
             (u128::from(count) * u128::from(hashes) / u128::from(decided.max(1))) as u64
         };
-        let report = reports.get(&from).and_then(|report| report.as_ref().ok());
+        let report = report_of(reports, from);
         Moved {
             from,
             to,

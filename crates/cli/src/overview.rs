@@ -1,6 +1,6 @@
 //! A cluster's map and what its servers tell, together.
 
-use crate::ask::Reports;
+use crate::ask::{Reports, report_of};
 use crate::failure::Failure;
 use crate::report::{Ends, Report};
 use crate::source::Standing;
@@ -144,7 +144,7 @@ fn server(member: &Member, map: &ClusterMap, reports: &Reports) -> Server {
         weight: member.weight,
         zone: member.zone.as_ref().map(ToString::to_string),
         share: share(&map.arcs_of(member.id)),
-        told: report.and_then(|report| report.as_ref().ok()).map(told),
+        told: report_of(reports, member.id).map(told),
         failure: report.and_then(|report| report.as_ref().err()).cloned(),
     }
 }
@@ -166,9 +166,7 @@ fn told(report: &Report) -> Told {
 
 fn moving(moved: &Move, reports: &Reports) -> Moving {
     let ends = Ends::of(moved);
-    let taking = reports
-        .get(&moved.to)
-        .and_then(|report| report.as_ref().ok());
+    let taking = report_of(reports, moved.to);
     let end = taking.and_then(|report| report.moves.get(&ends));
     Moving {
         from: moved.from.0,
@@ -189,11 +187,8 @@ fn moving(moved: &Move, reports: &Reports) -> Moving {
 pub fn catching_up(map: &ClusterMap, reports: &Reports) -> Vec<ServerId> {
     let owning = map.content().servers.iter();
     let owning = owning.filter(|server| server.state.owns_keys());
-    let catches_up = |server: &&Member| {
-        let report = reports.get(&server.id);
-        let report = report.and_then(|report| report.as_ref().ok());
-        report.is_some_and(|report| report.is_catching_up)
-    };
+    let catches_up =
+        |server: &&Member| report_of(reports, server.id).is_some_and(|it| it.is_catching_up);
     owning.filter(catches_up).map(|server| server.id).collect()
 }
 

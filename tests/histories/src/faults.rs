@@ -243,10 +243,9 @@ impl<'a> Faults<'a> {
     /// time, as one that is away.
     fn remove(&mut self, world: &mut World<'_>, server: usize) -> Outcome<()> {
         let servers = &mut world.servers;
-        let one_is_stopped = (0..servers.count()).any(|server| servers.is_stopped(server));
         if self.scenario.settings.faults.contains(&Kind::Removals)
             && self.removals.random_bool(0.5)
-            && !one_is_stopped
+            && !servers.is_one_stopped()
         {
             servers.leave_out(world.hosts, server)?;
             self.note(
@@ -306,9 +305,11 @@ impl<'a> Faults<'a> {
 
     fn stop_server(&mut self, world: &mut World<'_>) -> Outcome<()> {
         let servers = &world.servers;
-        let one_is_stopped = (0..servers.count()).any(|server| servers.is_stopped(server));
         let up = (0..servers.count()).filter(|server| servers.is_up(*server));
-        let Some(server) = up.choose(&mut self.random).filter(|_| !one_is_stopped) else {
+        let Some(server) = up
+            .choose(&mut self.random)
+            .filter(|_| !servers.is_one_stopped())
+        else {
             return Ok(());
         };
         world.servers.stop(server)?;

@@ -107,7 +107,7 @@ impl Servers {
     /// again, as that one would miss the map.
     #[must_use]
     pub fn may_return(&self, server: usize) -> bool {
-        !self.left_out.contains(&server) || !self.stopped.contains(&true)
+        !self.left_out.contains(&server) || !self.is_one_stopped()
     }
 
     fn map(&self) -> Outcome<String> {
@@ -159,6 +159,12 @@ impl Servers {
     #[must_use]
     pub fn is_stopped(&self, server: usize) -> bool {
         self.stopped[server]
+    }
+
+    /// Whether any was stopped.
+    #[must_use]
+    pub fn is_one_stopped(&self) -> bool {
+        self.stopped.contains(&true)
     }
 
     /// How many are down or catch up, as far as is known.

@@ -2,7 +2,7 @@
 
 use super::told::Told;
 use super::{INTERVAL, names};
-use crate::ask::{Asking, Reports};
+use crate::ask::{Asking, Reports, report_of};
 use crate::failure::Failure;
 use crate::options::How;
 use crate::overview;
@@ -146,7 +146,7 @@ fn is_reached(outcome: Outcome, map: &ClusterMap, reports: &Reports) -> bool {
     };
     match outcome {
         Outcome::Answers(server) => {
-            let report = reports.get(&server).and_then(|report| report.as_ref().ok());
+            let report = report_of(reports, server);
             report.is_some_and(|report| overview::problem(server, report, map).is_none())
         }
         Outcome::Settled => {
@@ -214,9 +214,7 @@ fn silent(map: &ClusterMap, reports: &Reports) -> Vec<ServerId> {
     let is_silent = |server: &&Member| {
         let moves = map.content().moves.iter();
         let mut moves = moves.filter(|moved| moved.from == server.id || moved.to == server.id);
-        let report = reports
-            .get(&server.id)
-            .and_then(|report| report.as_ref().ok());
+        let report = report_of(reports, server.id);
         let report = report.filter(|report| report.epoch >= map.epoch());
         let tells =
             |moved| report.is_some_and(|it| it.moves.contains_key(&crate::report::Ends::of(moved)));

@@ -51,8 +51,8 @@ impl Earlier {
 }
 
 impl EarlierMaps {
-    /// Those of a server that starts: it begins to catch up, and nothing counts that it has from
-    /// before.
+    /// The maps of a server that starts. It begins to catch up, and what it has on an SSD from
+    /// before does not count.
     pub fn new(store: &Arc<Store>) -> EarlierMaps {
         let maps = EarlierMaps {
             store: Arc::clone(store),

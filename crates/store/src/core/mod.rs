@@ -189,7 +189,9 @@ impl Core {
     /// has a version: that says for itself what it is worth beside others'.
     #[inline]
     pub fn is_fenced(&self, sequence: u64, item: RawItem<'_>) -> bool {
-        self.fences.void(sequence, item.key()) && item.stamp().is_none()
+        sequence <= self.fences.newest()
+            && item.stamp().is_none()
+            && self.fences.void(sequence, item.key())
     }
 
     /// Whether a flush, or a fence, has voided an item in a filling that is about to hold it as
