@@ -78,6 +78,7 @@ impl Case {
         let config = ClientConfig {
             servers: parse_servers(&fleet.places[0].to_string()).map_err(io::Error::other)?,
             transport: self.client,
+            follows_map: false,
             spin: Duration::from_micros(options.client_poll_us),
             ..ClientConfig::default()
         };

@@ -166,6 +166,7 @@ impl User {
             let config = ClientConfig {
                 servers: parse_servers(&place.to_string()).map_err(io::Error::other)?,
                 transport: Transport::Tcp,
+                follows_map: false,
                 timeout: Duration::from_secs(30),
                 ..ClientConfig::default()
             };

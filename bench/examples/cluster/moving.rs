@@ -154,6 +154,7 @@ fn client(fleet: &Fleet<'_>, count: usize) -> io::Result<Client> {
     let config = ClientConfig {
         servers: parse_servers(&places).map_err(io::Error::other)?,
         transport: Transport::Tcp,
+        follows_map: false,
         ..ClientConfig::default()
     };
     Client::new(&config).map_err(io::Error::other)

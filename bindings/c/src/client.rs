@@ -143,7 +143,8 @@ pub unsafe extern "C" fn farcache_server_name(
 ) -> usize {
     // SAFETY: C's contract, as it stands at the top of the crate.
     let client = unsafe { client.as_ref() };
-    let named = client.and_then(|client| client.state.client.servers().get(server));
+    let servers = client.map(|client| client.state.client.servers());
+    let named = servers.as_ref().and_then(|servers| servers.get(server));
     let name = named.map(ToString::to_string).unwrap_or_default();
     // SAFETY: C's contract, as it stands at the top of the crate.
     unsafe { write_cut_off(&name, room, room_bytes) }

@@ -39,6 +39,13 @@ impl Options {
             "eager-bytes-max" => config.eager_bytes_max = number(name, value)?,
             "remove-after-failures" => config.remove_after_failures = Some(number(name, value)?),
             "removed-for-ms" => config.removed_for = milliseconds(name, value)?,
+            "cluster" => {
+                config.follows_map = match value {
+                    "map" => true,
+                    "list" => false,
+                    _ => return Err(unknown_word(name, value, "map or list")),
+                }
+            }
             "redundancy" => {
                 let policy = farcache_client::parse_redundancy(value);
                 config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
@@ -134,10 +141,12 @@ fn is_on(name: &str, value: &str) -> Result<bool, Failure> {
     match value {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(Failure::arguments(&format!(
-            "{name} is on or off, not {value:?}"
-        ))),
+        _ => Err(unknown_word(name, value, "on or off")),
     }
+}
+
+fn unknown_word(name: &str, value: &str, words: &str) -> Failure {
+    Failure::arguments(&format!("{name} is {words}, not {value:?}"))
 }
 
 /// Options with their defaults; to be freed with farcache_options_free.
@@ -148,7 +157,7 @@ pub extern "C" fn farcache_options_new() -> *mut Options {
 
 /// Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 /// progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-/// redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user,
+/// cluster (map, list), redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user,
 /// password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
 /// FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 #[unsafe(no_mangle)]

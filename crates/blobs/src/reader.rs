@@ -126,7 +126,7 @@ impl Reader {
     /// the client's placement say they are; no server is asked.
     #[must_use]
     pub fn bytes_on_servers(&self, offset: u64, bytes: u64) -> Vec<u64> {
-        let mut told = vec![0; self.access.client.servers().len()];
+        let mut told = Vec::new();
         let end = offset.saturating_add(bytes).min(self.length);
         let chunk_bytes = u64::from(self.manifest.chunk_bytes());
         for index in self.chunks_between(offset, end) {
@@ -134,9 +134,12 @@ impl Reader {
             let place = self.manifest.place_of(index);
             let key = chunk_key(self.manifest.write(), index, place);
             for server in self.access.client.servers_of_key(key.as_bytes()) {
+                // The cluster may have got another server meanwhile.
+                told.resize(told.len().max(server + 1), 0);
                 told[server] += end.min((index + 1) * chunk_bytes) - begin;
             }
         }
+        told.resize(told.len().max(self.access.client.servers().len()), 0);
         told
     }
 

@@ -48,6 +48,7 @@ impl Asking {
                 connect_timeout: target.timeout(),
                 connect_answer_timeout: Some(target.timeout()),
                 timeout: target.timeout(),
+                follows_map: false,
                 ..ClientConfig::default()
             },
         })

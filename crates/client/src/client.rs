@@ -54,6 +54,7 @@ impl Client {
         let has_progress_thread = config.progress_thread_chosen()?;
         let config = &ClientConfig {
             redundancy: config.redundancy_chosen()?,
+            follows_map: config.follows_map_chosen()?,
             ..config.clone()
         };
         let connections = Connections::new(config, has_progress_thread, fabric)?;
@@ -84,9 +85,11 @@ impl Client {
         }
     }
 
-    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them.
+    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them: those
+    /// of the client's list, then those that the [map of their cluster](ClientConfig::follows_map)
+    /// has named since. One that has left stays in its place.
     #[must_use]
-    pub fn servers(&self) -> &[Server] {
+    pub fn servers(&self) -> Arc<[Server]> {
         self.connections.servers()
     }
 
@@ -95,8 +98,16 @@ impl Client {
     /// do not.
     #[must_use]
     pub fn server_named(&self, name: &str) -> Option<usize> {
-        let mut servers = self.servers().iter();
-        servers.position(|server| server.to_string() == name)
+        let servers = self.servers();
+        let mut names = servers.iter().map(Server::to_string);
+        names.position(|server| server == name)
+    }
+
+    /// The epoch of the cluster's map by which the client goes; none where it goes by its list of
+    /// servers, as before the first connection to one of a cluster.
+    #[must_use]
+    pub fn map_epoch(&self) -> Option<u64> {
+        self.connections.epoch()
     }
 
     /// The index of the server on which a key lives; `None` without servers.

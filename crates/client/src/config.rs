@@ -16,6 +16,9 @@ pub const PROGRESS_VARIABLE: &str = "FARCACHE_PROGRESS";
 /// The variable that overrides [`ClientConfig::redundancy`]: a policy, as in `ec:3,2`, or `none`.
 pub const REDUNDANCY_VARIABLE: &str = "FARCACHE_REDUNDANCY";
 
+/// The variable that overrides [`ClientConfig::follows_map`]: `map` or `list`.
+pub const CLUSTER_VARIABLE: &str = "FARCACHE_CLUSTER";
+
 /// What carries the operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
@@ -120,6 +123,12 @@ pub struct ClientConfig {
     /// as the policy has places for a value; does not go with
     /// [`ClientConfig::remove_after_failures`].
     pub redundancy: Option<Policy>,
+    /// Where the servers are of a cluster, keys live where its map says, and the servers are those
+    /// that it names, whichever the list has; newer maps are learned from the servers: yes.
+    /// [`CLUSTER_VARIABLE`] in the environment goes first. Without it the client goes by its list
+    /// and its placement, and servers pass on what they do not own. Not with
+    /// [`ClientConfig::remove_after_failures`].
+    pub follows_map: bool,
 }
 
 impl Default for ClientConfig {
@@ -142,6 +151,7 @@ impl Default for ClientConfig {
             progress_thread: false,
             prefers_meta: false,
             redundancy: None,
+            follows_map: true,
         }
     }
 }
@@ -156,6 +166,25 @@ impl ClientConfig {
             servers: parse_servers(servers)?,
             ..ClientConfig::default()
         })
+    }
+
+    /// Whether the map of the servers' cluster is followed, after a look at the environment and at
+    /// the settings that it does not go with.
+    ///
+    /// # Errors
+    /// The variable holds something else than by what the client goes.
+    pub fn follows_map_chosen(&self) -> Result<bool, Error> {
+        let follows = match std::env::var(CLUSTER_VARIABLE).as_deref() {
+            Ok("map") => true,
+            Ok("list") => false,
+            Ok(other) => {
+                return Err(Error::Configuration(
+                    format!("{CLUSTER_VARIABLE} is map or list, not {other:?}").into(),
+                ));
+            }
+            Err(_) => self.follows_map,
+        };
+        Ok(follows && self.remove_after_failures.is_none())
     }
 
     /// Whether there is a progress thread, after a look at the environment.

@@ -74,8 +74,8 @@ mod values;
 pub use client::Client;
 pub use completion::{Completion, Item, ItemInfo, Notice};
 pub use config::{
-    ClientConfig, Credentials, PROGRESS_VARIABLE, REDUNDANCY_VARIABLE, TRANSPORT_VARIABLE,
-    TlsSettings, Transport, parse_redundancy, parse_servers,
+    CLUSTER_VARIABLE, ClientConfig, Credentials, PROGRESS_VARIABLE, REDUNDANCY_VARIABLE,
+    TRANSPORT_VARIABLE, TlsSettings, Transport, parse_redundancy, parse_servers,
 };
 pub use connect::{ClientPort, Fabric, Ucx};
 pub use error::{ConnectError, ConnectStage, Error};

@@ -5,6 +5,7 @@ use crate::store::Store;
 use arrayvec::ArrayVec;
 use farcache_base::version::Keeping;
 use farcache_fabric::bytes::ReceiveBytes;
+use farcache_proto::binary::Placed;
 use farcache_redundancy::spread::SPREAD_BYTES;
 use farcache_redundancy::stored::HEADER_BYTES;
 use std::time::Duration;
@@ -22,6 +23,9 @@ pub enum Route<'a> {
     Group(&'a [u8]),
     /// To the server with this index in [`Client::servers`](crate::Client::servers).
     Server(usize),
+    /// To this server as one of the key's owners, where the operation is about a version: the
+    /// server refuses it if the map of its cluster names others.
+    Owner(usize, Placed),
 }
 
 /// Which version of a key a server is asked for.
@@ -185,6 +189,13 @@ pub enum Operation<'a> {
     Verbosity {
         /// 0 to 2.
         level: u32,
+    },
+    /// Ask a server for the map of its cluster. Ends in [`Reply::Text`], which is empty where the
+    /// server knows no other than the one of this epoch; in
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where it is in no cluster.
+    ClusterMap {
+        /// The epoch of the map that is known, or 0.
+        known_epoch: u64,
     },
 }
 

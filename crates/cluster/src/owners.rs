@@ -31,6 +31,12 @@ impl Owners {
         Self(owners)
     }
 
+    /// These servers, as far as they are different, and no more than [`OWNERS_MAX`].
+    #[must_use]
+    pub fn of(servers: impl Iterator<Item = ServerId>) -> Self {
+        Self::distinct(servers, OWNERS_MAX)
+    }
+
     /// The first `wanted` different servers of `candidates`, and no more than [`OWNERS_MAX`].
     pub(crate) fn distinct(candidates: impl Iterator<Item = ServerId>, wanted: usize) -> Self {
         let wanted = wanted.min(OWNERS_MAX);

@@ -15,7 +15,6 @@ use crate::plan::Form;
 use crate::{Acknowledgement, Redundancy};
 use farcache_base::crc32c;
 use farcache_cluster::Address;
-use std::fmt::Write;
 use std::time::Duration;
 
 /// Size in bytes.
@@ -100,14 +99,17 @@ impl Spread {
     }
 }
 
-/// A sum of the addresses of a key's owners, in their order: servers and clients that have the same
-/// owners have the same sum.
-pub fn owners_sum<'a>(owners: impl Iterator<Item = &'a Address>) -> u32 {
-    let mut text = String::new();
-    owners.fold(0, |sum, address| {
-        text.clear();
-        write!(text, "{address},").expect("strings take what is written");
-        crc32c::crc32c_append(sum, text.as_bytes())
+/// What goes into [`owners_sum`] for a server at this address.
+#[must_use]
+pub fn owner_label(address: &Address) -> String {
+    format!("{address},")
+}
+
+/// A sum of the [labels](owner_label) of a key's owners, in their order: servers and clients that
+/// have the same owners have the same sum.
+pub fn owners_sum(owners: impl Iterator<Item = impl AsRef<str>>) -> u32 {
+    owners.fold(0, |sum, label| {
+        crc32c::crc32c_append(sum, label.as_ref().as_bytes())
     })
 }
 
@@ -162,7 +164,7 @@ mod tests {
         let addresses: Vec<Address> = ["a:1", "b:1", "a:11"]
             .map(|text| text.parse().expect("an address"))
             .into();
-        let sum = |order: &[usize]| owners_sum(order.iter().map(|at| &addresses[*at]));
+        let sum = |order: &[usize]| owners_sum(order.iter().map(|at| owner_label(&addresses[*at])));
         assert_eq!(sum(&[0, 1]), sum(&[0, 1]));
         assert_ne!(sum(&[0, 1]), sum(&[1, 0]));
         assert_ne!(sum(&[0, 1]), sum(&[2, 1]));

@@ -309,14 +309,11 @@ fn configuration(map: &ClusterMap) -> Configuration {
     let gives = |server: &Member| content.moves.iter().any(|moved| moved.from == server.id);
     let servers = content.servers.iter();
     let told = servers.filter(|server| server.state.owns_keys() || gives(server));
-    Configuration::new(map.epoch().0, told.filter_map(endpoint))
-}
-
-/// Where clients reach a server over TCP; none where it has unix sockets only.
-fn endpoint(server: &Member) -> Option<(&str, u16)> {
-    let by_tcp = |address: &&Address| address.port != 0;
-    let address = server.addresses.iter().find(by_tcp)?;
-    Some((&address.host, address.port))
+    let addresses = told.filter_map(Member::client_address);
+    // Of one that has unix sockets only these clients would not know what to do.
+    let by_tcp = addresses.filter(|address| address.port != 0);
+    let endpoints = by_tcp.map(|address| (&*address.host, address.port));
+    Configuration::new((map.epoch().0, map.to_string()), endpoints)
 }
 
 fn tell_of(map: &ClusterMap, what: &str) {
@@ -370,14 +367,15 @@ mod tests {
             server 4 incarnation=1 weight=1 zone=- state=gone addresses=d:1\n\
             server 5 incarnation=1 weight=1 zone=- state=serving addresses=/other\n");
         let directory = Arc::new(StaticDirectory::new(map));
-        let cluster = Cluster::new(directory, Part::Told, Arc::default());
-        let expected = Configuration::new(1, [("b", 11211), ("fd00::2", 1)]);
+        let cluster = Cluster::new(Arc::clone(&directory) as _, Part::Told, Arc::default());
+        let text = directory.map().to_string();
+        let expected = Configuration::new((0, text), [("b", 11211), ("fd00::2", 1)]);
         assert_eq!(cluster.configuration().as_deref(), Some(&expected));
     }
 
     #[test]
     fn clients_are_told_of_a_server_that_drains_until_its_keys_have_moved() {
-        let told = |moves: &str| {
+        let is_told = |moves: &str, endpoints: &[(&str, u16)]| {
             let text = format!(
                 "farcache-cluster-map 1\ncluster c\nepoch 7\nplacement slots\n\
                  server 1 incarnation=1 weight=1 zone=- state=serving addresses=a:1\n\
@@ -385,13 +383,15 @@ mod tests {
                  server 3 incarnation=1 weight=1 zone=- state=draining addresses=c:1\n\
                  slots 1 0-16383\n{moves}end\n"
             );
-            configuration(&text.parse().expect("a map"))
+            let map: ClusterMap = text.parse().expect("a map");
+            let endpoints = endpoints.iter().copied();
+            let expected = Configuration::new((7, map.to_string()), endpoints);
+            assert_eq!(configuration(&map), expected);
         };
-        let until_moved = Configuration::new(7, [("a", 1), ("b", 1)]);
         for phase in ["handing-over", "streaming"] {
             let moves = format!("move from=2 to=1 phase={phase}\narc 80000000-ffffffff\n");
-            assert_eq!(told(&moves), until_moved);
+            is_told(&moves, &[("a", 1), ("b", 1)]);
         }
-        assert_eq!(told(""), Configuration::new(7, [("a", 1)]));
+        is_told("", &[("a", 1)]);
     }
 }

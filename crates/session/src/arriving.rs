@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::queue::{Queue, Turn};
+use farcache_proto::binary::Placed;
 use farcache_store::{
     Interrupt, Reservation, SetMode, SetOptions, SetOutcome, StoreConfig, StoreError, Suspended,
     Uncommitted,
@@ -144,6 +145,8 @@ impl Drop for Admitted {
 pub(crate) struct Arriving {
     reservation: Reservation,
     options: SetOptions,
+    /// By which owners its client has placed it, where that is to be checked.
+    pub(crate) placed: Option<Placed>,
     received_bytes: usize,
     _admitted: Admitted,
 }
@@ -174,6 +177,7 @@ impl Arriving {
         Ok(Arriving {
             reservation,
             options,
+            placed: None,
             received_bytes: 0,
             _admitted: admitted.ok_or(StoreError::OutOfMemory)?,
         })
@@ -204,9 +208,9 @@ impl Arriving {
         self.buffer().is_empty()
     }
 
-    /// Whether another server decides on its key, since it began to arrive: it must not be stored.
-    pub(crate) fn has_left(&self, context: &Context<'_>) -> bool {
-        context.has_left(self.reservation.key())
+    /// Its key.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.reservation.key()
     }
 
     /// Stores it.
@@ -218,6 +222,7 @@ impl Arriving {
         let Arriving {
             reservation,
             options,
+            placed,
             received_bytes,
             _admitted,
         } = self;
@@ -233,6 +238,7 @@ impl Arriving {
                 let value = Arriving {
                     reservation,
                     options,
+                    placed,
                     received_bytes,
                     _admitted,
                 };
@@ -245,6 +251,7 @@ impl Arriving {
     pub(crate) fn split(self) -> (Reservation, Promise) {
         let promise = Promise {
             options: self.options,
+            placed: self.placed,
             _admitted: self._admitted,
         };
         (self.reservation, promise)
@@ -264,6 +271,8 @@ pub(crate) struct Committed {
 pub(crate) struct Promise {
     /// The options to commit it with.
     pub(crate) options: SetOptions,
+    /// By which owners its client has placed it, where that is to be checked.
+    pub(crate) placed: Option<Placed>,
     _admitted: Admitted,
 }
 

@@ -7,6 +7,7 @@ use crate::moving::Moves;
 use crate::others::{Failure, Peer};
 use farcache_base::version::Version;
 use farcache_peers::listing::Entry;
+use farcache_proto::binary::Placed;
 use farcache_store::Listed;
 
 /// Who owns keys, and the way to them.
@@ -72,6 +73,12 @@ pub trait Forward {
         false
     }
 
+    /// Whether a client has placed a key by the owners that the map names.
+    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        let _ = (key, placed);
+        true
+    }
+
     /// What is being carried out is refused, where it came from another server.
     fn refuse(&self) {}
 
@@ -124,6 +131,12 @@ impl Context<'_> {
         let store = self.store.store();
         let forward = self.forward.filter(|_| store.is_catching_up())?;
         forward.was_owner(key).then(|| store.horizon())?
+    }
+
+    /// Whether a client has placed a key by the owners that the map names, if there is a map.
+    pub(crate) fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        let forward = self.forward;
+        forward.is_none_or(|forward| forward.is_placed(key, placed))
     }
 
     /// Whether another server decides on a key whose value has been arriving here. Who asked on
@@ -290,6 +303,10 @@ impl Forward for Refusing<'_> {
 
     fn was_owner(&self, key: &[u8]) -> bool {
         self.forward.was_owner(key)
+    }
+
+    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        self.forward.is_placed(key, placed)
     }
 
     fn refuse(&self) {

@@ -91,10 +91,11 @@ impl Clients {
     fn spawn(&mut self, hosts: &Hosts, host: Host, only_reads: bool) -> Outcome<Process> {
         self.started += 1;
         let mut task = self.task.clone();
-        task.servers = self.servers_of(host);
         (task.number, task.only_reads) = (self.started, only_reads);
         if only_reads {
             task.timeout_ms = LAST_READ_MS_MAX;
+        } else {
+            task.servers = self.servers_of(host);
         }
         let mut command = hosts.command(host, &self.program);
         command.args(task.arguments());
@@ -107,14 +108,12 @@ impl Clients {
         Ok(Process { child, reader })
     }
 
-    /// The list that a client goes by. With one place for a key they have different ones, which
-    /// servers make good by passing requests on.
+    /// The servers that a client is told of: different ones, as the map is what counts, and servers
+    /// pass on what comes to the wrong one. Half of them at least, so that one can be asked.
     fn servers_of(&self, host: Host) -> String {
         let mut servers: Vec<&str> = self.task.servers.split(',').collect();
-        if self.task.redundancy == "none" {
-            let left = servers.len() - host % servers.len();
-            servers.truncate(left);
-        }
+        let left = servers.len() - host % (servers.len() / 2 + 1);
+        servers.truncate(left);
         servers.join(",")
     }
 

@@ -41,6 +41,8 @@ impl Context<'_> {
             progress_thread: self.state.has_progress_thread,
             prefers_meta: self.state.prefers_meta,
             redundancy: self.state.redundancy.clone(),
+            // Other keys live where libmemcached has them.
+            follows_map: self.state.redundancy.is_some(),
             ..ClientConfig::default()
         }
     }

@@ -9,12 +9,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSlice};
 use std::time::Instant;
 
-/// Most bytes of an answer to a question of this kind.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Most bytes of an answer to a question of this kind: the map of a cluster of thousands of servers
+/// takes some hundred kilobytes.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// The opaque number of every question. To a server that speaks text only it is the end of a line,
 /// which it answers at once, instead of waiting for one.
 const LINE_END: u32 = u32::from_be_bytes(*b"  \r\n");
+
+/// A question without extras.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Question<'a> {
+    pub(super) opcode: u8,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+    pub(super) cas: u64,
+}
 
 /// An answer.
 pub(super) struct Answer {
@@ -27,7 +37,18 @@ impl Answer {
         self.status == status as u16
     }
 
-    /// The value as text, for people.
+    /// Whether the server wants no password before it answers.
+    ///
+    /// # Errors
+    /// [`Error::AuthFailed`]: it does.
+    pub(super) fn check_let_in(&self) -> Result<(), Error> {
+        match self.is(Status::AuthenticationError) {
+            true => Err(Error::AuthFailed(self.text().into())),
+            false => Ok(()),
+        }
+    }
+
+    /// The value as text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.value).into_owned()
     }
@@ -41,14 +62,19 @@ const NOT_BINARY: &str = "the server does not speak the binary protocol";
 /// Asks; ends by `deadline`.
 pub(super) fn ask(
     stream: &mut Stream,
-    opcode: u8,
-    key: &[u8],
-    value: &[u8],
+    question: Question<'_>,
     deadline: Instant,
 ) -> Result<Answer, Error> {
+    let Question {
+        opcode,
+        key,
+        value,
+        cas,
+    } = question;
     let header = Header {
         magic: MAGIC_REQUEST,
         opcode,
+        cas,
         opaque: LINE_END,
         ..Header::default()
     };
@@ -86,11 +112,11 @@ pub(super) fn ask(
 
 /// Asks for any answer at all: the connection and its encryption work, and no password is wanted.
 pub(super) fn ask_noop(stream: &mut Stream, deadline: Instant) -> Result<(), Error> {
-    let answer = ask(stream, Opcode::Noop as u8, &[], &[], deadline)?;
-    match answer.is(Status::AuthenticationError) {
-        true => Err(Error::AuthFailed(answer.text().into())),
-        false => Ok(()),
-    }
+    let question = Question {
+        opcode: Opcode::Noop as u8,
+        ..Question::default()
+    };
+    ask(stream, question, deadline)?.check_let_in()
 }
 
 /// Asks in text; the first line of the answer.
@@ -191,7 +217,11 @@ mod tests {
         });
         let mut stream = Stream::plain(here).expect("a stream");
         let deadline = Instant::now() + Duration::from_secs(60);
-        let answer = ask(&mut stream, Opcode::Version as u8, &[], &[], deadline);
+        let question = Question {
+            opcode: Opcode::Version as u8,
+            ..Question::default()
+        };
+        let answer = ask(&mut stream, question, deadline);
         assert!(matches!(answer, Err(Error::Protocol(NOT_BINARY))));
         drop(stream);
         server.join().expect("the server's part is played");

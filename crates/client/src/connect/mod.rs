@@ -13,7 +13,8 @@ pub use ucx::Ucx;
 
 use crate::distribution::Server;
 use crate::{ClientConfig, ConnectError, ConnectStage, Credentials, Error, Transport};
-use exchange::{Answer, NO_ANSWER, ask, ask_noop};
+use exchange::{Answer, NO_ANSWER, Question, ask, ask_noop};
+use farcache_cluster::ClusterMap;
 use farcache_fabric::bytes::{ReceiveBytes, SendBytes};
 use farcache_fabric::frame::VERSION;
 use farcache_fabric::grant::Network;
@@ -59,6 +60,30 @@ pub(crate) struct Connected {
     pub(crate) stream: Stream,
     /// The server's grant, or why there is none.
     pub(crate) grant: Result<Grant, Box<str>>,
+    /// Packets go over the stream as they are.
+    speaks_binary: bool,
+    /// The map of the server's cluster, where the client is to follow it and does not know it.
+    pub(crate) map: Option<ClusterMap>,
+}
+
+/// A server, and what attempts to connect to it have found.
+pub(crate) struct Target {
+    server: Server,
+    /// It has turned out to speak text only.
+    speaks_text: AtomicBool,
+    /// It knows meta commands only.
+    speaks_meta: AtomicBool,
+}
+
+impl Target {
+    /// Nothing is known yet.
+    pub(crate) fn new(server: Server) -> Self {
+        Target {
+            server,
+            speaks_text: AtomicBool::new(false),
+            speaks_meta: AtomicBool::new(false),
+        }
+    }
 }
 
 /// Whether the client's end of the fabric has been opened.
@@ -71,7 +96,6 @@ enum Opened {
 
 /// What every attempt needs.
 pub(crate) struct Connector {
-    servers: Vec<Server>,
     tls: Option<Tls>,
     credentials: Option<Credentials>,
     transport: Transport,
@@ -80,24 +104,20 @@ pub(crate) struct Connector {
     answer_timeout: Duration,
     fabric: Arc<dyn Fabric>,
     opened: Mutex<Opened>,
-    /// Servers that have turned out to speak text only.
-    speaks_text: Vec<AtomicBool>,
-    /// Servers that know meta commands only.
-    speaks_meta: Vec<AtomicBool>,
     /// Meta commands are spoken to servers that are used over sockets, where they know them.
     prefers_meta: bool,
+    /// Servers are asked for the map of their cluster.
+    follows_map: bool,
 }
 
 impl Connector {
-    /// Reads what must be read once. `servers` are in the order of the placement.
+    /// Reads what must be read once.
     pub(crate) fn new(
         config: &ClientConfig,
-        servers: &[Server],
         transport: Transport,
         fabric: Arc<dyn Fabric>,
     ) -> Result<Self, Error> {
         Ok(Connector {
-            servers: servers.to_vec(),
             tls: config.tls.as_ref().map(Tls::new).transpose()?,
             credentials: config.credentials.clone(),
             transport,
@@ -105,33 +125,42 @@ impl Connector {
             answer_timeout: config.connect_answer_timeout.unwrap_or(Duration::MAX),
             fabric,
             opened: Mutex::new(Opened::NotYet),
-            speaks_text: servers.iter().map(|_| AtomicBool::new(false)).collect(),
-            speaks_meta: servers.iter().map(|_| AtomicBool::new(false)).collect(),
             prefers_meta: config.prefers_meta,
+            follows_map: config.follows_map,
         })
     }
 
-    /// Begins an attempt; `done` is called with its result by another thread.
+    /// Begins an attempt; `done` is called with its result by another thread. The client knows the
+    /// map of this epoch, 0 for none.
     pub(crate) fn start(
         self: &Arc<Self>,
-        server: usize,
+        (target, known_epoch): (&Arc<Target>, u64),
         done: impl FnOnce(Result<Connected, Error>) + Send + 'static,
     ) -> io::Result<()> {
-        let connector = Arc::clone(self);
+        let (connector, target) = (Arc::clone(self), Arc::clone(target));
         std::thread::Builder::new()
             .name("farcache-connect".into())
-            .spawn(move || done(connector.connect(server)))
+            .spawn(move || done(connector.connect(&target, known_epoch)))
             .map(drop)
     }
 
-    fn connect(&self, server: usize) -> Result<Connected, Error> {
+    fn connect(&self, target: &Target, known_epoch: u64) -> Result<Connected, Error> {
+        let mut made = self.connect_once(target)?;
+        if self.follows_map && made.speaks_binary {
+            let deadline = Instant::now() + self.timeout;
+            made.map = ask_map(&mut made.stream, known_epoch, deadline)?;
+        }
+        Ok(made)
+    }
+
+    fn connect_once(&self, server: &Target) -> Result<Connected, Error> {
         let deadline = Instant::now() + self.timeout;
         let wants_meta = self.prefers_meta && self.credentials.is_none();
         let is_text = wants_meta && self.transport == Transport::Tcp;
-        if is_text || self.speaks_text[server].load(Ordering::Relaxed) {
+        if is_text || server.speaks_text.load(Ordering::Relaxed) {
             return self.connect_by_text(server, deadline);
         }
-        let stream = self.stream(&self.servers[server], deadline)?;
+        let stream = self.stream(&server.server, deadline)?;
         let patience = PATIENCE.min(self.timeout.mul_f64(PATIENCE_PART));
         let patience = patience.min(self.answer_timeout);
         match self.connect_by_packets(stream, Instant::now() + patience) {
@@ -174,7 +203,12 @@ impl Connector {
                 Err(reason)
             }
         };
-        Ok(Connected { stream, grant })
+        Ok(Connected {
+            stream,
+            grant,
+            speaks_binary: true,
+            map: None,
+        })
     }
 
     fn stream(&self, server: &Server, deadline: Instant) -> Result<Stream, Error> {
@@ -190,15 +224,21 @@ impl Connector {
         stream.map_err(|error| refused(&error))
     }
 
-    /// Asks for the fabric. Every answer but a grant means that there is none.
+    /// Asks for the fabric. Every answer but a grant means that there is none, unless a password is
+    /// wanted first.
     fn upgrade(
         &self,
         stream: &mut Stream,
         deadline: Instant,
     ) -> Result<Result<Grant, Box<str>>, Error> {
         let network = self.fabric.network();
-        let question = [VERSION, network as u8];
-        let answer = ask(stream, UPGRADE, &[], &question, deadline)?;
+        let question = Question {
+            opcode: UPGRADE,
+            value: &[VERSION, network as u8],
+            ..Question::default()
+        };
+        let answer = ask(stream, question, deadline)?;
+        answer.check_let_in()?;
         Ok(read_grant(&answer, network))
     }
 
@@ -230,6 +270,23 @@ impl Connector {
             },
         }
     }
+}
+
+/// The map of the server's cluster, where that is another than the one of this epoch; none, too,
+/// from a server that is in no cluster.
+fn ask_map(
+    stream: &mut Stream,
+    known_epoch: u64,
+    deadline: Instant,
+) -> Result<Option<ClusterMap>, Error> {
+    let question = Question {
+        opcode: Opcode::ClusterMap as u8,
+        cas: known_epoch,
+        ..Question::default()
+    };
+    let answer = ask(stream, question, deadline)?;
+    let text = answer.is(Status::Success).then(|| answer.text());
+    Ok(text.and_then(|text| text.parse().ok()))
 }
 
 fn read_grant(answer: &Answer, network: Network) -> Result<Grant, Box<str>> {
@@ -281,8 +338,13 @@ fn authenticate(
     deadline: Instant,
 ) -> Result<(), Error> {
     let message = format!("\0{}\0{}", credentials.user, credentials.password);
-    let opcode = Opcode::SaslAuth as u8;
-    let answer = ask(stream, opcode, b"PLAIN", message.as_bytes(), deadline)?;
+    let question = Question {
+        opcode: Opcode::SaslAuth as u8,
+        key: b"PLAIN",
+        value: message.as_bytes(),
+        ..Question::default()
+    };
+    let answer = ask(stream, question, deadline)?;
     if answer.is(Status::Success) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Servers that do not speak the binary protocol: finding that out, and connecting to them.
 
 use super::exchange::{ask_noop, ask_text};
-use super::{Connected, Connector};
+use super::{Connected, Connector, Target};
 use crate::text::{Dialect, TextTranslator};
 use crate::{Error, Transport};
 use farcache_fabric::tcp::Stream;
@@ -20,11 +20,11 @@ impl Connector {
     /// server may speak text only, or it was busy.
     pub(super) fn connect_once_more(
         &self,
-        server: usize,
+        server: &Target,
         why: Error,
         deadline: Instant,
     ) -> Result<Connected, Error> {
-        let at = &self.servers[server];
+        let at = &server.server;
         let mut stream = self.stream(at, deadline).map_err(|_| why.clone())?;
         let begin = Instant::now();
         let deadline = begin
@@ -47,9 +47,9 @@ impl Connector {
         if matches!(answered, Ok(()) | Err(Error::AuthFailed(_))) {
             return self.connect_by_packets(stream, begin + self.timeout);
         }
-        self.speaks_text[server].store(true, Ordering::Relaxed);
+        server.speaks_text.store(true, Ordering::Relaxed);
         if is_meta_only {
-            self.speaks_meta[server].store(true, Ordering::Relaxed);
+            server.speaks_meta.store(true, Ordering::Relaxed);
         }
         self.connect_by_text(server, Instant::now() + self.timeout)
     }
@@ -57,14 +57,14 @@ impl Connector {
     /// Connects to a server that speaks text.
     pub(super) fn connect_by_text(
         &self,
-        server: usize,
+        server: &Target,
         deadline: Instant,
     ) -> Result<Connected, Error> {
         if self.transport == Transport::Fabric {
             let why = "the server speaks memcached's text protocol only";
             return Err(Error::FabricUnavailable(why.into()));
         }
-        let mut stream = self.stream(&self.servers[server], deadline)?;
+        let mut stream = self.stream(&server.server, deadline)?;
         if let Some(credentials) = &self.credentials {
             let words = format!("{} {}", credentials.user, credentials.password);
             let question = format!("set auth 0 0 {}\r\n{words}\r\n", words.len());
@@ -73,7 +73,7 @@ impl Connector {
                 return Err(Error::AuthFailed(answer.into()));
             }
         }
-        let wants_meta = self.prefers_meta || self.speaks_meta[server].load(Ordering::Relaxed);
+        let wants_meta = self.prefers_meta || server.speaks_meta.load(Ordering::Relaxed);
         let dialect = match wants_meta && speaks_meta(&mut stream, deadline)? {
             true => Dialect::Meta,
             false => Dialect::Classic,
@@ -81,6 +81,8 @@ impl Connector {
         Ok(Connected {
             stream: stream.translated(Box::new(TextTranslator::new(dialect))),
             grant: Err("the server speaks text only".into()),
+            speaks_binary: false,
+            map: None,
         })
     }
 }

@@ -18,13 +18,14 @@ use crate::{
 };
 use farcache_base::version::Version;
 use farcache_cluster::{Owners, ServerId};
+use farcache_proto::binary::Placed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A handle that any number of threads may use. It does not keep the progress thread.
 #[derive(Clone)]
 pub(crate) struct Connections {
     shared: Arc<Shared>,
-    servers: Arc<[Server]>,
 }
 
 impl Connections {
@@ -38,8 +39,7 @@ impl Connections {
         fabric: Arc<dyn Fabric>,
     ) -> Result<Connections, Error> {
         let shared = Arc::new(Shared::new(config, has_progress_thread, fabric)?);
-        let servers = shared.lock().engine.placement().servers().into();
-        Ok(Connections { shared, servers })
+        Ok(Connections { shared })
     }
 
     /// Starts the thread that moves operations for which nobody waits.
@@ -51,21 +51,58 @@ impl Connections {
             .map_err(|error| Error::Configuration(format!("no progress thread: {error}").into()))
     }
 
-    /// The servers, in the order in which [`Route::Server`] counts them.
-    pub fn servers(&self) -> &[Server] {
-        &self.servers
+    /// The servers, in the order in which [`Route::Server`] counts them: those of the list, then
+    /// those that the cluster's maps have named.
+    pub fn servers(&self) -> Arc<[Server]> {
+        Arc::clone(self.shared.lock().engine.routing().servers())
+    }
+
+    /// The indexes of those that are in the list, or in the cluster's map.
+    pub fn members(&self) -> Vec<usize> {
+        self.shared.lock().engine.routing().members()
+    }
+
+    /// The epoch of the map by which the client goes, if it does.
+    pub fn epoch(&self) -> Option<u64> {
+        self.shared.lock().engine.routing().epoch()
+    }
+
+    /// Asks a server for the map of its cluster, and goes by it from now on if it is newer than the
+    /// one that is known.
+    ///
+    /// # Errors
+    /// As the question ends; [`Error::Unsupported`] where the server is in no cluster.
+    pub fn learn_map(&self, server: ServerId, timeout: Duration) -> Result<(), Error> {
+        let delivery = Delivery {
+            route: Route::Server(server.0 as usize),
+            timeout: Some(timeout),
+        };
+        let known_epoch = self.epoch().unwrap_or(0);
+        let question = Operation::ClusterMap { known_epoch };
+        if let Reply::Text(text) = self.run(question, delivery).outcome?
+            && let Ok(map) = text.parse()
+        {
+            self.shared.lock().engine.follow(map);
+        }
+        Ok(())
     }
 
     /// The server on which a key lives; `None` without servers.
     pub fn server_of_key(&self, key: &[u8]) -> Option<usize> {
         let guard = self.shared.lock();
-        guard.engine.placement().server_of_key(key)
+        guard.engine.routing().server_of_key(key)
     }
 
     /// The servers on which a key with so many owners lies, in the ring's order.
     pub fn owners_of_key(&self, key: &[u8], owners: usize) -> Owners {
         let guard = self.shared.lock();
-        guard.engine.placement().locate(key, owners)
+        guard.engine.routing().locate(key, owners)
+    }
+
+    /// The same, and what a server is told of it.
+    pub fn place(&self, key: &[u8], owners: usize) -> (Owners, Placed) {
+        let guard = self.shared.lock();
+        guard.engine.routing().place(key, owners)
     }
 
     /// Has the next operation try a server that is left alone after a failure.
@@ -221,10 +258,10 @@ impl Connections {
         self.run(operation, to_server(server)).outcome
     }
 
-    /// Asks all servers at the same time.
+    /// Asks all servers at the same time that are in the list, or in the cluster's map.
     pub fn ask_all<'a>(&self, operation: impl Fn() -> Operation<'a>) -> Vec<Result<Reply, Error>> {
         let submit = |server| self.submit(operation(), to_server(server));
-        let asked: Vec<_> = (0..self.servers.len()).map(submit).collect();
+        let asked: Vec<_> = self.members().into_iter().map(submit).collect();
         asked.into_iter().map(Submitted::wait).collect()
     }
 

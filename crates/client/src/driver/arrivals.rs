@@ -1,7 +1,7 @@
 //! Connections that have been made, or not.
 
 use super::{Driver, watch};
-use crate::connect::{ClientPort, Connected};
+use crate::connect::{ClientPort, Connected, Target};
 use crate::engine::{Engine, Offered};
 use crate::{ConnectError, ConnectStage, Error};
 use farcache_fabric::{Grant, Port};
@@ -19,17 +19,21 @@ impl Driver {
     pub(super) fn connect(&mut self, server: usize, attempt: u64, now_us: u64) {
         let sender = self.arrivals.0.clone();
         let bell = Arc::clone(&self.bell);
-        let started = self.connector.start(server, move |outcome| {
-            let arrival = Arrival {
-                server,
-                attempt,
-                outcome,
-            };
-            // Where the client is gone, the connection goes too.
-            if sender.send(arrival).is_ok() {
-                bell.ring();
-            }
-        });
+        let known_epoch = self.engine.routing().epoch().unwrap_or(0);
+        let target = Arc::clone(self.target(server));
+        let started = self
+            .connector
+            .start((&target, known_epoch), move |outcome| {
+                let arrival = Arrival {
+                    server,
+                    attempt,
+                    outcome,
+                };
+                // Where the client is gone, the connection goes too.
+                if sender.send(arrival).is_ok() {
+                    bell.ring();
+                }
+            });
         match started {
             Ok(()) => self.connecting += 1,
             Err(error) => {
@@ -38,6 +42,14 @@ impl Driver {
                 self.engine.connect_failed(server, attempt, &error, now_us);
             }
         }
+    }
+
+    fn target(&mut self, server: usize) -> &Arc<Target> {
+        let new = self.engine.routing().servers().iter();
+        let new = new.skip(self.targets.len()).cloned();
+        self.targets
+            .extend(new.map(|server| Arc::new(Target::new(server))));
+        &self.targets[server]
     }
 
     /// Takes in what has arrived.
@@ -71,6 +83,9 @@ impl Driver {
     ) -> Result<(), Error> {
         let system =
             |error: std::io::Error| Error::Connect(ConnectError::of(ConnectStage::Ended, &error));
+        if let Some(map) = made.map {
+            self.engine.follow(map);
+        }
         let mut grant = made.grant;
         if grant.is_ok()
             && self.fabric.is_none()

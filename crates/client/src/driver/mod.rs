@@ -33,7 +33,7 @@ pub(crate) use progress::ProgressThread;
 pub(crate) use shared::Shared;
 pub(crate) use solo::SoloEnd;
 
-use crate::connect::{ClientPort, Connector};
+use crate::connect::{ClientPort, Connector, Target};
 use crate::distribution::Placement;
 use crate::engine::{Engine, Link, Settings};
 use crate::{ClientConfig, Error, connect};
@@ -64,6 +64,8 @@ pub(crate) struct Driver {
     /// The last store that went the short way; kept for its memory.
     solo_packet: Vec<u8>,
     connector: Arc<Connector>,
+    /// The engine's servers, as far as they were connected to.
+    targets: Vec<Arc<Target>>,
     arrivals: (Sender<Arrival>, Receiver<Arrival>),
     /// Attempts that have not arrived.
     connecting: usize,
@@ -96,7 +98,7 @@ impl Driver {
     fn new(config: &ClientConfig, fabric: Arc<dyn connect::Fabric>) -> Result<Self, Error> {
         let transport = config.transport_chosen()?;
         let placement = Placement::new(config.placement.clone(), config.servers.clone());
-        let connector = Connector::new(config, placement.servers(), transport, fabric)?;
+        let connector = Connector::new(config, transport, fabric)?;
         let demands_fabric = transport == crate::Transport::Fabric;
         let engine = Engine::new(Settings::new(config, demands_fabric), placement);
         Self::assemble(engine, connector)
@@ -120,6 +122,7 @@ impl Driver {
             fabric_inbox: Inbox::default(),
             solo_packet: Vec::new(),
             connector: Arc::new(connector),
+            targets: Vec::new(),
             arrivals: channel(),
             connecting: 0,
             events: Arc::new(events),

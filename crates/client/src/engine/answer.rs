@@ -166,6 +166,9 @@ impl Engine {
             self.slots.answered(slot);
             self.slots.settle(slot);
             self.answered(server);
+            if packet.header.opcode == Opcode::ClusterMap as u8 {
+                self.take_map();
+            }
         }
         Ok(())
     }
@@ -228,7 +231,9 @@ fn success(slot: &mut Slot, packet: &Packet<'_>) -> Result<Result<Reply, Error>,
             let number = u64::from_be_bytes(number);
             Reply::Number { number, cas }
         }
-        Opcode::Version => Reply::Text(String::from_utf8_lossy(packet.value).into_owned()),
+        Opcode::Version | Opcode::ClusterMap => {
+            Reply::Text(String::from_utf8_lossy(packet.value).into_owned())
+        }
         Opcode::Stat => Reply::Statistics(std::mem::take(&mut slot.statistics)),
         _ => Reply::Done { cas },
     }))
@@ -282,7 +287,8 @@ pub(super) fn refusal(packet: &Packet<'_>) -> Error {
             | Status::NotSupported
             | Status::Deleted
             | Status::Promised
-            | Status::InDoubt,
+            | Status::InDoubt
+            | Status::OtherOwners,
         )
         | None => Error::Server {
             status,

@@ -22,6 +22,7 @@ impl Engine {
             }
         }
         self.restore_removed();
+        self.look_for_map();
     }
 
     /// When [`Engine::tick`] next has something to do; [`u64::MAX`] for never.

@@ -4,7 +4,8 @@ use crate::operation::{Direction, Operation, VersionTerms};
 use crate::store::StoreMode;
 use farcache_proto::binary::{
     ABOUT_OLDER, ArithmeticExtras, HEADER_BYTES, Header, MAGIC_REQUEST, NO_CREATE, Opcode,
-    SetExtras, VersionedGetExtras, encode_head, encode_head_telling, encode_u32, keeping_bits,
+    SetExtras, Told, VersionedGetExtras, encode_head, encode_head_telling, encode_u32,
+    keeping_bits,
 };
 use farcache_redundancy::{Version, stored};
 
@@ -41,6 +42,7 @@ pub(super) fn opcode(operation: &Operation<'_>) -> Opcode {
         Operation::Noop => Opcode::Noop,
         Operation::Statistics { .. } => Opcode::Stat,
         Operation::Verbosity { .. } => Opcode::Verbosity,
+        Operation::ClusterMap { .. } => Opcode::ClusterMap,
     }
 }
 
@@ -77,7 +79,8 @@ pub(crate) fn key<'a>(operation: &Operation<'a>) -> Option<&'a [u8]> {
         | Operation::Version
         | Operation::Noop
         | Operation::Statistics { .. }
-        | Operation::Verbosity { .. } => None,
+        | Operation::Verbosity { .. }
+        | Operation::ClusterMap { .. } => None,
     }
 }
 
@@ -90,11 +93,11 @@ pub(super) fn tells_of_versions(opcode: Opcode) -> bool {
 }
 
 /// Appends the packet of an operation up to its value, of which only the length goes in. One that
-/// [`tells_of_versions`] tells that this version is `complete`, 0 for none.
+/// [`tells_of_versions`] tells this besides.
 pub(super) fn head(
     operation: &Operation<'_>,
     opcode: Opcode,
-    (opaque, complete): (u32, u64),
+    (opaque, told): (u32, Told),
     out: &mut Vec<u8>,
 ) {
     let mut header = Header {
@@ -130,11 +133,11 @@ pub(super) fn head(
                 }
                 StoreMode::IfNewerBehind(_, front) => {
                     let extras = [&extras.encode()[..], &front].concat();
-                    encode_head_telling(header, (&extras, complete), key, value_len, out);
+                    encode_head_telling(header, (&extras, told), key, value_len, out);
                 }
                 StoreMode::IfNewer(_) | StoreMode::IfPromised(_) => {
                     let extras = extras.encode();
-                    encode_head_telling(header, (&extras, complete), key, value_len, out);
+                    encode_head_telling(header, (&extras, told), key, value_len, out);
                 }
                 _ => encode_head(header, &extras.encode(), key, value_len, out),
             }
@@ -148,7 +151,7 @@ pub(super) fn head(
         } => {
             ask_for(*terms, &mut header);
             let extras = encode_u32(*bytes_max);
-            encode_head_telling(header, (&extras, complete), key, 0, out);
+            encode_head_telling(header, (&extras, told), key, 0, out);
         }
         Operation::GetPart { terms, .. } => {
             ask_for(*terms, &mut header);
@@ -156,7 +159,7 @@ pub(super) fn head(
                 bytes_max: u32::MAX,
                 front_bytes: stored::HEADER_BYTES as u8,
             };
-            encode_head_telling(header, (&extras.encode(), complete), key, 0, out);
+            encode_head_telling(header, (&extras.encode(), told), key, 0, out);
         }
         Operation::GetSpread { spread, .. } => encode_head(header, spread, key, 0, out),
         Operation::DeleteIfNewer {
@@ -169,7 +172,7 @@ pub(super) fn head(
             header.cas = *version | if *is_promised { PROMISED } else { 0 };
             header.data_type = keeping_bits(*keeping);
             let extras = encode_u32(*keep_s);
-            encode_head_telling(header, (&extras, complete), key, 0, out);
+            encode_head_telling(header, (&extras, told), key, 0, out);
         }
         Operation::Arithmetic { delta, initial, .. } => {
             let extras = ArithmeticExtras {
@@ -185,6 +188,10 @@ pub(super) fn head(
         Operation::Flush { delay_s } => encode_head(header, &encode_u32(*delay_s), &[], 0, out),
         Operation::Statistics { group } => encode_head(header, &[], group, 0, out),
         Operation::Verbosity { level } => encode_head(header, &encode_u32(*level), &[], 0, out),
+        Operation::ClusterMap { known_epoch } => {
+            header.cas = *known_epoch;
+            encode_head(header, &[], &[], 0, out);
+        }
     }
 }
 
@@ -203,7 +210,7 @@ pub(super) fn complete(version: Version, out: &mut Vec<u8>) {
         opcode: Opcode::TellComplete as u8,
         ..Header::default()
     };
-    encode_head_telling(header, (&[], version.bits()), &[], 0, out);
+    encode_head_telling(header, (&[], Told::complete(version.bits())), &[], 0, out);
 }
 
 /// Appends a get, the operation that must be cheapest.

@@ -13,6 +13,8 @@
 //! | `slots`, `batches`, `ticket` | operations under way, and their numbers |
 //! | `server`, `session` | a connection's life: connecting, greeting, loss, rest, removal |
 //! | `clock` | time limits |
+//! | `routing` | where keys live: by a list of servers, or by a cluster's map |
+//! | `cluster_map` | a newer map is asked for, and followed |
 //!
 //! Its driver calls [`Engine::transmit`] after submitting, hands over what its ports report,
 //! carries out [`Engine::next_action`], and calls [`Engine::tick`] now and then. Time is in
@@ -22,9 +24,11 @@ mod answer;
 mod batches;
 mod checks;
 mod clock;
+mod cluster_map;
 mod encode;
 mod large;
 mod outgoing;
+mod routing;
 mod server;
 mod session;
 mod settings;
@@ -39,6 +43,7 @@ mod transmit;
 pub(crate) use checks::{check, check_key};
 pub(crate) use encode::key as key_of;
 pub use large::Reception;
+pub use routing::Routing;
 pub use server::{Identity, Link, Offered};
 pub use settings::Settings;
 pub(crate) use settings::micros;
@@ -51,6 +56,7 @@ use crate::completion::{Completion, Notice};
 use crate::distribution::Placement;
 use crate::values::Values;
 use batches::Batches;
+use cluster_map::Question;
 use server::{Server, Stage};
 use slots::Slots;
 use std::collections::VecDeque;
@@ -79,7 +85,8 @@ pub struct Ticket(u32);
 #[derive(Debug)]
 pub struct Engine {
     settings: Settings,
-    placement: Placement,
+    routing: Routing,
+    question: Question,
     servers: Vec<Server>,
     slots: Slots,
     batches: Batches,
@@ -112,7 +119,8 @@ impl Engine {
         let count = placement.servers().len();
         Engine {
             settings,
-            placement,
+            routing: Routing::new(placement),
+            question: Question::default(),
             servers: (0..count).map(|_| Server::new()).collect(),
             slots: Slots::default(),
             batches: Batches::default(),
@@ -132,8 +140,8 @@ impl Engine {
 
     /// The servers and where keys live.
     #[must_use]
-    pub fn placement(&self) -> &Placement {
-        &self.placement
+    pub fn routing(&self) -> &Routing {
+        &self.routing
     }
 
     /// What is to be done, in order.

@@ -294,6 +294,6 @@ impl Engine {
     fn place_keys(&mut self) {
         let servers = &self.servers;
         let is_up = |index: usize| servers[index].removed_until_us.is_none();
-        self.placement.rebuild(is_up);
+        self.routing.rebuild(is_up);
     }
 }

@@ -111,7 +111,7 @@ impl Engine {
         }
         let server = match self.servers.len() {
             1 => 0,
-            _ => self.placement.server_of_key(key)?,
+            _ => self.routing.server_of_key(key)?,
         };
         let to = &mut self.servers[server];
         let Stage::Fabric { offered } = &to.stage else {

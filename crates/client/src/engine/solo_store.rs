@@ -5,7 +5,7 @@ use super::{Engine, encode};
 use crate::operation::Operation;
 use crate::store::{Store, Value};
 use farcache_fabric::{Peer, Whole};
-use farcache_proto::binary::{HEADER_BYTES, Opcode};
+use farcache_proto::binary::{HEADER_BYTES, Opcode, Told};
 
 /// Longest value that goes this way, in bytes: beyond, what it spares does not count.
 const VALUE_BYTES_MAX: usize = 4096;
@@ -42,7 +42,7 @@ impl Engine {
         let opcode = encode::opcode(&operation);
         let route = self.begin_solo(store.key)?;
         packet.clear();
-        encode::head(&operation, opcode, (route.opaque, 0), packet);
+        encode::head(&operation, opcode, (route.opaque, Told::default()), packet);
         packet.extend_from_slice(value);
         Some(SoloStore {
             route,

@@ -12,6 +12,7 @@ use crate::values::{Entry, Place, Values};
 use crate::{Error, Item};
 use farcache_base::version::Version;
 use farcache_fabric::bytes::{SendBytes, zeroed_memory};
+use farcache_proto::binary::{Placed, Told};
 use std::collections::VecDeque;
 
 /// Keys of a multi-get, by their numbers in order, that were got in another way.
@@ -36,7 +37,13 @@ impl Engine {
         let slot = slot.expect("fewer than four million operations are under way");
         let opaque = self.slots.opaque(slot);
         match self.server_of(&operation, delivery.route) {
-            Ok(server) => self.enqueue(operation, server, slot, opaque),
+            Ok(server) => {
+                let placed = match delivery.route {
+                    Route::Owner(_, placed) => Some(placed),
+                    _ => None,
+                };
+                self.enqueue(operation, (server, placed), slot, opaque);
+            }
             Err(error) => self.refuse(operation, slot, error),
         }
         Ticket(opaque)
@@ -64,7 +71,7 @@ impl Engine {
             return Ok(());
         }
         let packets = self.servers[server].outgoing.packets();
-        encode::head(&operation, opcode, (QUIET, 0), packets);
+        encode::head(&operation, opcode, (QUIET, Told::default()), packets);
         if let Operation::Store(store) = &operation {
             packets.extend_from_slice(store.value.as_slice());
         }
@@ -188,14 +195,16 @@ impl Engine {
 
     fn route(&mut self, key: Option<&[u8]>, route: Route<'_>) -> Result<usize, Error> {
         let server = match (route, key) {
-            (Route::Server(server), _) if server < self.servers.len() => server,
-            (Route::Server(_), _) => {
+            (Route::Server(server) | Route::Owner(server, _), _) if server < self.servers.len() => {
+                server
+            }
+            (Route::Server(_) | Route::Owner(..), _) => {
                 return Err(Error::InvalidArguments("there is no such server"));
             }
             // Nothing to choose; the hash costs as much as the rest of a small get.
             (Route::Group(_) | Route::Key, Some(_)) if self.servers.len() == 1 => 0,
             (Route::Group(key), _) | (Route::Key, Some(key)) => {
-                let server = self.placement.server_of_key(key);
+                let server = self.routing.server_of_key(key);
                 server.ok_or(Error::NoServers)?
             }
             (Route::Key, None) => {
@@ -239,16 +248,25 @@ impl Engine {
         }
     }
 
-    fn enqueue(&mut self, operation: Operation<'_>, server: usize, slot: usize, opaque: u32) {
+    fn enqueue(
+        &mut self,
+        operation: Operation<'_>,
+        (server, placed): (usize, Option<Placed>),
+        slot: usize,
+        opaque: u32,
+    ) {
         let opcode = encode::opcode(&operation);
         let to = &mut self.servers[server];
-        let complete = match encode::tells_of_versions(opcode) {
-            true => to.untold.take().map_or(0, Version::bits),
-            false => 0,
+        let told = match encode::tells_of_versions(opcode) {
+            true => Told {
+                complete: to.untold.take().map_or(0, Version::bits),
+                placed,
+            },
+            false => Told::default(),
         };
         let outgoing = &mut to.outgoing;
         let at = outgoing.packets().len();
-        encode::head(&operation, opcode, (opaque, complete), outgoing.packets());
+        encode::head(&operation, opcode, (opaque, told), outgoing.packets());
         let state = self.slots.at(slot);
         state.opcode = opcode;
         state.server = server;
@@ -289,6 +307,7 @@ impl Engine {
         }
         from.outstanding += 1;
         self.outstanding += 1;
+        self.question.is_due = true;
         self.list(server);
     }
 

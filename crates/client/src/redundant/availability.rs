@@ -4,6 +4,7 @@ use crate::{ConnectStage, Error};
 use farcache_cluster::ServerId;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
@@ -22,24 +23,44 @@ struct Known {
 
 /// What is known of all of them; threads share it.
 pub(super) struct Availability {
-    servers: Box<[Known]>,
+    /// By their indexes; one of which nothing is known may be missing at the end.
+    servers: RwLock<Vec<Arc<Known>>>,
     began: Instant,
     /// How long an operation may take.
     timeout: Duration,
 }
 
 impl Availability {
-    /// Of so many servers, all of which are up, where operations may take so long.
-    pub fn new(servers: usize, timeout: Duration) -> Availability {
+    /// Of servers all of which are up, where operations may take so long.
+    pub fn new(timeout: Duration) -> Availability {
         Availability {
-            servers: (0..servers).map(|_| Known::default()).collect(),
+            servers: RwLock::default(),
             began: Instant::now(),
             timeout,
         }
     }
 
-    fn of(&self, server: ServerId) -> &Known {
-        &self.servers[server.0 as usize]
+    /// What is known of a server; none where that is nothing.
+    fn of(&self, server: ServerId) -> Option<Arc<Known>> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        servers.get(server.0 as usize).cloned()
+    }
+
+    /// The same, with room to take note of something.
+    fn to_note(&self, server: ServerId) -> Arc<Known> {
+        let servers = self.servers.write();
+        let mut servers = servers.unwrap_or_else(PoisonError::into_inner);
+        let index = server.0 as usize;
+        while servers.len() <= index {
+            servers.push(Arc::default());
+        }
+        Arc::clone(&servers[index])
+    }
+
+    /// When it was found to be down; 0 where it is up.
+    fn down_ms(&self, server: ServerId) -> u64 {
+        self.of(server)
+            .map_or(0, |known| known.down_ms.load(Relaxed))
     }
 
     /// Never 0.
@@ -49,19 +70,23 @@ impl Availability {
 
     /// Whether it was down when it was last asked.
     pub fn is_down(&self, server: ServerId) -> bool {
-        self.of(server).down_ms.load(Relaxed) > 0
+        self.down_ms(server) > 0
     }
 
     /// Whether it was down when it was asked a moment ago.
     pub fn was_just_down(&self, server: ServerId) -> bool {
-        let noted_ms = self.of(server).down_ms.load(Relaxed);
+        let noted_ms = self.down_ms(server);
         noted_ms > 0 && self.now_ms() - noted_ms < DOWN_KNOWN_MS
     }
 
     /// Notes what an operation has found.
     pub fn note_down(&self, server: ServerId, is_down: bool) {
         let noted_ms = if is_down { self.now_ms() } else { 0 };
-        let known = self.of(server);
+        let known = match (self.of(server), is_down) {
+            (Some(known), _) => known,
+            (None, true) => self.to_note(server),
+            (None, false) => return,
+        };
         let was_down = known.down_ms.load(Relaxed) > 0;
         if is_down || was_down {
             known.down_ms.store(noted_ms, Relaxed);
@@ -74,7 +99,8 @@ impl Availability {
     /// Whether a server is up, and has been for so long that nobody whose operation is under way
     /// takes it for down.
     pub fn is_known_to_all(&self, server: ServerId) -> bool {
-        let returned_ms = self.of(server).returned_ms.load(Relaxed);
+        let known = self.of(server);
+        let returned_ms = known.map_or(0, |known| known.returned_ms.load(Relaxed));
         let since_ms = self.now_ms() - returned_ms;
         let is_settled = returned_ms == 0 || u128::from(since_ms) > self.timeout.as_millis();
         is_settled && !self.is_down(server)
@@ -110,7 +136,7 @@ mod tests {
     }
 
     fn two() -> Availability {
-        Availability::new(2, Duration::from_secs(3))
+        Availability::new(Duration::from_secs(3))
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn check_route(key: &[u8], route: Route<'_>) -> Result<(), Error> {
         Route::Group(_) => Err(Error::InvalidArguments(
             "a key that lies on several servers cannot be placed by the key of a group",
         )),
-        Route::Server(_) => Err(Error::InvalidArguments(
+        Route::Server(_) | Route::Owner(..) => Err(Error::InvalidArguments(
             "a key that lies on several servers is not asked from one of them",
         )),
     }

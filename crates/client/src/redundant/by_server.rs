@@ -3,15 +3,15 @@
 //! client had crashed: nobody knows whether a write has taken effect.
 
 use super::call::Patience;
-use super::{Redundant, bare, lost_way, refused, unused};
+use super::{Redundant, bare, is_of_other_owners, lost_way, refused, unused};
 use crate::connections::{Connections, Submitted};
 use crate::{
     Completion, Delivery, Error, Operation, ReceiveBytes, Route, SendBytes, Store, StoreMode, Value,
 };
-use farcache_cluster::{Owners, ServerId};
+use farcache_cluster::ServerId;
 use farcache_proto::binary::Status;
 use farcache_redundancy::Redundancy;
-use farcache_redundancy::spread::{SPREAD_BYTES, Spread, owners_sum};
+use farcache_redundancy::spread::{SPREAD_BYTES, Spread};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,25 +28,21 @@ fn spread_of(
     key: &[u8],
     value_bytes: usize,
     deadline: Instant,
-) -> (Vec<ServerId>, [u8; SPREAD_BYTES]) {
+) -> Result<(Vec<ServerId>, [u8; SPREAD_BYTES]), Error> {
     let policy = &redundant.policy;
     let redundancy = policy.of_key(key);
-    let connections = &redundant.connections;
-    let owners: Owners = connections.owners_of_key(key, redundancy.owners());
-    let servers = owners
-        .iter()
-        .map(|owner| &connections.servers()[owner.0 as usize]);
+    let (owners, placed) = redundant.place(key, deadline)?;
     let is_shards = matches!(redundancy, Redundancy::Erasure(_));
     let spread = Spread {
         redundancy,
         is_copied: is_shards && value_bytes < policy.threshold_bytes(),
         spare: policy.delta() as u8,
-        owners_sum: owners_sum(servers.map(|server| server.address())),
+        owners_sum: placed.sum,
         time: deadline.saturating_duration_since(Instant::now()),
     };
     let mut order = owners.to_vec();
     order.sort_by_key(|owner| redundant.availability.was_just_down(*owner));
-    (order, spread.encode())
+    Ok((order, spread.encode()))
 }
 
 /// A value that a server stores.
@@ -92,13 +88,16 @@ impl Sending {
                 Ok(())
             }
         });
-        if let Err(error) = checked {
-            return Err(Box::new(Completion {
-                lent: Some(value).filter(|_| is_callers),
-                ..bare(Err(error))
-            }));
-        }
-        let (owners, spread) = spread_of(redundant, store.key, value_bytes, deadline);
+        let placed = checked.and_then(|()| spread_of(redundant, store.key, value_bytes, deadline));
+        let (owners, spread) = match placed {
+            Ok(placed) => placed,
+            Err(error) => {
+                return Err(Box::new(Completion {
+                    lent: Some(value).filter(|_| is_callers),
+                    ..bare(Err(error))
+                }));
+            }
+        };
         let mut owners = owners.into_iter();
         let mut sending = Box::new(Sending {
             redundant: Arc::clone(redundant),
@@ -146,15 +145,29 @@ impl Sending {
                 Ok(_) => return Some(Err(Error::Protocol("the answer to another question"))),
                 Err(error) => error,
             };
-            if !is_unsent(&self.redundant, self.to, &error) {
-                return Some(Err(told(error)));
-            }
-            match self.owners.next() {
-                Some(next) => self.to = next,
-                None => return Some(Err(error)),
+            if let Err(error) = self.choose_next(error) {
+                return Some(Err(error));
             }
             self.send();
         }
+    }
+
+    /// Chooses whom to send it to after a server that has not stored it.
+    ///
+    /// # Errors
+    /// There is nobody, or it may have been stored.
+    fn choose_next(&mut self, error: Error) -> Result<(), Error> {
+        let redundant = &self.redundant;
+        if redundant.follows_map && is_of_other_owners(&error) && Instant::now() < self.deadline {
+            redundant.hear_of_owners(self.to, self.deadline);
+            let value_bytes = self.lent.as_ref().map_or(0, |value| value.len());
+            let (owners, spread) = spread_of(redundant, &self.key, value_bytes, self.deadline)?;
+            (self.owners, self.spread) = (owners.into_iter(), spread);
+        } else if !is_unsent(redundant, self.to, &error) {
+            return Err(told(error));
+        }
+        self.to = self.owners.next().ok_or(error)?;
+        Ok(())
     }
 
     /// The memory that was lent for the value.
@@ -180,6 +193,7 @@ impl Sending {
 pub(super) struct Asking {
     redundant: Arc<Redundant>,
     to: ServerId,
+    until: Instant,
     request: Option<Submitted>,
 }
 
@@ -191,27 +205,29 @@ pub(super) enum Asked {
 }
 
 impl Asking {
-    /// Asks for a value, which comes into this memory.
+    /// Asks for a value, which comes into this memory, taken unless it fails.
     pub fn begin(
         redundant: &Arc<Redundant>,
         key: &[u8],
-        into: ReceiveBytes,
+        into: &mut ReceiveBytes,
         deadline: Instant,
-    ) -> Asking {
+    ) -> Result<Asking, Error> {
         let now = Instant::now();
         let until = now + deadline.saturating_duration_since(now) / READ_PART;
-        let (mut owners, spread) = spread_of(redundant, key, 0, until);
+        let (mut owners, spread) = spread_of(redundant, key, 0, until)?;
         let first = redundant.first_of(redundant.policy.of_key(key));
         let is_up = |owner: &&ServerId| !redundant.availability.was_just_down(**owner);
         let up = owners.iter().filter(is_up).count();
         owners[..up].rotate_left(first % up.max(1));
         let to = owners.first().copied().unwrap_or(ServerId(0));
+        let into = std::mem::take(into);
         let get = Operation::GetSpread { key, spread, into };
-        Asking {
+        Ok(Asking {
             redundant: Arc::clone(redundant),
             to,
+            until,
             request: Some(submit(&redundant.connections, get, to, until)),
-        }
+        })
     }
 
     /// What has come of it, once that is known.
@@ -226,6 +242,10 @@ impl Asking {
         };
         let into = ended.unused.unwrap_or_default();
         _ = is_unsent(&self.redundant, self.to, &error);
+        if self.redundant.follows_map && is_of_other_owners(&error) {
+            self.redundant.hear_of_owners(self.to, self.until);
+            return Some(Asked::Unknown(into));
+        }
         let is_known = matches!(
             error,
             Error::NotFound
@@ -236,7 +256,7 @@ impl Asking {
                     status: NOT_SUPPORTED,
                     ..
                 }
-        );
+        ) || is_of_other_owners(&error);
         Some(match is_known {
             true => Asked::Ended(unused(into, told(error))),
             false => Asked::Unknown(into),

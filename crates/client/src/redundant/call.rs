@@ -1,10 +1,11 @@
 //! One plan: its requests go out together, what comes back goes in.
 
-use super::Redundant;
 use super::cargo::Cargo;
+use super::{Redundant, is_of_other_owners};
 use crate::connections::Submitted;
 use crate::{Delivery, Error, Operation, Route};
 use farcache_cluster::{OWNERS_MAX, ServerId};
+use farcache_proto::binary::Placed;
 use farcache_redundancy::Redundancy;
 use farcache_redundancy::coding::{Parts, Pieces};
 use farcache_redundancy::plan::{self, Action, Event, Group, KnownOwners, Question};
@@ -15,10 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Part of an operation's time after which a read does not wait for a server any more, and asks
 /// another one.
-const READ_PART: u32 = 4;
+pub(super) const READ_PART: u32 = 4;
 
 /// Pause before a server is asked again that the client leaves alone after a failure.
-const REST_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const REST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether a plan waits for what it has asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,10 @@ struct UnderWay {
     asked: plan::Request,
     /// Over which connection.
     attempt: u64,
+    /// By which owners.
+    owners_sum: u32,
+    /// How often it was made before, of a server that had not heard of these owners.
+    repeated: u32,
 }
 
 /// A server that has accepted something, with the connection over which it has said so.
@@ -65,6 +70,8 @@ pub(super) struct Call {
     key: Box<[u8]>,
     redundancy: Redundancy,
     deadline: Instant,
+    /// What servers are told of the owners.
+    placed: Placed,
     owners: KnownOwners,
     under_way: Vec<UnderWay>,
     events: VecDeque<Event>,
@@ -83,14 +90,13 @@ impl Call {
     ) -> Result<Call, Error> {
         crate::engine::check_key(key)?;
         let redundancy = redundant.policy.of_key(key);
-        let owners = redundant
-            .connections
-            .owners_of_key(key, redundancy.owners());
+        let (owners, placed) = redundant.place(key, deadline)?;
         let mut call = Call {
             redundant: Arc::clone(redundant),
             key: key.into(),
             redundancy,
             deadline,
+            placed,
             owners: KnownOwners::new(owners.iter().copied()),
             under_way: Vec::new(),
             events: VecDeque::new(),
@@ -295,6 +301,11 @@ impl Call {
     }
 
     fn ask(&mut self, asked: plan::Request, left: Duration) {
+        self.ask_again(asked, left, 0);
+    }
+
+    /// The same, where it was asked so often before.
+    fn ask_again(&mut self, asked: plan::Request, left: Duration, repeated: u32) {
         if let Question::Complete(version) = asked.question {
             return self.redundant.connections.tell_complete(asked.to, version);
         }
@@ -310,6 +321,8 @@ impl Call {
             request,
             asked,
             attempt,
+            owners_sum: self.placed.sum,
+            repeated,
         });
     }
 
@@ -321,8 +334,13 @@ impl Call {
             true => left.min(self.redundant.timeout / READ_PART),
             false => left,
         };
+        let server = asked.to.0 as usize;
+        let route = match self.redundant.follows_map {
+            true => Route::Owner(server, self.placed),
+            false => Route::Server(server),
+        };
         let delivery = Delivery {
-            route: Route::Server(asked.to.0 as usize),
+            route,
             timeout: Some(timeout),
         };
         Some(self.redundant.connections.submit(operation, delivery))
@@ -330,37 +348,83 @@ impl Call {
 
     /// The next answer, once it is there.
     fn next_event(&mut self, patience: Patience) -> Result<Option<Event>, Error> {
-        if self.under_way.is_empty() {
-            return Err(Error::Protocol("a plan that waits for nothing"));
-        }
-        let at = match patience {
-            Patience::Waits => {
-                let tickets = self.under_way().map(Submitted::ticket);
-                self.redundant.connections.wait_any(tickets)
+        loop {
+            if self.under_way.is_empty() {
+                return Err(Error::Protocol("a plan that waits for nothing"));
             }
-            Patience::Looks => match self.under_way().position(Submitted::is_complete) {
-                Some(at) => at,
-                None => return Ok(None),
-            },
-        };
+            let at = match patience {
+                Patience::Waits => {
+                    let tickets = self.under_way().map(Submitted::ticket);
+                    self.redundant.connections.wait_any(tickets)
+                }
+                Patience::Looks => match self.under_way().position(Submitted::is_complete) {
+                    Some(at) => at,
+                    None => return Ok(None),
+                },
+            };
+            let one = self.under_way.swap_remove(at);
+            if let Some(event) = self.answered(one)? {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// What the plan is told of a request that has ended; nothing where it is made again.
+    fn answered(&mut self, one: UnderWay) -> Result<Option<Event>, Error> {
         let UnderWay {
             request,
             asked,
             attempt,
-        } = self.under_way.swap_remove(at);
-        let event = match request.wait() {
+            owners_sum,
+            repeated,
+        } = one;
+        let is_of_these = owners_sum == self.placed.sum;
+        match request.wait() {
             Ok(reply) => {
                 self.redundant.availability.note_down(asked.to, false);
                 let is_late = || Instant::now() >= self.deadline;
                 let reply = self.cargo.take(&asked, reply, is_late)?;
-                if matches!(reply, plan::Reply::Stored { .. }) {
+                if is_of_these && matches!(reply, plan::Reply::Stored { .. }) {
                     self.note_accepted(asked.to, attempt);
                 }
-                Event::Reply(asked.id, reply)
+                Ok(Some(Event::Reply(asked.id, reply)))
             }
-            Err(error) => self.failed(&asked, error)?,
-        };
-        Ok(Some(event))
+            Err(error) if self.redundant.follows_map && is_of_other_owners(&error) => {
+                match is_of_these {
+                    true => self.find_owners(asked, repeated),
+                    false => Ok(Some(Event::Lost(asked.id))),
+                }
+            }
+            Err(error) => self.failed(&asked, error).map(Some),
+        }
+    }
+
+    /// A server gives the key to others. Where it has a newer map the plan goes on by that one;
+    /// else the request is made again, until the server knows of it, too.
+    fn find_owners(&mut self, asked: plan::Request, repeated: u32) -> Result<Option<Event>, Error> {
+        let left = self.time_left()();
+        if left.is_zero() {
+            return Err(Error::Timeout);
+        }
+        let read_time = left.min(self.redundant.timeout / READ_PART);
+        // Where it does not tell, the request is made again, and refused.
+        _ = self.redundant.connections.learn_map(asked.to, read_time);
+        let (owners, placed) = self.redundant.place(&self.key, self.deadline)?;
+        if placed.sum == self.placed.sum {
+            self.placed = placed;
+            if asked.question.is_read() && REST_PAUSE * repeated > read_time {
+                return Ok(Some(Event::Lost(asked.id)));
+            }
+            std::thread::sleep(REST_PAUSE);
+            self.ask_again(asked, left, repeated + 1);
+            self.redundant.connections.flush();
+            return Ok(self.events.pop_front());
+        }
+        self.placed = placed;
+        self.accepted.clear();
+        self.owners.replace(owners.iter().copied());
+        self.look_after_those_down();
+        Ok(Some(self.owners.event_of_new()))
     }
 
     fn note_accepted(&mut self, server: ServerId, attempt: u64) {

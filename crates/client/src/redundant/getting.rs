@@ -40,10 +40,7 @@ impl Getting {
                 let when = (deadline, Look::NotAgain);
                 Step::Reads(Box::new(Reading::begin(redundant, key, room, when)?))
             }
-            Side::Server => {
-                let into = std::mem::take(into);
-                Step::Asks(Asking::begin(redundant, key, into, deadline))
-            }
+            Side::Server => Step::Asks(Asking::begin(redundant, key, into, deadline)?),
         };
         Ok(Getting {
             redundant: Arc::clone(redundant),

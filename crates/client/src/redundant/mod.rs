@@ -35,10 +35,12 @@ use crate::{
 };
 use availability::Availability;
 pub(crate) use begun::Begun;
-use call::{Look, Patience};
+use call::{Look, Patience, READ_PART, REST_PAUSE};
 use cargo::LONG_VALUE_BYTES;
 use change::Change;
 use changing::Changing;
+use farcache_cluster::{Owners, ServerId};
+use farcache_proto::binary::{Placed, Status};
 use farcache_redundancy::coding::{Parts, Workshop};
 use farcache_redundancy::plan::{Form, Found, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{
@@ -77,6 +79,8 @@ pub(crate) struct Redundant {
     reads: AtomicUsize,
     following: Following,
     timeout: Duration,
+    /// Whether the client goes by the map of the servers' cluster, and servers check that.
+    follows_map: bool,
 }
 
 impl Redundant {
@@ -99,10 +103,9 @@ impl Redundant {
         }
         for redundancy in policy.redundancies() {
             let (owners, servers) = (redundancy.owners(), config.servers.len());
-            if owners > servers {
-                return refuse(format!(
-                    "{redundancy} needs {owners} servers, not {servers}"
-                ));
+            // Their cluster may have more.
+            if owners > servers && (!config.follows_map || servers == 0) {
+                return refuse(too_few_servers(redundancy, servers));
             }
         }
         let number = RandomState::new().hash_one("writer") % u64::from(Writer::COUNT);
@@ -111,11 +114,12 @@ impl Redundant {
             connections: connections.clone(),
             policy,
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
-            availability: Availability::new(config.servers.len(), config.timeout),
+            availability: Availability::new(config.timeout),
             workshop: Workshop::default(),
             reads: AtomicUsize::new(0),
             following: Following::default(),
             timeout: config.timeout,
+            follows_map: config.follows_map,
         }))
     }
 
@@ -135,6 +139,50 @@ impl Redundant {
             | Operation::Arithmetic { key, .. } => self.has(key),
             Operation::Store(store) => !store.mode.is_of_plan() && self.has(store.key),
             _ => false,
+        }
+    }
+
+    /// The owners of a key, and what they are told of that.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`]: there are fewer servers than that, and no map names more; or why no
+    /// server can be asked for a map.
+    fn place(&self, key: &[u8], deadline: Instant) -> Result<(Owners, Placed), Error> {
+        let redundancy = self.policy.of_key(key);
+        let wanted = redundancy.owners();
+        let located = self.connections.place(key, wanted);
+        if located.0.len() == wanted || located.1.epoch > 0 {
+            return Ok(located);
+        }
+        // Only servers can tell of the others.
+        let listed = self.connections.members();
+        let mut failure = Error::Unsupported;
+        for server in &listed {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let asked = self.connections.learn_map(ServerId(*server as u32), left);
+            if self.connections.epoch().is_some() {
+                return Ok(self.connections.place(key, wanted));
+            }
+            failure = asked.err().unwrap_or(failure);
+        }
+        Err(match failure {
+            Error::Unsupported => {
+                Error::Configuration(too_few_servers(redundancy, listed.len()).into())
+            }
+            failure => failure,
+        })
+    }
+
+    /// A server gives a key to others: learns its map, if that is newer; else pauses, until the
+    /// server may have heard of the client's.
+    fn hear_of_owners(&self, from: ServerId, deadline: Instant) {
+        let known = self.connections.epoch();
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = left.min(self.timeout / READ_PART);
+        // Where it does not tell, it is asked to store or read again, and refuses that.
+        _ = self.connections.learn_map(from, timeout);
+        if self.connections.epoch() == known {
+            std::thread::sleep(REST_PAUSE);
         }
     }
 
@@ -335,6 +383,24 @@ fn deleted((written, was_present): WriteEnd) -> Result<(), Error> {
         (Ok(_), false) => Err(Error::NotFound),
         (Err(error), _) => Err(error),
     }
+}
+
+fn too_few_servers(redundancy: Redundancy, servers: usize) -> String {
+    let owners = redundancy.owners();
+    format!("{redundancy} needs {owners} servers, not {servers}")
+}
+
+/// Whether a server has refused a request because the key's owners are others by its map: nothing
+/// has come of it.
+fn is_of_other_owners(error: &Error) -> bool {
+    const OTHER_OWNERS: u16 = Status::OtherOwners as u16;
+    matches!(
+        error,
+        Error::Server {
+            status: OTHER_OWNERS,
+            ..
+        }
+    )
 }
 
 fn refused(why: &str) -> Error {

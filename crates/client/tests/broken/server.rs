@@ -99,10 +99,24 @@ fn grant_all(listener: &TcpListener, port: &[u8], stop: &AtomicBool) {
             value: &grant.encode(),
         }
         .encode(&mut answer);
-        if stream.write_all(&answer).is_ok() {
+        if stream.write_all(&answer).is_ok() && has_no_cluster(&mut stream).is_ok() {
             life_lines.push(stream);
         }
     }
+}
+
+/// Answers the question for the cluster's map, which comes next.
+fn has_no_cluster(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut question = [0; HEADER_BYTES];
+    stream.read_exact(&mut question)?;
+    assert_eq!(question[1], Opcode::ClusterMap as u8);
+    let header = Header {
+        magic: MAGIC_RESPONSE,
+        opcode: question[1],
+        status: Status::UnknownCommand as u16,
+        ..Header::default()
+    };
+    stream.write_all(&header.encode())
 }
 
 #[derive(Default)]

@@ -109,7 +109,7 @@ fn keys_of_a_removed_server_go_to_the_others_until_it_is_back() {
     let mut world = World::new(&doors, |config| config.remove_after_failures = Some(2));
     let key = (0..u32::MAX)
         .map(u32::to_be_bytes)
-        .find(|key| world.engine.placement().server_of_key(key) == Some(1))
+        .find(|key| world.engine.routing().server_of_key(key) == Some(1))
         .expect("the server has keys");
     for _ in 0..2 {
         let ticket = world.get(&key);
@@ -117,24 +117,24 @@ fn keys_of_a_removed_server_go_to_the_others_until_it_is_back() {
         assert!(matches!(world.error(ticket), Error::Connect(_)));
         world.wait_ms(2_000);
     }
-    assert_ne!(world.engine.placement().server_of_key(&key), Some(1));
+    assert_ne!(world.engine.routing().server_of_key(&key), Some(1));
     let ticket = world.get(&key);
     world.run();
     assert_eq!(world.error(ticket), Error::NotFound);
     world.wait_ms(28_001);
-    assert_eq!(world.engine.placement().server_of_key(&key), Some(1));
+    assert_eq!(world.engine.routing().server_of_key(&key), Some(1));
     // One failure is enough to remove it again.
     let ticket = world.get(&key);
     world.run();
     assert!(matches!(world.error(ticket), Error::Connect(_)));
-    assert_ne!(world.engine.placement().server_of_key(&key), Some(1));
+    assert_ne!(world.engine.routing().server_of_key(&key), Some(1));
     world.servers[1].door = Door::Sockets;
     world.wait_ms(30_001);
     let ticket = world.get(&key);
     world.run();
     assert_eq!(world.error(ticket), Error::NotFound);
     world.wait_ms(100_000);
-    assert_eq!(world.engine.placement().server_of_key(&key), Some(1));
+    assert_eq!(world.engine.routing().server_of_key(&key), Some(1));
 }
 
 #[test]

@@ -6,18 +6,22 @@ use crate::{clients, told, value};
 use farcache_client::{Client, ClientConfig, Error, Transport};
 
 const NOT_SUPPORTED: u16 = 0x83;
+const OTHER_OWNERS: u16 = 0xf3;
 
-fn client(addresses: &str, transport: Transport, policy: &str) -> Client {
+const WITHOUT_PEERS: (u16, &str) = (NOT_SUPPORTED, "--cluster-self");
+const ELSEWHERE: (u16, &str) = (OTHER_OWNERS, "gives the key to other servers");
+
+fn config(addresses: &str, transport: Transport, policy: &str) -> ClientConfig {
     let mut config = ClientConfig::new(addresses).expect("addresses");
     config.transport = transport;
     (config.timeout, config.connect_timeout) = (PATIENCE, PATIENCE);
     config.redundancy = Some(policy.parse().expect("a policy"));
-    Client::new(&config).expect("a client")
+    config
 }
 
-fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, why: &str) {
+fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, (with, why): (u16, &str)) {
     match outcome {
-        Err(Error::Server { status, message }) if status == NOT_SUPPORTED => {
+        Err(Error::Server { status, message }) if status == with => {
             assert!(message.contains(why), "{message}");
         }
         other => panic!("{other:?}"),
@@ -29,11 +33,12 @@ fn servers_without_peers_say_that_they_do_not_code() {
     let servers = [0; 3].map(|_| Server::start(Product::Farcached, &["--fabric", "auto"]));
     let addresses = servers.each_ref().map(Server::address).join(",");
     for transport in [Transport::Tcp, Transport::Fabric] {
-        let client = client(&addresses, transport, "ec:2,1;encode=server;decode=server");
+        let policy = "ec:2,1;encode=server;decode=server";
+        let client = Client::new(&config(&addresses, transport, policy)).expect("a client");
         for bytes in [10, 100_000] {
-            assert_refused(client.set("key", vec![1; bytes], 0), "--cluster-self");
+            assert_refused(client.set("key", vec![1; bytes], 0), WITHOUT_PEERS);
         }
-        assert_refused(client.get("key"), "--cluster-self");
+        assert_refused(client.get("key"), WITHOUT_PEERS);
         // What needs no coding for the client goes on.
         assert_eq!(client.delete("key"), Err(Error::NotFound));
     }
@@ -43,7 +48,9 @@ fn servers_without_peers_say_that_they_do_not_code() {
 fn a_client_that_places_keys_elsewhere_is_told_so() {
     let fleet = Fleet::start(3, Keeps::Nothing, &[]);
     let policy = "replicate:2;encode=server;decode=server";
-    let elsewhere = client(&fleet.addresses(), Transport::Tcp, policy);
+    let mut config = config(&fleet.addresses(), Transport::Tcp, policy);
+    config.follows_map = false;
+    let elsewhere = Client::new(&config).expect("a client");
     let keys = (0..20).map(|number| format!("key-{number}"));
     let mut refused = 0;
     for key in keys {
@@ -51,8 +58,8 @@ fn a_client_that_places_keys_elsewhere_is_told_so() {
             // By chance both place it alike.
             Ok(_) => assert!(elsewhere.get(&key).expect("an answer").is_some()),
             outcome => {
-                assert_refused(outcome, "to other servers than the client does");
-                assert_refused(elsewhere.get(&key), "to other servers than the client does");
+                assert_refused(outcome, ELSEWHERE);
+                assert_refused(elsewhere.get(&key), ELSEWHERE);
                 refused += 1;
             }
         }

@@ -50,6 +50,24 @@ fn keys_in_one_place_are_as_without_a_policy() {
     }
 }
 
+/// It might be of a cluster, which has more.
+#[test]
+fn a_lone_server_is_too_few_for_a_policy_once_it_has_been_asked() {
+    let fleet = Fleet::start(1);
+    let client = Client::new(&fleet.config("replicate:2", Transport::Tcp)).expect("a client");
+    for outcome in [
+        client.set("key", "value", 0).map(drop),
+        client.get("key").map(drop),
+    ] {
+        match outcome {
+            Err(Error::Configuration(why)) => {
+                assert_eq!(&*why, "replicate:2 needs 2 servers, not 1")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn policies_that_cannot_work_are_refused() {
     let fleet = Fleet::start(1);
@@ -61,9 +79,9 @@ fn policies_that_cannot_work_are_refused() {
             other => panic!("{policy}: {other:?}"),
         }
     };
-    let as_it_is = |_: &mut farcache_client::ClientConfig| {};
-    assert!(error("ec:3,2", &as_it_is).contains("needs 5 servers, not 1"));
-    assert!(error("a=replicate:2", &as_it_is).contains("needs 2 servers, not 1"));
+    let by_list = |config: &mut farcache_client::ClientConfig| config.follows_map = false;
+    assert!(error("ec:3,2", &by_list).contains("needs 5 servers, not 1"));
+    assert!(error("a=replicate:2", &by_list).contains("needs 2 servers, not 1"));
     let twice = |config: &mut farcache_client::ClientConfig| {
         config.servers = farcache_client::parse_servers("a,b").expect("addresses");
     };

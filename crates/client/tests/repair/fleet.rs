@@ -229,7 +229,8 @@ impl Fleet {
         self.addresses_without(&[])
     }
 
-    fn addresses_without(&self, left_out: &[usize]) -> String {
+    /// The same of all servers but some.
+    pub fn addresses_without(&self, left_out: &[usize]) -> String {
         let servers = self.servers.iter().enumerate();
         let members = servers.filter(|(number, _)| !left_out.contains(number));
         let addresses: Vec<_> = members.map(|(_, server)| server.address()).collect();
@@ -264,7 +265,8 @@ impl Fleet {
     }
 }
 
-fn config(addresses: &str, transport: Transport, policy: &str) -> ClientConfig {
+/// Of a client that places keys as the map does.
+pub fn config(addresses: &str, transport: Transport, policy: &str) -> ClientConfig {
     let mut config = ClientConfig::new(addresses).expect("addresses");
     config.placement.distribution = Distribution::KetamaWeighted;
     config.placement.key_hash = HashAlgorithm::Md5;

@@ -111,6 +111,15 @@ pub struct Member {
     pub addresses: Vec<Address>,
 }
 
+impl Member {
+    /// Where clients reach it: over TCP, if it has an address for that.
+    #[must_use]
+    pub fn client_address(&self) -> Option<&Address> {
+        let by_tcp = self.addresses.iter().find(|address| address.port != 0);
+        by_tcp.or_else(|| self.addresses.first())
+    }
+}
+
 /// How keys are given to the servers that [own keys](MemberState::owns_keys).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {

@@ -38,7 +38,7 @@ pub use read::InvalidText;
 pub use slots::{SLOTS, SlotTable};
 pub use tenure::{Gained, Tenure};
 
-use crate::{OWNERS_MAX, Owners, ServerId};
+use crate::{Address, OWNERS_MAX, Owners, ServerId};
 use arrayvec::ArrayVec;
 use routes::Routes;
 use std::collections::BTreeMap;
@@ -117,6 +117,15 @@ impl ClusterMap {
     pub fn server(&self, name: ServerId) -> Option<&Member> {
         let position = self.content.position(name)?;
         self.content.servers.get(position)
+    }
+
+    /// Where clients reach these servers, as far as the map has them.
+    pub fn client_addresses<'a>(
+        &'a self,
+        servers: &'a [ServerId],
+    ) -> impl Iterator<Item = &'a Address> {
+        let members = servers.iter().filter_map(|server| self.server(*server));
+        members.filter_map(Member::client_address)
     }
 
     /// The hash that decides on a key's owner; `None` where clients place keys.

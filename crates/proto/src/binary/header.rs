@@ -19,7 +19,7 @@ pub const HEADER_BYTES: usize = 24;
 /// |      1 |     1 | opcode                                               |
 /// |      2 |     2 | key length                                           |
 /// |      4 |     1 | extras length                                        |
-/// |      5 |     1 | data type (0; 1: see [`super::split_complete`])      |
+/// |      5 |     1 | data type (0; 1: see [`super::split_told`])      |
 /// |      6 |     2 | request: vbucket (0); response: status               |
 /// |      8 |     4 | body length: extras, key and value together          |
 /// |     12 |     4 | opaque: returned as it came                          |
@@ -35,7 +35,7 @@ pub struct Header {
     pub key_len: u16,
     /// Bytes of the extras.
     pub extras_len: u8,
-    /// 0, but where the extras tell more than usual, see [`super::split_complete`].
+    /// 0, but where the extras tell more than usual, see [`super::split_told`].
     pub data_type: u8,
     /// Status of a response, see [`super::Status`]; vbucket of a request.
     pub status: u16,

@@ -118,8 +118,10 @@ opcodes! {
     /// Get a value that lies on several servers, which the server puts together. The extras say how
     /// it lies there.
     GetSpread = 0xf6, loud GetSpread;
-    /// Tell that a version is complete, without an answer (see [`super::split_complete`]).
+    /// Tell that a version is complete, without an answer (see [`super::split_told`]).
     TellComplete = 0xf7, loud TellComplete;
+    /// Tell the map of the cluster, if its epoch is another than the one in the header's CAS token.
+    ClusterMap = 0xf8, loud ClusterMap;
 }
 
 impl Opcode {

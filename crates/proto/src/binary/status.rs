@@ -59,4 +59,6 @@ statuses! {
     /// yet; or a version is not stored, because of the newer one in the header's CAS token, and the
     /// server does not know any more whether it has had it. Farcache's own.
     InDoubt = 0xf2, "The write may have taken effect";
+    /// The client has placed the key by other owners than the server's map names; Farcache's own.
+    OtherOwners = 0xf3, "The cluster's map gives the key to other servers";
 }

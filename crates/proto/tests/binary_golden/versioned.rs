@@ -2,8 +2,8 @@
 
 use super::{Parts, assert_golden, request, response};
 use farcache_proto::binary::{
-    ABOUT_OLDER, FRONT_BYTES_MAX, Head, Header, IS_ACCEPTED, ONLY_PROMISED, Opcode, SetExtras,
-    Status, VersionedGetExtras, encode_head_telling, encode_u32, split_complete,
+    ABOUT_OLDER, FRONT_BYTES_MAX, Head, Header, IS_ACCEPTED, ONLY_PROMISED, Opcode, Placed,
+    SetExtras, Status, Told, VersionedGetExtras, encode_head_telling, encode_u32, split_told,
 };
 
 /// 2026-01-01T00:00:02.5Z of writer 3, see `farcache_base::version`: 2.5 s are 5 * 2^17 ticks,
@@ -93,7 +93,7 @@ fn store_if_newer_that_tells_of_a_complete_version_bytes() {
     let mut packet = Vec::new();
     encode_head_telling(
         header,
-        (&extras.encode(), complete),
+        (&extras.encode(), Told::complete(complete)),
         b"Hello",
         5,
         &mut packet,
@@ -101,11 +101,55 @@ fn store_if_newer_that_tells_of_a_complete_version_bytes() {
     packet.extend_from_slice(b"World");
     assert_eq!(packet, golden);
     let head = Head::decode(&golden).unwrap().unwrap();
-    let told = split_complete(&head.header, head.extras);
-    assert_eq!(told, Some((&extras.encode()[..], complete)));
+    let told = split_told(&head.header, head.extras);
+    assert_eq!(told, Some((&extras.encode()[..], Told::complete(complete))));
     let mut silent = Vec::new();
-    encode_head_telling(header, (&extras.encode(), 0), b"Hello", 5, &mut silent);
+    encode_head_telling(
+        header,
+        (&extras.encode(), Told::default()),
+        b"Hello",
+        5,
+        &mut silent,
+    );
     assert_eq!(silent[4..6], [8, 0], "as if there were nothing to tell of");
+}
+
+/// Extras: none kept (4 bytes), epoch 5 (8), 3 owners (1), their sum (4), the complete version (8):
+/// 25 = 0x19; key 1: body 26 = 0x1a. Data type: 8, told where it was placed, and 1.
+#[test]
+fn a_request_may_tell_by_which_owners_its_key_was_placed() {
+    #[rustfmt::skip]
+    let golden = [
+        0x80, 0xf3, 0, 1, 0x19, 9, 0, 0, 0, 0, 0, 0x1a, 0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, // any version
+        0, 0, 0, 0, // extras of its own
+        0, 0, 0, 0, 0, 0, 0, 5, 3, 1, 2, 3, 4, // how it was placed
+        0, 0, 0, 2, 0x80, 0, 0, 3, // a version that is complete
+        b'k',
+    ];
+    let header = Header {
+        magic: 0x80,
+        opcode: Opcode::GetVersioned as u8,
+        ..Header::default()
+    };
+    let told = Told {
+        complete: VERSION,
+        placed: Some(Placed {
+            epoch: 5,
+            owners: 3,
+            sum: 0x0102_0304,
+        }),
+    };
+    let mut packet = Vec::new();
+    encode_head_telling(header, (&encode_u32(0), told), b"k", 0, &mut packet);
+    assert_eq!(packet, golden);
+    let head = Head::decode(&packet).unwrap().unwrap();
+    let split = split_told(&head.header, head.extras);
+    assert_eq!(split, Some((&encode_u32(0)[..], told)));
+    for bytes in 0..21 {
+        let cut = split_told(&head.header, &head.extras[..bytes]);
+        assert_eq!(cut, None, "{bytes} bytes of extras are too few");
+    }
 }
 
 /// Extras: a minute (4 bytes); key 1: body 5.
@@ -400,6 +444,12 @@ fn accepted_deletion_that_keeps_what_is_older_bytes() {
         ..request(Opcode::DeleteVersioned, 0, VERSION)
     };
     let (mut packet, complete) = (Vec::new(), VERSION - 1);
-    encode_head_telling(header, (&encode_u32(0), complete), b"k", 0, &mut packet);
+    encode_head_telling(
+        header,
+        (&encode_u32(0), Told::complete(complete)),
+        b"k",
+        0,
+        &mut packet,
+    );
     assert_eq!(packet, golden);
 }

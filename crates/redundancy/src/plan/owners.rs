@@ -73,6 +73,22 @@ impl KnownOwners {
         self.told_epoch = self.epoch;
     }
 
+    /// The key has these owners now, all live as far as is known; owners that are down are told
+    /// again. [`KnownOwners::event_of_new`] follows.
+    pub fn replace(&mut self, owners: impl IntoIterator<Item = ServerId>) {
+        let epoch = self.epoch + 1;
+        *self = KnownOwners {
+            epoch,
+            told_epoch: epoch,
+            ..KnownOwners::new(owners)
+        };
+    }
+
+    /// What a plan is told when the key has other owners.
+    pub fn event_of_new(&self) -> Event {
+        Event::Map(self.group())
+    }
+
     /// The process of an owner has been found to have ended, and its memory with it.
     pub fn note_down(&mut self, server: ServerId) {
         if self.take_out(server) {

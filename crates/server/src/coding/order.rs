@@ -6,7 +6,7 @@ use farcache_proto::binary::{
     Header, MAGIC_RESPONSE, Opcode, Packet, SetExtras, Status, encode_head, encode_u32,
 };
 use farcache_redundancy::plan::WriteOutcome;
-use farcache_redundancy::spread::{SPREAD_BYTES, Spread, owners_sum};
+use farcache_redundancy::spread::{SPREAD_BYTES, Spread, owner_label, owners_sum};
 
 /// Seconds up to which an expiry counts from now, as in memcached.
 const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
@@ -43,11 +43,9 @@ impl<'a> Order<'a> {
             return Err(refusal(&header, status, status.text()));
         };
         let owners = map.locate(packet.key, spread.redundancy.owners());
-        let addresses = owners.iter().filter_map(|owner| map.server(*owner));
-        let addresses = addresses.filter_map(|server| server.addresses.first());
-        if owners_sum(addresses) != spread.owners_sum {
-            let status = Status::NotSupported;
-            return Err(refusal(&header, status, OTHER_OWNERS));
+        if owners_sum(map.client_addresses(&owners).map(owner_label)) != spread.owners_sum {
+            let status = Status::OtherOwners;
+            return Err(refusal(&header, status, status.text()));
         }
         let store = SetExtras::decode(set).map(|set| {
             let expiration = absolute(set.expiration);
@@ -62,9 +60,6 @@ impl<'a> Order<'a> {
         })
     }
 }
-
-const OTHER_OWNERS: &str = "the cluster's map gives the key to other servers than the client \
-     does: its servers must be the map's, placed by weighted ketama with MD5";
 
 /// An expiry as Unix time, which is one time for all servers; 0 for never.
 fn absolute(expiration: u32) -> u32 {

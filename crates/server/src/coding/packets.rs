@@ -3,8 +3,8 @@
 use crate::parts::replies::Reply;
 use farcache_base::version::Keeping;
 use farcache_proto::binary::{
-    ABOUT_OLDER, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, encode_head_telling, encode_u32,
-    keeping_bits,
+    ABOUT_OLDER, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, Told, encode_head_telling,
+    encode_u32, keeping_bits,
 };
 use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
@@ -36,8 +36,9 @@ fn head(
         data_type,
         ..Header::default()
     };
-    let (mut packet, complete) = (Vec::new(), complete.map_or(0, Version::bits));
-    encode_head_telling(header, (extras, complete), key, value_bytes, &mut packet);
+    let told = Told::complete(complete.map_or(0, Version::bits));
+    let mut packet = Vec::new();
+    encode_head_telling(header, (extras, told), key, value_bytes, &mut packet);
     packet
 }
 

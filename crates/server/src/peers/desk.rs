@@ -11,7 +11,8 @@ use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::frame::Kind;
 use farcache_peers::listing::Entry;
 use farcache_peers::moves::Fetch;
-use farcache_proto::binary::HEADER_BYTES;
+use farcache_proto::binary::{HEADER_BYTES, Placed};
+use farcache_redundancy::spread::{owner_label, owners_sum};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
 use std::cell::{Cell, RefCell};
@@ -148,6 +149,14 @@ impl Forward for Owners {
     fn was_owner(&self, key: &[u8]) -> bool {
         let earlier = self.earlier.as_ref();
         earlier.is_some_and(|earlier| earlier.has_owned(key, OWNERS_MIN, None))
+    }
+
+    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        placed.epoch == self.epoch()
+            || self.map.hash_of_key(key).is_none_or(|hash| {
+                let owners = self.map.locate_hash(hash, placed.owners.into());
+                owners_sum(self.map.client_addresses(&owners).map(owner_label)) == placed.sum
+            })
     }
 
     fn moves(&self) -> Option<&dyn Moves> {
@@ -352,6 +361,10 @@ impl Forward for Desk {
     fn was_owner(&self, key: &[u8]) -> bool {
         self.owners.was_owner(key)
     }
+
+    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        self.owners.is_placed(key, placed)
+    }
 }
 
 /// What a session asks of other servers, where its requests come in messages: they are not passed
@@ -393,6 +406,10 @@ impl Forward for ForMessages<'_> {
 
     fn was_owner(&self, key: &[u8]) -> bool {
         self.0.owners.was_owner(key)
+    }
+
+    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
+        self.0.owners.is_placed(key, placed)
     }
 
     fn moves(&self) -> Option<&dyn Moves> {

@@ -7,6 +7,7 @@ mod counting;
 mod errors;
 mod items;
 mod older_versions;
+mod placed;
 mod splits;
 mod statistics;
 mod values;

@@ -3,7 +3,7 @@
 use crate::client::{Response, packet};
 use crate::versions::World;
 use farcache_proto::binary::{
-    ABOUT_OLDER, Header, INCOMPLETE, IS_ACCEPTED, MAGIC_REQUEST, Opcode, Status,
+    ABOUT_OLDER, Header, INCOMPLETE, IS_ACCEPTED, MAGIC_REQUEST, Opcode, Status, Told,
     VersionedGetExtras, encode_head_telling, encode_u32,
 };
 
@@ -47,7 +47,7 @@ impl World {
             ..Header::default()
         };
         let mut packet = Vec::new();
-        encode_head_telling(header, (&[], version), &[], 0, &mut packet);
+        encode_head_telling(header, (&[], Told::complete(version)), &[], 0, &mut packet);
         assert!(self.client.send(&mut self.server, &packet).is_empty());
     }
 }

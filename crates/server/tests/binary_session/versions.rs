@@ -3,7 +3,7 @@
 use crate::client::{Client, Response, Server, bare, keyed, packet, set};
 use farcache_proto::binary::{
     FRONT_BYTES_MAX, HEADER_BYTES, Header, INCOMPLETE, MAGIC_REQUEST, ONLY_PROMISED, Opcode,
-    Status, VersionedGetExtras, encode_head_telling, encode_u32,
+    Status, Told, VersionedGetExtras, encode_head_telling, encode_u32,
 };
 use farcache_server::settings::Settings;
 
@@ -15,7 +15,7 @@ const PROMISED: u16 = Status::Promised as u16;
 const INVALID: u16 = Status::InvalidArguments as u16;
 
 /// Some version; it and those above it are newer than nothing.
-const VERSION: u64 = 0x2_8000_0003;
+pub const VERSION: u64 = 0x2_8000_0003;
 const ALL: u32 = u32::MAX;
 
 pub struct World {
@@ -319,7 +319,13 @@ fn telling(opcode: Opcode, extras: &[u8], key: &[u8], (version, complete): (u64,
         ..Header::default()
     };
     let mut packet = Vec::new();
-    encode_head_telling(header, (extras, complete), key, 0, &mut packet);
+    encode_head_telling(
+        header,
+        (extras, Told::complete(complete)),
+        key,
+        0,
+        &mut packet,
+    );
     packet
 }
 
@@ -378,7 +384,13 @@ fn a_value_that_comes_in_pieces_tells_too() {
         cas: VERSION + 1,
         ..Header::default()
     };
-    encode_head_telling(header, (&[0; 8], VERSION), b"big", value.len(), &mut head);
+    encode_head_telling(
+        header,
+        (&[0; 8], Told::complete(VERSION)),
+        b"big",
+        value.len(),
+        &mut head,
+    );
     assert_eq!(world.told(&[head, value].concat()), (OK, VERSION + 1));
     assert!(!world.is_incomplete());
 }

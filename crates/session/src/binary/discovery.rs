@@ -1,4 +1,4 @@
-//! A client asks which servers the cluster has.
+//! A client asks which servers the cluster has, or for its map.
 
 use super::dispatch::Request;
 use super::{Flow, State};
@@ -24,5 +24,17 @@ pub(super) fn run(request: Request<'_, '_>, state: &mut State) -> Flow {
     let header = super::reply::header(&head.header, Status::Success, 0);
     encode_head(header, &FLAGS, &[], payload.len(), buffer);
     buffer.extend_from_slice(payload);
+    Flow::one(head.head_len())
+}
+
+/// Answers with the cluster's map, or with nothing to who knows it; outside of a cluster, as to a
+/// command that does not exist.
+pub(super) fn map(request: Request<'_, '_>, state: &mut State) -> Flow {
+    let head = request.head;
+    let Some(configuration) = request.context.host.configuration() else {
+        return request.unknown(state);
+    };
+    let map = configuration.map_unless(head.header.cas);
+    super::reply::success(&head.header, configuration.epoch(), map, request.replies);
     Flow::one(head.head_len())
 }

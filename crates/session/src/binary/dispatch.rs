@@ -99,6 +99,7 @@ fn may_change(opcode: Opcode) -> bool {
             | Opcode::Stat
             | Opcode::Quit
             | Opcode::ConfigGet
+            | Opcode::ClusterMap
     )
 }
 
@@ -160,6 +161,7 @@ impl Request<'_, '_> {
                 store::run(self, opcode, state)?
             }
             Opcode::TellComplete => versioned::take_complete(&self),
+            Opcode::ClusterMap => discovery::map(self, state),
             Opcode::ListParts => listing::run(self, state)?,
             Opcode::SetSpread | Opcode::GetSpread => forward::spread(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,

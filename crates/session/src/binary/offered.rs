@@ -11,6 +11,7 @@ use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode};
 use farcache_store::{Reservation, Suspended, Uncommitted};
 
 /// What to do with a value that is offered.
+#[expect(clippy::large_enum_variant, reason = "moved once for each large value")]
 pub enum Offered {
     /// Fill the room, then hand both to [`crate::received`].
     Wanted(Reservation, Expected),
@@ -67,6 +68,10 @@ pub(crate) fn offered(
     }
     if opcode == Opcode::SetVersioned {
         versioned::note_complete(&request);
+        if versioned::lies_elsewhere(&request) {
+            versioned::refuse_place(request);
+            return Offered::Refused;
+        }
     }
     match store::expect(request, opcode) {
         Ok(Some((room, promise))) => {

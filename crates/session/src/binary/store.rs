@@ -7,7 +7,9 @@ use crate::arriving::{Arriving, Promise, WAIT_IN_INPUT_BYTES_MAX};
 use crate::others::Failure;
 use crate::replies::ChangeError;
 use farcache_base::limits::KEY_BYTES_MAX;
-use farcache_proto::binary::{Head, Header, MAGIC_REQUEST, Opcode, SetExtras, Status, keeping};
+use farcache_proto::binary::{
+    Head, Header, MAGIC_REQUEST, Opcode, Placed, SetExtras, Status, keeping,
+};
 use farcache_store::{
     Access, Reservation, SetMode, SetOptions, SetOutcome, StoreError, Suspended, Uncommitted,
     settled,
@@ -126,6 +128,7 @@ fn begin(
     context.service.detail.set(head.key);
     match begun {
         Ok(mut value) => {
+            value.placed = placed(&head);
             value.take(front(&head));
             state.pending = Some(Box::new(Pending {
                 header: head.header,
@@ -154,7 +157,8 @@ pub(super) fn expect(
     let begun = settled(Arriving::begin(head.key, value_bytes, options, context))?;
     context.service.detail.set(head.key);
     Ok(match begun {
-        Ok(value) => {
+        Ok(mut value) => {
+            value.placed = placed(&head);
             let (mut room, promise) = value.split();
             room.write_front(front(&head));
             Some((room, promise))
@@ -181,8 +185,7 @@ pub(super) fn commit(
     context: &Context<'_>,
     replies: &mut Replies,
 ) -> Result<(), Uncommitted> {
-    if !is_versioned(header) && context.has_left(reservation.key()) {
-        super::forward::refuse(header, Failure::OtherMap, replies);
+    if refuse_left(header, reservation.key(), promise.placed, context, replies) {
         return Ok(());
     }
     let outcome = context.store.commit(reservation, &promise.options)?;
@@ -204,8 +207,7 @@ pub(super) fn commit_arrived(
         return Ok(());
     };
     let Pending { header, value } = *pending;
-    if !is_versioned(&header) && value.has_left(context) {
-        super::forward::refuse(&header, Failure::OtherMap, replies);
+    if refuse_left(&header, value.key(), value.placed, context, replies) {
         return Ok(());
     }
     match value.commit(context) {
@@ -218,6 +220,37 @@ pub(super) fn commit_arrived(
             state.pending = Some(Box::new(Pending { header, value }));
             Err(suspended)
         }
+    }
+}
+
+/// Refuses a value whose key has become others' since it began to arrive: it must not be stored.
+/// Whether it has.
+fn refuse_left(
+    header: &Header,
+    key: &[u8],
+    placed: Option<Placed>,
+    context: &Context<'_>,
+    replies: &mut Replies,
+) -> bool {
+    if is_versioned(header) {
+        let is_elsewhere = placed.is_some_and(|placed| !context.is_placed(key, placed));
+        if is_elsewhere {
+            reply::error(header, Status::OtherOwners, replies);
+        }
+        return is_elsewhere;
+    }
+    let has_left = context.has_left(key);
+    if has_left {
+        super::forward::refuse(header, Failure::OtherMap, replies);
+    }
+    has_left
+}
+
+/// By which owners the client has placed a version that is to be stored, where it says so.
+fn placed(head: &Head<'_>) -> Option<Placed> {
+    match is_versioned(&head.header) {
+        true => versioned::placed(head),
+        false => None,
     }
 }
 

@@ -6,8 +6,8 @@ use crate::Replies;
 use arrayvec::ArrayVec;
 use farcache_base::version::Version;
 use farcache_proto::binary::{
-    FRONT_BYTES_MAX, Head, Header, INCOMPLETE, Opcode, SetExtras, Status, VersionedGetExtras,
-    decode_u32, encode_head, encode_u32, keeping, split_complete,
+    FRONT_BYTES_MAX, Head, Header, INCOMPLETE, Opcode, Placed, SetExtras, Status,
+    VersionedGetExtras, decode_u32, encode_head, encode_u32, keeping, split_told,
 };
 use farcache_store::{
     Access, Interrupt, Item, Newest, Predecessor, Suspended, TombstoneOptions, VersionedDelete,
@@ -20,12 +20,33 @@ pub(super) fn run(
     state: &mut State,
 ) -> Result<Flow, Suspended> {
     note_complete(&request);
+    if lies_elsewhere(&request) {
+        state.swallow_bytes = request.head.value_len;
+        return Ok(refuse_place(request));
+    }
     match opcode {
         Opcode::SetVersioned => store::run(request, opcode, state),
         Opcode::DeleteVersioned => delete(request),
         _ if request.is_about_older() => Ok(get_older(request)),
         _ => get(request),
     }
+}
+
+/// Whether the map gives the packet's key to other servers than its client does, which says so.
+pub(super) fn lies_elsewhere(request: &Request<'_, '_>) -> bool {
+    let head = &request.head;
+    placed(head).is_some_and(|placed| !request.context.is_placed(head.key, placed))
+}
+
+/// By which owners the client has placed the packet's key, where it says so.
+pub(super) fn placed(head: &Head<'_>) -> Option<Placed> {
+    split_told(&head.header, head.extras)?.1.placed
+}
+
+/// Answers that the map gives the packet's key to other servers.
+pub(super) fn refuse_place(request: Request<'_, '_>) -> Flow {
+    reply::error(&request.head.header, Status::OtherOwners, request.replies);
+    Flow::one(request.head.head_len())
 }
 
 /// Takes note of a version that is complete, and answers nothing.
@@ -39,7 +60,7 @@ pub(super) fn take_complete(request: &Request<'_, '_>) -> Flow {
 pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool {
     let head = &request.head;
     let (cas, has_value) = (head.header.cas, head.value_len > 0);
-    let Some((extras, complete)) = split_complete(&head.header, head.extras) else {
+    let Some((extras, told)) = split_told(&head.header, head.extras) else {
         return false;
     };
     let front_max = SetExtras::BYTES + FRONT_BYTES_MAX;
@@ -48,7 +69,7 @@ pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool
             (SetExtras::BYTES..=front_max).contains(&extras.len()) && request.version().is_some()
         }
         Opcode::DeleteVersioned => extras.len() == 4 && !has_value && request.version().is_some(),
-        Opcode::TellComplete => extras.is_empty() && complete != 0,
+        Opcode::TellComplete => extras.is_empty() && told.complete != 0,
         _ => {
             let is_promise = || Version::from_bits(cas).is_some();
             let has_extras = VersionedGetExtras::decode(extras).is_some();
@@ -56,19 +77,19 @@ pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool
             has_extras && !has_value && has_token
         }
     };
-    fits && (complete == 0 || Version::from_bits(complete).is_some())
+    fits && (told.complete == 0 || Version::from_bits(told.complete).is_some())
 }
 
 /// The extras of a packet about versions, without what it tells of another version.
 pub(super) fn own_extras<'a>(head: &Head<'a>) -> &'a [u8] {
-    let split = split_complete(&head.header, head.extras);
+    let split = split_told(&head.header, head.extras);
     split.unwrap_or_default().0
 }
 
 /// Takes note of the version that a packet says is complete, whatever else it asks for.
 pub(super) fn note_complete(request: &Request<'_, '_>) {
-    let told = split_complete(&request.head.header, request.head.extras);
-    if let Some(version) = told.and_then(|(_, complete)| Version::from_bits(complete)) {
+    let told = split_told(&request.head.header, request.head.extras);
+    if let Some(version) = told.and_then(|(_, told)| Version::from_bits(told.complete)) {
         request.context.store.note_complete(version);
     }
 }

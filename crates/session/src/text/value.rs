@@ -141,7 +141,7 @@ impl Run<'_, '_> {
         };
         if end == VALUE_END
             && let Some(arriving) = &value.arriving
-            && arriving.has_left(self.context)
+            && self.context.has_left(arriving.key())
         {
             self.position += VALUE_END.len();
             self.refuse_value(&value.line);

@@ -1,6 +1,6 @@
 //! What clients are told of the servers of a cluster.
 
-use crate::Fixture;
+use crate::{Fixture, MAP};
 use farcache_proto::binary::{Header, MAGIC_REQUEST, encode_head};
 use farcache_session::{Auth, Configuration, Protocol, Session, Status};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn the_version_of_a_configuration_is_that_of_the_map_and_at_least_1() {
 #[test]
 fn a_cluster_without_servers_is_told_in_the_same_frame() {
     let mut fixture = Fixture::new(Auth::Open);
-    fixture.host.cluster = Some(Arc::new(Configuration::new(3, [])));
+    fixture.host.cluster = Some(Arc::new(Configuration::new((3, String::new()), [])));
     let told = fixture.answer("config get cluster\r\n");
     assert_eq!(told, "CONFIG cluster 0 3\r\n3\n\n\r\nEND\r\n");
 }
@@ -178,4 +178,32 @@ fn whoever_must_authenticate_is_told_of_no_cluster_before() {
     fixture.join_cluster(7);
     let (_, told, _) = fixture.step(&config_get(&[], b"cluster", &[]));
     assert_eq!(config_response(&told).0, 0x20);
+}
+
+/// Status, CAS token and body of the answer to who knows the map of this epoch.
+fn cluster_map(fixture: &mut Fixture, known_epoch: u64) -> (u16, u64, String) {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: 0xf8,
+        cas: known_epoch,
+        ..Header::default()
+    };
+    let (_, told, _) = fixture.step(&header.encode());
+    let (head, body) = told.split_first_chunk().expect("a header");
+    let header = Header::decode(head);
+    let body = String::from_utf8(body.to_vec()).expect("text");
+    assert_eq!((header.key_len, header.extras_len), (0, 0));
+    (header.status, header.cas, body)
+}
+
+#[test]
+fn the_map_is_told_to_who_does_not_know_it() {
+    let mut fixture = Fixture::new(Auth::Open);
+    let (status, _, text) = cluster_map(&mut fixture, 0);
+    assert_eq!((status, &*text), (0x81, "Unknown command"));
+    fixture.join_cluster(7);
+    for known in [0, 6, 8] {
+        assert_eq!(cluster_map(&mut fixture, known), (0, 7, MAP.to_owned()));
+    }
+    assert_eq!(cluster_map(&mut fixture, 7), (0, 7, String::new()));
 }

@@ -17,6 +17,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What stands for the text of the cluster's map.
+const MAP: &str = "the map's text";
+
 /// Writes down what it is asked; one user, no TLS, a fabric for those who have `memory`.
 #[derive(Default)]
 struct Recorder {
@@ -171,7 +174,7 @@ impl Fixture {
     /// With a new client, in a cluster of two servers at this version.
     fn join_cluster(&mut self, version: u64) {
         let servers = [("10.0.0.1", 11211), ("cache-2.example", 11212)];
-        self.host.cluster = Some(Arc::new(Configuration::new(version, servers)));
+        self.host.cluster = Some(Arc::new(Configuration::new((version, MAP.into()), servers)));
         self.session = Session::new(Protocol::Auto);
     }
 

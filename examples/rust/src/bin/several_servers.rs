@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
     }
     let keys: Vec<String> = (0..100).map(|number| format!("key-{number}")).collect();
     println!("{} found with one call", client.get_many(&keys)?.found());
-    for server in client.servers() {
+    for server in client.servers().iter() {
         let name = server.to_string();
         println!("{name} has version {}", version_of(&client, &name)?);
     }

@@ -1,0 +1,186 @@
+//! Clients that go by the map of their servers' cluster, whichever servers they were told of.
+
+#[path = "../repair/fleet.rs"]
+mod fleet;
+#[path = "../support/mod.rs"]
+mod support;
+
+use farcache_client::{Client, ClientConfig, Delivery, Error, Operation, Reply, Route, Transport};
+use farcache_client::{ReceiveBytes, VersionTerms};
+use fleet::{Fleet, Keeps, config};
+use support::wait_for;
+
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Fabric];
+
+/// As clients are made by those who know of one server only, and of no placement.
+fn plain(addresses: &str, transport: Transport) -> ClientConfig {
+    ClientConfig {
+        transport,
+        ..ClientConfig::new(addresses).expect("addresses")
+    }
+}
+
+fn keys(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|number| format!("key-{number}"))
+}
+
+/// How many requests the servers have passed on to one another.
+fn passed_on(fleet: &Fleet, servers: impl Iterator<Item = usize>) -> u64 {
+    let of_server = |server| {
+        let lines = fleet.command(server, "stats", &["END"]);
+        let mut told = lines.iter();
+        let told = told.find_map(|line| line.strip_prefix("STAT forwarded "));
+        told.expect("a figure").parse::<u64>().expect("a number")
+    };
+    servers.map(of_server).sum()
+}
+
+/// Writes and reads keys; whether that needed no help of another server.
+fn goes_straight(fleet: &Fleet, client: &Client, servers: &[usize]) -> bool {
+    let before = passed_on(fleet, servers.iter().copied());
+    for key in keys(100) {
+        client.set(&key, key.as_str(), 0).expect("stored");
+        let item = client.get(&key).expect("an answer").expect("an item");
+        assert_eq!(item.value, key.as_bytes());
+    }
+    passed_on(fleet, servers.iter().copied()) == before
+}
+
+#[test]
+fn a_client_of_one_server_goes_straight_to_each_of_its_cluster() {
+    for transport in TRANSPORTS {
+        let fleet = Fleet::start(3, Keeps::Nothing, &["--fabric", "auto"]);
+        let seed = fleet.addresses_without(&[1, 2]);
+        let client = Client::new(&plain(&seed, transport)).expect("a client");
+        assert_eq!((client.map_epoch(), client.servers().len()), (None, 1));
+        client.set("first", "value", 0).expect("stored");
+        assert_eq!((client.map_epoch(), client.servers().len()), (Some(1), 3));
+        assert!(goes_straight(&fleet, &client, &[0, 1, 2]), "{transport:?}");
+        assert_eq!(client.versions().len(), 3);
+
+        let mut by_list = plain(&seed, transport);
+        by_list.follows_map = false;
+        let by_list = Client::new(&by_list).expect("a client");
+        assert!(
+            !goes_straight(&fleet, &by_list, &[0, 1, 2]),
+            "{transport:?}"
+        );
+        assert_eq!((by_list.map_epoch(), by_list.servers().len()), (None, 1));
+    }
+}
+
+#[test]
+fn a_newer_map_is_followed_without_a_word_of_the_program() {
+    for transport in TRANSPORTS {
+        let fleet = Fleet::start(4, Keeps::Nothing, &["--fabric", "auto"]);
+        fleet.publish_without(2, &[3]);
+        (0..4).for_each(|server| fleet.await_epoch(server, 2));
+        let seed = fleet.addresses_without(&[1, 2, 3]);
+        let client = Client::new(&plain(&seed, transport)).expect("a client");
+        client.set("first", "value", 0).expect("stored");
+        assert_eq!((client.map_epoch(), client.servers().len()), (Some(2), 3));
+
+        fleet.publish_without(3, &[1]);
+        wait_for("the client to hear of the map", || {
+            client.get("first").expect("an answer");
+            (client.map_epoch() == Some(3)).then_some(())
+        });
+        (0..4).for_each(|server| fleet.await_epoch(server, 3));
+        assert!(goes_straight(&fleet, &client, &[0, 2, 3]), "{transport:?}");
+        // Who has left keeps its number, and is asked for nothing that is asked of all.
+        assert_eq!((client.servers().len(), client.versions().len()), (4, 3));
+        let left = fleet.addresses_without(&[0, 2, 3]);
+        assert!(client.server_named(&left).is_some());
+    }
+}
+
+/// Whether just the owners by the map have the key.
+fn lies_at_its_owners(of_map: &Client, key: &str, owners: usize) -> bool {
+    let has = |server: &usize| {
+        let get = Operation::GetVersioned {
+            key: key.as_bytes(),
+            terms: VersionTerms::Newest,
+            bytes_max: 0,
+            into: ReceiveBytes::default(),
+        };
+        let delivery = Delivery {
+            route: Route::Server(*server),
+            timeout: None,
+        };
+        let request = of_map.submit_to(get, delivery);
+        matches!(of_map.wait(request), Ok(Reply::Value { .. }))
+    };
+    let located = of_map.servers_of_key(key.as_bytes());
+    assert_eq!(located.len(), owners);
+    located.iter().all(has)
+}
+
+/// It has heard of a new map when the first server refuses it, not when it next asks for one; and
+/// whoever codes, what it writes lies where others look for it.
+#[test]
+fn what_a_client_writes_by_an_older_map_lies_where_the_newer_says() {
+    for sides in ["", ";encode=server;decode=server"] {
+        let policy = format!("replicate:2{sides}");
+        let fleet = Fleet::start(4, Keeps::Nothing, &[]);
+        let client = fleet.client(&policy);
+        client.set("first", "value", 0).expect("stored");
+        assert_eq!(client.map_epoch(), Some(1));
+        fleet.publish_without(2, &[3]);
+        (0..4).for_each(|server| fleet.await_epoch(server, 2));
+        let of_map = fleet.client_without(&[3], "replicate:2");
+        for key in keys(50) {
+            client.set(&key, key.as_str(), 0).expect("stored");
+            assert!(lies_at_its_owners(&of_map, &key, 2), "{key} {policy}");
+            let item = client.get(&key).expect("an answer").expect("an item");
+            assert_eq!(item.value, key.as_bytes());
+            let sum = client.increment(format!("{key}-number"), 1, Some(ONE));
+            assert_eq!(sum, Ok(1));
+        }
+        assert_eq!(client.map_epoch(), Some(2));
+    }
+}
+
+const ONE: farcache_client::Initial = farcache_client::Initial {
+    number: 1,
+    expiry_s: 0,
+};
+
+/// Large values are offered before they are sent, and begin to arrive before they are there.
+#[test]
+fn large_values_are_refused_and_sent_again_where_their_key_has_moved() {
+    for transport in TRANSPORTS {
+        let fleet = Fleet::start(4, Keeps::Nothing, &["--fabric", "auto"]);
+        let client = fleet.client_over(transport, "replicate:2");
+        let value = |number: usize| vec![number as u8; 300_000];
+        client.set("first", value(0), 0).expect("stored");
+        fleet.publish_without(2, &[3]);
+        (0..4).for_each(|server| fleet.await_epoch(server, 2));
+        let of_map = fleet.client_without(&[3], "replicate:2");
+        for (number, key) in keys(20).enumerate() {
+            client.set(&key, value(number), 0).expect("stored");
+            assert!(lies_at_its_owners(&of_map, &key, 2), "{key} {transport:?}");
+            let item = client.get(&key).expect("an answer").expect("an item");
+            assert_eq!(item.value, value(number));
+        }
+        assert_eq!(client.map_epoch(), Some(2));
+    }
+}
+
+#[test]
+fn one_server_is_enough_to_find_the_others_that_a_policy_needs() {
+    let fleet = Fleet::start(3, Keeps::Nothing, &[]);
+    let seed = fleet.addresses_without(&[0, 1]);
+    for policy in ["replicate:3", "ec:2,1;encode=server;decode=server"] {
+        let mut config = config(&seed, Transport::Tcp, policy);
+        let client = Client::new(&config).expect("a client");
+        client.set(policy, vec![7; 50_000], 0).expect("stored");
+        let item = client.get(policy).expect("an answer").expect("an item");
+        assert_eq!(item.value, vec![7; 50_000]);
+        config.follows_map = false;
+        let refused = Client::new(&config);
+        assert!(
+            matches!(refused, Err(Error::Configuration(_))),
+            "{refused:?}"
+        );
+    }
+}
