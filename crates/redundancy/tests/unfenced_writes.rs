@@ -179,3 +179,53 @@ fn what_nobody_takes_is_not_written() {
     let written = write("replicate:3", &[IsDown; 3]);
     assert_eq!(written.outcome, WriteOutcome::Unavailable);
 }
+
+/// Those who have accepted are told by their names: by the newer map others are at their positions,
+/// or nobody is.
+#[test]
+fn who_has_accepted_is_told_when_the_owners_have_changed() {
+    let redundancy: Redundancy = "replicate:3".parse().unwrap();
+    let group = |epoch, servers: &[u32]| {
+        let owners = servers.iter().map(|id| (ServerId(*id), true));
+        Group::new(epoch, owners)
+    };
+    let mut clock = Clock::new(Writer::new(1).unwrap(), SKEW_MAX);
+    let mut actions = Vec::new();
+    let form = Form::of_value(redundancy, false);
+    let (begun, time) = (group(1, &[7, 8, 9]), (&mut clock, NOW));
+    let mut write = Write::begin_among(redundancy, Fencing::None, form, begun, time, &mut actions);
+    let mut newer_map = Some(Event::Map(group(2, &[9, 8])));
+    let outcome = loop {
+        let Some(action) = actions.pop() else {
+            let event = newer_map.take().expect("it waits for nothing");
+            write.handle(event, |current| clock.above(current, NOW), &mut actions);
+            continue;
+        };
+        let request = match action {
+            Action::Done(outcome) => break outcome,
+            Action::Ask(request) => request,
+            other => panic!("{other:?}"),
+        };
+        let reply = match request.to {
+            ServerId(9) if newer_map.is_some() && request.question != accept(&write) => continue,
+            ServerId(9) => Reply::Promised {
+                current: newer(),
+                has_newer: false,
+            },
+            _ => Reply::Stored { was_present: false },
+        };
+        let event = Event::Reply(request.id, reply);
+        write.handle(event, |current| clock.above(current, NOW), &mut actions);
+    };
+    assert!(
+        matches!(outcome, WriteOutcome::Overtaken { .. }),
+        "{outcome:?}"
+    );
+    let mut accepted: Vec<_> = write.acceptors().map(|server| server.0).collect();
+    accepted.sort_unstable();
+    assert_eq!(accepted, [7, 8]);
+}
+
+fn accept(write: &Write) -> Question {
+    Question::Accept(write.version(), farcache_redundancy::plan::Part::Copy)
+}

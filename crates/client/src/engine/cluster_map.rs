@@ -9,6 +9,9 @@ use farcache_cluster::ClusterMap;
 /// requests on, or refuse those whose keys must lie by the map.
 const ASKED_US: u64 = 1_000_000;
 
+/// The same where a server has failed, which a newer map may replace.
+const ASKED_AFTER_FAILURE_US: u64 = 100_000;
+
 /// The question for a newer map.
 #[derive(Debug, Default)]
 pub(super) struct Question {
@@ -18,6 +21,8 @@ pub(super) struct Question {
     server: usize,
     /// Something has been asked of servers since.
     pub(super) is_due: bool,
+    /// A server has failed since.
+    pub(super) is_urgent: bool,
 }
 
 impl Engine {
@@ -35,7 +40,11 @@ impl Engine {
             return;
         };
         let question = &self.question;
-        let is_time = self.now_us.saturating_sub(question.asked_us) >= ASKED_US;
+        let pause_us = match question.is_urgent {
+            true => ASKED_AFTER_FAILURE_US,
+            false => ASKED_US,
+        };
+        let is_time = self.now_us.saturating_sub(question.asked_us) >= pause_us;
         if !is_time || !question.is_due || question.under_way.is_some() {
             return;
         }
@@ -61,6 +70,7 @@ impl Engine {
             asked_us: self.now_us,
             server,
             is_due: false,
+            is_urgent: false,
         };
     }
 

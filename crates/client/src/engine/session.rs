@@ -189,6 +189,7 @@ impl Engine {
     pub(super) fn end_session(&mut self, server: usize, error: &Error) {
         self.disconnect(server);
         self.fail_all(server, error);
+        self.question.is_urgent = true;
         let from = &mut self.servers[server];
         if from.has_answered {
             from.has_answered = false;

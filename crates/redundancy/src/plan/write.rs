@@ -6,7 +6,8 @@ use super::round::Requests;
 use super::storing::{Progress, Storing};
 use super::{Action, Event, Fencing, Form, Reply, RequestId};
 use crate::{Clock, Redundancy, TooFarAhead, Version};
-use farcache_cluster::ServerId;
+use arrayvec::ArrayVec;
+use farcache_cluster::{OWNERS_MAX, ServerId};
 use std::time::Duration;
 
 /// How a write ended.
@@ -63,7 +64,7 @@ pub struct Write {
     version: Version,
     /// It stands on promises of its version, and goes above nothing (rule 10).
     is_promised: bool,
-    acceptors: Positions,
+    acceptors: ArrayVec<ServerId, OWNERS_MAX>,
     requests: Requests,
     stage: Stage,
     /// The version has been accepted: it stays as it is (rule 3).
@@ -139,7 +140,7 @@ impl Write {
             group,
             version,
             is_promised: false,
-            acceptors: Positions::default(),
+            acceptors: ArrayVec::new(),
             requests: Requests::default(),
             stage: Stage::AwaitsMap,
             is_accepted: false,
@@ -161,8 +162,7 @@ impl Write {
 
     /// Servers of which each has accepted the version so that whoever writes above it has met it.
     pub fn acceptors(&self) -> impl Iterator<Item = ServerId> {
-        let positions = self.acceptors.iter();
-        positions.map(|position| self.group.owner(position))
+        self.acceptors.iter().copied()
     }
 
     /// Whether nothing more will be asked.
@@ -310,7 +310,9 @@ impl Write {
         };
         self.is_accepted = true;
         self.was_present = accepting.was_present;
-        self.acceptors = accepting.acceptors();
+        // By this map: a newer one may have others at their positions.
+        let acceptors = accepting.acceptors().iter();
+        self.acceptors = acceptors.map(|at| self.group.owner(at)).collect();
         if self.redundancy.is_async() {
             self.tell_written(actions);
         }

@@ -3,7 +3,7 @@
 use super::dispatch::Request;
 use super::{Flow, State};
 use crate::discovery::KEY;
-use farcache_proto::binary::{Status, encode_head};
+use farcache_proto::binary::{Opcode, Status, encode_head};
 
 /// The flags before a configuration.
 const FLAGS: [u8; 4] = [0; 4];
@@ -34,6 +34,9 @@ pub(super) fn map(request: Request<'_, '_>, state: &mut State) -> Flow {
     let Some(configuration) = request.context.host.configuration() else {
         return request.unknown(state);
     };
+    if !request.is_well_formed(Opcode::ClusterMap) {
+        return request.malformed();
+    }
     let map = configuration.map_unless(head.header.cas);
     super::reply::success(&head.header, configuration.epoch(), map, request.replies);
     Flow::one(head.head_len())

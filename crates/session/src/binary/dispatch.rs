@@ -152,6 +152,7 @@ impl Request<'_, '_> {
         Ok(match opcode.loud() {
             Opcode::FabricUpgrade => upgrade::run(self, state),
             Opcode::ConfigGet => discovery::run(self, state),
+            Opcode::ClusterMap => discovery::map(self, state),
             _ if !self.is_well_formed(opcode.loud()) => self.malformed(),
             Opcode::SetVersioned | Opcode::DeleteVersioned | Opcode::GetVersioned => {
                 versioned::run(self, opcode, state)?
@@ -161,7 +162,6 @@ impl Request<'_, '_> {
                 store::run(self, opcode, state)?
             }
             Opcode::TellComplete => versioned::take_complete(&self),
-            Opcode::ClusterMap => discovery::map(self, state),
             Opcode::ListParts => listing::run(self, state)?,
             Opcode::SetSpread | Opcode::GetSpread => forward::spread(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,
