@@ -191,11 +191,11 @@ pub enum Operation<'a> {
         level: u32,
     },
     /// Ask a server for the map of its cluster. Ends in [`Reply::Text`], which is empty where the
-    /// server knows no other than the one of this epoch; in
+    /// server knows no other than the one of this edition; in
     /// [`Error::Unsupported`](crate::Error::Unsupported) where it is in no cluster.
     ClusterMap {
-        /// The epoch of the map that is known, or 0.
-        known_epoch: u64,
+        /// [`farcache_cluster::ClusterMap::edition`] of the map that is known, or 0.
+        known_edition: u64,
     },
 }
 

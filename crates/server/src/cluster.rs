@@ -313,7 +313,7 @@ fn configuration(map: &ClusterMap) -> Configuration {
     // Of one that has unix sockets only these clients would not know what to do.
     let by_tcp = addresses.filter(|address| address.port != 0);
     let endpoints = by_tcp.map(|address| (&*address.host, address.port));
-    Configuration::new((map.epoch().0, map.to_string()), endpoints)
+    Configuration::new((map.epoch().0, map.edition()), map.to_string(), endpoints)
 }
 
 fn tell_of(map: &ClusterMap, what: &str) {
@@ -368,8 +368,8 @@ mod tests {
             server 5 incarnation=1 weight=1 zone=- state=serving addresses=/other\n");
         let directory = Arc::new(StaticDirectory::new(map));
         let cluster = Cluster::new(Arc::clone(&directory) as _, Part::Told, Arc::default());
-        let text = directory.map().to_string();
-        let expected = Configuration::new((0, text), [("b", 11211), ("fd00::2", 1)]);
+        let (map, endpoints) = (directory.map(), [("b", 11211), ("fd00::2", 1)]);
+        let expected = Configuration::new((0, map.edition()), map.to_string(), endpoints);
         assert_eq!(cluster.configuration().as_deref(), Some(&expected));
     }
 
@@ -385,7 +385,7 @@ mod tests {
             );
             let map: ClusterMap = text.parse().expect("a map");
             let endpoints = endpoints.iter().copied();
-            let expected = Configuration::new((7, map.to_string()), endpoints);
+            let expected = Configuration::new((7, map.edition()), map.to_string(), endpoints);
             assert_eq!(configuration(&map), expected);
         };
         for phase in ["handing-over", "streaming"] {

@@ -6,7 +6,7 @@
 //! | `config get cluster` | `CONFIG cluster 0 <bytes>`, the configuration, `END` |
 //! | `get AmazonElastiCache:cluster` | `VALUE AmazonElastiCache:cluster 0 <bytes>`, the same, `END` |
 //! | binary opcode `0x60` with the key `cluster` | 4 bytes of flags, 0, and the configuration |
-//! | binary opcode `0xf8`, Farcache's own | the map's text, with its epoch as CAS token |
+//! | binary opcode `0xf8`, Farcache's own | the map's text, with its edition as CAS token |
 //!
 //! Sources: "Adding Auto Discovery To Your Client Library" in ElastiCache's user guide; the replies
 //! in the tests of elasticache_pyclient (`test_memcache_client.py`), whose lengths count both lines
@@ -33,19 +33,20 @@ pub(crate) const LEGACY_HEAD: &[u8] = b"VALUE AmazonElastiCache:cluster 0 ";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     payload: Vec<u8>,
-    epoch: u64,
+    edition: u64,
     map: Vec<u8>,
 }
 
 impl Configuration {
-    /// The configuration of the map of this epoch, whose text is `map`, with these servers, by host
-    /// and port, in their order. The epoch is the configuration's version; 0 is shown as 1, the
-    /// least that clients take for one.
+    /// The configuration of the map of this epoch and edition, whose text is `map`, with these
+    /// servers, by host and port, in their order. The epoch is the configuration's version; 0 is
+    /// shown as 1, the least that clients take for one.
     ///
     /// Some clients connect to the host's name, others to its address, and both make their rings of
     /// what they connect to: so each is told the same text as both.
     pub fn new<'a>(
-        (epoch, map): (u64, String),
+        (epoch, edition): (u64, u64),
+        map: String,
         servers: impl IntoIterator<Item = (&'a str, u16)>,
     ) -> Self {
         let servers = servers
@@ -55,19 +56,19 @@ impl Configuration {
         let payload = format!("{}\n{}\n", epoch.max(1), servers.join(" ")).into_bytes();
         Configuration {
             payload,
-            epoch,
+            edition,
             map: map.into_bytes(),
         }
     }
 
-    /// The map's epoch.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
+    /// The map's edition.
+    pub(crate) fn edition(&self) -> u64 {
+        self.edition
     }
 
-    /// The map's text; nothing for who knows that of this epoch.
-    pub(crate) fn map_unless(&self, known_epoch: u64) -> &[u8] {
-        match known_epoch == self.epoch {
+    /// The map's text; nothing for who knows that of this edition.
+    pub(crate) fn map_unless(&self, known_edition: u64) -> &[u8] {
+        match known_edition == self.edition {
             true => &[],
             false => &self.map,
         }

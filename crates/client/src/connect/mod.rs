@@ -131,24 +131,24 @@ impl Connector {
     }
 
     /// Begins an attempt; `done` is called with its result by another thread. The client knows the
-    /// map of this epoch, 0 for none.
+    /// map of this edition, 0 for none.
     pub(crate) fn start(
         self: &Arc<Self>,
-        (target, known_epoch): (&Arc<Target>, u64),
+        (target, known_edition): (&Arc<Target>, u64),
         done: impl FnOnce(Result<Connected, Error>) + Send + 'static,
     ) -> io::Result<()> {
         let (connector, target) = (Arc::clone(self), Arc::clone(target));
         std::thread::Builder::new()
             .name("farcache-connect".into())
-            .spawn(move || done(connector.connect(&target, known_epoch)))
+            .spawn(move || done(connector.connect(&target, known_edition)))
             .map(drop)
     }
 
-    fn connect(&self, target: &Target, known_epoch: u64) -> Result<Connected, Error> {
+    fn connect(&self, target: &Target, known_edition: u64) -> Result<Connected, Error> {
         let mut made = self.connect_once(target)?;
         if self.follows_map && made.speaks_binary {
             let deadline = Instant::now() + self.timeout;
-            made.map = ask_map(&mut made.stream, known_epoch, deadline)?;
+            made.map = ask_map(&mut made.stream, known_edition, deadline)?;
         }
         Ok(made)
     }
@@ -272,16 +272,16 @@ impl Connector {
     }
 }
 
-/// The map of the server's cluster, where that is another than the one of this epoch; none, too,
+/// The map of the server's cluster, where that is another than the one of this edition; none, too,
 /// from a server that is in no cluster.
 fn ask_map(
     stream: &mut Stream,
-    known_epoch: u64,
+    known_edition: u64,
     deadline: Instant,
 ) -> Result<Option<ClusterMap>, Error> {
     let question = Question {
         opcode: Opcode::ClusterMap as u8,
-        cas: known_epoch,
+        cas: known_edition,
         ..Question::default()
     };
     let answer = ask(stream, question, deadline)?;

@@ -67,6 +67,11 @@ impl Connections {
         self.shared.lock().engine.routing().epoch()
     }
 
+    /// The edition of the same; 0 where the client goes by its list.
+    pub fn edition(&self) -> u64 {
+        self.shared.lock().engine.routing().edition()
+    }
+
     /// Asks a server for the map of its cluster, and goes by it from now on if it is newer than the
     /// one that is known.
     ///
@@ -77,8 +82,8 @@ impl Connections {
             route: Route::Server(server.0 as usize),
             timeout: Some(timeout),
         };
-        let known_epoch = self.epoch().unwrap_or(0);
-        let question = Operation::ClusterMap { known_epoch };
+        let known_edition = self.edition();
+        let question = Operation::ClusterMap { known_edition };
         if let Reply::Text(text) = self.run(question, delivery).outcome?
             && let Ok(map) = text.parse()
         {

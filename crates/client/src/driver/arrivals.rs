@@ -19,11 +19,11 @@ impl Driver {
     pub(super) fn connect(&mut self, server: usize, attempt: u64, now_us: u64) {
         let sender = self.arrivals.0.clone();
         let bell = Arc::clone(&self.bell);
-        let known_epoch = self.engine.routing().epoch().unwrap_or(0);
+        let known_edition = self.engine.routing().edition();
         let target = Arc::clone(self.target(server));
         let started = self
             .connector
-            .start((&target, known_epoch), move |outcome| {
+            .start((&target, known_edition), move |outcome| {
                 let arrival = Arrival {
                     server,
                     attempt,

@@ -36,9 +36,10 @@ impl Engine {
     /// Asks for a newer map, if it is time to, and goes by the one that has come.
     pub(super) fn look_for_map(&mut self) {
         self.take_map();
-        let Some(known_epoch) = self.routing.epoch() else {
+        let known_edition = self.routing.edition();
+        if known_edition == 0 {
             return;
-        };
+        }
         let question = &self.question;
         let pause_us = match question.is_urgent {
             true => ASKED_AFTER_FAILURE_US,
@@ -63,7 +64,7 @@ impl Engine {
             route: Route::Server(server),
             timeout: None,
         };
-        let operation = Operation::ClusterMap { known_epoch };
+        let operation = Operation::ClusterMap { known_edition };
         let ticket = self.submit(operation, delivery, self.now_us);
         self.question = Question {
             under_way: Some(ticket),

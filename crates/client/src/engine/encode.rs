@@ -188,8 +188,8 @@ pub(super) fn head(
         Operation::Flush { delay_s } => encode_head(header, &encode_u32(*delay_s), &[], 0, out),
         Operation::Statistics { group } => encode_head(header, &[], group, 0, out),
         Operation::Verbosity { level } => encode_head(header, &encode_u32(*level), &[], 0, out),
-        Operation::ClusterMap { known_epoch } => {
-            header.cas = *known_epoch;
+        Operation::ClusterMap { known_edition } => {
+            header.cas = *known_edition;
             encode_head(header, &[], &[], 0, out);
         }
     }

@@ -73,6 +73,14 @@ impl Routing {
         }
     }
 
+    /// The map's edition; 0 where the client goes by its list.
+    pub(crate) fn edition(&self) -> u64 {
+        match &self.rule {
+            Rule::List { .. } => 0,
+            Rule::Map(mapped) => mapped.map.edition(),
+        }
+    }
+
     /// The index of the server on which a key lives; `None` without servers.
     #[must_use]
     #[inline]
@@ -111,7 +119,7 @@ impl Routing {
             }
         };
         let placed = Placed {
-            epoch: self.epoch().unwrap_or(0),
+            edition: self.edition(),
             owners: owners as u8,
             sum,
         };
@@ -125,10 +133,17 @@ impl Routing {
         }
     }
 
-    /// Goes by this map from now on, if it is newer than the one that is known and places keys.
+    /// Goes by this map from now on, unless it is older than the one that is known, or places no
+    /// keys. A map of another cluster, or another one of the same epoch, is that of a cluster that
+    /// was founded anew.
     pub(super) fn follow(&mut self, map: ClusterMap) {
-        let is_newer = self.epoch().is_none_or(|known| map.epoch().0 > known);
-        if !is_newer || map.locate(b"any", 1).is_empty() {
+        let is_older = match &self.rule {
+            Rule::List { .. } => false,
+            Rule::Map(Mapped { map: known, .. }) => {
+                map.content().cluster == known.content().cluster && map.epoch() < known.epoch()
+            }
+        };
+        if is_older || map.locate(b"any", 1).is_empty() {
             return;
         }
         let mut servers = self.servers.to_vec();
@@ -218,6 +233,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_that_was_founded_anew_is_followed() {
+        let mut routing = routing("a:1");
+        routing.follow(map(3, &[(7, "a:1")]));
+        let before = routing.edition();
+        routing.follow(map(3, &[(7, "b:1")]));
+        assert_ne!(routing.edition(), before);
+        assert_eq!(routing.members(), [1]);
+        let text = map(1, &[(7, "a:1")]).to_string();
+        let other = text.replace("cluster c", "cluster d");
+        routing.follow(other.parse().expect("a map"));
+        assert_eq!((routing.epoch(), routing.members()), (Some(1), vec![0]));
+    }
+
+    #[test]
     fn keys_are_placed_and_summed_as_the_map_has_it() {
         let map = map(5, &[(7, "a:1"), (8, "c:1"), (9, "b:1")]);
         let mut routing = routing("c:1");
@@ -235,7 +264,7 @@ mod tests {
             assert_eq!(
                 placed,
                 Placed {
-                    epoch: 5,
+                    edition: map.edition(),
                     owners,
                     sum
                 }

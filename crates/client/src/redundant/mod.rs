@@ -151,7 +151,7 @@ impl Redundant {
         let redundancy = self.policy.of_key(key);
         let wanted = redundancy.owners();
         let located = self.connections.place(key, wanted);
-        if located.0.len() == wanted || located.1.epoch > 0 {
+        if located.0.len() == wanted || located.1.edition > 0 {
             return Ok(located);
         }
         // Only servers can tell of the others.
@@ -160,7 +160,7 @@ impl Redundant {
         for server in &listed {
             let left = deadline.saturating_duration_since(Instant::now());
             let asked = self.connections.learn_map(ServerId(*server as u32), left);
-            if self.connections.epoch().is_some() {
+            if self.connections.edition() > 0 {
                 return Ok(self.connections.place(key, wanted));
             }
             failure = asked.err().unwrap_or(failure);
@@ -176,12 +176,12 @@ impl Redundant {
     /// A server gives a key to others: learns its map, if that is newer; else pauses, until the
     /// server may have heard of the client's.
     fn hear_of_owners(&self, from: ServerId, deadline: Instant) {
-        let known = self.connections.epoch();
+        let known = self.connections.edition();
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = left.min(self.timeout / READ_PART);
         // Where it does not tell, it is asked to store or read again, and refuses that.
         _ = self.connections.learn_map(from, timeout);
-        if self.connections.epoch() == known {
+        if self.connections.edition() == known {
             std::thread::sleep(REST_PAUSE);
         }
     }

@@ -54,6 +54,7 @@ pub struct ClusterMap {
     zones: Vec<usize>,
     /// How many of these zones own keys, or hold them still.
     zones_in_use: usize,
+    edition: u64,
 }
 
 /// Two maps are the same where they say the same.
@@ -85,13 +86,17 @@ impl ClusterMap {
             .collect();
         in_use.sort_unstable();
         in_use.dedup();
-        Ok(Self {
+        let mut map = Self {
             content,
             routes,
             held,
             zones,
             zones_in_use: in_use.len(),
-        })
+            edition: 0,
+        };
+        let digest = crc32fast::hash(map.to_string().as_bytes());
+        map.edition = u64::from(digest) << 32 | map.epoch().0 & u64::from(u32::MAX);
+        Ok(map)
     }
 
     /// What the map says.
@@ -110,6 +115,13 @@ impl ClusterMap {
     #[must_use]
     pub fn epoch(&self) -> Epoch {
         self.content.epoch
+    }
+
+    /// A number that is another one for another map: the CRC-32 of its text, and the epoch's lower
+    /// half. Who starts a cluster anew may begin with an epoch that was in force before.
+    #[must_use]
+    pub fn edition(&self) -> u64 {
+        self.edition
     }
 
     /// The server of this name.

@@ -55,9 +55,9 @@ const VERSION_BYTES: usize = 8;
 /// request ([`Status::OtherOwners`](super::Status::OtherOwners)), so that no value lies by two maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Epoch of the cluster's map by which the client goes, 0 where it has its own list of servers.
-    /// By the same map all place alike.
-    pub epoch: u64,
+    /// Edition of the cluster's map by which the client goes, 0 where it has its own list of
+    /// servers. By the same map all place alike.
+    pub edition: u64,
     /// How many owners the key has.
     pub owners: u8,
     /// A sum over them in their order, which says whether two maps name the same.
@@ -69,7 +69,7 @@ impl Placed {
 
     fn encode(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.epoch.to_be_bytes());
+        bytes[..8].copy_from_slice(&self.edition.to_be_bytes());
         bytes[8] = self.owners;
         bytes[9..].copy_from_slice(&self.sum.to_be_bytes());
         bytes
@@ -77,7 +77,7 @@ impl Placed {
 
     fn decode([e0, e1, e2, e3, e4, e5, e6, e7, owners, s0, s1, s2, s3]: [u8; Self::BYTES]) -> Self {
         Placed {
-            epoch: u64::from_be_bytes([e0, e1, e2, e3, e4, e5, e6, e7]),
+            edition: u64::from_be_bytes([e0, e1, e2, e3, e4, e5, e6, e7]),
             owners,
             sum: u32::from_be_bytes([s0, s1, s2, s3]),
         }

@@ -114,7 +114,7 @@ fn store_if_newer_that_tells_of_a_complete_version_bytes() {
     assert_eq!(silent[4..6], [8, 0], "as if there were nothing to tell of");
 }
 
-/// Extras: none kept (4 bytes), epoch 5 (8), 3 owners (1), their sum (4), the complete version (8):
+/// Extras: none kept (4 bytes), edition 5 (8), 3 owners (1), their sum (4), the complete version (8):
 /// 25 = 0x19; key 1: body 26 = 0x1a. Data type: 8, told where it was placed, and 1.
 #[test]
 fn a_request_may_tell_by_which_owners_its_key_was_placed() {
@@ -135,7 +135,7 @@ fn a_request_may_tell_by_which_owners_its_key_was_placed() {
     let told = Told {
         complete: VERSION,
         placed: Some(Placed {
-            epoch: 5,
+            edition: 5,
             owners: 3,
             sum: 0x0102_0304,
         }),

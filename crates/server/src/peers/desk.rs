@@ -152,7 +152,7 @@ impl Forward for Owners {
     }
 
     fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
-        placed.epoch == self.epoch()
+        placed.edition == self.map.edition()
             || self.map.hash_of_key(key).is_none_or(|hash| {
                 let owners = self.map.locate_hash(hash, placed.owners.into());
                 owners_sum(self.map.client_addresses(&owners).map(owner_label)) == placed.sum

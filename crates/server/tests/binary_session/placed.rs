@@ -64,7 +64,7 @@ fn placed(opcode: Opcode, (extras, cas): (&[u8], u64), value: &[u8], sum: u32) -
     let told = Told {
         complete: 0,
         placed: Some(Placed {
-            epoch: 1,
+            edition: 1,
             owners: 3,
             sum,
         }),

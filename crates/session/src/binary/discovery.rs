@@ -38,6 +38,6 @@ pub(super) fn map(request: Request<'_, '_>, state: &mut State) -> Flow {
         return request.malformed();
     }
     let map = configuration.map_unless(head.header.cas);
-    super::reply::success(&head.header, configuration.epoch(), map, request.replies);
+    super::reply::success(&head.header, configuration.edition(), map, request.replies);
     Flow::one(head.head_len())
 }

@@ -96,7 +96,7 @@ fn the_version_of_a_configuration_is_that_of_the_map_and_at_least_1() {
 #[test]
 fn a_cluster_without_servers_is_told_in_the_same_frame() {
     let mut fixture = Fixture::new(Auth::Open);
-    fixture.host.cluster = Some(Arc::new(Configuration::new((3, String::new()), [])));
+    fixture.host.cluster = Some(Arc::new(Configuration::new((3, 3), String::new(), [])));
     let told = fixture.answer("config get cluster\r\n");
     assert_eq!(told, "CONFIG cluster 0 3\r\n3\n\n\r\nEND\r\n");
 }
@@ -180,12 +180,12 @@ fn whoever_must_authenticate_is_told_of_no_cluster_before() {
     assert_eq!(config_response(&told).0, 0x20);
 }
 
-/// Status, CAS token and body of the answer to who knows the map of this epoch.
-fn cluster_map(fixture: &mut Fixture, known_epoch: u64) -> (u16, u64, String) {
+/// Status, CAS token and body of the answer to who knows the map of this edition.
+fn cluster_map(fixture: &mut Fixture, known_edition: u64) -> (u16, u64, String) {
     let header = Header {
         magic: MAGIC_REQUEST,
         opcode: 0xf8,
-        cas: known_epoch,
+        cas: known_edition,
         ..Header::default()
     };
     let (_, told, _) = fixture.step(&header.encode());

@@ -174,7 +174,11 @@ impl Fixture {
     /// With a new client, in a cluster of two servers at this version.
     fn join_cluster(&mut self, version: u64) {
         let servers = [("10.0.0.1", 11211), ("cache-2.example", 11212)];
-        self.host.cluster = Some(Arc::new(Configuration::new((version, MAP.into()), servers)));
+        self.host.cluster = Some(Arc::new(Configuration::new(
+            (version, version),
+            MAP.into(),
+            servers,
+        )));
         self.session = Session::new(Protocol::Auto);
     }
 
