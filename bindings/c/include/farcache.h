@@ -203,8 +203,8 @@ struct farcache_options *farcache_options_new(void);
 
 // Sets an option by its name: transport (auto, fabric, tcp), timeout-ms, connect-timeout-ms,
 // progress-thread (on, off), spin-us, eager-bytes-max, remove-after-failures, removed-for-ms,
-// cluster (map, list), redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs alone), user,
-// password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
+// cluster (map, list), redundancy (replicate:3, ec:3,2, ...), blob-redundancy (the same for blobs
+// alone), user, password, tls-ca-file, tls-certificate-file, tls-key-file, tls-server-name.
 // FARCACHE_OPTIONS="name=value ..." in the environment goes first.
 enum farcache_status farcache_options_set(struct farcache_options *options,
                                           const char *name,

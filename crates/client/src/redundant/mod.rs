@@ -145,8 +145,8 @@ impl Redundant {
     /// The owners of a key, and what they are told of that.
     ///
     /// # Errors
-    /// [`Error::Configuration`]: there are fewer servers than that, and no map names more; or why no
-    /// server can be asked for a map.
+    /// [`Error::Configuration`]: there are fewer servers than that, and no map names more; or why
+    /// no server can be asked for a map.
     fn place(&self, key: &[u8], deadline: Instant) -> Result<(Owners, Placed), Error> {
         let redundancy = self.policy.of_key(key);
         let wanted = redundancy.owners();
