@@ -130,15 +130,22 @@ pub fn encode_head_telling(
     value_len: usize,
     out: &mut Vec<u8>,
 ) {
+    if told == Told::default() {
+        return encode_head(header, extras, key, value_len, out);
+    }
     let mut all = ArrayVec::<u8, { u8::MAX as usize }>::new();
-    all.extend(extras.iter().copied());
+    let mut push = |bytes: &[u8]| {
+        let pushed = all.try_extend_from_slice(bytes);
+        pushed.expect("extras are at most 255 bytes");
+    };
+    push(extras);
     if let Some(placed) = told.placed {
         header.data_type |= TELLS_PLACE;
-        all.extend(placed.encode());
+        push(&placed.encode());
     }
     if told.complete != 0 {
         header.data_type |= TELLS_COMPLETE;
-        all.extend(told.complete.to_be_bytes());
+        push(&told.complete.to_be_bytes());
     }
     encode_head(header, &all, key, value_len, out);
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// A plan for a key that lies in several places.
 pub enum Plan {
-    Write(Write),
+    Write(Box<Write>),
     Read(Box<Read>),
 }
 
@@ -48,7 +48,7 @@ impl Plan {
         let (clock, fencing, mut actions) = ((clock, unix_time()), Fencing::None, Vec::new());
         let write = Write::begin_among(redundancy, fencing, form, group, clock, &mut actions);
         add(wishes, actions, Wish::Written);
-        Plan::Write(write)
+        Plan::Write(Box::new(write))
     }
 
     /// Reads a value. [`Read::begin_among`] says what `first` and `spare` mean.
