@@ -1,56 +1,12 @@
 //! What clients are shown of versions by a server that catches up.
 
 use crate::client::keyed;
-use crate::versions::{World, get};
+use crate::owner::Owner;
+use crate::versions::{VERSION, World, get};
 use farcache_proto::binary::{INCOMPLETE, Opcode, Status};
-use farcache_session::{Failure, Forward, Peer};
-use farcache_store::Listed;
 
 const OK: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;
-
-const VERSION: u64 = 0x2_8000_0003;
-
-/// A server that owns every key, and has owned it all along or not.
-struct Owner {
-    all_along: bool,
-}
-
-impl Forward for Owner {
-    fn epoch(&self) -> u64 {
-        2
-    }
-
-    fn owner(&self, _key: &[u8]) -> Option<Peer> {
-        None
-    }
-
-    fn owns_each(&self, _keys: &[&[u8]]) -> bool {
-        true
-    }
-
-    fn owns_every(&self) -> bool {
-        true
-    }
-
-    fn takes_value(&self, _bytes: usize) -> bool {
-        false
-    }
-
-    fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
-        Some(Err(Failure::NotForwarded))
-    }
-
-    fn has_owned(&self, item: &Listed<'_>) -> bool {
-        assert_eq!((item.key, item.version.bits()), (&b"k"[..], VERSION + 1));
-        self.all_along
-    }
-
-    fn was_owner(&self, key: &[u8]) -> bool {
-        assert_eq!(key, b"k");
-        self.all_along
-    }
-}
 
 /// A server that catches up, and has forgotten everything up to [`VERSION`] before.
 fn catching_up(all_along: bool, has_item: bool) -> World {
@@ -60,7 +16,10 @@ fn catching_up(all_along: bool, has_item: bool) -> World {
     if has_item {
         assert_eq!(world.store(b"value", VERSION + 1), (OK, VERSION + 1));
     }
-    world.server.owners = Some(Box::new(Owner { all_along }));
+    world.server.owners = Some(Box::new(Owner {
+        all_along,
+        ..Owner::default()
+    }));
     world.server.shared.store.begin_catching_up();
     world
 }

@@ -7,6 +7,7 @@ mod counting;
 mod errors;
 mod items;
 mod older_versions;
+mod owner;
 mod placed;
 mod splits;
 mod statistics;

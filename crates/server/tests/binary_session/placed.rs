@@ -1,10 +1,10 @@
 //! Requests that tell by which owners their client has placed the key.
 
+use crate::owner::{OWNERS, Owner};
 use crate::versions::{VERSION, World, get};
 use farcache_proto::binary::{
     Header, MAGIC_REQUEST, Opcode, Placed, Status, Told, encode_head_telling, encode_u32,
 };
-use farcache_session::{Failure, Forward, Peer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -12,45 +12,12 @@ const OK: u16 = Status::Success as u16;
 const NOT_FOUND: u16 = Status::NotFound as u16;
 const OTHER_OWNERS: u16 = Status::OtherOwners as u16;
 
-/// A map that gives every key to the owners of this sum.
-#[derive(Clone, Default)]
-struct Map(Arc<AtomicU32>);
-
-impl Forward for Map {
-    fn epoch(&self) -> u64 {
-        2
-    }
-
-    fn owner(&self, _key: &[u8]) -> Option<Peer> {
-        None
-    }
-
-    fn owns_each(&self, _keys: &[&[u8]]) -> bool {
-        true
-    }
-
-    fn owns_every(&self) -> bool {
-        true
-    }
-
-    fn takes_value(&self, _bytes: usize) -> bool {
-        false
-    }
-
-    fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Result<Vec<u8>, Failure>> {
-        Some(Err(Failure::NotForwarded))
-    }
-
-    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
-        assert_eq!((key, placed.owners), (&b"k"[..], 3));
-        placed.sum == self.0.load(Relaxed)
-    }
-}
-
-fn world() -> (World, Map) {
-    let (mut world, map) = (World::new(), Map::default());
-    world.server.owners = Some(Box::new(map.clone()));
-    (world, map)
+/// A server, and the sum of the owners to which its map gives every key.
+fn world() -> (World, Arc<AtomicU32>) {
+    let (mut world, owner) = (World::new(), Owner::default());
+    let owners_sum = Arc::clone(&owner.owners_sum);
+    world.server.owners = Some(Box::new(owner));
+    (world, owners_sum)
 }
 
 /// A request about a version of the key `k`, placed by the owners of this sum.
@@ -65,7 +32,7 @@ fn placed(opcode: Opcode, (extras, cas): (&[u8], u64), value: &[u8], sum: u32) -
         complete: 0,
         placed: Some(Placed {
             edition: 1,
-            owners: 3,
+            owners: OWNERS,
             sum,
         }),
     };
@@ -115,11 +82,11 @@ fn a_long_value_that_is_refused_is_passed_over() {
 
 #[test]
 fn a_value_whose_key_moves_while_it_arrives_is_not_stored() {
-    let (mut world, map) = world();
+    let (mut world, owners_sum) = world();
     let request = store(&vec![7; 100_000], 0);
     let (first, rest) = request.split_at(50_000);
     assert!(world.client.send(&mut world.server, first).is_empty());
-    map.0.store(1, Relaxed);
+    owners_sum.store(1, Relaxed);
     assert_eq!(world.ask(rest).status(), OTHER_OWNERS);
     assert_eq!(world.told(&get(u32::MAX)), (NOT_FOUND, 0));
 }
