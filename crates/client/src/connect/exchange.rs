@@ -13,6 +13,9 @@ use std::time::Instant;
 /// takes some hundred kilobytes.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
+/// Most bytes of a line that answers a question in text.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
 /// The opaque number of every question. To a server that speaks text only it is the end of a line,
 /// which it answers at once, instead of waiting for one.
 const LINE_END: u32 = u32::from_be_bytes(*b"  \r\n");
@@ -128,7 +131,7 @@ pub(super) fn ask_text(
     write(stream, question.as_bytes(), deadline)?;
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {
-        if line.len() > ANSWER_BYTES_MAX {
+        if line.len() > LINE_BYTES_MAX {
             return Err(Error::Protocol("a line that does not end"));
         }
         let mut byte = [0];

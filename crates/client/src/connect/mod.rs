@@ -145,12 +145,21 @@ impl Connector {
     }
 
     fn connect(&self, target: &Target, known_edition: u64) -> Result<Connected, Error> {
+        let began = Instant::now();
         let mut made = self.connect_once(target)?;
         if self.follows_map && made.speaks_binary {
-            let deadline = Instant::now() + self.timeout;
+            let left = self.timeout.saturating_sub(began.elapsed());
+            let limit = left.max(self.patience()).min(self.answer_timeout);
+            let deadline = Instant::now() + limit;
             made.map = ask_map(&mut made.stream, known_edition, deadline)?;
         }
         Ok(made)
+    }
+
+    /// How long a server may say nothing before it is asked in another way.
+    fn patience(&self) -> Duration {
+        let part = self.timeout.mul_f64(PATIENCE_PART);
+        PATIENCE.min(part).min(self.answer_timeout)
     }
 
     fn connect_once(&self, server: &Target) -> Result<Connected, Error> {
@@ -161,9 +170,7 @@ impl Connector {
             return self.connect_by_text(server, deadline);
         }
         let stream = self.stream(&server.server, deadline)?;
-        let patience = PATIENCE.min(self.timeout.mul_f64(PATIENCE_PART));
-        let patience = patience.min(self.answer_timeout);
-        match self.connect_by_packets(stream, Instant::now() + patience) {
+        match self.connect_by_packets(stream, Instant::now() + self.patience()) {
             Err(error @ (Error::Connect(_) | Error::Protocol(_))) => {
                 self.connect_once_more(server, error, deadline)
             }
