@@ -6,7 +6,7 @@ mod fleet;
 mod support;
 
 use farcache_client::{Client, ClientConfig, Delivery, Error, Operation, Reply, Route, Transport};
-use farcache_client::{ReceiveBytes, VersionTerms};
+use farcache_client::{ReceiveBytes, Request, Store, VersionTerms};
 use fleet::{Fleet, Keeps, config};
 use support::wait_for;
 
@@ -137,6 +137,35 @@ fn what_a_client_writes_by_an_older_map_lies_where_the_newer_says() {
             assert_eq!(sum, Ok(1));
         }
         assert_eq!(client.map_epoch(), Some(2));
+    }
+}
+
+/// A server that codes has heard of no newer map when its client asks, but of those whom it asks
+/// some have.
+#[test]
+fn what_a_server_codes_by_an_older_map_lies_where_the_newer_says() {
+    let fleet = Fleet::start(4, Keeps::Nothing, &[]);
+    let client = fleet.client("replicate:3;encode=server");
+    client.set("first", "value", 0).expect("stored");
+    let of_coder = |key: &String| client.server_of_key(key.as_bytes()) == Some(0);
+    let keys: Vec<String> = keys(1000).filter(of_coder).take(50).collect();
+    client.noop(0).expect("a connection");
+    fleet.pause(0);
+    let set = |key: &String| {
+        let store = Store::set(key.as_bytes(), key.as_bytes());
+        client.submit(Operation::Store(store))
+    };
+    let under_way: Vec<Request> = keys.iter().map(set).collect();
+    client.flush();
+    fleet.publish_without(2, &[3]);
+    (1..4).for_each(|server| fleet.await_epoch(server, 2));
+    fleet.resume(0);
+    let of_map = fleet.client_without(&[3], "replicate:3");
+    for (key, request) in keys.iter().zip(under_way) {
+        client.wait(request).expect("stored");
+        assert!(lies_at_its_owners(&of_map, key, 3), "{key}");
+        let item = of_map.get(key).expect("an answer").expect("an item");
+        assert_eq!(item.value, key.as_bytes());
     }
 }
 

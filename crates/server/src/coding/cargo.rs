@@ -3,7 +3,7 @@
 
 use super::packets::{self, Answered};
 use farcache_cluster::ServerId;
-use farcache_proto::binary::Status;
+use farcache_proto::binary::{Status, Told};
 use farcache_redundancy::coding::{KeyBytes, Parts, Workshop};
 use farcache_redundancy::plan::{self, Part, Question};
 use farcache_redundancy::stored::HEADER_BYTES;
@@ -28,6 +28,16 @@ impl From<Vec<u8>> for Packet {
     fn from(head: Vec<u8>) -> Packet {
         Packet { head, part: None }
     }
+}
+
+/// What comes of an owner's answer.
+pub enum Taken {
+    /// The plan is told this.
+    Reply(plan::Reply),
+    /// The owner gives the key to others.
+    Elsewhere,
+    /// It says nothing that helps.
+    Nothing,
 }
 
 /// The bytes of one key.
@@ -66,14 +76,14 @@ impl Cargo {
         self.bytes.decode(workshop, version, from);
     }
 
-    /// What asks an owner this; none where it is about bytes that are not at hand. It tells of a
-    /// version that is `complete`, if there is one.
+    /// What asks an owner this; none where it is about bytes that are not at hand. It tells what is
+    /// `told` besides.
     pub fn packet(
         &mut self,
         key: &[u8],
         question: Question,
         workshop: &Workshop,
-        complete: impl FnOnce() -> Option<Version>,
+        told: impl FnOnce() -> Told,
     ) -> Option<Packet> {
         let (version, part) = match question {
             Question::Accept(version, part) | Question::AcceptPromised(version, part) => {
@@ -86,22 +96,22 @@ impl Cargo {
             Question::Beneath(version) => {
                 let beneath = Some(version);
                 let bytes_max = self.bytes_wanted(question);
-                return Some(packets::get(key, beneath, bytes_max, complete()).into());
+                return Some(packets::get(key, beneath, bytes_max, told()).into());
             }
             // No plan of a server's asks for promises.
             Question::Promise(_) | Question::Complete(_) => return None,
             Question::Read(_) => {
                 let bytes_max = self.bytes_wanted(question);
-                return Some(packets::get(key, None, bytes_max, complete()).into());
+                return Some(packets::get(key, None, bytes_max, told()).into());
             }
         };
         let what = (version, question.keeping(self.bytes.redundancy()));
         if part == Part::Tombstone {
-            return Some(packets::delete(key, what, complete()).into());
+            return Some(packets::delete(key, what, told()).into());
         }
         let parts = self.bytes.outgoing.parts()?;
         let bytes = parts.of(part, version);
-        let head = packets::store(key, what, (parts, bytes.len()), complete());
+        let head = packets::store(key, what, (parts, bytes.len()), told());
         let part = Some(bytes);
         Some(Packet { head, part })
     }
@@ -113,22 +123,23 @@ impl Cargo {
         }
     }
 
-    /// What the plan is told of an owner's answer; none where it says nothing that helps.
-    pub fn take(&mut self, asked: &plan::Request, answer: &[u8]) -> Option<plan::Reply> {
-        match packets::read(asked.question, answer) {
-            Answered::Plain(reply) => Some(reply),
+    /// What comes of an owner's answer.
+    pub fn take(&mut self, asked: &plan::Request, answer: &[u8]) -> Taken {
+        Taken::Reply(match packets::read(asked.question, answer) {
+            Answered::Plain(reply) => reply,
             Answered::Has(reply) if reply.is_success() => {
                 let brought = (reply.value.to_vec(), reply.flags, reply.cas);
                 let redundancy = self.bytes.redundancy();
                 let answer = self.bytes.pieces.take(redundancy, asked.to, brought);
-                Some(plan::Reply::Answer(answer.marked(reply.is_incomplete)))
+                plan::Reply::Answer(answer.marked(reply.is_incomplete))
             }
-            Answered::Has(reply) => Some(plan::Reply::Answer(packets::without_value(&reply))),
+            Answered::Has(reply) => plan::Reply::Answer(packets::without_value(&reply)),
             Answered::Refused(status) => {
                 self.refused = Some(status);
-                Some(plan::Reply::NotReady)
+                plan::Reply::NotReady
             }
-            Answered::Nothing => None,
-        }
+            Answered::Elsewhere => return Taken::Elsewhere,
+            Answered::Nothing => return Taken::Nothing,
+        })
     }
 }

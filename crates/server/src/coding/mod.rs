@@ -25,7 +25,8 @@ mod settling;
 mod telling;
 
 use crate::waiting::Asker;
-use farcache_cluster::{ClusterMap, ServerId};
+use farcache_cluster::{ClusterMap, Owners, ServerId};
+use farcache_proto::binary::Placed;
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
 use farcache_redundancy::{Clock, SKEW_MAX, Writer};
@@ -65,6 +66,10 @@ pub trait Way {
     /// # Errors
     /// It cannot be asked.
     fn ask(&mut self, to: ServerId, tag: PartTag, pieces: &[&[u8]]) -> Result<Sent, Failure>;
+
+    /// The owners of a key that has so many, and what they are told of that, by the map that counts
+    /// now.
+    fn place(&self, key: &[u8], owners: u8) -> (Owners, Placed);
 
     /// Whether an owner's process had ended when it was last asked, a moment ago.
     fn is_gone(&mut self, server: ServerId) -> bool;

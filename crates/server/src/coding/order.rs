@@ -1,12 +1,13 @@
 //! What a client has asked for, and what it is told.
 
 use super::unix_time;
+use crate::parts::placed::place;
 use farcache_cluster::{ClusterMap, Owners};
 use farcache_proto::binary::{
-    Header, MAGIC_RESPONSE, Opcode, Packet, SetExtras, Status, encode_head, encode_u32,
+    Header, MAGIC_RESPONSE, Opcode, Packet, Placed, SetExtras, Status, encode_head, encode_u32,
 };
 use farcache_redundancy::plan::WriteOutcome;
-use farcache_redundancy::spread::{SPREAD_BYTES, Spread, owner_label, owners_sum};
+use farcache_redundancy::spread::{SPREAD_BYTES, Spread};
 
 /// Seconds up to which an expiry counts from now, as in memcached.
 const RELATIVE_EXPIRY_MAX_S: u32 = 60 * 60 * 24 * 30;
@@ -21,6 +22,8 @@ pub struct Order<'a> {
     pub spread: Spread,
     /// Where it lies.
     pub owners: Owners,
+    /// What owners are told of that.
+    pub placed: Placed,
     /// Flags and value to be stored, and the expiry as Unix time; none for a read.
     pub store: Option<(SetExtras, &'a [u8])>,
 }
@@ -42,8 +45,9 @@ impl<'a> Order<'a> {
             let status = Status::InvalidArguments;
             return Err(refusal(&header, status, status.text()));
         };
-        let owners = map.locate(packet.key, spread.redundancy.owners());
-        if owners_sum(map.client_addresses(&owners).map(owner_label)) != spread.owners_sum {
+        let count = spread.redundancy.owners() as u8;
+        let (owners, placed) = place(map, packet.key, count);
+        if placed.sum != spread.owners_sum {
             let status = Status::OtherOwners;
             return Err(refusal(&header, status, status.text()));
         }
@@ -56,6 +60,7 @@ impl<'a> Order<'a> {
             key: packet.key,
             spread,
             owners,
+            placed,
             store,
         })
     }

@@ -18,14 +18,16 @@ pub enum Answered<'a> {
     Has(Reply<'a>),
     /// It has not taken the value, and will not the next time either.
     Refused(Status),
+    /// It gives the key to others, and has done nothing.
+    Elsewhere,
     /// Nothing that helps.
     Nothing,
 }
 
-/// The beginning of a request, which tells of another version that it is complete.
+/// The beginning of a request, which tells this besides.
 fn head(
     (opcode, cas, data_type): (Opcode, u64, u8),
-    (extras, complete): (&[u8], Option<Version>),
+    (extras, told): (&[u8], Told),
     key: &[u8],
     value_bytes: usize,
 ) -> Vec<u8> {
@@ -36,7 +38,6 @@ fn head(
         data_type,
         ..Header::default()
     };
-    let told = Told::complete(complete.map_or(0, Version::bits));
     let mut packet = Vec::new();
     encode_head_telling(header, (extras, told), key, value_bytes, &mut packet);
     packet
@@ -44,7 +45,12 @@ fn head(
 
 /// Tells of a version that it is complete; it has no answer.
 pub fn complete(version: Version) -> Vec<u8> {
-    head((Opcode::TellComplete, 0, 0), (&[], Some(version)), &[], 0)
+    head(
+        (Opcode::TellComplete, 0, 0),
+        (&[], Told::complete(version.bits())),
+        &[],
+        0,
+    )
 }
 
 /// Stores so many bytes of a part under a version; the part comes behind it.
@@ -52,40 +58,31 @@ pub fn store(
     key: &[u8],
     (version, keeping): (Version, Keeping),
     (parts, part_bytes): (&Parts, usize),
-    complete: Option<Version>,
+    told: Told,
 ) -> Vec<u8> {
     let extras = SetExtras {
         flags: parts.flags,
         expiration: parts.expiry_unix,
     };
     let what = (Opcode::SetVersioned, version.bits(), keeping_bits(keeping));
-    head(what, (&extras.encode(), complete), key, part_bytes)
+    head(what, (&extras.encode(), told), key, part_bytes)
 }
 
 /// Stores the deletion under a version, for as long as memory suffices.
-pub fn delete(
-    key: &[u8],
-    (version, keeping): (Version, Keeping),
-    complete: Option<Version>,
-) -> Vec<u8> {
+pub fn delete(key: &[u8], (version, keeping): (Version, Keeping), told: Told) -> Vec<u8> {
     let (bits, keep_s) = (keeping_bits(keeping), encode_u32(0));
     let what = (Opcode::DeleteVersioned, version.bits(), bits);
-    head(what, (&keep_s, complete), key, 0)
+    head(what, (&keep_s, told), key, 0)
 }
 
 /// Reads what a server has of a key, so many bytes of it at most; or what lies beneath a version
 /// there.
-pub fn get(
-    key: &[u8],
-    beneath: Option<Version>,
-    bytes_max: u32,
-    complete: Option<Version>,
-) -> Vec<u8> {
+pub fn get(key: &[u8], beneath: Option<Version>, bytes_max: u32, told: Told) -> Vec<u8> {
     let what = match beneath {
         Some(version) => (Opcode::GetVersioned, version.bits(), ABOUT_OLDER),
         None => (Opcode::GetVersioned, 0, 0),
     };
-    head(what, (&encode_u32(bytes_max), complete), key, 0)
+    head(what, (&encode_u32(bytes_max), told), key, 0)
 }
 
 /// Takes the answer to a question apart.
@@ -108,6 +105,7 @@ pub fn read<'a>(question: Question, answer: &'a [u8]) -> Answered<'a> {
         Question::Accept(_, Part::Tombstone) | Question::Store(_, Part::Tombstone)
     );
     match (status, version) {
+        (Some(Status::OtherOwners), _) => Answered::Elsewhere,
         (Some(Status::Promised), Some(current)) => Answered::Plain(plan::Reply::Promised {
             current,
             has_newer: !reply.is_only_promised,

@@ -1,14 +1,15 @@
 //! One plan: what it asks goes out, what comes back goes in. The Rust client's `redundant/call.rs`
 //! does the same, and waits.
 
-use super::cargo::Cargo;
+use super::cargo::{Cargo, Taken};
 use super::order::{self, Order};
 use super::plan::{Plan, Wish, Wishes};
 use super::settling::{Settling, was_there};
 use super::{PartTag, Sent, Told, Tools, Way};
 use crate::waiting::Asker;
 use farcache_cluster::ServerId;
-use farcache_proto::binary::{Header, Status};
+use farcache_proto::binary::{self, Header, Placed, Status};
+use farcache_redundancy::Version;
 use farcache_redundancy::coding::Parts;
 use farcache_redundancy::plan::{
     self, Event, Found, KnownOwners, Question, ReadOutcome, RequestId, Settled, WriteOutcome,
@@ -22,12 +23,27 @@ use std::time::{Duration, Instant};
 /// another one.
 const READ_PART: u32 = 4;
 
+/// Pause before an owner is asked again that gives the key to others: one of the two servers has not
+/// heard of the other's map.
+const OWNERS_PAUSE: Duration = Duration::from_millis(20);
+
 /// So much sooner than its client gives up a plan ends, so that the client hears of it.
 const NOTICE_PART: u32 = 16;
 
 struct UnderWay {
     asked: plan::Request,
     deadline: Instant,
+    /// By which owners.
+    owners_sum: u32,
+    /// How often it was made before, of an owner that gave the key to others.
+    repeated: u32,
+}
+
+/// A request that is made again, of an owner that gave the key to others.
+struct Repeated {
+    asked: plan::Request,
+    at: Instant,
+    repeated: u32,
 }
 
 /// A plan that runs.
@@ -47,6 +63,12 @@ pub struct Run {
     /// Where a write was accepted and others have come in its way: reads look for its end.
     settling: Option<Settling>,
     owners: KnownOwners,
+    /// What they are told of that.
+    placed: Placed,
+    /// Requests that owners have refused which give the key to others, and those that are made
+    /// again.
+    refused: Vec<UnderWay>,
+    pausing: Vec<Repeated>,
     wishes: Wishes,
     to_code: Vec<Wish>,
     events: VecDeque<Event>,
@@ -70,6 +92,7 @@ impl Run {
             key,
             spread,
             ref owners,
+            placed,
             store,
         } = order;
         let mut owners = KnownOwners::new(owners.iter().copied());
@@ -107,6 +130,9 @@ impl Run {
             plan,
             settling: None,
             owners,
+            placed,
+            refused: Vec::new(),
+            pausing: Vec::new(),
             wishes,
             to_code: Vec::new(),
             events: VecDeque::new(),
@@ -135,17 +161,25 @@ impl Run {
     pub fn next_deadline(&self) -> Instant {
         let deadlines = self.under_way.iter().map(|one| one.deadline);
         let next_read = self.settling.as_ref().and_then(|it| it.next_read);
-        let deadlines = deadlines.chain(next_read);
+        let repeated = self.pausing.iter().map(|one| one.at);
+        let deadlines = deadlines.chain(next_read).chain(repeated);
         deadlines.min().unwrap_or(self.deadline).min(self.deadline)
     }
 
     /// Carries out what the plan wants, and gives it what has happened, until it waits; whether it
     /// has ended.
     pub fn go_on(&mut self, tools: &mut Tools, way: &mut dyn Way, now: Instant) -> bool {
+        let due = self.pausing.extract_if(.., |one| one.at <= now);
+        for Repeated {
+            asked, repeated, ..
+        } in due.collect::<Vec<_>>()
+        {
+            self.ask(asked, repeated, tools, way, now);
+        }
         while !self.is_over {
             while let Some(wish) = self.wishes.pop_front() {
                 match wish {
-                    Wish::Ask(request) => self.ask(request, tools, way, now),
+                    Wish::Ask(request) => self.ask(request, 0, tools, way, now),
                     Wish::Written(outcome) => self.written(outcome, now),
                     Wish::Got(outcome) if self.settling.is_some() => {
                         self.settle(outcome, way, now);
@@ -157,13 +191,18 @@ impl Run {
                     Wish::Encode | Wish::Decode(..) => self.to_code.push(wish),
                 }
             }
+            if let Some(refused) = self.refused.pop() {
+                self.find_owners(&refused, way, now);
+                continue;
+            }
             let Some(event) = self.events.pop_front() else {
                 break;
             };
             self.plan.handle(event, &mut tools.clock, &mut self.wishes);
         }
         let has_ended = !self.is_pausing() && self.plan.has_ended();
-        let has_nothing_to_do = self.under_way.is_empty() && self.to_code.is_empty();
+        let has_nothing_to_do =
+            self.under_way.is_empty() && self.to_code.is_empty() && self.pausing.is_empty();
         if !has_ended && has_nothing_to_do && !self.is_over && !self.is_pausing() {
             // No plan of today's does; whoever waits would wait in vain.
             self.give_up();
@@ -218,6 +257,8 @@ impl Run {
         // Answers to what was asked before do not belong to it.
         self.tag.number = tools.number();
         self.under_way.clear();
+        self.refused.clear();
+        self.pausing.clear();
         self.events.clear();
         self.owners = KnownOwners::new(self.owners.iter());
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
@@ -281,7 +322,39 @@ impl Run {
         }
     }
 
-    fn ask(&mut self, asked: plan::Request, tools: &mut Tools, way: &mut dyn Way, now: Instant) {
+    /// An owner gives the key to others. Where this server knows of them by now the plan goes on
+    /// with these; else the owner is asked again after a pause, until both have the same map.
+    fn find_owners(&mut self, refused: &UnderWay, way: &mut dyn Way, now: Instant) {
+        let UnderWay {
+            asked, repeated, ..
+        } = *refused;
+        let (owners, placed) = way.place(&self.key, self.placed.owners);
+        let is_new = placed.sum != self.placed.sum;
+        self.placed = placed;
+        if is_new {
+            self.refused.clear();
+            self.pausing.clear();
+            self.owners.replace(owners.iter().copied());
+            self.events.push_back(self.owners.event_of_new());
+        } else if asked.question.is_read() && OWNERS_PAUSE * repeated > self.part_time {
+            self.events.push_back(Event::Lost(asked.id));
+        } else {
+            self.pausing.push(Repeated {
+                asked,
+                at: now + OWNERS_PAUSE,
+                repeated: repeated + 1,
+            });
+        }
+    }
+
+    fn ask(
+        &mut self,
+        asked: plan::Request,
+        repeated: u32,
+        tools: &mut Tools,
+        way: &mut dyn Way,
+        now: Instant,
+    ) {
         if let Question::Complete(version) = asked.question {
             return tools.telling.push(asked.to, version, now);
         }
@@ -296,13 +369,22 @@ impl Run {
             workshop, telling, ..
         } = tools;
         // It is asked something anyway.
-        let complete = || telling.take(asked.to);
-        let packet = (self.cargo).packet(&self.key, asked.question, workshop, complete);
+        let told = || binary::Told {
+            complete: telling.take(asked.to).map_or(0, Version::bits),
+            placed: Some(self.placed),
+        };
+        let packet = (self.cargo).packet(&self.key, asked.question, workshop, told);
         let Some(packet) = packet else {
             // It is about bytes that are not at hand.
             return self.events.push_back(Event::Lost(asked.id));
         };
         let sent = way.ask(asked.to, tag, &packet.pieces());
+        let mut one = UnderWay {
+            asked,
+            deadline: self.deadline,
+            owners_sum: self.placed.sum,
+            repeated,
+        };
         match sent {
             Ok(Sent::UnderWay) => {
                 let is_read = matches!(asked.question, Question::Read(_) | Question::Beneath(_));
@@ -311,11 +393,11 @@ impl Run {
                 } else {
                     Duration::MAX
                 };
-                let deadline = now.checked_add(time).unwrap_or(self.deadline);
-                self.under_way.push(UnderWay { asked, deadline });
+                one.deadline = now.checked_add(time).unwrap_or(self.deadline);
+                self.under_way.push(one);
             }
-            Ok(Sent::Answered(answer)) => self.take(&asked, Ok(answer)),
-            Err(failure) => self.take(&asked, Err(failure)),
+            Ok(Sent::Answered(answer)) => self.take(one, Ok(answer)),
+            Err(failure) => self.take(one, Err(failure)),
         }
     }
 
@@ -323,20 +405,24 @@ impl Run {
     pub fn answer(&mut self, id: RequestId, answer: Result<Vec<u8>, Failure>) {
         let mut under_way = self.under_way.iter();
         if let Some(at) = under_way.position(|one| one.asked.id == id) {
-            let asked = self.under_way.swap_remove(at).asked;
-            self.take(&asked, answer);
+            let one = self.under_way.swap_remove(at);
+            self.take(one, answer);
         }
     }
 
-    fn take(&mut self, asked: &plan::Request, answer: Result<Vec<u8>, Failure>) {
+    fn take(&mut self, one: UnderWay, answer: Result<Vec<u8>, Failure>) {
+        let asked = &one.asked;
         let answer = match answer {
             Ok(answer) => answer,
             Err(Failure::NobodyThere) => return self.note_down(asked),
             Err(_) => return self.events.push_back(Event::Lost(asked.id)),
         };
         let event = match self.cargo.take(asked, &answer) {
-            Some(reply) => Event::Reply(asked.id, reply),
-            None => Event::Lost(asked.id),
+            Taken::Reply(reply) => Event::Reply(asked.id, reply),
+            Taken::Elsewhere if one.owners_sum == self.placed.sum => {
+                return self.refused.push(one);
+            }
+            Taken::Elsewhere | Taken::Nothing => Event::Lost(asked.id),
         };
         self.events.push_back(event);
     }
@@ -363,6 +449,6 @@ impl Run {
         let late = self.under_way.extract_if(.., |one| one.deadline <= now);
         let late = late.map(|one| Event::Lost(one.asked.id));
         self.events.extend(late);
-        !self.events.is_empty()
+        !self.events.is_empty() || self.pausing.iter().any(|one| one.at <= now)
     }
 }

@@ -2,4 +2,5 @@
 //! what servers answer when they are asked for their parts.
 
 pub mod owned;
+pub mod placed;
 pub mod replies;

@@ -5,6 +5,7 @@ use super::known::KnownKeys;
 use crate::cluster::{EarlierMaps, Gate, Place};
 use crate::moves::{ServerMoves, in_flight::InFlight};
 use crate::parts::owned::{self, OWNERS_MIN, Widest};
+use crate::parts::placed;
 use farcache_cluster::hash::HashAlgorithm;
 use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
@@ -12,7 +13,6 @@ use farcache_peers::frame::Kind;
 use farcache_peers::listing::Entry;
 use farcache_peers::moves::Fetch;
 use farcache_proto::binary::{HEADER_BYTES, Placed};
-use farcache_redundancy::spread::{owner_label, owners_sum};
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
 use std::cell::{Cell, RefCell};
@@ -152,11 +152,7 @@ impl Forward for Owners {
     }
 
     fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
-        placed.edition == self.map.edition()
-            || self.map.hash_of_key(key).is_none_or(|hash| {
-                let owners = self.map.locate_hash(hash, placed.owners.into());
-                owners_sum(self.map.client_addresses(&owners).map(owner_label)) == placed.sum
-            })
+        placed::is_placed(&self.map, key, placed)
     }
 
     fn moves(&self) -> Option<&dyn Moves> {

@@ -2,8 +2,10 @@
 
 use super::Worker;
 use crate::coding::{PartTag, Sent, Way, own};
+use crate::parts::placed::place;
 use crate::resources::{Resources, context};
-use farcache_cluster::ServerId;
+use farcache_cluster::{Owners, ServerId};
+use farcache_proto::binary::Placed;
 use farcache_session::Failure;
 use std::time::Instant;
 
@@ -38,6 +40,12 @@ impl Way for WorkersWay<'_> {
         let peers = self.0.peers.as_mut().ok_or(Failure::NoPeers)?;
         peers.send_part(to, tag, pieces, now)?;
         Ok(Sent::UnderWay)
+    }
+
+    fn place(&self, key: &[u8], owners: u8) -> (Owners, Placed) {
+        let map = self.0.peers.as_ref().map(|peers| peers.desk.map());
+        // There are no plans without peers.
+        place(&map.expect("there are peers"), key, owners)
     }
 
     fn is_gone(&mut self, server: ServerId) -> bool {
