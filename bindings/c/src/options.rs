@@ -94,6 +94,8 @@ impl Options {
             }
             let policy = farcache_blobs::policy(redundancy, config.servers.len());
             config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
+            // How many copies there are of manifests is decided by the list.
+            config.follows_map = false;
         }
         let half = |what: &str| Failure::new(Status::Configuration, what);
         config.credentials = match (&self.user, &self.password) {

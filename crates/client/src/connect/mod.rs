@@ -146,7 +146,15 @@ impl Connector {
 
     fn connect(&self, target: &Target, known_edition: u64) -> Result<Connected, Error> {
         let began = Instant::now();
-        let mut made = self.connect_once(target)?;
+        let mut made = match known_edition > 0 && !self.prefers_meta {
+            false => self.connect_somehow(target)?,
+            // Servers of a map speak in packets: one that is silent is busy, and is waited for.
+            true => {
+                let stream = self.stream(&target.server, began + self.timeout)?;
+                let limit = self.timeout.min(self.answer_timeout);
+                self.connect_by_packets(stream, began + limit)?
+            }
+        };
         if self.follows_map && made.speaks_binary {
             let left = self.timeout.saturating_sub(began.elapsed());
             let limit = left.max(self.patience()).min(self.answer_timeout);
@@ -162,7 +170,8 @@ impl Connector {
         PATIENCE.min(part).min(self.answer_timeout)
     }
 
-    fn connect_once(&self, server: &Target) -> Result<Connected, Error> {
+    /// Connects to a server of which it is not known how it is spoken to.
+    fn connect_somehow(&self, server: &Target) -> Result<Connected, Error> {
         let deadline = Instant::now() + self.timeout;
         let wants_meta = self.prefers_meta && self.credentials.is_none();
         let is_text = wants_meta && self.transport == Transport::Tcp;

@@ -4,6 +4,7 @@ use super::server::{Server, Stage};
 use super::{Engine, Ticket};
 use crate::operation::{Delivery, Operation, Reply, Route};
 use farcache_cluster::ClusterMap;
+use std::time::Duration;
 
 /// How often a server is asked for a newer map, where the client is used. Until then servers pass
 /// requests on, or refuse those whose keys must lie by the map.
@@ -62,7 +63,8 @@ impl Engine {
         };
         let delivery = Delivery {
             route: Route::Server(server),
-            timeout: None,
+            // Then another one is asked.
+            timeout: Some(Duration::from_micros(ASKED_US)),
         };
         let operation = Operation::ClusterMap { known_edition };
         let ticket = self.submit(operation, delivery, self.now_us);

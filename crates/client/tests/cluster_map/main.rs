@@ -5,9 +5,12 @@ mod fleet;
 #[path = "../support/mod.rs"]
 mod support;
 
-use farcache_client::{Client, ClientConfig, Delivery, Error, Operation, Reply, Route, Transport};
+use farcache_client::{Client, ClientConfig, ConnectStage, Delivery, Error, Operation, Reply, Route, Transport};
 use farcache_client::{ReceiveBytes, Request, Store, VersionTerms};
 use fleet::{Fleet, Keeps, config};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::time::Duration;
 use support::wait_for;
 
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Fabric];
@@ -92,6 +95,45 @@ fn a_newer_map_is_followed_without_a_word_of_the_program() {
         let left = fleet.addresses_without(&[0, 2, 3]);
         assert!(client.server_named(&left).is_some());
     }
+}
+
+/// Answers text at once and packets never, as a server may seem to do that stands still now and
+/// then; ends with its first client.
+fn answers_text_only(listener: TcpListener) {
+    for stream in listener.incoming() {
+        let stream = stream.expect("a client");
+        let mut lines = BufReader::new(stream.try_clone().expect("a descriptor"));
+        let (mut stream, mut line) = (stream, Vec::new());
+        while lines.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            if line == b"version\r\n" && stream.write_all(b"VERSION 1.6.45\r\n").is_err() {
+                break;
+            }
+            line.clear();
+        }
+    }
+}
+
+#[test]
+fn a_server_of_the_map_is_never_taken_for_one_that_speaks_text_only() {
+    let mut fleet = Fleet::start(2, Keeps::Nothing, &[]);
+    let mut config = plain(&fleet.addresses(), Transport::Tcp);
+    config.connect_timeout = Duration::from_secs(2);
+    config.timeout = Duration::from_secs(5);
+    let client = Client::new(&config).expect("a client");
+    let of_second = |key: &String| client.server_of_key(key.as_bytes()) == Some(1);
+    client.set("first", "value", 0).expect("stored");
+    let key = keys(100).find(of_second).expect("it has keys");
+    client.set(&key, "value", 0).expect("stored");
+    fleet.kill(1);
+    let address = client.servers()[1].to_string();
+    let listener = TcpListener::bind(address).expect("its port");
+    std::thread::spawn(move || answers_text_only(listener));
+    wait_for("the client to wait for a silent server", || match client.get(&key) {
+        Err(Error::Connect(why)) if why.stage == ConnectStage::Silent => Some(()),
+        // That the connection has ended, or that it is left alone for a moment.
+        Err(error) if error.is_connection() => None,
+        other => panic!("{other:?}"),
+    });
 }
 
 /// Whether just the owners by the map have the key.

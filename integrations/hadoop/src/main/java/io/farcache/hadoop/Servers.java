@@ -52,7 +52,9 @@ final class Servers implements Closeable {
         FarcacheClient.Builder builder = FarcacheClient
                 .builder(configuration.getTrimmed(FarcacheFileSystem.SERVERS, usual))
                 .transport(configuration.getTrimmed(FarcacheFileSystem.TRANSPORT, "auto"))
-                .timeout(timeout).connectTimeout(timeout);
+                .timeout(timeout).connectTimeout(timeout)
+                // How blobs lie on servers, and which are asked whether they evict, goes by the list.
+                .option("cluster", "list");
         if (hasRedundancy) {
             builder.option("blob-redundancy", redundancy);
         }
