@@ -5,8 +5,10 @@ mod fleet;
 #[path = "../support/mod.rs"]
 mod support;
 
-use farcache_client::{Client, ClientConfig, ConnectStage, Delivery, Error, Operation, Reply, Route, Transport};
-use farcache_client::{ReceiveBytes, Request, Store, VersionTerms};
+use farcache_client::{
+    Client, ClientConfig, ConnectStage, Delivery, Error, Operation, ReceiveBytes, Reply, Request,
+    Route, Store, Transport, VersionTerms,
+};
 use fleet::{Fleet, Keeps, config};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -104,7 +106,10 @@ fn answers_text_only(listener: TcpListener) {
         let stream = stream.expect("a client");
         let mut lines = BufReader::new(stream.try_clone().expect("a descriptor"));
         let (mut stream, mut line) = (stream, Vec::new());
-        while lines.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+        while lines
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|count| count > 0)
+        {
             if line == b"version\r\n" && stream.write_all(b"VERSION 1.6.45\r\n").is_err() {
                 break;
             }
@@ -128,11 +133,13 @@ fn a_server_of_the_map_is_never_taken_for_one_that_speaks_text_only() {
     let address = client.servers()[1].to_string();
     let listener = TcpListener::bind(address).expect("its port");
     std::thread::spawn(move || answers_text_only(listener));
-    wait_for("the client to wait for a silent server", || match client.get(&key) {
-        Err(Error::Connect(why)) if why.stage == ConnectStage::Silent => Some(()),
-        // That the connection has ended, or that it is left alone for a moment.
-        Err(error) if error.is_connection() => None,
-        other => panic!("{other:?}"),
+    wait_for("the client to wait for a silent server", || {
+        match client.get(&key) {
+            Err(Error::Connect(why)) if why.stage == ConnectStage::Silent => Some(()),
+            // That the connection has ended, or that it is left alone for a moment.
+            Err(error) if error.is_connection() => None,
+            other => panic!("{other:?}"),
+        }
     });
 }
 

@@ -120,7 +120,8 @@ opcodes! {
     GetSpread = 0xf6, loud GetSpread;
     /// Tell that a version is complete, without an answer (see [`super::split_told`]).
     TellComplete = 0xf7, loud TellComplete;
-    /// Tell the map of the cluster, if it is another than the one whose edition is the header's CAS token.
+    /// Tell the map of the cluster, if it is another than the one whose edition is the header's CAS
+    /// token.
     ClusterMap = 0xf8, loud ClusterMap;
 }
 

@@ -45,14 +45,15 @@ pub const INCOMPLETE: u64 = 1 << 63;
 /// promise is in the way of: the server has nothing newer.
 pub const ONLY_PROMISED: u8 = 1;
 
-/// Set in the data type of a request about versions whose extras tell by which owners its client has
-/// placed the key: see [`Placed`].
+/// Set in the data type of a request about versions whose extras tell by which owners its client
+/// has placed the key: see [`Placed`].
 const TELLS_PLACE: u8 = 8;
 
 const VERSION_BYTES: usize = 8;
 
 /// By which owners a client has placed a key. A server that gives the key to others refuses the
-/// request ([`Status::OtherOwners`](super::Status::OtherOwners)), so that no value lies by two maps.
+/// request ([`Status::OtherOwners`](super::Status::OtherOwners)), so that no value lies by two
+/// maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Edition of the cluster's map by which the client goes, 0 where it has its own list of

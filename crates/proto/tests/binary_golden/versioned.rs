@@ -114,8 +114,8 @@ fn store_if_newer_that_tells_of_a_complete_version_bytes() {
     assert_eq!(silent[4..6], [8, 0], "as if there were nothing to tell of");
 }
 
-/// Extras: none kept (4 bytes), edition 5 (8), 3 owners (1), their sum (4), the complete version (8):
-/// 25 = 0x19; key 1: body 26 = 0x1a. Data type: 8, told where it was placed, and 1.
+/// Extras: none kept (4 bytes), edition 5 (8), 3 owners (1), their sum (4), the complete version
+/// (8): 25 = 0x19; key 1: body 26 = 0x1a. Data type: 8, told where it was placed, and 1.
 #[test]
 fn a_request_may_tell_by_which_owners_its_key_was_placed() {
     #[rustfmt::skip]
