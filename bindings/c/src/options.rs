@@ -34,18 +34,12 @@ impl Options {
             }
             "timeout-ms" => config.timeout = milliseconds(name, value)?,
             "connect-timeout-ms" => config.connect_timeout = milliseconds(name, value)?,
-            "progress-thread" => config.progress_thread = is_on(name, value)?,
+            "progress-thread" => config.progress_thread = is_first(name, value, ["on", "off"])?,
             "spin-us" => config.spin = Duration::from_micros(number(name, value)?),
             "eager-bytes-max" => config.eager_bytes_max = number(name, value)?,
             "remove-after-failures" => config.remove_after_failures = Some(number(name, value)?),
             "removed-for-ms" => config.removed_for = milliseconds(name, value)?,
-            "cluster" => {
-                config.follows_map = match value {
-                    "map" => true,
-                    "list" => false,
-                    _ => return Err(unknown_word(name, value, "map or list")),
-                }
-            }
+            "cluster" => config.follows_map = is_first(name, value, ["map", "list"])?,
             "redundancy" => {
                 let policy = farcache_client::parse_redundancy(value);
                 config.redundancy = Some(policy.map_err(|error| Failure::from(&error))?);
@@ -139,16 +133,13 @@ fn milliseconds(name: &str, value: &str) -> Result<Duration, Failure> {
     number(name, value).map(Duration::from_millis)
 }
 
-fn is_on(name: &str, value: &str) -> Result<bool, Failure> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(unknown_word(name, value, "on or off")),
+/// Whether a value is the first of the two words that it may be.
+fn is_first(name: &str, value: &str, [yes, no]: [&str; 2]) -> Result<bool, Failure> {
+    let refused = || Failure::arguments(&format!("{name} is {yes} or {no}, not {value:?}"));
+    match value == yes || value == no {
+        true => Ok(value == yes),
+        false => Err(refused()),
     }
-}
-
-fn unknown_word(name: &str, value: &str, words: &str) -> Failure {
-    Failure::arguments(&format!("{name} is {words}, not {value:?}"))
 }
 
 /// Options with their defaults; to be freed with farcache_options_free.

@@ -126,7 +126,7 @@ impl Reader {
     /// the client's placement say they are; no server is asked.
     #[must_use]
     pub fn bytes_on_servers(&self, offset: u64, bytes: u64) -> Vec<u64> {
-        let mut told = Vec::new();
+        let mut told = vec![0; self.access.client.servers().len()];
         let end = offset.saturating_add(bytes).min(self.length);
         let chunk_bytes = u64::from(self.manifest.chunk_bytes());
         for index in self.chunks_between(offset, end) {
@@ -139,7 +139,6 @@ impl Reader {
                 told[server] += end.min((index + 1) * chunk_bytes) - begin;
             }
         }
-        told.resize(told.len().max(self.access.client.servers().len()), 0);
         told
     }
 

@@ -85,10 +85,9 @@ impl Client {
         }
     }
 
-    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them:
-    /// those of the client's list, then those that the
-    /// [map of their cluster](ClientConfig::follows_map) has named since. One that has left stays
-    /// in its place.
+    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them. Those
+    /// of the client's list come first. Those that the
+    /// [map of their cluster](ClientConfig::follows_map) adds come behind, and stay when they leave.
     #[must_use]
     pub fn servers(&self) -> Arc<[Server]> {
         self.connections.servers()

@@ -174,16 +174,7 @@ impl ClientConfig {
     /// # Errors
     /// The variable holds something else than by what the client goes.
     pub fn follows_map_chosen(&self) -> Result<bool, Error> {
-        let follows = match std::env::var(CLUSTER_VARIABLE).as_deref() {
-            Ok("map") => true,
-            Ok("list") => false,
-            Ok(other) => {
-                return Err(Error::Configuration(
-                    format!("{CLUSTER_VARIABLE} is map or list, not {other:?}").into(),
-                ));
-            }
-            Err(_) => self.follows_map,
-        };
+        let follows = chosen(CLUSTER_VARIABLE, ["map", "list"], self.follows_map)?;
         Ok(follows && self.remove_after_failures.is_none())
     }
 
@@ -192,14 +183,11 @@ impl ClientConfig {
     /// # Errors
     /// The variable holds something else than who moves operations.
     pub fn progress_thread_chosen(&self) -> Result<bool, Error> {
-        match std::env::var(PROGRESS_VARIABLE).as_deref() {
-            Ok("thread") => Ok(true),
-            Ok("caller") => Ok(false),
-            Ok(other) => Err(Error::Configuration(
-                format!("{PROGRESS_VARIABLE} is thread or caller, not {other:?}").into(),
-            )),
-            Err(_) => Ok(self.progress_thread),
-        }
+        chosen(
+            PROGRESS_VARIABLE,
+            ["thread", "caller"],
+            self.progress_thread,
+        )
     }
 
     /// The policy, after a look at the environment; none where it has one place for every key.
@@ -224,6 +212,19 @@ impl ClientConfig {
             Ok(text) => text.parse(),
             Err(_) => Ok(self.transport),
         }
+    }
+}
+
+/// Whether a variable of the environment holds the first of two words and not the second; without
+/// the variable, as is `usual`.
+fn chosen(variable: &str, [yes, no]: [&str; 2], usual: bool) -> Result<bool, Error> {
+    match std::env::var(variable) {
+        Ok(word) if word == yes => Ok(true),
+        Ok(word) if word == no => Ok(false),
+        Ok(other) => Err(Error::Configuration(
+            format!("{variable} is {yes} or {no}, not {other:?}").into(),
+        )),
+        Err(_) => Ok(usual),
     }
 }
 

@@ -51,8 +51,8 @@ impl Connections {
             .map_err(|error| Error::Configuration(format!("no progress thread: {error}").into()))
     }
 
-    /// The servers, in the order in which [`Route::Server`] counts them: those of the list, then
-    /// those that the cluster's maps have named.
+    /// The servers, in the order in which [`Route::Server`] counts them. Those of the list come
+    /// first, and behind them those that the cluster's maps have added.
     pub fn servers(&self) -> Arc<[Server]> {
         Arc::clone(self.shared.lock().engine.routing().servers())
     }
@@ -84,11 +84,8 @@ impl Connections {
         };
         let known_edition = self.edition();
         let question = Operation::ClusterMap { known_edition };
-        if let Reply::Text(text) = self.run(question, delivery).outcome?
-            && let Ok(map) = text.parse()
-        {
-            self.shared.lock().engine.follow(map);
-        }
+        let reply = self.run(question, delivery).outcome?;
+        self.shared.lock().engine.heed(&reply);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ impl Driver {
         let sender = self.arrivals.0.clone();
         let bell = Arc::clone(&self.bell);
         let known_edition = self.engine.routing().edition();
-        let target = Arc::clone(self.target(server));
+        let target = self.target(server);
         let started = self
             .connector
             .start((&target, known_edition), move |outcome| {
@@ -44,12 +44,13 @@ impl Driver {
         }
     }
 
-    fn target(&mut self, server: usize) -> &Arc<Target> {
+    /// A server of the engine's, to be connected to.
+    fn target(&mut self, server: usize) -> Arc<Target> {
         let new = self.engine.routing().servers().iter();
         let new = new.skip(self.targets.len()).cloned();
         self.targets
             .extend(new.map(|server| Arc::new(Target::new(server))));
-        &self.targets[server]
+        Arc::clone(&self.targets[server])
     }
 
     /// Takes in what has arrived.

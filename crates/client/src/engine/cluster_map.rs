@@ -1,6 +1,6 @@
-//! The map of the servers' cluster: asked for now and then, and followed.
+//! The map of the servers' cluster: a newer one is asked for once a second, and followed.
 
-use super::server::{Server, Stage};
+use super::server::Server;
 use super::{Engine, Ticket};
 use crate::operation::{Delivery, Operation, Reply, Route};
 use farcache_cluster::ClusterMap;
@@ -52,12 +52,7 @@ impl Engine {
         }
         let count = self.servers.len();
         let mut others = (1..=count).map(|offset| (question.server + offset) % count);
-        let is_there = |server: &usize| {
-            matches!(
-                self.servers[*server].stage,
-                Stage::Sockets | Stage::Fabric { .. }
-            )
-        };
+        let is_there = |server: &usize| self.servers[*server].is_connected();
         let Some(server) = others.find(is_there) else {
             return;
         };
@@ -86,7 +81,14 @@ impl Engine {
             return;
         };
         self.question.under_way = None;
-        if let Ok(Reply::Text(text)) = completion.outcome
+        if let Ok(reply) = completion.outcome {
+            self.heed(&reply);
+        }
+    }
+
+    /// Goes by the map that a server has told of, if there is one in its reply.
+    pub(crate) fn heed(&mut self, reply: &Reply) {
+        if let Reply::Text(text) = reply
             && let Ok(map) = text.parse()
         {
             self.follow(map);

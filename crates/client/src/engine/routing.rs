@@ -6,8 +6,8 @@ use farcache_proto::binary::Placed;
 use farcache_redundancy::spread::{owner_label, owners_sum};
 use std::sync::Arc;
 
-/// Where keys live. Servers are named by their indexes: those of the list keep theirs, and those
-/// that maps name later are put behind them.
+/// Where keys live. Servers are named by indexes, which they keep. Those of the list come first, and
+/// behind them those that maps add.
 #[derive(Debug)]
 pub struct Routing {
     servers: Arc<[Server]>,

@@ -149,6 +149,11 @@ impl Server {
         identity == Identity::of(frame)
     }
 
+    /// Whether operations can be sent to it now.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.stage, Stage::Sockets | Stage::Fabric { .. })
+    }
+
     /// Whether anything may come from the fabric.
     pub(super) fn holds_fabric(&self) -> bool {
         self.retired.is_some() || matches!(self.link(), Some(Link::Fabric(_)))

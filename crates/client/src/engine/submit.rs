@@ -211,9 +211,8 @@ impl Engine {
                 return Err(Error::InvalidArguments("this operation needs a server"));
             }
         };
-        match self.servers[server].stage {
-            Stage::Sockets | Stage::Fabric { .. } => {}
-            _ => self.approach(server)?,
+        if !self.servers[server].is_connected() {
+            self.approach(server)?;
         }
         Ok(server)
     }

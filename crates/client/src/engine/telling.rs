@@ -1,7 +1,6 @@
 //! What servers are told of versions that are complete: with requests that go there anyway
 //! ([`Engine::submit`]), or by themselves.
 
-use super::server::Stage;
 use super::{Engine, encode};
 use farcache_base::version::Version;
 use farcache_redundancy::Untold;
@@ -41,7 +40,7 @@ impl Engine {
         let mut has_left = false;
         for server in 0..self.servers.len() {
             let to = &mut self.servers[server];
-            if !matches!(to.stage, Stage::Sockets | Stage::Fabric { .. }) || to.untold.is_empty() {
+            if !to.is_connected() || to.untold.is_empty() {
                 continue;
             }
             tell(&mut to.untold, to.outgoing.packets());

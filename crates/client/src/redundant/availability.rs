@@ -3,8 +3,7 @@
 use crate::{ConnectStage, Error};
 use farcache_cluster::ServerId;
 use rustix::io::Errno;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// So long, in milliseconds, reads do not ask a server again that was down: each attempt to connect
@@ -12,19 +11,19 @@ use std::time::{Duration, Instant};
 const DOWN_KNOWN_MS: u64 = 1000;
 
 /// What is known of one server, in milliseconds since the client began, and 1 more.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Known {
     /// When nobody listened at its address, where that was so when it was last asked. 0 where it is
     /// up.
-    down_ms: AtomicU64,
+    down_ms: u64,
     /// When it was up again after it had been down; 0 where it never was.
-    returned_ms: AtomicU64,
+    returned_ms: u64,
 }
 
 /// What is known of all of them; threads share it.
 pub(super) struct Availability {
-    /// By their indexes; one of which nothing is known may be missing at the end.
-    servers: RwLock<Vec<Arc<Known>>>,
+    /// By their indexes; none at the end of which nothing is known.
+    servers: RwLock<Vec<Known>>,
     began: Instant,
     /// How long an operation may take.
     timeout: Duration,
@@ -40,27 +39,10 @@ impl Availability {
         }
     }
 
-    /// What is known of a server; none where that is nothing.
-    fn of(&self, server: ServerId) -> Option<Arc<Known>> {
+    fn of(&self, server: ServerId) -> Known {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-        servers.get(server.0 as usize).cloned()
-    }
-
-    /// The same, with room to take note of something.
-    fn to_note(&self, server: ServerId) -> Arc<Known> {
-        let servers = self.servers.write();
-        let mut servers = servers.unwrap_or_else(PoisonError::into_inner);
-        let index = server.0 as usize;
-        while servers.len() <= index {
-            servers.push(Arc::default());
-        }
-        Arc::clone(&servers[index])
-    }
-
-    /// When it was found to be down; 0 where it is up.
-    fn down_ms(&self, server: ServerId) -> u64 {
-        self.of(server)
-            .map_or(0, |known| known.down_ms.load(Relaxed))
+        let known = servers.get(server.0 as usize).copied();
+        known.unwrap_or_default()
     }
 
     /// Never 0.
@@ -70,40 +52,45 @@ impl Availability {
 
     /// Whether it was down when it was last asked.
     pub fn is_down(&self, server: ServerId) -> bool {
-        self.down_ms(server) > 0
+        self.of(server).down_ms > 0
     }
 
     /// Whether it was down when it was asked a moment ago.
     pub fn was_just_down(&self, server: ServerId) -> bool {
-        let noted_ms = self.down_ms(server);
+        let noted_ms = self.of(server).down_ms;
         noted_ms > 0 && self.now_ms() - noted_ms < DOWN_KNOWN_MS
     }
 
     /// Notes what an operation has found.
     pub fn note_down(&self, server: ServerId, is_down: bool) {
-        let noted_ms = if is_down { self.now_ms() } else { 0 };
-        let known = match (self.of(server), is_down) {
-            (Some(known), _) => known,
-            (None, true) => self.to_note(server),
-            (None, false) => return,
-        };
-        let was_down = known.down_ms.load(Relaxed) > 0;
-        if is_down || was_down {
-            known.down_ms.store(noted_ms, Relaxed);
+        let was_down = self.is_down(server);
+        if !is_down && !was_down {
+            return;
         }
-        if was_down && !is_down {
-            known.returned_ms.store(self.now_ms(), Relaxed);
+        let (index, now_ms) = (server.0 as usize, self.now_ms());
+        let servers = self.servers.write();
+        let mut servers = servers.unwrap_or_else(PoisonError::into_inner);
+        if servers.len() <= index {
+            servers.resize(index + 1, Known::default());
+        }
+        let known = &mut servers[index];
+        if is_down {
+            known.down_ms = now_ms;
+        } else if known.down_ms > 0 {
+            (known.down_ms, known.returned_ms) = (0, now_ms);
         }
     }
 
     /// Whether a server is up, and has been for so long that nobody whose operation is under way
     /// takes it for down.
     pub fn is_known_to_all(&self, server: ServerId) -> bool {
-        let known = self.of(server);
-        let returned_ms = known.map_or(0, |known| known.returned_ms.load(Relaxed));
+        let Known {
+            down_ms,
+            returned_ms,
+        } = self.of(server);
         let since_ms = self.now_ms() - returned_ms;
         let is_settled = returned_ms == 0 || u128::from(since_ms) > self.timeout.as_millis();
-        is_settled && !self.is_down(server)
+        is_settled && down_ms == 0
     }
 
     /// Whether an error says that nobody listens at the server's address: its process has ended,

@@ -331,7 +331,7 @@ impl Call {
         let (workshop, key) = (&self.redundant.workshop, &self.key);
         let operation = self.cargo.operation(workshop, key, asked.question)?;
         let timeout = match asked.question.is_read() {
-            true => left.min(self.redundant.timeout / READ_PART),
+            true => self.redundant.read_time(left),
             false => left,
         };
         let server = asked.to.0 as usize;
@@ -406,7 +406,7 @@ impl Call {
         if left.is_zero() {
             return Err(Error::Timeout);
         }
-        let read_time = left.min(self.redundant.timeout / READ_PART);
+        let read_time = self.redundant.read_time(left);
         // Where it does not tell, the request is made again, and refused.
         _ = self.redundant.connections.learn_map(asked.to, read_time);
         let (owners, placed) = self.redundant.place(&self.key, self.deadline)?;

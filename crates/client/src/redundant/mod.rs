@@ -178,12 +178,16 @@ impl Redundant {
     fn hear_of_owners(&self, from: ServerId, deadline: Instant) {
         let known = self.connections.edition();
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = left.min(self.timeout / READ_PART);
         // Where it does not tell, it is asked to store or read again, and refuses that.
-        _ = self.connections.learn_map(from, timeout);
+        _ = self.connections.learn_map(from, self.read_time(left));
         if self.connections.edition() == known {
             std::thread::sleep(REST_PAUSE);
         }
+    }
+
+    /// How long one server is waited for that changes nothing, of what is left of an operation.
+    fn read_time(&self, left: Duration) -> Duration {
+        left.min(self.timeout / READ_PART)
     }
 
     /// On how many servers a key lies.

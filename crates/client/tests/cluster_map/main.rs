@@ -100,7 +100,7 @@ fn a_newer_map_is_followed_without_a_word_of_the_program() {
 }
 
 /// Answers text at once and packets never, as a server may seem to do that stands still now and
-/// then; ends with its first client.
+/// then.
 fn answers_text_only(listener: TcpListener) {
     for stream in listener.incoming() {
         let stream = stream.expect("a client");
@@ -143,7 +143,7 @@ fn a_server_of_the_map_is_never_taken_for_one_that_speaks_text_only() {
     });
 }
 
-/// Whether just the owners by the map have the key.
+/// Whether all owners of the key by the map have it.
 fn lies_at_its_owners(of_map: &Client, key: &str, owners: usize) -> bool {
     let has = |server: &usize| {
         let get = Operation::GetVersioned {

@@ -229,7 +229,7 @@ impl Fleet {
         self.addresses_without(&[])
     }
 
-    /// The same of all servers but some.
+    /// The same without some of them.
     pub fn addresses_without(&self, left_out: &[usize]) -> String {
         let servers = self.servers.iter().enumerate();
         let members = servers.filter(|(number, _)| !left_out.contains(number));

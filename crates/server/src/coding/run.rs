@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// another one.
 const READ_PART: u32 = 4;
 
-/// Pause before an owner is asked again that gives the key to others: one of the two servers has not
-/// heard of the other's map.
+/// Pause before an owner is asked again that gives the key to others: one of the two servers has
+/// not heard of the other's map.
 const OWNERS_PAUSE: Duration = Duration::from_millis(20);
 
 /// So much sooner than its client gives up a plan ends, so that the client hears of it.

@@ -10,7 +10,7 @@ pub fn place(map: &ClusterMap, key: &[u8], owners: u8) -> (Owners, Placed) {
     let placed = Placed {
         edition: map.edition(),
         owners,
-        sum: owners_sum(map.client_addresses(&located).map(owner_label)),
+        sum: sum_of(map, &located),
     };
     (located, placed)
 }
@@ -18,7 +18,13 @@ pub fn place(map: &ClusterMap, key: &[u8], owners: u8) -> (Owners, Placed) {
 /// Whether a key lies by this map as somebody else has placed it; where the map places no keys,
 /// wherever that is.
 pub fn is_placed(map: &ClusterMap, key: &[u8], placed: Placed) -> bool {
-    let has_no_place = || map.hash_of_key(key).is_none();
-    let is_here = || place(map, key, placed.owners).1.sum == placed.sum;
-    placed.edition == map.edition() || has_no_place() || is_here()
+    let is_here = |hash| {
+        let owners = map.locate_hash(hash, placed.owners.into());
+        sum_of(map, &owners) == placed.sum
+    };
+    placed.edition == map.edition() || map.hash_of_key(key).is_none_or(is_here)
+}
+
+fn sum_of(map: &ClusterMap, owners: &Owners) -> u32 {
+    owners_sum(map.client_addresses(owners).map(owner_label))
 }

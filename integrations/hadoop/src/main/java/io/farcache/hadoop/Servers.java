@@ -53,7 +53,7 @@ final class Servers implements Closeable {
                 .builder(configuration.getTrimmed(FarcacheFileSystem.SERVERS, usual))
                 .transport(configuration.getTrimmed(FarcacheFileSystem.TRANSPORT, "auto"))
                 .timeout(timeout).connectTimeout(timeout)
-                // How blobs lie on servers, and which are asked whether they evict, goes by the list.
+                // How blobs lie on servers, and which of these are asked whether they evict.
                 .option("cluster", "list");
         if (hasRedundancy) {
             builder.option("blob-redundancy", redundancy);
