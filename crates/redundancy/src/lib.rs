@@ -37,6 +37,7 @@ mod scheme;
 pub mod spread;
 pub mod stored;
 mod untold;
+mod uses;
 
 pub use clock::{Clock, SKEW_MAX, TooFarAhead};
 pub use farcache_base::version::{TICKS_PER_SECOND, Ticks, Version, Writer};
@@ -45,3 +46,4 @@ pub use holders::Holders;
 pub use policy::{InvalidPolicy, Policy, Side, THRESHOLD_BYTES_DEFAULT};
 pub use scheme::{Acknowledgement, InvalidRedundancy, Redundancy};
 pub use untold::Untold;
+pub use uses::Uses;

@@ -6,6 +6,7 @@ use farcache_redundancy::plan::{
     Request,
 };
 use farcache_redundancy::{Redundancy, Version};
+use std::collections::HashSet;
 
 const OLD: u64 = 0x2_8000_0001;
 const NEW: u64 = 0x2_8000_0002;
@@ -76,7 +77,10 @@ fn read_of(
             let event = match action {
                 Action::Done(outcome) => return (outcome, sent),
                 Action::Encode => Event::Encoded,
-                Action::Decode(..) => Event::Decoded,
+                Action::Decode(_, from) => {
+                    assert_are_apart(&servers, &from);
+                    Event::Decoded
+                }
                 Action::Ask(Request {
                     id, to, question, ..
                 }) => {
@@ -103,6 +107,13 @@ fn read_of(
         }
     }
     panic!("it waits for nothing");
+}
+
+/// No two of these servers hold the same part, as a value cannot be made of that.
+fn assert_are_apart(servers: &[Option<Answer>], from: &[ServerId]) {
+    let part = |id: &ServerId| servers[id.0 as usize].as_ref().unwrap().held[0].part;
+    let parts: HashSet<Part> = from.iter().map(part).collect();
+    assert_eq!(parts.len(), from.len(), "{parts:?}");
 }
 
 fn found(bits: u64) -> ReadOutcome {
@@ -338,4 +349,49 @@ fn of_copies_nobody_asks_what_lies_beneath() {
         panic!("one copy is enough");
     });
     assert_eq!(outcome, found(NEW));
+}
+
+#[test]
+fn members_that_are_not_asked_are_known() {
+    let whole = |numbers: [u8; 5]| numbers.map(|number| Some(held(NEW, Part::Shard(number), true)));
+    let (mut servers, mut actions) = (whole([0, 1, 2, 3, 4]), Vec::new());
+    servers[3] = None;
+    let group = Group::new(
+        1,
+        servers
+            .iter()
+            .zip(0..)
+            .map(|(it, id)| (ServerId(id), it.is_some())),
+    );
+    let redundancy = "ec:3,2".parse().unwrap();
+    let mut read = Read::begin_among(redundancy, Fencing::None, group, 1, 0, &mut actions);
+    for action in std::mem::take(&mut actions) {
+        let Action::Ask(Request { id, to, .. }) = action else {
+            panic!("{action:?}");
+        };
+        let answer = servers[to.0 as usize].clone().unwrap();
+        read.handle(Event::Reply(id, Reply::Answer(answer)), &mut actions);
+    }
+    assert_eq!(read.unasked().collect::<Vec<_>>(), [ServerId(0)]);
+}
+
+/// An owner that has moved up by a place holds the shard of its former one.
+#[test]
+fn a_value_is_made_of_shards_that_are_not_the_same() {
+    let shard = |number, is_brought| Some(held(NEW, Part::Shard(number), is_brought));
+    let servers = |numbers: [u8; 5]| numbers.map(|number| shard(number, true));
+    for numbers in [
+        [0, 1, 1, 3, 4],
+        [0, 0, 0, 0, 0],
+        [0, 0, 1, 1, 1],
+        [4, 4, 4, 1, 0],
+    ] {
+        let (outcome, _) = read("ec:3,2", &servers(numbers));
+        let apart = HashSet::from(numbers).len();
+        let wanted = match apart {
+            3.. => found(NEW),
+            _ => ReadOutcome::Unavailable,
+        };
+        assert_eq!(outcome, wanted, "{numbers:?}");
+    }
 }

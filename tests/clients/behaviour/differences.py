@@ -87,7 +87,7 @@ DIFFERENCES = [
         r"binary opcode .. with all parts", lambda reply, _: reply + b"\n" + NOOP_REPLY),
     Difference(
         "Requests about versions and about several servers are Farcache's own, and are refused where they make no sense.",
-        r"binary opcode f[123567]( with all parts)?", no_version),
+        r"binary opcode f[1235679]( with all parts)?", no_version),
     Difference(
         "Touch and get-and-touch have no value, so one with a value is refused; memcached takes the value for the next "
         "packet's header.",

@@ -118,6 +118,13 @@ impl Connections {
         self.shared.tell_complete(server.0 as usize, version);
     }
 
+    /// Has servers told, with requests that they are sent anyway or after a while, that a key is in
+    /// use of which they were not asked.
+    pub fn tell_used(&self, servers: impl Iterator<Item = ServerId>, key: &[u8]) {
+        self.shared
+            .tell_used(servers.map(|server| server.0 as usize), key);
+    }
+
     /// Has all servers told of the versions that no request has told them of.
     pub fn tell_rest(&self) {
         self.shared.tell_rest();

@@ -191,6 +191,20 @@ impl Shared {
         }
     }
 
+    /// Has servers told, with requests that they are sent anyway or after a while, that a key is in
+    /// use of which they were not asked.
+    pub(crate) fn tell_used(self: &Arc<Self>, servers: impl Iterator<Item = usize>, key: &[u8]) {
+        let mut guard = self.lock();
+        let mut needs_teller = false;
+        for server in servers {
+            needs_teller |= guard.engine.tell_used(server, key);
+        }
+        drop(guard);
+        if needs_teller {
+            teller::look_after(self);
+        }
+    }
+
     /// Has all servers told of the versions that no request has told them of.
     pub(crate) fn tell_rest(&self) {
         let mut guard = self.lock();

@@ -213,6 +213,16 @@ pub(super) fn complete(version: Version, out: &mut Vec<u8>) {
     encode_head_telling(header, (&[], Told::complete(version.bits())), &[], 0, out);
 }
 
+/// Appends what tells of a key that it is in use.
+pub(super) fn used(key: &[u8], out: &mut Vec<u8>) {
+    let header = Header {
+        magic: MAGIC_REQUEST,
+        opcode: Opcode::TellUsed as u8,
+        ..Header::default()
+    };
+    encode_head(header, &[], key, 0, out);
+}
+
 /// Appends a get, the operation that must be cheapest.
 pub(super) fn get(key: &[u8], opaque: u32, out: &mut Vec<u8>) {
     let mut header = [0; HEADER_BYTES];

@@ -1,9 +1,12 @@
-//! What servers are told of versions that are complete: with requests that go there anyway
-//! ([`Engine::submit`]), or by themselves.
+//! What servers are told of versions that are complete, and of keys that are in use: with requests
+//! that go there anyway ([`Engine::submit`]), or by themselves.
 
 use super::{Engine, encode};
 use farcache_base::version::Version;
 use farcache_redundancy::Untold;
+
+/// So many bytes do not wait for a request.
+const WAITING_BYTES_MAX: usize = 2048;
 
 impl Engine {
     /// Has a server told, with a request that it is sent anyway, that a version is complete: all
@@ -11,6 +14,25 @@ impl Engine {
     /// be called from now on.
     pub(crate) fn tell_complete(&mut self, server: usize, version: Version) -> bool {
         self.servers[server].untold.push(version);
+        !std::mem::replace(&mut self.tells_left_over, true)
+    }
+
+    /// Has a server told, with what it is sent next, that a key is in use of which it was not asked;
+    /// where there is no connection yet one is begun, and the server is told the next time. Returns
+    /// whether [`Engine::tell_left_over`] is to be called from now on.
+    pub(crate) fn tell_used(&mut self, server: usize, key: &[u8]) -> bool {
+        if !self.servers[server].is_connected() {
+            // A server that is left alone for a while is told later.
+            let _ = self.approach(server);
+            return false;
+        }
+        let to = &mut self.servers[server];
+        let packets = to.outgoing.packets();
+        encode::used(key, packets);
+        to.has_uses_waiting = true;
+        if packets.len() >= WAITING_BYTES_MAX {
+            self.list(server);
+        }
         !std::mem::replace(&mut self.tells_left_over, true)
     }
 
@@ -35,12 +57,13 @@ impl Engine {
     }
 
     /// Has `tell` take versions of each server that there is a connection to, and write what tells
-    /// of them. Returns whether it has left any.
+    /// of them; that and the uses that wait are sent. Returns whether it has left any.
     fn tell_each(&mut self, mut tell: impl FnMut(&mut Untold, &mut Vec<u8>)) -> bool {
         let mut has_left = false;
         for server in 0..self.servers.len() {
             let to = &mut self.servers[server];
-            if !to.is_connected() || to.untold.is_empty() {
+            let has_uses = std::mem::take(&mut to.has_uses_waiting);
+            if !to.is_connected() || (to.untold.is_empty() && !has_uses) {
                 continue;
             }
             tell(&mut to.untold, to.outgoing.packets());

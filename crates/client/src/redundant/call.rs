@@ -1,7 +1,7 @@
 //! One plan: its requests go out together, what comes back goes in.
 
 use super::cargo::Cargo;
-use super::{Redundant, is_of_other_owners};
+use super::{Redundant, is_of_other_owners, now};
 use crate::connections::Submitted;
 use crate::{Delivery, Error, Operation, Route};
 use farcache_cluster::{OWNERS_MAX, ServerId};
@@ -291,6 +291,17 @@ impl Call {
                 self.events.push_back(Event::Decoded);
             }
             Action::Ask(_) | Action::Done(_) => {}
+        }
+    }
+
+    /// Has owners told, now and then, that the key is in use, of whose value they were not asked.
+    pub fn tell_used(&self, owners: impl Iterator<Item = ServerId>) {
+        let mut owners = owners.peekable();
+        let Redundant {
+            uses, connections, ..
+        } = &*self.redundant;
+        if owners.peek().is_some() && uses.is_due(&self.key, now()) {
+            connections.tell_used(owners, &self.key);
         }
     }
 

@@ -44,7 +44,7 @@ use farcache_proto::binary::{Placed, Status};
 use farcache_redundancy::coding::{Parts, Workshop};
 use farcache_redundancy::plan::{Form, Found, ReadOutcome, WriteOutcome};
 use farcache_redundancy::{
-    Clock, Policy, Redundancy, SKEW_MAX, Side, TooFarAhead, Version, Writer,
+    Clock, Policy, Redundancy, SKEW_MAX, Side, TooFarAhead, Uses, Version, Writer,
 };
 use following::Following;
 pub(crate) use following::LastCopies;
@@ -75,6 +75,7 @@ pub(crate) struct Redundant {
     clock: Mutex<Clock>,
     availability: Availability,
     workshop: Workshop,
+    uses: Uses,
     /// Reads that were begun, where they take turns at the copies.
     reads: AtomicUsize,
     following: Following,
@@ -116,6 +117,7 @@ impl Redundant {
             clock: Mutex::new(Clock::new(writer, SKEW_MAX)),
             availability: Availability::new(config.timeout),
             workshop: Workshop::default(),
+            uses: Uses::default(),
             reads: AtomicUsize::new(0),
             following: Following::default(),
             timeout: config.timeout,

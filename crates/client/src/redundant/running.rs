@@ -6,7 +6,9 @@ use super::{Redundant, now, written};
 use crate::Error;
 use crate::connections::Submitted;
 use farcache_redundancy::coding::{Parts, Pieces};
-use farcache_redundancy::plan::{Action, Fencing, Form, Read, ReadOutcome, Write, WriteOutcome};
+use farcache_redundancy::plan::{
+    Action, Fencing, Form, Found, Read, ReadOutcome, Write, WriteOutcome,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -81,6 +83,9 @@ impl Reading {
                 Turn::Goes => {}
                 Turn::Waits => return Ok(None),
                 Turn::Ended(outcome) => {
+                    if let ReadOutcome::Found(Found::Value(_)) = outcome {
+                        call.tell_used(read.unasked());
+                    }
                     return Ok(Some(ReadEnd {
                         outcome,
                         passes_over: call.passes_over(),

@@ -10,6 +10,7 @@ mod support;
 
 mod beside;
 mod healthy;
+mod in_use;
 mod losses;
 mod refusals;
 mod stalls;

@@ -123,6 +123,8 @@ opcodes! {
     /// Tell the map of the cluster, if it is another than the one whose edition is the header's CAS
     /// token.
     ClusterMap = 0xf8, loud ClusterMap;
+    /// Tell that the key's value has been read from others of its servers, without an answer.
+    TellUsed = 0xf9, loud TellUsed;
 }
 
 impl Opcode {

@@ -6,6 +6,26 @@ use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
 
+/// Parts that make more of a value than each of them: an owner that has moved up by a place since
+/// a value was stored has a shard that its new place is given to as well.
+#[derive(Default)]
+struct Apart {
+    /// A bit for each shard that is among them.
+    shards: u32,
+}
+
+impl Apart {
+    /// Whether a part is more than those before it, among which it is from now on.
+    fn admits(&mut self, part: Part) -> bool {
+        let Part::Shard(shard) = part else {
+            return true;
+        };
+        let before = self.shards;
+        self.shards |= 1 << shard;
+        self.shards != before
+    }
+}
+
 /// What all owners have answered so far.
 #[derive(Default)]
 pub(super) struct Answers {
@@ -108,15 +128,44 @@ impl Answers {
         self.who(|answer| answer.held.iter().any(|held| held.version == version))
     }
 
-    /// Who has more of a version than that it is there.
-    pub fn holders_of_bytes(&self, version: Version) -> Positions {
-        let has_bytes = |held: &Held| held.version == version && held.part != Part::Witness;
-        self.who(|answer| answer.held.iter().any(has_bytes))
+    /// Who has bytes of a version that nobody has brought yet; of those with the same shard one.
+    pub fn holders_of_further_bytes(&self, version: Version) -> Positions {
+        let mut apart = Apart::default();
+        let brought = self.bringers_in(version, &mut apart);
+        let mut is_further = |answer: &Answer| {
+            let part = answer
+                .part_of(version)
+                .filter(|part| *part != Part::Witness);
+            part.is_some_and(|part| apart.admits(part))
+        };
+        let others = self
+            .all
+            .iter()
+            .filter(|(position, _)| !brought.has(*position));
+        let further = others.filter(|(_, answer)| is_further(answer));
+        further.map(|(position, _)| *position).collect()
     }
 
-    /// Who has brought the bytes of a version.
+    /// Who has brought the bytes of a version; of those with the same shard one.
     pub fn bringers(&self, version: Version) -> Positions {
-        self.who(|answer| answer.brought == Some(version))
+        self.bringers_in(version, &mut Apart::default())
+    }
+
+    fn bringers_in(&self, version: Version, apart: &mut Apart) -> Positions {
+        let mut has_brought = |answer: &Answer| {
+            let part = answer.part_of(version);
+            answer.brought == Some(version) && part.is_some_and(|part| apart.admits(part))
+        };
+        let all = self.all.iter().filter(|(_, answer)| has_brought(answer));
+        all.map(|(position, _)| *position).collect()
+    }
+
+    /// How many parts of a version are held, each shard counted once.
+    fn parts_count(&self, version: Version) -> usize {
+        let mut apart = Apart::default();
+        let parts = self.all.iter();
+        let parts = parts.filter_map(|(_, answer)| answer.part_of(version));
+        parts.filter(|part| apart.admits(*part)).count()
     }
 
     fn who(&self, is_one: impl Fn(&Answer) -> bool) -> Positions {
@@ -126,7 +175,7 @@ impl Answers {
 
     /// The newest version that at least k answers hold, with its form.
     pub fn newest_common(&self, redundancy: Redundancy) -> Option<(Version, Form)> {
-        let is_common = |held: &&Held| self.holders(held.version).count() >= redundancy.needed();
+        let is_common = |held: &&Held| self.parts_count(held.version) >= redundancy.needed();
         let newest = self
             .held()
             .filter(is_common)

@@ -54,6 +54,11 @@ impl Asking {
         Some(self.pending.remove(at))
     }
 
+    /// Members that have not been asked.
+    pub fn unasked(&self, group: &Group) -> Positions {
+        group.live().without(self.asked)
+    }
+
     /// Asks one more owner; false where all have been asked.
     pub fn ask_further<O>(&mut self, group: &Group, actions: &mut Vec<Action<O>>) -> bool {
         let order = (0..OWNERS_MAX).map(|offset| (self.first + offset) % OWNERS_MAX);

@@ -192,6 +192,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// What it holds of a version.
+    pub(crate) fn part_of(&self, version: Version) -> Option<Part> {
+        let held = self.held.iter().find(|held| held.version == version);
+        held.map(|held| held.part)
+    }
+
     /// The same of a server that holds one version at most, and was not told that it is complete if
     /// `is_incomplete`.
     #[must_use]

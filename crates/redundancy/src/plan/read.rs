@@ -7,6 +7,7 @@ use super::group::Group;
 use super::storing::{Newer, Progress, Storing};
 use super::{Action, Answer, Event, Fencing, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
+use farcache_cluster::ServerId;
 
 /// What a read has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +161,13 @@ impl Read {
     /// change. Other readers have seen to that.
     pub fn is_complete(&self) -> bool {
         self.is_complete
+    }
+
+    /// Members that have a part of what it has found, as all have, and have not been asked for it:
+    /// they do not know that it is in use.
+    pub fn unasked(&self) -> impl Iterator<Item = ServerId> {
+        let unasked = self.asking.unasked(&self.group);
+        unasked.iter().map(|position| self.group.owner(position))
     }
 
     /// Whether nothing more will be asked.
@@ -386,7 +394,7 @@ impl Read {
             return true;
         }
         let under_way = self.asking.under_way();
-        let others = self.answers.holders_of_bytes(version).without(brought);
+        let others = self.answers.holders_of_further_bytes(version);
         if brought.count() + others.count() < wanted {
             self.await_more(actions);
             return false;

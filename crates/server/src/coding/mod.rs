@@ -29,7 +29,7 @@ use farcache_cluster::{ClusterMap, Owners, ServerId};
 use farcache_proto::binary::Placed;
 use farcache_redundancy::coding::Workshop;
 use farcache_redundancy::plan::RequestId;
-use farcache_redundancy::{Clock, SKEW_MAX, Writer};
+use farcache_redundancy::{Clock, SKEW_MAX, Uses, Writer};
 use farcache_session::Failure;
 use figures::Figures;
 use order::Order;
@@ -84,6 +84,7 @@ pub struct Tools {
     workshop: Workshop,
     clock: Clock,
     telling: Telling,
+    uses: Uses,
     next_number: u64,
 }
 
@@ -123,6 +124,7 @@ impl Coding {
                 workshop: Workshop::default(),
                 clock: Clock::new(writer, SKEW_MAX),
                 telling: Telling::default(),
+                uses: Uses::default(),
                 next_number: 0,
             },
             figures: Arc::clone(figures),

@@ -53,6 +53,11 @@ pub fn complete(version: Version) -> Vec<u8> {
     )
 }
 
+/// Tells of a key that it is in use; it has no answer.
+pub fn used(key: &[u8]) -> Vec<u8> {
+    head((Opcode::TellUsed, 0, 0), (&[], Told::default()), key, 0)
+}
+
 /// Stores so many bytes of a part under a version; the part comes behind it.
 pub fn store(
     key: &[u8],

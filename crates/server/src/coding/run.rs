@@ -5,7 +5,8 @@ use super::cargo::{Cargo, Taken};
 use super::order::{self, Order};
 use super::plan::{Plan, Wish, Wishes};
 use super::settling::{Settling, was_there};
-use super::{PartTag, Sent, Told, Tools, Way};
+use super::telling::tell_used;
+use super::{PartTag, Sent, Told, Tools, Way, unix_time};
 use crate::waiting::Asker;
 use farcache_cluster::ServerId;
 use farcache_proto::binary::{self, Header, Placed, Status};
@@ -185,6 +186,7 @@ impl Run {
                         self.settle(outcome, way, now);
                     }
                     Wish::Got(outcome) => {
+                        self.tell_used(outcome, tools, way);
                         let reply = self.got(outcome);
                         self.tell(reply);
                     }
@@ -264,6 +266,17 @@ impl Run {
         let (redundancy, group) = (self.spread.redundancy, self.owners.group());
         self.cargo = Cargo::new(redundancy, &tools.workshop, None);
         self.plan = Plan::read_thoroughly(redundancy, group, &mut self.wishes);
+    }
+
+    /// Has owners told, now and then, that a value is in use of which they were not asked.
+    fn tell_used(&self, outcome: ReadOutcome, tools: &Tools, way: &mut dyn Way) {
+        let (Plan::Read(read), ReadOutcome::Found(Found::Value(_))) = (&self.plan, outcome) else {
+            return;
+        };
+        let mut owners = read.unasked().peekable();
+        if owners.peek().is_some() && tools.uses.is_due(&self.key, unix_time()) {
+            tell_used(way, owners, &self.key);
+        }
     }
 
     fn tell(&mut self, reply: Vec<u8>) {

@@ -1,5 +1,5 @@
 //! What owners are told of versions that are complete: with the next request that goes there
-//! anyway, or by itself where none does.
+//! anyway, or by itself where none does. And of keys that are in use.
 
 use super::{PartTag, Way, packets};
 use farcache_cluster::ServerId;
@@ -14,6 +14,15 @@ const NO_PLAN: PartTag = PartTag {
     number: 0,
     id: RequestId(0),
 };
+
+/// Tells owners that a key is in use of whose value they were not asked.
+pub fn tell_used(way: &mut dyn Way, owners: impl Iterator<Item = ServerId>, key: &[u8]) {
+    let packet = packets::used(key);
+    for owner in owners {
+        // Of what is not told nothing but the use is lost.
+        let _ = way.ask(owner, NO_PLAN, &[&packet]);
+    }
+}
 
 /// Of which complete versions each server is still to be told.
 #[derive(Default)]

@@ -362,6 +362,18 @@ fn a_version_is_told_without_a_question() {
 }
 
 #[test]
+fn a_use_is_told_without_a_question() {
+    let mut world = World::new();
+    assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
+    for key in [b"k", b"other"] as [&[u8]; 2] {
+        let used = telling(Opcode::TellUsed, &[], key, (0, 0));
+        assert!(world.client.send(&mut world.server, &used).is_empty());
+    }
+    assert!(world.client.is_open);
+    assert_eq!(world.get(ALL).value, b"value");
+}
+
+#[test]
 fn whoever_tells_in_the_question_is_told_so_in_the_answer() {
     let mut world = World::new();
     assert_eq!(world.store(b"value", VERSION), (OK, VERSION));
@@ -426,6 +438,9 @@ fn what_makes_no_sense_is_refused() {
         telling(Opcode::TellComplete, &[], b"k", (0, VERSION)),
         telling(Opcode::TellComplete, &[0; 4], b"", (0, VERSION)),
         telling(Opcode::TellComplete, &[], b"", (0, 0)),
+        telling(Opcode::TellUsed, &[], b"", (0, 0)),
+        telling(Opcode::TellUsed, &[0; 4], b"k", (0, 0)),
+        of(Opcode::TellUsed, &[], b"value", 0),
     ];
     for request in wrong {
         let mut world = World::new();

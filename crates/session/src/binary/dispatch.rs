@@ -90,6 +90,7 @@ fn may_change(opcode: Opcode) -> bool {
             | Opcode::GetK
             | Opcode::GetVersioned
             | Opcode::TellComplete
+            | Opcode::TellUsed
             | Opcode::ListParts
             // The parts are other requests' changes.
             | Opcode::SetSpread
@@ -162,6 +163,7 @@ impl Request<'_, '_> {
                 store::run(self, opcode, state)?
             }
             Opcode::TellComplete => versioned::take_complete(&self),
+            Opcode::TellUsed => versioned::take_use(&self),
             Opcode::ListParts => listing::run(self, state)?,
             Opcode::SetSpread | Opcode::GetSpread => forward::spread(self, state)?,
             Opcode::Delete => delete::run(self, opcode)?,
@@ -191,7 +193,9 @@ impl Request<'_, '_> {
             Opcode::ListParts => true,
             Opcode::Append | Opcode::Prepend => extras == 0 && has_key,
             Opcode::SaslAuth | Opcode::SaslStep => extras == 0 && has_key,
-            Opcode::Get | Opcode::GetK | Opcode::Delete => extras == 0 && has_key && !has_value,
+            Opcode::Get | Opcode::GetK | Opcode::Delete | Opcode::TellUsed => {
+                extras == 0 && has_key && !has_value
+            }
             Opcode::Increment | Opcode::Decrement => extras == 20 && has_key && !has_value,
             Opcode::Touch | Opcode::Gat | Opcode::GatK => extras == 4 && has_key && !has_value,
             Opcode::Flush => (extras == 0 || extras == 4) && !has_key && !has_value,

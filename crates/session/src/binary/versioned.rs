@@ -55,6 +55,12 @@ pub(super) fn take_complete(request: &Request<'_, '_>) -> Flow {
     Flow::one(request.head.head_len())
 }
 
+/// Counts a use of a part whose value has been read from others, and answers nothing.
+pub(super) fn take_use(request: &Request<'_, '_>) -> Flow {
+    request.context.store.note_use(request.head.key);
+    Flow::one(request.head.head_len())
+}
+
 /// Whether a packet of such a command has what it needs besides a key, and nothing that it must not
 /// have.
 pub(super) fn is_well_formed(request: &Request<'_, '_>, command: Opcode) -> bool {

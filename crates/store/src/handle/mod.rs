@@ -163,6 +163,15 @@ impl StoreHandle {
         found
     }
 
+    /// Counts a use of a key's item, if it lies in memory, as looking it up does: for a part of a
+    /// value that was made of others.
+    pub fn note_use(&self, key: &[u8]) {
+        self.enter();
+        let hash = self.core.hash(key);
+        let used = |location| self.accept(location, key, Access::Use);
+        drop(self.core.index.find(hash, used));
+    }
+
     /// Somebody has looked: what is there, or that nothing is, may not be durable yet.
     #[inline]
     fn note_seen(&self, hash: u64) {
