@@ -17,9 +17,9 @@ impl Engine {
         !std::mem::replace(&mut self.tells_left_over, true)
     }
 
-    /// Has a server told, with what it is sent next, that a key is in use of which it was not asked;
-    /// where there is no connection yet one is begun, and the server is told the next time. Returns
-    /// whether [`Engine::tell_left_over`] is to be called from now on.
+    /// Has a server told, with what it is sent next, that a key is in use of which it was not
+    /// asked; where there is no connection yet one is begun, and the server is told the next time.
+    /// Returns whether [`Engine::tell_left_over`] is to be called from now on.
     pub(crate) fn tell_used(&mut self, server: usize, key: &[u8]) -> bool {
         if !self.servers[server].is_connected() {
             // A server that is left alone for a while is told later.
