@@ -518,6 +518,9 @@ enum farcache_status farcache_blob_read_parts(struct farcache_blob_reader *reade
                                               size_t count,
                                               uint64_t *read);
 
+// Lets go of what was read ahead, and of its memory. A later read asks the servers again.
+enum farcache_status farcache_blob_unbuffer(struct farcache_blob_reader *reader);
+
 // Frees a reader. Null is fine.
 void farcache_blob_reader_free(struct farcache_blob_reader *reader);
 

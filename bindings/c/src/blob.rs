@@ -346,6 +346,17 @@ pub unsafe extern "C" fn farcache_blob_read_parts(
     }))
 }
 
+/// Lets go of what was read ahead, and of its memory. A later read asks the servers again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn farcache_blob_unbuffer(reader: *mut BlobReader) -> Status {
+    // SAFETY: C's contract, as it stands at the top of the crate.
+    let reader = unsafe { reference_mut(reader) };
+    status_of(reader.map(|reader| {
+        reader.reader.unbuffer();
+        Status::Ok
+    }))
+}
+
 /// Frees a reader. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn farcache_blob_reader_free(reader: *mut BlobReader) {

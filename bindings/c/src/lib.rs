@@ -54,8 +54,8 @@ pub use blob::{
     BlobPart, BlobReader, BlobSettings, BlobWriter, BlobsHandle, farcache_blob_close,
     farcache_blob_create, farcache_blob_expire, farcache_blob_flush, farcache_blob_length,
     farcache_blob_open, farcache_blob_publish, farcache_blob_read, farcache_blob_read_parts,
-    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_servers, farcache_blob_write,
-    farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
+    farcache_blob_reader_free, farcache_blob_remove, farcache_blob_servers, farcache_blob_unbuffer,
+    farcache_blob_write, farcache_blob_writer_free, farcache_blobs_free, farcache_blobs_new,
 };
 pub use buffer::{Buffer, farcache_buffer_free, farcache_buffer_register};
 pub use call::Call;

@@ -7,6 +7,7 @@ use crate::memory::{Memory, copy_in};
 use farcache_capi::{
     BlobPart, BlobReader, BlobsHandle, Status, farcache_blob_length, farcache_blob_open,
     farcache_blob_read, farcache_blob_read_parts, farcache_blob_reader_free, farcache_blob_servers,
+    farcache_blob_unbuffer,
 };
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JByteBuffer, JClass, JIntArray, JLongArray, JObjectArray, JString};
@@ -185,6 +186,22 @@ pub extern "system" fn Java_io_farcache_client_NativeBlobs_readAll<'local>(
             room.hand_over(env)?;
         }
         Ok(jlong::try_from(read).unwrap_or(jlong::MAX))
+    })
+}
+
+/// `NativeBlobs.unbuffer`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_farcache_client_NativeBlobs_unbuffer<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    reader: jlong,
+) -> jlong {
+    guarded(&mut env, 0, |_| {
+        // SAFETY: as in `read`.
+        Ok(told(
+            unsafe { farcache_blob_unbuffer(reader as *mut BlobReader) },
+            0,
+        ))
     })
 }
 

@@ -186,6 +186,13 @@ impl Reader {
         Ok(read)
     }
 
+    /// Lets go of all chunks that are here or under way, and of their memory. A later read asks
+    /// again.
+    pub fn unbuffer(&mut self) {
+        self.let_all_go();
+        self.spare = None;
+    }
+
     /// The numbers of the chunks that a part lies in.
     fn chunks_of(&self, part: &Part) -> Range<u64> {
         let end = part.offset.saturating_add(part.room.len() as u64);

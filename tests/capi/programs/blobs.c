@@ -37,6 +37,8 @@ static void writing_and_reading(void) {
   WANT(farcache_blob_length(reader) == BYTES && farcache_blob_length(NULL) == 0);
   WANT(farcache_blob_read(reader, 0, room, sizeof room, &read) == FARCACHE_STATUS_OK);
   WANT(read == BYTES && memcmp(room, content, BYTES) == 0);
+  WANT(farcache_blob_unbuffer(reader) == FARCACHE_STATUS_OK);
+  WANT(farcache_blob_unbuffer(NULL) == FARCACHE_STATUS_INVALID_ARGUMENTS);
   WANT(farcache_blob_read(reader, 200000, room, 7, &read) == FARCACHE_STATUS_OK && read == 7);
   WANT(memcmp(room, content + 200000, 7) == 0);
   WANT(farcache_blob_read(reader, BYTES, room, 7, &read) == FARCACHE_STATUS_OK && read == 0);

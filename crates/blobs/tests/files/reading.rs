@@ -69,3 +69,19 @@ fn reads_that_follow_one_another_are_read_ahead_and_others_are_not() {
     // The ten that were read, and as many ahead of them.
     assert_eq!(reader.bytes_held(), 20 * 1000);
 }
+
+#[test]
+fn a_reader_that_was_told_to_let_go_holds_nothing_and_reads_on() {
+    let server = server(&[]);
+    let blobs = crate::blobs(&server, settings(CHUNK_BYTES));
+    let bytes = content(6, 10_000);
+    write(&blobs, "b", &bytes);
+    let mut buffer = [0; 1000];
+    let mut reader = blobs.open("b").expect("opened");
+    for place in (0..10_000).step_by(1000) {
+        reader.unbuffer();
+        assert_eq!(reader.bytes_held(), 0);
+        assert_eq!(reader.read_at(place as u64, &mut buffer), Ok(1000));
+        assert!(buffer == bytes[place..place + 1000], "at {place}");
+    }
+}

@@ -108,6 +108,11 @@ public final class BlobReader implements AutoCloseable {
         }
     }
 
+    /** Lets go of what was read ahead, and of its memory. A later read asks the servers again. */
+    public void unbuffer() {
+        handle.useAlone(reader -> NativeClient.checked(NativeBlobs.unbuffer(reader)));
+    }
+
     /** May be called again. */
     @Override
     public void close() {

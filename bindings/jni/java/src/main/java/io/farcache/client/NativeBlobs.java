@@ -48,6 +48,8 @@ final class NativeBlobs {
 
     static native long servers(long reader, long position, long bytes, long[] bytesOnServers);
 
+    static native long unbuffer(long reader);
+
     static native void freeReader(long reader);
 
     static native long remove(long blobs, String name);

@@ -62,6 +62,26 @@ class BlobsTest {
     }
 
     @Test
+    void aReaderHoldsWhatItHasReadUntilItIsToldToLetGo() throws Exception {
+        try (TestServer server = new TestServer();
+                FarcacheClient client = patient(server.address()).build();
+                FarcacheBlobs blobs = client.blobs(100_000, 300_000, 0)) {
+            write(blobs, "b");
+            byte[] part = new byte[1000];
+            try (BlobReader reader = blobs.open("b")) {
+                assertEquals(part.length, reader.read(0, part, 0, part.length));
+                reader.unbuffer();
+                assertEquals(part.length, reader.read(0, part, 0, part.length));
+                server.kill();
+                assertEquals(part.length, reader.read(50_000, part, 0, part.length));
+                assertArrayEquals(Arrays.copyOfRange(CONTENT, 50_000, 51_000), part);
+                reader.unbuffer();
+                assertThrows(FarcacheException.class, () -> reader.read(0, part, 0, 1));
+            }
+        }
+    }
+
+    @Test
     void aReaderTellsWhichServersHaveWhat() throws Exception {
         try (TestServer one = new TestServer(); TestServer other = new TestServer();
                 FarcacheClient client = patient(one.address() + "," + other.address())
