@@ -44,7 +44,7 @@ test: deps-test ## Run every check and test; the same as continuous integration
 test-fabric-2: deps-test ## Test the fabric between two virtual machines
 	scripts/verbs-guest/test-pair
 
-test-long: deps-test ## Thousands of schedules and seeds, a large model, 500 histories, loads of gigabytes with losses, crash points for LONG_SECONDS, 1,000 power cuts, Hadoop's benchmarks, jobs of Spark
+test-long: deps-test ## Thousands of schedules and seeds, a large model, 500 histories, loads of gigabytes with losses, crash points for LONG_SECONDS, 1,000 power cuts, all of Java on versions 11, 21 and 25, Hadoop's benchmarks, jobs of Spark
 	cargo test -p farcache-redundancy-model --test redundancy -- --ignored
 	FARCACHE_INTERLEAVINGS=2000 scripts/model-tests
 	FARCACHE_MEMBERSHIP_SEEDS=5000 cargo test -p farcache-membership --test simulation
@@ -52,7 +52,8 @@ test-long: deps-test ## Thousands of schedules and seeds, a large model, 500 his
 	scripts/losses --long
 	scripts/crash-points $(LONG_SECONDS)
 	scripts/power-loss --cuts 250
-	cargo build -p farcache-server --bins && scripts/java-environment && scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
+	cargo build -p farcache-server --bins && scripts/java-environment && scripts/java-runtimes && scripts/java-tests --long
+	scripts/hadoop-jobs target/hadoop-jobs --megabytes 512
 	scripts/hadoop-jobs target/hadoop-jobs --megabytes 64 --kill 50
 	scripts/hadoop-jobs /dev/shm --random 1000000
 	scripts/hadoop-jobs target/hadoop-jobs --on yarn --megabytes 64

@@ -43,6 +43,13 @@ def test_surefire_results_are_summed_over_modules_and_not_over_classes():
     assert counts_of("surefire", output, status=1) == (10, 3, 1)
 
 
+def test_a_version_of_java_that_is_not_here_is_told():
+    counts = run_tests.Counts()
+    for line in ("SKIPPED: java-tests: Java 11 is not here", "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0"):
+        counts.read("surefire", line)
+    assert (counts.passed, counts.skips) == (9, ["SKIPPED: java-tests: Java 11 is not here"])
+
+
 def test_a_runner_that_breaks_down_has_failed():
     assert counts_of("cargo", "error: could not compile", status=101) == (0, 1, 0)
 
