@@ -153,6 +153,13 @@ final class CachedSource implements Source {
         Source.super.read(parts);
     }
 
+    @Override
+    public void unbuffer() {
+        if (reader != null) {
+            reader.unbuffer();
+        }
+    }
+
     /** What stands before {@link Reference#start} is below. */
     @Override
     public void addBytesOnServers(long position, long bytes, long[] bytesOnServers) {

@@ -140,8 +140,16 @@ final class ChunkSource implements Source {
     }
 
     @Override
-    public void close() throws IOException {
+    public void unbuffer() {
         ahead.values().forEach(asked -> asked.cancel(false));
+        ahead.clear();
+        held = null;
+        heldIndex = -1;
+    }
+
+    @Override
+    public void close() throws IOException {
+        unbuffer();
         file.close();
     }
 }

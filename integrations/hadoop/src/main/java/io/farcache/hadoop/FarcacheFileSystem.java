@@ -23,8 +23,12 @@ import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathFilter;
 import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.StreamCapabilities;
 import org.apache.hadoop.fs.impl.PathCapabilitiesSupport;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.fs.statistics.IOStatistics;
+import org.apache.hadoop.fs.statistics.IOStatisticsSource;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 import org.apache.hadoop.util.Progressable;
 import org.apache.hadoop.util.functional.RemoteIterators;
 import org.slf4j.Logger;
@@ -39,7 +43,7 @@ import org.slf4j.LoggerFactory;
  * there begins with a reference to the blob with its data until it is persisted; then it is an
  * ordinary file.
  */
-public final class FarcacheFileSystem extends FileSystem {
+public final class FarcacheFileSystem extends FileSystem implements IOStatisticsSource {
     private static final Logger LOG = LoggerFactory.getLogger(FarcacheFileSystem.class);
     /** The scheme of its URIs. */
     public static final String SCHEME = "farcache";
@@ -82,6 +86,7 @@ public final class FarcacheFileSystem extends FileSystem {
     /** Tests fail here what is done below. */
     volatile Below.Watch watch = change -> {
     };
+    private final Totals totals = new Totals();
     private URI uri;
     private Path workingDirectory;
     private Names names;
@@ -136,7 +141,7 @@ public final class FarcacheFileSystem extends FileSystem {
         statuses = new Statuses(names, sealing, times, persistence, blockBytes);
         opening = new Opening(servers, heads, sealing, cache);
         writing = new Writing(servers, names, heads, cache, pending, persistence, persister,
-                watched);
+                watched, totals);
         naming = new Naming(names, cache);
         removal = new Removal(names, servers.blobs, cache);
         persister.recover(names.hidden("pending"));
@@ -217,7 +222,9 @@ public final class FarcacheFileSystem extends FileSystem {
         if (Files.isDirectory(place)) {
             throw new FileNotFoundException(path + ": a directory");
         }
-        return new FSDataInputStream(new FarcacheInputStream(source(path, place), statistics));
+        return totals.track(StoreStatisticNames.OP_OPEN, () -> new FSDataInputStream(
+                new FarcacheInputStream(source(path, place),
+                        new ReadStatistics(totals, statistics))));
     }
 
     private Source source(Path path, java.nio.file.Path place) throws IOException {
@@ -243,8 +250,11 @@ public final class FarcacheFileSystem extends FileSystem {
             throw new FileAlreadyExistsException(path + ": a directory");
         }
         names.requireNoFileAbove(place, path);
-        names.makeDirectories(place.getParent(), FsPermission.getDirDefault().applyUMask(mask));
-        return create(path, place, permission, overwrite);
+        return totals.track(StoreStatisticNames.OP_CREATE, () -> {
+            names.makeDirectories(place.getParent(),
+                    FsPermission.getDirDefault().applyUMask(mask));
+            return create(path, place, permission, overwrite);
+        });
     }
 
     @Override
@@ -256,8 +266,8 @@ public final class FarcacheFileSystem extends FileSystem {
         if (!names.isRoot(place) && !Files.exists(place.getParent())) {
             throw absent(path.getParent());
         }
-        return create(path, place, permission,
-                flags.contains(org.apache.hadoop.fs.CreateFlag.OVERWRITE));
+        return totals.track(StoreStatisticNames.OP_CREATE_NON_RECURSIVE, () -> create(path, place,
+                permission, flags.contains(org.apache.hadoop.fs.CreateFlag.OVERWRITE)));
     }
 
     private FSDataOutputStream create(Path path, java.nio.file.Path place, FsPermission permission,
@@ -274,14 +284,17 @@ public final class FarcacheFileSystem extends FileSystem {
     @Override
     public FSDataOutputStream append(Path path, int bufferBytes, Progressable progress)
             throws IOException {
-        return stream(writing.append(path, place(path)));
+        return totals.track(StoreStatisticNames.OP_APPEND,
+                () -> stream(writing.append(path, place(path))));
     }
 
     /** Shortens a file at once; it is persisted before. */
     @Override
     public boolean truncate(Path path, long bytes) throws IOException {
-        writing.truncate(path, place(path), bytes);
-        return true;
+        return totals.track(StoreStatisticNames.OP_TRUNCATE, () -> {
+            writing.truncate(path, place(path), bytes);
+            return true;
+        });
     }
 
     @Override
@@ -292,6 +305,7 @@ public final class FarcacheFileSystem extends FileSystem {
             case CommonPathCapabilities.FS_PERMISSIONS:
             case CommonPathCapabilities.ETAGS_AVAILABLE:
             case CommonPathCapabilities.ETAGS_PRESERVED_IN_RENAME:
+            case StreamCapabilities.IOSTATISTICS_CONTEXT:
                 return true;
             default:
                 return super.hasPathCapability(path, capability);
@@ -304,24 +318,32 @@ public final class FarcacheFileSystem extends FileSystem {
      */
     @Override
     public boolean rename(Path from, Path to) throws IOException {
-        return naming.rename(place(from), place(to));
+        return totals.track(StoreStatisticNames.OP_RENAME,
+                () -> naming.rename(place(from), place(to)));
     }
 
     @Override
     public boolean delete(Path path, boolean recursive) throws IOException {
-        return removal.remove(place(path), recursive);
+        return totals.track(StoreStatisticNames.OP_DELETE,
+                () -> removal.remove(place(path), recursive));
     }
 
     @Override
     public boolean mkdirs(Path path, FsPermission permission) throws IOException {
         java.nio.file.Path place = place(path);
         names.requireNoFileAbove(place, path);
-        names.makeDirectories(place, permission.applyUMask(mask));
-        return true;
+        return totals.track(StoreStatisticNames.OP_MKDIRS, () -> {
+            names.makeDirectories(place, permission.applyUMask(mask));
+            return true;
+        });
     }
 
     @Override
     public FileStatus getFileStatus(Path path) throws IOException {
+        return totals.track(StoreStatisticNames.OP_GET_FILE_STATUS, () -> status(path));
+    }
+
+    private FileStatus status(Path path) throws IOException {
         try {
             return statuses.of(place(path), makeQualified(path));
         } catch (NoSuchFileException e) {
@@ -337,7 +359,11 @@ public final class FarcacheFileSystem extends FileSystem {
 
     @Override
     public FileStatus[] listStatus(Path path) throws IOException {
-        FileStatus own = getFileStatus(path);
+        return totals.track(StoreStatisticNames.OP_LIST_STATUS, () -> list(path));
+    }
+
+    private FileStatus[] list(Path path) throws IOException {
+        FileStatus own = status(path);
         if (!own.isDirectory()) {
             return new FileStatus[] {own};
         }
@@ -386,14 +412,26 @@ public final class FarcacheFileSystem extends FileSystem {
 
     @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
-        getFileStatus(path);
-        naming.permit(place(path), permission);
+        totals.track(StoreStatisticNames.OP_SET_PERMISSION, () -> {
+            status(path);
+            naming.permit(place(path), permission);
+            return null;
+        });
     }
 
     /** Less than 0 leaves a time as it is. */
     @Override
     public void setTimes(Path path, long modified, long accessed) throws IOException {
-        getFileStatus(path);
-        times.set(place(path), modified, accessed);
+        totals.track(StoreStatisticNames.OP_SET_TIMES, () -> {
+            status(path);
+            times.set(place(path), modified, accessed);
+            return null;
+        });
+    }
+
+    /** Of its operations, and of its streams as they are closed. */
+    @Override
+    public IOStatistics getIOStatistics() {
+        return totals.statistics();
     }
 }

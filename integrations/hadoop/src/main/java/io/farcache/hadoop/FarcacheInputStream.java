@@ -4,24 +4,28 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import org.apache.hadoop.fs.CanUnbuffer;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.FSInputStream;
 import org.apache.hadoop.fs.FileRange;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.StreamCapabilities;
+import org.apache.hadoop.fs.statistics.IOStatistics;
+import org.apache.hadoop.fs.statistics.IOStatisticsSource;
 
 /**
  * A file that is being read. It works with Hadoop 3.3.4, too, which has no vectored reads: {@link
  * FileRange} stands here as a parameter of a type alone, which no class file needs.
  */
-final class FarcacheInputStream extends FSInputStream implements StreamCapabilities {
+final class FarcacheInputStream extends FSInputStream
+        implements StreamCapabilities, CanUnbuffer, IOStatisticsSource {
     private static final int BUFFER_BYTES = 64 << 10;
     private final Source source;
     private final long length;
-    private final FileSystem.Statistics statistics;
+    private final ReadStatistics statistics;
     private long position;
     private boolean closed;
     private final byte[] one = new byte[1];
@@ -30,7 +34,7 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
     private long bufferStart;
     private int buffered;
 
-    FarcacheInputStream(Source source, FileSystem.Statistics statistics) throws IOException {
+    FarcacheInputStream(Source source, ReadStatistics statistics) throws IOException {
         this.source = source;
         this.length = source.length();
         this.statistics = statistics;
@@ -51,12 +55,12 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         if (target > length) {
             throw new EOFException(FSExceptionMessages.CANNOT_SEEK_PAST_EOF);
         }
+        statistics.seek(position, target);
         position = target;
     }
 
     @Override
-    public synchronized long getPos() throws IOException {
-        check();
+    public synchronized long getPos() {
         return position;
     }
 
@@ -83,8 +87,9 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         if (bytes == 0) {
             return 0;
         }
+        statistics.begin();
         int read = bytes < BUFFER_BYTES ? readBuffered(array, offset, bytes)
-                : source.read(position, array, offset, bytes);
+                : readSource(position, array, offset, bytes);
         position += read;
         return told(read);
     }
@@ -95,7 +100,7 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         if (within < 0 || within >= buffered) {
             buffer = buffer == null ? new byte[BUFFER_BYTES] : buffer;
             buffered = 0;
-            buffered = source.read(position, buffer, 0, BUFFER_BYTES);
+            buffered = readSource(position, buffer, 0, BUFFER_BYTES);
             bufferStart = position;
             within = 0;
         }
@@ -104,11 +109,20 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         return read;
     }
 
+    private int readSource(long from, byte[] array, int offset, int bytes) throws IOException {
+        try {
+            return source.read(from, array, offset, bytes);
+        } catch (IOException e) {
+            statistics.failed();
+            throw e;
+        }
+    }
+
     private int told(int read) {
         if (read == 0) {
             return -1;
         }
-        statistics.incrementBytesRead(read);
+        statistics.read(read);
         return read;
     }
 
@@ -120,7 +134,8 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         if (bytes == 0) {
             return 0;
         }
-        return told(source.read(from, array, offset, bytes));
+        statistics.begin();
+        return told(readSource(from, array, offset, bytes));
     }
 
     /** Reads ranges behind the caller's back; those that lie side by side are read together. */
@@ -137,25 +152,56 @@ final class FarcacheInputStream extends FSInputStream implements StreamCapabilit
         Objects.requireNonNull(release);
         synchronized (this) {
             check();
+            statistics.readVectored(ranges.size());
         }
         VectoredRead.begin(this::readParts, length, ranges, allocate, release);
     }
 
     private synchronized void readParts(List<Part> parts) throws IOException {
         check();
-        source.read(parts);
-        parts.forEach(part -> statistics.incrementBytesRead(part.room.remaining()));
+        try {
+            source.read(parts);
+        } catch (IOException e) {
+            statistics.failed();
+            throw e;
+        }
+        parts.forEach(part -> statistics.read(part.room.remaining()));
+    }
+
+    /** Of a stream that is closed there is nothing to give up. */
+    @Override
+    public synchronized void unbuffer() {
+        if (!closed) {
+            buffer = null;
+            buffered = 0;
+            source.unbuffer();
+            statistics.unbuffered();
+        }
+    }
+
+    @Override
+    public IOStatistics getIOStatistics() {
+        return statistics.statistics();
     }
 
     @Override
     public boolean hasCapability(String capability) {
-        return capability.equalsIgnoreCase(StreamCapabilities.VECTOREDIO);
+        switch (capability.toLowerCase(Locale.ROOT)) {
+            case StreamCapabilities.VECTOREDIO:
+            case StreamCapabilities.UNBUFFER:
+            case StreamCapabilities.IOSTATISTICS:
+            case StreamCapabilities.IOSTATISTICS_CONTEXT:
+                return true;
+            default:
+                return false;
+        }
     }
 
     @Override
     public synchronized void close() throws IOException {
         if (!closed) {
             closed = true;
+            statistics.close();
             source.close();
         }
     }

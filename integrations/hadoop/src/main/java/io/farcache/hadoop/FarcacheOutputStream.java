@@ -6,22 +6,28 @@ import io.farcache.client.FarcacheException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Arrays;
+import java.util.Locale;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.StreamCapabilities;
 import org.apache.hadoop.fs.Syncable;
+import org.apache.hadoop.fs.statistics.IOStatistics;
+import org.apache.hadoop.fs.statistics.IOStatisticsSource;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 
 /**
  * A file that is being written, to a blob. What is persisted of it, and its reference, are written
  * by way of the open file: so a rename meanwhile does no harm. A file that is no longer than a
  * reference never comes to a blob.
  */
-final class FarcacheOutputStream extends OutputStream implements Syncable, StreamCapabilities {
+final class FarcacheOutputStream extends OutputStream
+        implements Syncable, StreamCapabilities, IOStatisticsSource {
     private final FarcacheBlobs blobs;
     private final Persistence persistence;
     private final Persister persister;
     private final Pending pending;
     private final Below file;
     private final Close mode;
+    private final WriteStatistics statistics;
     private static final int BUFFER_BYTES = 64 << 10;
     /** The first bytes of the file. */
     private final byte[] head = new byte[Reference.BYTES];
@@ -42,7 +48,8 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
      * @param mode what closing waits for
      */
     FarcacheOutputStream(FarcacheBlobs blobs, Persistence persistence, Persister persister,
-            Pending pending, Below file, Reference reference, Close mode) {
+            Pending pending, Below file, Reference reference, Close mode,
+            WriteStatistics statistics) {
         this.blobs = blobs;
         this.persistence = persistence;
         this.persister = persister;
@@ -50,6 +57,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         this.file = file;
         this.reference = reference;
         this.mode = mode;
+        this.statistics = statistics;
     }
 
     /** Goes on behind what the file holds, of which this is the beginning. */
@@ -79,6 +87,7 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             check();
             buffer[buffered++] = (byte) single;
             length++;
+            statistics.wrote(1);
             return;
         }
         write(new byte[] {(byte) single}, 0, 1);
@@ -94,9 +103,10 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             System.arraycopy(array, offset, buffer, buffered, bytes);
             buffered += bytes;
             length += bytes;
-            return;
+        } else {
+            attempt(() -> append(array, offset, bytes));
         }
-        attempt(() -> append(array, offset, bytes));
+        statistics.wrote(bytes);
     }
 
     private void append(byte[] array, int offset, int bytes) throws IOException {
@@ -142,12 +152,16 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
         try {
             action.run();
         } catch (IOException e) {
-            failure = e;
-            throw e;
+            throw failed(e);
         } catch (FarcacheException e) {
-            failure = new IOException(e.getMessage(), e);
-            throw failure;
+            throw failed(new IOException(e.getMessage(), e));
         }
+    }
+
+    private IOException failed(IOException reason) {
+        statistics.failed();
+        failure = reason;
+        return reason;
     }
 
     /** Sends nothing: see {@link #hflush}. */
@@ -162,11 +176,12 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
      */
     @Override
     public synchronized void hflush() throws IOException {
-        if (mode != Close.REDUNDANT || writer == null) {
-            hsync();
-            return;
-        }
+        boolean isPublished = mode == Close.REDUNDANT && writer != null;
         check();
+        statistics.track(StoreStatisticNames.OP_HFLUSH, isPublished ? this::publish : this::sync);
+    }
+
+    private void publish() throws IOException {
         attempt(() -> {
             hand();
             writer.publish();
@@ -177,6 +192,10 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
     @Override
     public synchronized void hsync() throws IOException {
         check();
+        statistics.track(StoreStatisticNames.OP_HSYNC, this::sync);
+    }
+
+    private void sync() throws IOException {
         if (length > reference.start) {
             attempt(this::advance);
         }
@@ -196,7 +215,20 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
 
     @Override
     public boolean hasCapability(String capability) {
-        return capability.equalsIgnoreCase("hflush") || capability.equalsIgnoreCase("hsync");
+        switch (capability.toLowerCase(Locale.ROOT)) {
+            case "hflush":
+            case "hsync":
+            case StreamCapabilities.IOSTATISTICS:
+            case StreamCapabilities.IOSTATISTICS_CONTEXT:
+                return true;
+            default:
+                return false;
+        }
+    }
+
+    @Override
+    public IOStatistics getIOStatistics() {
+        return statistics.statistics();
     }
 
     @Override
@@ -205,6 +237,14 @@ final class FarcacheOutputStream extends OutputStream implements Syncable, Strea
             return;
         }
         closed = true;
+        try {
+            end();
+        } finally {
+            statistics.close();
+        }
+    }
+
+    private void end() throws IOException {
         if (failure != null) {
             giveUp();
             throw new IOException(failure.getMessage(), failure);

@@ -58,6 +58,12 @@ final class KeptSource implements Source {
     }
 
     @Override
+    public void unbuffer() {
+        reader.unbuffer();
+        below().unbuffer();
+    }
+
+    @Override
     public void addBytesOnServers(long position, long bytes, long[] bytesOnServers) {
         Part.addBytesOnServers(reader, position, bytes, bytesOnServers);
     }

@@ -22,6 +22,11 @@ interface Source extends Closeable {
         // All of it is below.
     }
 
+    /** Gives up what was read ahead; reads go on as before. */
+    default void unbuffer() {
+        // Nothing was.
+    }
+
     /** Fills the rooms of all parts, which lie within the file. Positions do not change. */
     default void read(List<Part> parts) throws IOException {
         for (Part part : parts) {

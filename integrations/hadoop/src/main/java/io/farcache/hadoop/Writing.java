@@ -21,6 +21,7 @@ final class Writing {
     private final Persistence persistence;
     private final Persister persister;
     private final Below.Watch watch;
+    private final Totals totals;
 
     /**
      * Into the files of a directory.
@@ -28,7 +29,7 @@ final class Writing {
      * @param pending records what is to be persisted
      */
     Writing(Servers servers, Names names, Heads heads, Cache cache, Pending pending,
-            Persistence persistence, Persister persister, Below.Watch watch) {
+            Persistence persistence, Persister persister, Below.Watch watch, Totals totals) {
         this.servers = servers;
         this.names = names;
         this.heads = heads;
@@ -37,6 +38,7 @@ final class Writing {
         this.persistence = persistence;
         this.persister = persister;
         this.watch = watch;
+        this.totals = totals;
     }
 
     /**
@@ -80,7 +82,7 @@ final class Writing {
 
     private FarcacheOutputStream stream(Below file, Reference reference) {
         return new FarcacheOutputStream(servers.blobs, persistence, persister, pending, file,
-                reference, servers.mode);
+                reference, servers.mode, new WriteStatistics(totals));
     }
 
     /** The file is persisted before. Others cannot append to it until this stream is closed. */

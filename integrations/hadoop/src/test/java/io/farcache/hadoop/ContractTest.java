@@ -16,6 +16,8 @@ import org.apache.hadoop.fs.contract.AbstractContractRenameTest;
 import org.apache.hadoop.fs.contract.AbstractContractRootDirectoryTest;
 import org.apache.hadoop.fs.contract.AbstractContractSeekTest;
 import org.apache.hadoop.fs.contract.AbstractContractSetTimesTest;
+import org.apache.hadoop.fs.contract.AbstractContractStreamIOStatisticsTest;
+import org.apache.hadoop.fs.contract.AbstractContractUnbufferTest;
 import org.apache.hadoop.fs.contract.AbstractContractVectoredReadTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
 import org.junit.runner.RunWith;
@@ -42,8 +44,14 @@ import org.junit.runners.Suite;
     ContractTest.Etag.class,
     ContractTest.BulkDelete.class,
     ContractTest.Append.class,
+    ContractTest.StreamStatistics.class,
+    ContractTest.Unbuffer.class,
+    ContractTest.UnbufferPersisted.class,
 })
 public class ContractTest {
+    /** Nothing is persisted while the tests run. */
+    private static final String SLOW = "1k";
+
     /** See the class that it extends. */
     public static class ContentSummary extends AbstractContractContentSummaryTest {
         @Override
@@ -141,6 +149,32 @@ public class ContractTest {
     }
 
     /** See the class that it extends. */
+    public static class StreamStatistics extends AbstractContractStreamIOStatisticsTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** Of a file that is still in the servers alone. */
+    public static class Unbuffer extends AbstractContractUnbufferTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            configuration.set(FarcacheFileSystem.PERSIST_BANDWIDTH, SLOW);
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** Of an ordinary file, which the servers have or not. */
+    public static class UnbufferPersisted extends AbstractContractUnbufferTest {
+        @Override
+        protected AbstractFSContract createContract(Configuration configuration) {
+            configuration.set(FarcacheFileSystem.CLOSE, "persisted");
+            return new FarcacheContract(configuration);
+        }
+    }
+
+    /** See the class that it extends. */
     public static class BulkDelete extends AbstractContractBulkDeleteTest {
         @Override
         protected AbstractFSContract createContract(Configuration configuration) {
@@ -175,8 +209,7 @@ public class ContractTest {
 
         @Override
         protected AbstractFSContract createContract(Configuration configuration) {
-            // So slow that nothing is persisted while the tests run.
-            configuration.set(FarcacheFileSystem.PERSIST_BANDWIDTH, "1k");
+            configuration.set(FarcacheFileSystem.PERSIST_BANDWIDTH, SLOW);
             return new FarcacheContract(configuration);
         }
     }

@@ -11,8 +11,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.mapreduce.lib.output.committer.manifest.ManifestCommitterConstants;
+import org.apache.hadoop.mapreduce.lib.output.committer.manifest.ManifestCommitterFactory;
+import org.apache.hadoop.mapreduce.lib.output.committer.manifest.files.ManifestSuccessData;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -81,5 +86,35 @@ class JobsTest {
         }
         assertTrue(Files.size(names.resolve("jobs/sorted/part-r-00001")) > 0);
         assertTrue(Files.size(names.resolve("jobs/rows-sorted/part-r-00000")) > 0);
+    }
+
+    /** Tells in the file of success which files it has put there. */
+    private static void assertCommitted(FileSystem files, String directory, int parts)
+            throws IOException {
+        ManifestSuccessData told = ManifestSuccessData.load(files,
+                new org.apache.hadoop.fs.Path("/jobs", directory + "/_SUCCESS"));
+        assertEquals(ManifestCommitterConstants.MANIFEST_COMMITTER_CLASSNAME,
+                told.getCommitter());
+        assertEquals(parts, told.getFilenames().size(), told.getFilenames().toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"buffered", "persisted"})
+    void jobsEndWithTheManifestCommitter(String close) throws Exception {
+        try (TestServer server = new TestServer("-m", "64", "-M", "--evict-expiring");
+                Closeable opened = FileSystem::closeAll) {
+            Configuration configuration = new Configuration();
+            FilesFixture.configure(configuration, server.address(), names);
+            configuration.setBoolean("fs.farcache.impl.disable.cache", false);
+            configuration.set(FarcacheFileSystem.CLOSE, close);
+            configuration.set("mapreduce.outputcommitter.factory.scheme.farcache",
+                    ManifestCommitterFactory.class.getName());
+            configuration.setBoolean(ManifestCommitterConstants.OPT_VALIDATE_OUTPUT, true);
+            Jobs jobs = Jobs.onFarcache(configuration, scratch, MEGABYTES);
+            jobs.sort();
+            FileSystem files = FileSystem.get(configuration);
+            assertCommitted(files, "random", 1);
+            assertCommitted(files, "sorted", 2);
+        }
     }
 }
