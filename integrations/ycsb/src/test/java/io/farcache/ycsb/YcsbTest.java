@@ -133,7 +133,7 @@ class YcsbTest {
     /** YCSB's client in a process of its own, as it ends by itself. */
     @ParameterizedTest
     @CsvSource({"FarcacheDb,0,auto,true", "FarcacheDb,16,auto,false", "FarcacheDb,0,tcp,true",
-            "SpymemcachedDb,0,auto,true"})
+            "SpymemcachedDb,0,auto,true", "NothingDb,0,auto,false"})
     void ycsbRuns(String db, String outstanding, String transport, String checked)
             throws Exception {
         for (String phase : new String[] {"-load", "-t"}) {
