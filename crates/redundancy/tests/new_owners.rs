@@ -6,7 +6,8 @@ use farcache_redundancy::plan::repair::{
     Action, Entry, Event, HeldPart, Limits, OwnState, PartInfo, Repair, Step,
 };
 use farcache_redundancy::stored::Piece;
-use farcache_redundancy::{Holders, Ticks, Version, Writer};
+use farcache_redundancy::{Holders, Scheme, Ticks, Version, Writer};
+use std::collections::HashSet;
 use std::time::Duration;
 
 fn version(seconds: u64) -> Version {
@@ -116,4 +117,89 @@ fn what_owners_all_along_have_forgotten_is_not_brought_back_by_a_new_one() {
     // Those that are new as well know nothing.
     let kept = done(OwnState::default(), &from_before, (None, None));
     assert_eq!(kept, None);
+}
+
+/// Servers at these positions hold these shards of `ec:3,2`, and the others have come to own the
+/// key at the same time; what each of those makes.
+fn made_at_once(held: &[(usize, u8)]) -> Vec<(usize, u8)> {
+    let scheme = Scheme::new(3, 2).unwrap();
+    let part = |shard| PartInfo {
+        piece: Piece::Shard { scheme, shard },
+        owners: 5,
+        value_bytes: 3000,
+    };
+    let shard_of = |at| held.iter().find(|one| one.0 == at).map(|one| one.1);
+    let newcomers = (0..5).filter(|at| shard_of(*at).is_none());
+    let made_by = |me: usize| {
+        let mut repair = Repair::new(Limits::default());
+        let others = (0..5).filter(|at| *at != me);
+        let own = OwnState {
+            is_catching_up: true,
+            ended: Some(version(1000)),
+            ..OwnState::default()
+        };
+        repair.begin(others.map(|at| ServerId(at as u32)), own);
+        let (first, shard) = held[0];
+        let entry = Entry {
+            listed: Some(part(shard).piece),
+            owners: (0..5).map(ServerId).collect(),
+            me,
+            ..entry(version(5), None)
+        };
+        loop {
+            let Step::Do(actions) = repair.step(Duration::ZERO) else {
+                panic!("it makes nothing");
+            };
+            for action in actions {
+                let event = match action {
+                    Action::List { from, .. } => Event::Page {
+                        from,
+                        entries: match from == ServerId(first as u32) {
+                            true => vec![entry.clone()],
+                            false => Vec::new(),
+                        },
+                        next: None,
+                        is_caught_up: true,
+                        forgotten: None,
+                    },
+                    Action::ListOwn(_) => Event::Own(Vec::new(), true),
+                    Action::Look(id, from) => {
+                        let held = shard_of(from.0 as usize).map(|shard| HeldPart {
+                            version: version(5),
+                            part: Some(part(shard)),
+                        });
+                        Event::Said(id, from, held, None)
+                    }
+                    Action::Fetch(id, from, _) => Event::Brought(id, from, true),
+                    Action::Make(_, make) => match make.piece {
+                        Piece::Shard { shard, .. } => return (me, shard),
+                        other => panic!("{other:?}"),
+                    },
+                    other => panic!("{other:?}"),
+                };
+                repair.handle(event, Duration::ZERO);
+            }
+        }
+    };
+    newcomers.map(made_by).collect()
+}
+
+/// Where servers leave the map, those behind them move up with the shards that they have, and the
+/// new ones at the end all miss the same shards.
+#[test]
+fn new_owners_that_repair_at_the_same_time_make_different_shards() {
+    for held in [
+        [(0, 0), (1, 3), (2, 4)],
+        [(0, 1), (1, 2), (2, 4)],
+        [(0, 2), (1, 3), (2, 4)],
+        [(0, 0), (1, 1), (3, 2)],
+        [(1, 0), (2, 1), (4, 2)],
+    ] {
+        let made = made_at_once(&held);
+        let all: HashSet<u8> = held.iter().chain(&made).map(|one| one.1).collect();
+        assert_eq!(all.len(), 5, "{held:?}: {made:?}");
+    }
+    assert_eq!(made_at_once(&[(0, 0), (1, 3), (2, 4)]), [(3, 1), (4, 2)]);
+    // Who can have the shard of its position has that.
+    assert_eq!(made_at_once(&[(0, 0), (2, 1), (4, 2)]), [(1, 4), (3, 3)]);
 }

@@ -299,20 +299,27 @@ impl Mend {
         views.any(|(at, view)| at != self.entry.me && *view == View::Away)
     }
 
-    /// The shard that this server should have: that of its position, or the first that nobody has,
-    /// where another one has that because it stood here by an older map.
+    /// The shard that this server should have: that of its position. Where another one has that,
+    /// because it stood here by an older map, one that nobody has or is to have by its own position:
+    /// of several servers that are in this case each takes another one, in the order of both, as
+    /// they make their shards at the same time.
     fn shard_to_make(&self, scheme: Scheme, parts: &[(usize, PartInfo)]) -> u8 {
-        let is_taken = |shard: &u8| {
-            let shard = *shard;
+        let is_taken = |shard: usize| {
+            let shard = shard as u8;
             let piece = Piece::Shard { scheme, shard };
             parts.iter().any(|(_, part)| part.piece == piece)
         };
-        let own = self.entry.me as u8;
-        let mut all = (0..scheme.shards() as u8).filter(|shard| !is_taken(shard));
-        match is_taken(&own) {
-            true => all.next().unwrap_or(own),
-            false => own,
-        }
+        let has_none = |at: usize| parts.iter().all(|(holder, _)| *holder != at);
+        let own = self.entry.me;
+        let chosen = match is_taken(own) {
+            true => {
+                let before = (0..own).filter(|at| has_none(*at) && is_taken(*at));
+                let open = |shard: &usize| !is_taken(*shard) && !has_none(*shard);
+                (0..scheme.shards()).filter(open).nth(before.count())
+            }
+            false => None,
+        };
+        chosen.unwrap_or(own) as u8
     }
 
     fn majority(&self) -> usize {
