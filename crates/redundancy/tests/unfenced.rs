@@ -395,3 +395,54 @@ fn a_value_is_made_of_shards_that_are_not_the_same() {
         assert_eq!(outcome, wanted, "{numbers:?}");
     }
 }
+
+/// Two servers have left the map before the writer had told anybody that all have the value.
+#[test]
+fn who_finishes_a_write_stores_the_shards_that_are_missing() {
+    let incomplete = |shard| {
+        let answer = held(NEW, Part::Shard(shard), true);
+        answer.marked(true)
+    };
+    let answers = [
+        Some(incomplete(0)),
+        Some(incomplete(3)),
+        Some(incomplete(4)),
+        None,
+        None,
+    ];
+    let (mut actions, mut sent) = (Vec::new(), HashSet::new());
+    let owners = (0..5).map(|id| (ServerId(id), true));
+    let (redundancy, group) = ("ec:3,2".parse().unwrap(), Group::new(1, owners));
+    let mut read = Read::begin_among(redundancy, Fencing::None, group, 0, 0, &mut actions);
+    while !actions.is_empty() {
+        for action in std::mem::take(&mut actions) {
+            let event = match action {
+                Action::Done(outcome) => {
+                    assert_eq!(outcome, found(NEW));
+                    assert_eq!(
+                        sent,
+                        HashSet::from([(3, Part::Shard(1)), (4, Part::Shard(2))])
+                    );
+                    return;
+                }
+                Action::Encode => Event::Encoded,
+                Action::Decode(..) => Event::Decoded,
+                Action::Ask(Request {
+                    id, to, question, ..
+                }) => match question {
+                    Question::Read(_) => {
+                        let answer = answers[to.0 as usize].clone().unwrap_or_default();
+                        Event::Reply(id, Reply::Answer(answer))
+                    }
+                    Question::Store(_, part) => {
+                        sent.insert((to.0, part));
+                        Event::Reply(id, Reply::Stored { was_present: false })
+                    }
+                    other => panic!("{other:?}"),
+                },
+            };
+            read.handle(event, &mut actions);
+        }
+    }
+    panic!("it waits for nothing");
+}

@@ -5,6 +5,7 @@ use farcache_redundancy::plan::{
     Action, Event, Fencing, Form, Group, Question, Reply, Request, Write, WriteOutcome,
 };
 use farcache_redundancy::{Clock, Redundancy, SKEW_MAX, Version, Writer};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 const NOW: Duration = Duration::from_secs(1_800_000_000);
@@ -228,4 +229,61 @@ fn who_has_accepted_is_told_when_the_owners_have_changed() {
 
 fn accept(write: &Write) -> Question {
     Question::Accept(write.version(), farcache_redundancy::plan::Part::Copy)
+}
+
+/// Servers at which the first owners of a key were asked to accept a shard, and then, by a map in
+/// which one has left and the others stand a place further in front, those of that map.
+#[test]
+fn by_a_newer_map_each_server_is_sent_the_shard_that_it_has() {
+    let group = |epoch, ids: [u32; 5]| Group::new(epoch, ids.map(|id| (ServerId(id), true)));
+    let newer = [10, 12, 13, 14, 15];
+    // Before the version is accepted, and after.
+    for answered in [2, 4] {
+        let redundancy: Redundancy = "ec:3,2".parse().unwrap();
+        let mut clock = Clock::new(Writer::new(1).unwrap(), SKEW_MAX);
+        let (mut actions, time) = (Vec::new(), (&mut clock, NOW));
+        let form = Form::of_value(redundancy, false);
+        let first = group(1, [10, 11, 12, 13, 14]);
+        let fencing = Fencing::None;
+        let mut write = Write::begin_among(redundancy, fencing, form, first, time, &mut actions);
+        let (mut sent, mut answers) = (BTreeMap::new(), 0);
+        let mut outcome = None;
+        while outcome.is_none() {
+            assert!(!actions.is_empty(), "it waits for nothing");
+            for action in std::mem::take(&mut actions) {
+                let event = match action {
+                    Action::Done(done) => {
+                        outcome = Some(done);
+                        continue;
+                    }
+                    Action::Encode => Event::Encoded,
+                    Action::Decode(..) => panic!("a write decodes"),
+                    Action::Ask(Request {
+                        id, to, question, ..
+                    }) => {
+                        let (Question::Accept(_, part) | Question::Store(_, part)) = question
+                        else {
+                            continue;
+                        };
+                        let before = *sent.entry(to.0).or_insert(part);
+                        assert_eq!(before, part, "to {to:?}, which has another part");
+                        answers += 1;
+                        let was_present = false;
+                        match answers {
+                            _ if answers == answered + 1 => Event::Map(group(2, newer)),
+                            _ if answers > answered && !newer.contains(&to.0) => continue,
+                            _ => Event::Reply(id, Reply::Stored { was_present }),
+                        }
+                    }
+                };
+                write.handle(event, |current| clock.above(current, NOW), &mut actions);
+            }
+        }
+        assert!(
+            matches!(outcome, Some(WriteOutcome::Written { .. })),
+            "{outcome:?}"
+        );
+        let parts: HashSet<_> = newer.iter().map(|server| sent[server]).collect();
+        assert_eq!(parts.len(), newer.len(), "{sent:?}");
+    }
 }

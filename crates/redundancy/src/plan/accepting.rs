@@ -1,9 +1,10 @@
 //! A new version on its way to all members, each of which may refuse it (rule 3).
 
 use super::group::{Group, Positions};
+use super::layout::Layout;
 use super::round::{Requests, Round};
 use super::storing::Storing;
-use super::{Action, Form, Part, Question, Reply, RequestId, TRIES_MAX};
+use super::{Action, Part, Question, Reply, RequestId, TRIES_MAX};
 use crate::Version;
 
 /// What has become of a version.
@@ -66,20 +67,20 @@ pub(super) struct Accepting {
 
 impl Accepting {
     /// Nobody has been asked.
-    pub fn new(version: Version, form: Form, wanted: Wanted, is_encoded: bool) -> Accepting {
-        Self::asking(Question::Accept, version, form, wanted, is_encoded)
+    pub fn new(version: Version, layout: Layout, wanted: Wanted, is_encoded: bool) -> Accepting {
+        Self::asking(Question::Accept, version, layout, wanted, is_encoded)
     }
 
     /// Nobody has been asked to accept a version for which all members have given their promise
     /// (rule 10).
     pub fn on_promises(
         version: Version,
-        form: Form,
+        layout: Layout,
         wanted: Wanted,
         is_encoded: bool,
     ) -> Accepting {
         let question = Question::AcceptPromised;
-        let accepting = Self::asking(question, version, form, wanted, is_encoded);
+        let accepting = Self::asking(question, version, layout, wanted, is_encoded);
         Accepting {
             is_promised: true,
             ..accepting
@@ -89,11 +90,11 @@ impl Accepting {
     fn asking(
         question: fn(Version, Part) -> Question,
         version: Version,
-        form: Form,
+        layout: Layout,
         wanted: Wanted,
         is_encoded: bool,
     ) -> Accepting {
-        let mut round = Round::new(version, form, question);
+        let mut round = Round::new(version, layout, question);
         round.is_encoded = is_encoded;
         Accepting {
             round,

@@ -128,6 +128,15 @@ impl Answers {
         self.who(|answer| answer.held.iter().any(|held| held.version == version))
     }
 
+    /// Which shard of a version the owner at this position has, as far as it has answered.
+    pub fn shard_of(&self, position: usize, version: Version) -> Option<u8> {
+        let answer = self.all.iter().find(|(other, _)| *other == position);
+        match answer?.1.part_of(version)? {
+            Part::Shard(shard) => Some(shard),
+            Part::Copy | Part::Witness | Part::Tombstone => None,
+        }
+    }
+
     /// Who has bytes of a version that nobody has brought yet; of those with the same shard one.
     pub fn holders_of_further_bytes(&self, version: Version) -> Positions {
         let mut apart = Apart::default();

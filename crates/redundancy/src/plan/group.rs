@@ -87,6 +87,14 @@ impl Group {
         self.live
     }
 
+    pub(super) fn owners_count(&self) -> usize {
+        self.owners.len()
+    }
+
+    pub(super) fn position(&self, server: ServerId) -> Option<usize> {
+        self.owners.iter().position(|owner| *owner == server)
+    }
+
     pub(super) fn owner(&self, position: usize) -> ServerId {
         self.owners[position]
     }

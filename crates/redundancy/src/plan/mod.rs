@@ -10,6 +10,7 @@ mod answers;
 mod asking;
 mod findings;
 mod group;
+mod layout;
 mod owners;
 mod read;
 pub mod repair;
@@ -67,24 +68,13 @@ impl Form {
         }
     }
 
-    /// What the owner at this position of the ring stores.
+    /// What the owner at this position of the ring stores, where no other map came before.
     pub fn part_at(self, position: usize) -> Part {
         match self {
             Form::Copies(holders) if holders.has(position) => Part::Copy,
             Form::Copies(_) => Part::Witness,
             Form::Shards(_) => Part::Shard(position as u8),
             Form::Tombstone => Part::Tombstone,
-        }
-    }
-
-    /// Whether there are the bytes for this owner: the data from the beginning, parity once it has
-    /// been made.
-    fn is_at_hand(self, position: usize, is_encoded: bool) -> bool {
-        match (self, self.part_at(position)) {
-            (Form::Shards(scheme), Part::Shard(shard)) => {
-                is_encoded || usize::from(shard) < scheme.data_shards()
-            }
-            _ => true,
         }
     }
 }

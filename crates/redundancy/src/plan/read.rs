@@ -4,6 +4,7 @@ use super::answers::Answers;
 use super::asking::{Asking, Pending};
 use super::findings::Findings;
 use super::group::Group;
+use super::layout::Layout;
 use super::storing::{Newer, Progress, Storing};
 use super::{Action, Answer, Event, Fencing, Form, Question, Reply, RequestId, TRIES_MAX};
 use crate::{Redundancy, Version};
@@ -467,7 +468,9 @@ impl Read {
             },
             _ => Newer::CountsAsStored,
         };
-        let storing = Storing::to_be_shown(version, form, stored, newer);
+        let owners = self.group.owners_count();
+        let layout = Layout::beside(form, owners, |at| self.answers.shard_of(at, version));
+        let storing = Storing::to_be_shown(version, layout, stored, newer);
         let mut storing = Box::new(storing);
         let progress = storing.go_on(&self.group, &mut self.asking.requests, actions);
         self.stage = Stage::Finishing { found, storing };

@@ -1,7 +1,8 @@
 //! Asking every member the same of one version: to accept it, or to store it.
 
 use super::group::{Group, Positions};
-use super::{Action, Form, Part, Question, Request, RequestId};
+use super::layout::Layout;
+use super::{Action, Part, Question, Request, RequestId};
 use crate::Version;
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
@@ -55,7 +56,7 @@ pub(super) type AllPending = ArrayVec<Pending, OWNERS_MAX>;
 /// Members who are asked, each once its part is at hand.
 pub(super) struct Round {
     pub version: Version,
-    pub form: Form,
+    pub layout: Layout,
     question: fn(Version, Part) -> Question,
     /// Who has been asked.
     pub asked: Positions,
@@ -66,10 +67,10 @@ pub(super) struct Round {
 
 impl Round {
     /// Nobody has been asked.
-    pub fn new(version: Version, form: Form, question: fn(Version, Part) -> Question) -> Round {
+    pub fn new(version: Version, layout: Layout, question: fn(Version, Part) -> Question) -> Round {
         Round {
             version,
-            form,
+            layout,
             question,
             asked: Positions::default(),
             pending: AllPending::new(),
@@ -85,7 +86,7 @@ impl Round {
         actions: &mut Vec<Action<O>>,
     ) {
         for position in group.live().iter() {
-            if !self.asked.has(position) && self.form.is_at_hand(position, self.is_encoded) {
+            if !self.asked.has(position) && self.layout.is_at_hand(position, self.is_encoded) {
                 self.asked.insert(position);
                 self.ask(group, position, 1, requests, actions);
             }
@@ -111,7 +112,7 @@ impl Round {
         requests: &mut Requests,
         actions: &mut Vec<Action<O>>,
     ) {
-        let question = (self.question)(self.version, self.form.part_at(position));
+        let question = (self.question)(self.version, self.layout.part_at(position));
         let id = requests.ask(group, position, question, actions);
         self.pending.push(Pending {
             id,

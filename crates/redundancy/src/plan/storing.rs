@@ -2,8 +2,9 @@
 //! finish what a writer has left.
 
 use super::group::{Group, Positions};
+use super::layout::Layout;
 use super::round::{Requests, Round};
-use super::{Action, Form, Question, Reply, RequestId, TRIES_MAX};
+use super::{Action, Question, Reply, RequestId, TRIES_MAX};
 use crate::Version;
 
 /// How storing goes.
@@ -49,14 +50,19 @@ pub(super) struct Storing {
 
 impl Storing {
     /// `stored` are those who are known to have it by this map.
-    pub fn new(version: Version, form: Form, stored: Positions) -> Storing {
-        Storing::behind(Round::new(version, form, Question::Store), stored)
+    pub fn new(version: Version, layout: Layout, stored: Positions) -> Storing {
+        Storing::behind(Round::new(version, layout, Question::Store), stored)
     }
 
     /// A round in which a reader stores what it is going to show; `newer` says what a server that
     /// has something newer counts as.
-    pub fn to_be_shown(version: Version, form: Form, stored: Positions, newer: Newer) -> Storing {
-        let storing = Storing::new(version, form, stored);
+    pub fn to_be_shown(
+        version: Version,
+        layout: Layout,
+        stored: Positions,
+        newer: Newer,
+    ) -> Storing {
+        let storing = Storing::new(version, layout, stored);
         Storing { newer, ..storing }
     }
 
@@ -64,7 +70,7 @@ impl Storing {
     /// answered. One that refuses is asked to store it all the same (rule 4).
     pub fn behind(before: Round, stored: Positions) -> Storing {
         let accepting = before.pending.iter().map(|one| one.id).max();
-        let mut round = Round::new(before.version, before.form, Question::Store);
+        let mut round = Round::new(before.version, before.layout, Question::Store);
         round.asked = stored;
         for one in &before.pending {
             round.asked.insert(one.position);

@@ -2,6 +2,7 @@
 
 use super::accepting::{Accepting, Verdict, Wanted};
 use super::group::{Group, Positions};
+use super::layout::Layout;
 use super::round::Requests;
 use super::storing::{Progress, Storing};
 use super::{Action, Event, Fencing, Form, Reply, RequestId};
@@ -59,7 +60,7 @@ enum Stage {
 pub struct Write {
     redundancy: Redundancy,
     fencing: Fencing,
-    form: Form,
+    layout: Layout,
     group: Group,
     version: Version,
     /// It stands on promises of its version, and goes above nothing (rule 10).
@@ -136,7 +137,7 @@ impl Write {
         Write {
             redundancy,
             fencing,
-            form,
+            layout: Layout::new(form),
             group,
             version,
             is_promised: false,
@@ -152,7 +153,7 @@ impl Write {
     }
 
     fn begun(mut self, actions: &mut Actions) -> Write {
-        if matches!(self.form, Form::Shards(_)) {
+        if matches!(self.layout.form(), Form::Shards(_)) {
             // Parity is computed while the data travels.
             actions.push(Action::Encode);
         }
@@ -188,6 +189,8 @@ impl Write {
                 if let Stage::Accepting(accepting) = &self.stage {
                     self.is_doubtful |= accepting.may_be_held();
                 }
+                // Who has been sent a shard would take another one for another write.
+                self.layout = self.layout.after(&self.group, &group);
                 self.group = group;
                 if !self.has_ended() {
                     self.go_by_map(actions);
@@ -224,7 +227,7 @@ impl Write {
             return self.end(outcome, actions);
         }
         if self.is_accepted {
-            let storing = Storing::new(self.version, self.form, Positions::default());
+            let storing = Storing::new(self.version, self.layout.clone(), Positions::default());
             self.store(storing, actions);
         } else {
             self.ask_to_accept(actions);
@@ -243,7 +246,7 @@ impl Write {
             true => Accepting::on_promises,
             false => Accepting::new,
         };
-        let mut accepting = begin(self.version, self.form, wanted, self.is_encoded);
+        let mut accepting = begin(self.version, self.layout.clone(), wanted, self.is_encoded);
         accepting.go_on(&self.group, &mut self.requests, actions);
         self.stage = Stage::Accepting(Box::new(accepting));
     }
@@ -296,6 +299,7 @@ impl Write {
             Verdict::Refused { current } => match above(current) {
                 Ok(version) => {
                     self.version = version;
+                    self.layout = Layout::new(self.layout.form());
                     self.ask_to_accept(actions);
                 }
                 Err(skewed) => self.end(WriteOutcome::Skewed(skewed), actions),

@@ -1,6 +1,8 @@
 //! One key: what its owners have of it, and what this server makes of that.
 
 use super::{Entry, Make, OwnState};
+use crate::plan::Form;
+use crate::plan::layout::Layout;
 use crate::stored::Piece;
 use crate::{Holders, Scheme, Version};
 use arrayvec::ArrayVec;
@@ -257,7 +259,7 @@ impl Mend {
                 false => (1, Piece::Witness(holders)),
             },
             Piece::Shard { scheme, .. } => {
-                let shard = self.shard_to_make(scheme, &parts);
+                let shard = self.shard_to_make(scheme, version);
                 (scheme.data_shards(), Piece::Shard { scheme, shard })
             }
         };
@@ -299,27 +301,17 @@ impl Mend {
         views.any(|(at, view)| at != self.entry.me && *view == View::Away)
     }
 
-    /// The shard that this server should have: that of its position. Where another one has that,
-    /// because it stood here by an older map, one that nobody has or is to have by its own position:
-    /// of several servers that are in this case each takes another one, in the order of both, as
-    /// they make their shards at the same time.
-    fn shard_to_make(&self, scheme: Scheme, parts: &[(usize, PartInfo)]) -> u8 {
-        let is_taken = |shard: usize| {
-            let shard = shard as u8;
-            let piece = Piece::Shard { scheme, shard };
-            parts.iter().any(|(_, part)| part.piece == piece)
-        };
-        let has_none = |at: usize| parts.iter().all(|(holder, _)| *holder != at);
-        let own = self.entry.me;
-        let chosen = match is_taken(own) {
-            true => {
-                let before = (0..own).filter(|at| has_none(*at) && is_taken(*at));
-                let open = |shard: &usize| !is_taken(*shard) && !has_none(*shard);
-                (0..scheme.shards()).filter(open).nth(before.count())
+    /// The shard that this server should have, where others hold theirs.
+    fn shard_to_make(&self, scheme: Scheme, version: Version) -> u8 {
+        let owners = self.entry.owners.len();
+        let layout = Layout::beside(Form::Shards(scheme), owners, |at| {
+            let (_, held) = self.held().find(|(holder, _)| *holder == at)?;
+            match held.part.filter(|_| held.version == version)?.piece {
+                Piece::Shard { shard, .. } => Some(shard),
+                Piece::Copy(_) | Piece::Witness(_) => None,
             }
-            false => None,
-        };
-        chosen.unwrap_or(own) as u8
+        });
+        layout.shard_at(self.entry.me)
     }
 
     fn majority(&self) -> usize {
