@@ -12,7 +12,7 @@
 //! with one killed, and with two: of those that were hits at first, how many are still?
 #![forbid(unsafe_code)]
 
-use farcache_bench::coding_fleet::{Fleet, FleetSettings};
+use farcache_bench::coding_fleet::Fleet;
 use farcache_bench::markdown;
 use farcache_bench::policies::{Access, NEVER, PolicyName, SegmentRules};
 use farcache_bench::trace::{Pattern, Trace};
@@ -97,11 +97,7 @@ fn simulated(value_bytes: u64) -> f64 {
 }
 
 fn measure(farcached: &str, policy: Option<&str>, copies: f64) -> Outcome<Vec<String>> {
-    let memory = MEMORY_MIB.to_string();
-    let settings = FleetSettings {
-        memory_mib: &memory,
-    };
-    let mut fleet = Fleet::start_with(farcached, Transport::Auto, &settings)?;
+    let mut fleet = Fleet::start_with(farcached, Transport::Auto, MEMORY_MIB)?;
     let client = fleet.client_for(TIMEOUT, policy)?;
     let mut trace = trace();
     ask(&client, trace.by_ref().take(WARM_UP * OBJECTS))?;

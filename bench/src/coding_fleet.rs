@@ -11,6 +11,7 @@ use std::time::Duration;
 
 const SERVERS: usize = 5;
 const SERVER_CPU: usize = 0;
+const MEMORY_MIB: usize = 512;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -23,19 +24,6 @@ pub fn map_text(ports: &[u16]) -> String {
     };
     let servers: String = (1..).zip(ports).map(server).collect();
     format!("farcache-cluster-map 1\ncluster c\nepoch 1\nplacement ketama\n{servers}end\n")
-}
-
-/// What the servers are told.
-#[derive(Clone, Copy, Debug)]
-pub struct FleetSettings<'s> {
-    /// Memory of each, in MiB.
-    pub memory_mib: &'s str,
-}
-
-impl Default for FleetSettings<'_> {
-    fn default() -> Self {
-        FleetSettings { memory_mib: "512" }
-    }
 }
 
 /// The servers; they end with it.
@@ -60,18 +48,15 @@ impl Fleet {
     /// # Errors
     /// A server does not start, or a file that it needs cannot be written.
     pub fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
-        Fleet::start_with(farcached, transport, &FleetSettings::default())
+        Fleet::start_with(farcached, transport, MEMORY_MIB)
     }
 
-    /// Starts them with these settings.
+    /// Starts them with so much memory each.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_with(
-        farcached: &str,
-        transport: Transport,
-        settings: &FleetSettings<'_>,
-    ) -> Outcome<Fleet> {
+    pub fn start_with(farcached: &str, transport: Transport, memory_mib: usize) -> Outcome<Fleet> {
+        let memory = memory_mib.to_string();
         let name = format!("farcache-bench-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory)?;
@@ -88,7 +73,7 @@ impl Fleet {
         let (map_file, secret_file) = (map_file.to_string_lossy(), secret_file.to_string_lossy());
         let start = |(number, port): (usize, &u16)| {
             let id = (number + 1).to_string();
-            let mut options = vec!["-m", settings.memory_mib, "-I", "8m", "--fabric", "auto"];
+            let mut options = vec!["-m", &memory, "-I", "8m", "--fabric", "auto"];
             options.extend(["--cluster-self", &id, "--cluster-file", &map_file]);
             options.extend(["--cluster-secret-file", &secret_file]);
             options.extend(["--repair-rate", "0"]);

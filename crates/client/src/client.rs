@@ -85,9 +85,10 @@ impl Client {
         }
     }
 
-    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them. Those
-    /// of the client's list come first. Those that the
-    /// [map of their cluster](ClientConfig::follows_map) adds come behind, and stay when they leave.
+    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them: first
+    /// the servers of the client's list, then the servers that the
+    /// [map of their cluster](ClientConfig::follows_map) has added. A server that leaves the map
+    /// keeps its place.
     #[must_use]
     pub fn servers(&self) -> Arc<[Server]> {
         self.connections.servers()

@@ -14,7 +14,7 @@
 //! | [`Holders`] | which owners have the bytes of a small value |
 //! | [`stored`] | how a part of a value lies in a server |
 //! | [`Untold`] | which complete versions a server is still to be told of |
-//! | [`Uses`] | which keys servers were told of the use of |
+//! | [`Uses`] | which owners are to be told that a key is in use |
 //! | [`plan`] | [`plan::Write`] and [`plan::Read`]: what is asked of which server, and when it is done |
 //!
 //! ```

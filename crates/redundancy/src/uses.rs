@@ -1,17 +1,19 @@
-//! Which keys servers were told of the use of.
+//! Telling owners that a key is in use of whose value they were not asked.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::iter::Peekable;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Keys that are told apart at a time. Those of which nothing is known are told of with each read.
+/// How many keys are told apart. Of a key that is not among them servers are told with each read.
 const KEYS: usize = 4096;
 
-/// Keys whose use servers were told of, to whom nobody has come who read them.
+/// When owners were told last that a key is in use.
 ///
-/// A read asks as many owners as make the value. The others would see a part that nobody wants, and
-/// evict it first: what is read most would be lost with the next server. So they are told of uses;
-/// of each key now and then only, as servers tell few uses apart. Threads may share it.
+/// A read asks as many owners as make the value. To the others their parts would look unwanted, and
+/// they would evict those first: what is read most would be lost with the next server. So they are
+/// told of uses, of each key now and then only, as servers tell few uses apart. Threads may share
+/// it.
 pub struct Uses {
     /// Of each key the upper half of its hash, and when it was told of, in milliseconds; of two
     /// keys with one place the later one.
@@ -31,9 +33,20 @@ impl Uses {
     /// How long a key that servers were told of is not told of again.
     pub const PAUSE: Duration = Duration::from_millis(100);
 
-    /// Whether servers are to be told of a use of this key, at a time since whenever: if so, they
-    /// count as told.
-    pub fn is_due(&self, key: &[u8], now: Duration) -> bool {
+    /// Of the owners that were not asked for a value which was read, those that are to be told; they
+    /// count as told then. None where there are none, or it is too soon, at a time since whenever.
+    pub fn owners_to_tell<O: Iterator>(
+        &self,
+        unasked: O,
+        key: &[u8],
+        now: Duration,
+    ) -> Option<Peekable<O>> {
+        let mut unasked = unasked.peekable();
+        let has_some = unasked.peek().is_some();
+        (has_some && self.is_due(key, now)).then_some(unasked)
+    }
+
+    fn is_due(&self, key: &[u8], now: Duration) -> bool {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         let hash = hasher.finish();
@@ -73,5 +86,16 @@ mod tests {
         let days = (1 << 32) - 1;
         assert_eq!([is_due(b"a", days), is_due(b"a", days + 50)], [true, false]);
         assert!(is_due(b"a", days + 100));
+    }
+
+    #[test]
+    fn where_all_were_asked_nobody_counts_as_told() {
+        let (uses, now) = (Uses::default(), Duration::from_secs(1));
+        let told = |unasked: &[u8]| {
+            let owners = uses.owners_to_tell(unasked.iter().copied(), b"a", now);
+            owners.map(Iterator::collect::<Vec<_>>)
+        };
+        assert_eq!((told(&[]), told(&[3, 4])), (None, Some(vec![3, 4])));
+        assert_eq!(told(&[3, 4]), None);
     }
 }

@@ -46,13 +46,28 @@ fn entry(listed: Version, held: Option<Version>) -> Entry {
 /// What becomes of the key in a pass of server 0, while all three catch up: the others have or have
 /// forgotten what is said. None where it is left as it is.
 fn done(own: OwnState, entry: &Entry, said: (Option<HeldPart>, Option<Version>)) -> Option<Action> {
+    done_while(own, entry, 1, |_| said, |_| None)
+}
+
+/// What becomes of the key in a pass of a server that catches up as all do, where this other one
+/// lists it: of each of the others it is said what it has or has forgotten; `go_on` says what comes
+/// of actions that are not the end of interest.
+fn done_while(
+    own: OwnState,
+    entry: &Entry,
+    lister: u32,
+    said: impl Fn(ServerId) -> (Option<HeldPart>, Option<Version>),
+    go_on: impl Fn(&Action) -> Option<Event>,
+) -> Option<Action> {
     let own = OwnState {
         is_catching_up: true,
         ended: Some(version(1000)),
         ..own
     };
     let mut repair = Repair::new(Limits::default());
-    repair.begin([ServerId(1), ServerId(2)], own);
+    let me = entry.owners[entry.me];
+    let others = entry.owners.iter().copied().filter(|owner| *owner != me);
+    repair.begin(others, own);
     let mut now = Duration::ZERO;
     loop {
         let actions = match repair.step(now) {
@@ -70,7 +85,7 @@ fn done(own: OwnState, entry: &Entry, said: (Option<HeldPart>, Option<Version>))
                     from, entries_max, ..
                 } => Event::Page {
                     from,
-                    entries: match !is_own && from == ServerId(1) && entries_max > 0 {
+                    entries: match !is_own && from == ServerId(lister) && entries_max > 0 {
                         true => vec![entry.clone()],
                         false => Vec::new(),
                     },
@@ -83,8 +98,14 @@ fn done(own: OwnState, entry: &Entry, said: (Option<HeldPart>, Option<Version>))
                     Event::Own(own.into_iter().collect(), true)
                 }
                 Action::LookUp(entry) => Event::LookedUp(entry),
-                Action::Look(id, from) => Event::Said(id, from, said.0, said.1),
-                other => return Some(other),
+                Action::Look(id, from) => {
+                    let (held, dropped) = said(from);
+                    Event::Said(id, from, held, dropped)
+                }
+                other => match go_on(&other) {
+                    Some(event) => event,
+                    None => return Some(other),
+                },
             };
             repair.handle(event, now);
         }
@@ -129,16 +150,18 @@ fn made_at_once(held: &[(usize, u8)]) -> Vec<(usize, u8)> {
         value_bytes: 3000,
     };
     let shard_of = |at| held.iter().find(|one| one.0 == at).map(|one| one.1);
-    let newcomers = (0..5).filter(|at| shard_of(*at).is_none());
+    let said = |from: ServerId| {
+        let held = shard_of(from.0 as usize).map(|shard| HeldPart {
+            version: version(5),
+            part: Some(part(shard)),
+        });
+        (held, None)
+    };
+    let bring = |action: &Action| match action {
+        Action::Fetch(id, from, _) => Some(Event::Brought(*id, *from, true)),
+        _ => None,
+    };
     let made_by = |me: usize| {
-        let mut repair = Repair::new(Limits::default());
-        let others = (0..5).filter(|at| *at != me);
-        let own = OwnState {
-            is_catching_up: true,
-            ended: Some(version(1000)),
-            ..OwnState::default()
-        };
-        repair.begin(others.map(|at| ServerId(at as u32)), own);
         let (first, shard) = held[0];
         let entry = Entry {
             listed: Some(part(shard).piece),
@@ -146,41 +169,16 @@ fn made_at_once(held: &[(usize, u8)]) -> Vec<(usize, u8)> {
             me,
             ..entry(version(5), None)
         };
-        loop {
-            let Step::Do(actions) = repair.step(Duration::ZERO) else {
-                panic!("it makes nothing");
-            };
-            for action in actions {
-                let event = match action {
-                    Action::List { from, .. } => Event::Page {
-                        from,
-                        entries: match from == ServerId(first as u32) {
-                            true => vec![entry.clone()],
-                            false => Vec::new(),
-                        },
-                        next: None,
-                        is_caught_up: true,
-                        forgotten: None,
-                    },
-                    Action::ListOwn(_) => Event::Own(Vec::new(), true),
-                    Action::Look(id, from) => {
-                        let held = shard_of(from.0 as usize).map(|shard| HeldPart {
-                            version: version(5),
-                            part: Some(part(shard)),
-                        });
-                        Event::Said(id, from, held, None)
-                    }
-                    Action::Fetch(id, from, _) => Event::Brought(id, from, true),
-                    Action::Make(_, make) => match make.piece {
-                        Piece::Shard { shard, .. } => return (me, shard),
-                        other => panic!("{other:?}"),
-                    },
-                    other => panic!("{other:?}"),
-                };
-                repair.handle(event, Duration::ZERO);
-            }
+        let done = done_while(OwnState::default(), &entry, first as u32, said, bring);
+        let Some(Action::Make(_, make)) = done else {
+            panic!("{done:?}");
+        };
+        match make.piece {
+            Piece::Shard { shard, .. } => (me, shard),
+            other => panic!("{other:?}"),
         }
     };
+    let newcomers = (0..5).filter(|at| shard_of(*at).is_none());
     newcomers.map(made_by).collect()
 }
 

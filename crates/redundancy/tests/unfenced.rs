@@ -62,16 +62,23 @@ fn read_of(
     overtaken: &[u32],
     beneath: &mut dyn FnMut(u32) -> Reply,
 ) -> (ReadOutcome, Vec<u32>) {
+    let (outcome, sent) = read_sending(redundancy, servers, overtaken, beneath);
+    (
+        outcome,
+        sent.into_iter().map(|(server, _)| server).collect(),
+    )
+}
+
+/// The same, with what each was sent.
+fn read_sending(
+    redundancy: &str,
+    servers: &[Option<Answer>],
+    overtaken: &[u32],
+    beneath: &mut dyn FnMut(u32) -> Reply,
+) -> (ReadOutcome, Vec<(u32, Question)>) {
     let mut servers = servers.to_vec();
-    let redundancy: Redundancy = redundancy.parse().unwrap();
-    let owners = servers.iter().zip(0..);
-    let group = Group::new(
-        1,
-        owners.map(|(server, id)| (ServerId(id), server.is_some())),
-    );
     let (mut actions, mut sent) = (Vec::new(), Vec::new());
-    let fencing = Fencing::None;
-    let mut read = Read::begin_among(redundancy, fencing, group, 0, 0, &mut actions);
+    let mut read = begin(redundancy, &servers, 0, &mut actions);
     while !actions.is_empty() {
         for action in std::mem::take(&mut actions) {
             let event = match action {
@@ -95,7 +102,7 @@ fn read_of(
                             Reply::Refused { current }
                         }
                         _ => {
-                            sent.push(to.0);
+                            sent.push((to.0, question));
                             let was_present = false;
                             Reply::Stored { was_present }
                         }
@@ -107,6 +114,20 @@ fn read_of(
         }
     }
     panic!("it waits for nothing");
+}
+
+/// Begins a read, at this owner, among servers of which some are down.
+fn begin(
+    redundancy: &str,
+    servers: &[Option<Answer>],
+    first: usize,
+    actions: &mut Vec<Action<ReadOutcome>>,
+) -> Read {
+    let redundancy: Redundancy = redundancy.parse().unwrap();
+    let owners = servers.iter().zip(0..);
+    let owners = owners.map(|(server, id)| (ServerId(id), server.is_some()));
+    let group = Group::new(1, owners);
+    Read::begin_among(redundancy, Fencing::None, group, first, 0, actions)
 }
 
 /// No two of these servers hold the same part, as a value cannot be made of that.
@@ -353,18 +374,10 @@ fn of_copies_nobody_asks_what_lies_beneath() {
 
 #[test]
 fn members_that_are_not_asked_are_known() {
-    let whole = |numbers: [u8; 5]| numbers.map(|number| Some(held(NEW, Part::Shard(number), true)));
-    let (mut servers, mut actions) = (whole([0, 1, 2, 3, 4]), Vec::new());
+    let mut servers = [0, 1, 2, 3, 4].map(|shard| Some(held(NEW, Part::Shard(shard), true)));
     servers[3] = None;
-    let group = Group::new(
-        1,
-        servers
-            .iter()
-            .zip(0..)
-            .map(|(it, id)| (ServerId(id), it.is_some())),
-    );
-    let redundancy = "ec:3,2".parse().unwrap();
-    let mut read = Read::begin_among(redundancy, Fencing::None, group, 1, 0, &mut actions);
+    let mut actions = Vec::new();
+    let mut read = begin("ec:3,2", &servers, 1, &mut actions);
     for action in std::mem::take(&mut actions) {
         let Action::Ask(Request { id, to, .. }) = action else {
             panic!("{action:?}");
@@ -378,8 +391,8 @@ fn members_that_are_not_asked_are_known() {
 /// An owner that has moved up by a place holds the shard of its former one.
 #[test]
 fn a_value_is_made_of_shards_that_are_not_the_same() {
-    let shard = |number, is_brought| Some(held(NEW, Part::Shard(number), is_brought));
-    let servers = |numbers: [u8; 5]| numbers.map(|number| shard(number, true));
+    let servers =
+        |numbers: [u8; 5]| numbers.map(|number| Some(held(NEW, Part::Shard(number), true)));
     for numbers in [
         [0, 1, 1, 3, 4],
         [0, 0, 0, 0, 0],
@@ -399,50 +412,19 @@ fn a_value_is_made_of_shards_that_are_not_the_same() {
 /// Two servers have left the map before the writer had told anybody that all have the value.
 #[test]
 fn who_finishes_a_write_stores_the_shards_that_are_missing() {
-    let incomplete = |shard| {
-        let answer = held(NEW, Part::Shard(shard), true);
-        answer.marked(true)
-    };
-    let answers = [
-        Some(incomplete(0)),
-        Some(incomplete(3)),
-        Some(incomplete(4)),
-        None,
-        None,
+    let unfinished = |shard| Some(held(NEW, Part::Shard(shard), true).marked(true));
+    let nothing = || Some(Answer::default());
+    let servers = [
+        unfinished(0),
+        unfinished(3),
+        unfinished(4),
+        nothing(),
+        nothing(),
     ];
-    let (mut actions, mut sent) = (Vec::new(), HashSet::new());
-    let owners = (0..5).map(|id| (ServerId(id), true));
-    let (redundancy, group) = ("ec:3,2".parse().unwrap(), Group::new(1, owners));
-    let mut read = Read::begin_among(redundancy, Fencing::None, group, 0, 0, &mut actions);
-    while !actions.is_empty() {
-        for action in std::mem::take(&mut actions) {
-            let event = match action {
-                Action::Done(outcome) => {
-                    assert_eq!(outcome, found(NEW));
-                    assert_eq!(
-                        sent,
-                        HashSet::from([(3, Part::Shard(1)), (4, Part::Shard(2))])
-                    );
-                    return;
-                }
-                Action::Encode => Event::Encoded,
-                Action::Decode(..) => Event::Decoded,
-                Action::Ask(Request {
-                    id, to, question, ..
-                }) => match question {
-                    Question::Read(_) => {
-                        let answer = answers[to.0 as usize].clone().unwrap_or_default();
-                        Event::Reply(id, Reply::Answer(answer))
-                    }
-                    Question::Store(_, part) => {
-                        sent.insert((to.0, part));
-                        Event::Reply(id, Reply::Stored { was_present: false })
-                    }
-                    other => panic!("{other:?}"),
-                },
-            };
-            read.handle(event, &mut actions);
-        }
-    }
-    panic!("it waits for nothing");
+    let (outcome, sent) = read_sending("ec:3,2", &servers, &[], &mut |server| {
+        panic!("{server} is asked what lies beneath")
+    });
+    assert_eq!(outcome, found(NEW));
+    let stored = |(server, shard)| (server, Question::Store(version(NEW), Part::Shard(shard)));
+    assert_eq!(sent, [(3, 1), (4, 2)].map(stored));
 }

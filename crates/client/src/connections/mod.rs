@@ -51,8 +51,8 @@ impl Connections {
             .map_err(|error| Error::Configuration(format!("no progress thread: {error}").into()))
     }
 
-    /// The servers, in the order in which [`Route::Server`] counts them. Those of the list come
-    /// first, and behind them those that the cluster's maps have added.
+    /// The servers, in the order in which [`Route::Server`] counts them: first the servers of the
+    /// list, then the servers that the cluster's maps have added.
     pub fn servers(&self) -> Arc<[Server]> {
         Arc::clone(self.shared.lock().engine.routing().servers())
     }

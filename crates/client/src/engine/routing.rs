@@ -6,8 +6,8 @@ use farcache_proto::binary::Placed;
 use farcache_redundancy::spread::{owner_label, owners_sum};
 use std::sync::Arc;
 
-/// Where keys live. Servers are named by indexes, which they keep. Those of the list come first, and
-/// behind them those that maps add.
+/// Where keys live. Each server has an index, which it keeps: first the servers of the list, then
+/// the servers that maps add.
 #[derive(Debug)]
 pub struct Routing {
     servers: Arc<[Server]>,

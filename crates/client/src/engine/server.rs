@@ -117,8 +117,6 @@ pub(super) struct Server {
     pub(super) removed_until_us: Option<u64>,
     /// Versions that are complete, of which it has not been told.
     pub(super) untold: Untold,
-    /// What tells of uses may wait for the next request.
-    pub(super) has_uses_waiting: bool,
 }
 
 impl Server {
@@ -138,7 +136,6 @@ impl Server {
             failures: 0,
             removed_until_us: None,
             untold: Untold::default(),
-            has_uses_waiting: false,
         }
     }
 

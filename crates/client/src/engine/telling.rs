@@ -29,7 +29,6 @@ impl Engine {
         let to = &mut self.servers[server];
         let packets = to.outgoing.packets();
         encode::used(key, packets);
-        to.has_uses_waiting = true;
         if packets.len() >= WAITING_BYTES_MAX {
             self.list(server);
         }
@@ -62,8 +61,9 @@ impl Engine {
         let mut has_left = false;
         for server in 0..self.servers.len() {
             let to = &mut self.servers[server];
-            let has_uses = std::mem::take(&mut to.has_uses_waiting);
-            if !to.is_connected() || (to.untold.is_empty() && !has_uses) {
+            // What tells of uses waits among what is sent next.
+            let has_none = to.untold.is_empty() && to.outgoing.is_empty();
+            if !to.is_connected() || has_none {
                 continue;
             }
             tell(&mut to.untold, to.outgoing.packets());

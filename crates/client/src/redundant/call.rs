@@ -296,11 +296,10 @@ impl Call {
 
     /// Has owners told, now and then, that the key is in use, of whose value they were not asked.
     pub fn tell_used(&self, owners: impl Iterator<Item = ServerId>) {
-        let mut owners = owners.peekable();
         let Redundant {
             uses, connections, ..
         } = &*self.redundant;
-        if owners.peek().is_some() && uses.is_due(&self.key, now()) {
+        if let Some(owners) = uses.owners_to_tell(owners, &self.key, now()) {
             connections.tell_used(owners, &self.key);
         }
     }

@@ -6,26 +6,6 @@ use crate::{Redundancy, Version};
 use arrayvec::ArrayVec;
 use farcache_cluster::OWNERS_MAX;
 
-/// Parts that make more of a value than each of them: an owner that has moved up by a place since
-/// a value was stored has a shard that its new place is given to as well.
-#[derive(Default)]
-struct Apart {
-    /// A bit for each shard that is among them.
-    shards: u32,
-}
-
-impl Apart {
-    /// Whether a part is more than those before it, among which it is from now on.
-    fn admits(&mut self, part: Part) -> bool {
-        let Part::Shard(shard) = part else {
-            return true;
-        };
-        let before = self.shards;
-        self.shards |= 1 << shard;
-        self.shards != before
-    }
-}
-
 /// What all owners have answered so far.
 #[derive(Default)]
 pub(super) struct Answers {
@@ -139,42 +119,38 @@ impl Answers {
 
     /// Who has bytes of a version that nobody has brought yet; of those with the same shard one.
     pub fn holders_of_further_bytes(&self, version: Version) -> Positions {
-        let mut apart = Apart::default();
-        let brought = self.bringers_in(version, &mut apart);
-        let mut is_further = |answer: &Answer| {
-            let part = answer
-                .part_of(version)
-                .filter(|part| *part != Part::Witness);
-            part.is_some_and(|part| apart.admits(part))
-        };
-        let others = self
-            .all
-            .iter()
-            .filter(|(position, _)| !brought.has(*position));
-        let further = others.filter(|(_, answer)| is_further(answer));
-        further.map(|(position, _)| *position).collect()
+        let mut shards = Positions::default();
+        let has_brought = |answer: &Answer| answer.brought == Some(version);
+        let is_witness = |answer: &Answer| answer.part_of(version) == Some(Part::Witness);
+        self.apart(version, &mut shards, has_brought);
+        self.apart(version, &mut shards, |answer| {
+            !has_brought(answer) && !is_witness(answer)
+        })
     }
 
     /// Who has brought the bytes of a version; of those with the same shard one.
     pub fn bringers(&self, version: Version) -> Positions {
-        self.bringers_in(version, &mut Apart::default())
+        let shards = &mut Positions::default();
+        self.apart(version, shards, |answer| answer.brought == Some(version))
     }
 
-    fn bringers_in(&self, version: Version, apart: &mut Apart) -> Positions {
-        let mut has_brought = |answer: &Answer| {
-            let part = answer.part_of(version);
-            answer.brought == Some(version) && part.is_some_and(|part| apart.admits(part))
+    /// Who holds parts of a version that make more of its value together than each: of those with
+    /// the same shard one, and none with a shard that is among `shards`, to which theirs are added.
+    /// An owner that has moved up by a place since the value was stored may have the shard that
+    /// another one was given for its new place.
+    fn apart(
+        &self,
+        version: Version,
+        shards: &mut Positions,
+        is_one: impl Fn(&Answer) -> bool,
+    ) -> Positions {
+        let mut adds = |answer: &Answer| match answer.part_of(version) {
+            Some(Part::Shard(shard)) => shards.insert(shard.into()),
+            part => part.is_some(),
         };
-        let all = self.all.iter().filter(|(_, answer)| has_brought(answer));
-        all.map(|(position, _)| *position).collect()
-    }
-
-    /// How many parts of a version are held, each shard counted once.
-    fn parts_count(&self, version: Version) -> usize {
-        let mut apart = Apart::default();
-        let parts = self.all.iter();
-        let parts = parts.filter_map(|(_, answer)| answer.part_of(version));
-        parts.filter(|part| apart.admits(*part)).count()
+        let all = self.all.iter();
+        let apart = all.filter(|(_, answer)| is_one(answer) && adds(answer));
+        apart.map(|(position, _)| *position).collect()
     }
 
     fn who(&self, is_one: impl Fn(&Answer) -> bool) -> Positions {
@@ -184,7 +160,10 @@ impl Answers {
 
     /// The newest version that at least k answers hold, with its form.
     pub fn newest_common(&self, redundancy: Redundancy) -> Option<(Version, Form)> {
-        let is_common = |held: &&Held| self.parts_count(held.version) >= redundancy.needed();
+        let is_common = |held: &&Held| {
+            let parts = self.apart(held.version, &mut Positions::default(), |_| true);
+            parts.count() >= redundancy.needed()
+        };
         let newest = self
             .held()
             .filter(is_common)

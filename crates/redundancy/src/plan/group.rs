@@ -18,8 +18,11 @@ pub(super) struct Positions(u32);
 const _: () = assert!(OWNERS_MAX <= 32);
 
 impl Positions {
-    pub fn insert(&mut self, position: usize) {
+    /// Whether it was not there.
+    pub fn insert(&mut self, position: usize) -> bool {
+        let before = self.0;
         self.0 |= 1 << position;
+        self.0 != before
     }
 
     pub fn has(self, position: usize) -> bool {
@@ -50,7 +53,7 @@ impl Positions {
 impl FromIterator<usize> for Positions {
     fn from_iter<I: IntoIterator<Item = usize>>(positions: I) -> Self {
         let mut set = Positions::default();
-        positions.into_iter().for_each(|one| set.insert(one));
+        positions.into_iter().for_each(|one| _ = set.insert(one));
         set
     }
 }

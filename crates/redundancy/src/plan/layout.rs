@@ -27,23 +27,22 @@ impl Layout {
     /// order of both. So several who miss shards, and look at the same time, make different ones.
     pub fn beside(form: Form, owners: usize, held: impl Fn(usize) -> Option<u8>) -> Layout {
         let mut layout = Layout::new(form);
-        let owners = owners.min(OWNERS_MAX);
         let mut taken = Positions::default();
         let mut without = Positions::default();
         for at in 0..owners {
+            // What a server tells may be of a scheme that no key has.
             match held(at).filter(|shard| usize::from(*shard) < OWNERS_MAX) {
                 Some(shard) => {
                     layout.shards[at] = shard;
                     taken.insert(shard.into());
                 }
-                None => without.insert(at),
+                None => _ = without.insert(at),
             }
         }
         let mut displaced = Positions::default();
         for at in without.iter() {
-            match taken.has(at) {
-                true => displaced.insert(at),
-                false => taken.insert(at),
+            if !taken.insert(at) {
+                displaced.insert(at);
             }
         }
         let left = (0..owners).filter(|shard| !taken.has(*shard));

@@ -273,8 +273,8 @@ impl Run {
         let (Plan::Read(read), ReadOutcome::Found(Found::Value(_))) = (&self.plan, outcome) else {
             return;
         };
-        let mut owners = read.unasked().peekable();
-        if owners.peek().is_some() && tools.uses.is_due(&self.key, unix_time()) {
+        let unasked = read.unasked();
+        if let Some(owners) = tools.uses.owners_to_tell(unasked, &self.key, unix_time()) {
             tell_used(way, owners, &self.key);
         }
     }
