@@ -85,8 +85,8 @@ impl Client {
         }
     }
 
-    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them: first
-    /// the servers of the client's list, then the servers that the
+    /// The servers, in the order in which [`Route::Server`](crate::Route::Server) counts them:
+    /// first the servers of the client's list, then the servers that the
     /// [map of their cluster](ClientConfig::follows_map) has added. A server that leaves the map
     /// keeps its place.
     #[must_use]

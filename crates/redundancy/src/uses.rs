@@ -33,8 +33,9 @@ impl Uses {
     /// How long a key that servers were told of is not told of again.
     pub const PAUSE: Duration = Duration::from_millis(100);
 
-    /// Of the owners that were not asked for a value which was read, those that are to be told; they
-    /// count as told then. None where there are none, or it is too soon, at a time since whenever.
+    /// Of the owners that were not asked for a value which was read, those that are to be told;
+    /// they count as told then. None where there are none, or it is too soon, at a time since
+    /// whenever.
     pub fn owners_to_tell<O: Iterator>(
         &self,
         unasked: O,

@@ -231,8 +231,8 @@ fn accept(write: &Write) -> Question {
     Question::Accept(write.version(), farcache_redundancy::plan::Part::Copy)
 }
 
-/// The key's owners have been asked to accept their shards. Then a map comes in which the second one
-/// has left, so that those behind it have moved up by a place.
+/// The key's owners have been asked to accept their shards. Then a map comes in which the second
+/// one has left, so that those behind it have moved up by a place.
 #[test]
 fn by_a_newer_map_each_server_is_sent_the_shard_that_it_has() {
     let group = |epoch, ids: [u32; 5]| Group::new(epoch, ids.map(|id| (ServerId(id), true)));
