@@ -131,13 +131,18 @@ fn pinned(servers: &str) -> io::Result<Option<String>> {
 }
 
 fn killed_clients(fixture: &Fixture) -> Outcome {
-    let server = fixture.start(Product::Farcached, &[])?;
+    let mut server = fixture.start(Product::Farcached, &[])?;
     let servers = server.address().to_string();
-    let witness = client_of(&servers, fixture.transport())?;
+    let outcome = outlives_killed_clients(fixture, &servers);
+    outcome.map_err(|fault| format!("{fault}; {}", server.state()).into())
+}
+
+fn outlives_killed_clients(fixture: &Fixture, servers: &str) -> Outcome {
+    let witness = client_of(servers, fixture.transport())?;
     witness.set(b"witness", b"here")?;
-    let before = (levels(&servers)?, pinned(&servers)?);
+    let before = (levels(servers)?, pinned(servers)?);
     for number in 0..VICTIMS {
-        let victim = Victim::start(&servers, fixture.transport())?;
+        let victim = Victim::start(servers, fixture.transport())?;
         // A different moment of its work each time.
         thread::sleep(Duration::from_millis(number * 37 % 100));
         drop(victim);
@@ -148,10 +153,10 @@ fn killed_clients(fixture: &Fixture) -> Outcome {
         )?;
     }
     eventually(SETTLED_WITHIN, || {
-        let now = (levels(&servers)?, pinned(&servers)?);
+        let now = (levels(servers)?, pinned(servers)?);
         equal("what is held", &now, &before)
     })?;
-    let newcomer = client_of(&servers, fixture.transport())?;
+    let newcomer = client_of(servers, fixture.transport())?;
     let value = newcomer.get(b"victim 0")?;
     super::sample::check_whole("what a victim stored", &value, VICTIM_BYTES)
 }

@@ -1,9 +1,11 @@
 //! A server under test: started pinned to a core, watched through `/proc`, stopped for sure.
 
+mod output;
 mod port_file;
 
 use crate::pinning::pinned;
 use crate::target::Target;
+use output::Output;
 use port_file::PortFile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -81,8 +83,7 @@ impl Launcher {
         let mut told = environment.to_vec();
         let path = port_file.path();
         told.push((port_file::VARIABLE, &path));
-        let child = self.spawn(ANY_PORT, product, options, &told)?;
-        let mut server = ServerProcess::new(product, child);
+        let mut server = self.spawn(ANY_PORT, product, options, &told)?;
         let port = server.wait_for("tell its port", || port_file.port())?;
         server.address.set_port(port);
         server.wait_until_listening()?;
@@ -100,8 +101,7 @@ impl Launcher {
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> io::Result<ServerProcess> {
-        let child = self.spawn(&port.to_string(), product, options, environment)?;
-        let mut server = ServerProcess::new(product, child);
+        let mut server = self.spawn(&port.to_string(), product, options, environment)?;
         server.address.set_port(port);
         server.wait_until_listening()?;
         Ok(server)
@@ -113,7 +113,8 @@ impl Launcher {
         product: Product,
         options: &[&str],
         environment: &[(&str, &str)],
-    ) -> io::Result<Child> {
+    ) -> io::Result<ServerProcess> {
+        let output = Output::new()?;
         let program = match product {
             Product::Farcached => &self.farcached,
             Product::Memcached => &self.memcached,
@@ -128,11 +129,12 @@ impl Launcher {
         command
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        pinned(self.cpu, || command.spawn())?.map_err(|error| {
+            .stdout(output.writer()?)
+            .stderr(output.writer()?);
+        let child = pinned(self.cpu, || command.spawn())?.map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", program.display()))
-        })
+        })?;
+        Ok(ServerProcess::new(product, child, output))
     }
 }
 
@@ -189,6 +191,7 @@ pub fn stop_servers_on_signals() -> io::Result<()> {
 pub struct ServerProcess {
     product: Product,
     child: Child,
+    output: Output,
     address: SocketAddr,
 }
 
@@ -209,10 +212,11 @@ impl ServerProcess {
     }
 
     /// A server that has been started; where it listens is not known yet.
-    fn new(product: Product, child: Child) -> Self {
+    fn new(product: Product, child: Child, output: Output) -> Self {
         let server = ServerProcess {
             product,
             child,
+            output,
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         };
         kill_on_signals(server.pid());
@@ -230,8 +234,8 @@ impl ServerProcess {
         let deadline = Instant::now() + START_STOP_MAX;
         let name = self.product.name();
         loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Err(io::Error::other(format!("{name} ended: {status}")));
+            if !self.is_running() {
+                return Err(io::Error::other(self.state()));
             }
             if let Some(answer) = look() {
                 return Ok(answer);
@@ -246,6 +250,17 @@ impl ServerProcess {
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Whether it runs or how it has ended, and the end of what it has written: for whom it has failed.
+    pub fn state(&mut self) -> String {
+        let name = self.product.name();
+        let output = self.output.end();
+        match self.child.try_wait() {
+            Ok(None) => format!("{name} runs\n{output}"),
+            Ok(Some(status)) => format!("{name} ended: {status}\n{output}"),
+            Err(error) => format!("{name}: {error}\n{output}"),
+        }
     }
 
     /// The number of its process.
