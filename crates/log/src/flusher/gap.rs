@@ -78,9 +78,8 @@ impl<O: Flushed> Flusher<O> {
         // What is still on its way is noted where it fails. Even where nothing is missing, nothing
         // more becomes durable before the superblocks say that the device does not belong to the
         // store any more.
-        let durable = self.durable_through;
-        let last = self.written.last_key_value();
-        self.note_gap(durable + 1, last.map_or(durable, |(number, _)| *number));
+        let first = self.progress.durable_through() + 1;
+        self.note_gap(first, self.progress.last_written());
     }
 
     pub(crate) fn has_gap(&self) -> bool {
@@ -125,7 +124,8 @@ impl<O: Flushed> Flusher<O> {
     fn give_up_if_hopeless(&mut self) {
         let log = self.log();
         let is_moving = self.gap.as_ref().is_some_and(|gap| gap.moving > 0);
-        let comes_free = |waiting: &Waiting| self.tombstones_durable.cover(&waiting.tombstones);
+        let durable = self.progress.durable_tombstones();
+        let comes_free = |waiting: &Waiting| durable.cover(&waiting.tombstones);
         let is_hopeless = log.is_sync() && !is_moving && log.slots.free_of_all() == 0;
         if !is_hopeless || self.waiting.iter().any(comes_free) {
             return;
@@ -140,26 +140,24 @@ impl<O: Flushed> Flusher<O> {
     /// any more.
     pub(super) fn close_gap(&mut self) {
         let Some(gap) = &self.gap else { return };
-        let is_mended = gap.moving == 0
-            && gap.last <= self.synced_through
-            && self.tombstones_synced.cover(&gap.tombstones);
+        let is_mended = gap.moving == 0 && self.progress.has_synced(gap.last, &gap.tombstones);
         if is_mended && let Err(failure) = self.vouch() {
             return self.note_failure(&failure);
         }
         if is_mended || !self.log().is_in_service() {
             self.gap = None;
-            self.vouched_through = self.synced_through;
+            self.progress.note_vouched();
         }
     }
 
     /// Writes the watermark down for what nothing may follow, so that damage there is not taken for
     /// the end of the log.
     pub(super) fn vouch_if_new(&mut self) {
-        if self.vouched_through >= self.synced_through || self.gap.is_some() {
+        if self.progress.is_vouched_for() || self.gap.is_some() {
             return;
         }
         match self.vouch() {
-            Ok(()) => self.vouched_through = self.synced_through,
+            Ok(()) => self.progress.note_vouched(),
             Err(failure) => self.note_failure(&failure),
         }
     }
@@ -183,7 +181,8 @@ impl<O: Flushed> Flusher<O> {
         let log = self.log();
         let in_service = log.devices_in_service();
         let superblocks = &log.superblocks;
-        superblocks.note(&in_service, self.owner.flush_floor(), self.synced_through);
+        let synced = self.progress.synced_through();
+        superblocks.note(&in_service, self.owner.flush_floor(), synced);
         superblocks.write_all(&log.devices, &in_service, |device, error| {
             self.note_write_error(device, error);
         })

@@ -3,10 +3,12 @@
 mod candidates;
 mod cleaner;
 mod disown;
+mod drain;
 mod durable;
 mod gap;
 mod last_slot;
 mod mover;
+mod progress;
 mod retiring;
 mod runs;
 mod telling;
@@ -22,12 +24,15 @@ use crate::schedule::thread;
 use crate::schedule::thread::JoinHandle;
 use crate::tombstones::TombstoneCounts;
 use disown::Disowned;
+use drain::Drain;
 use gap::Gap;
+use progress::Progress;
 use retiring::Waiting;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use telling::Told;
 pub use telling::{Telling, ToTell};
 
 /// Writes at the device at once.
@@ -50,23 +55,10 @@ pub struct Flusher<O> {
     owner: Arc<O>,
     engine: Engine,
     in_flight: HashMap<u64, Job>,
-    /// Written and not yet durable, by write number.
-    written: BTreeMap<u64, Job>,
-    /// All segments up to this write number are on the device, and durable after the next sync.
-    written_through: u64,
-    /// All segments up to this write number were on the device when it was last synced.
-    synced_through: u64,
-    /// So many tombstones have been synced.
-    tombstones_synced: TombstoneCounts,
-    /// As `synced_through`, but not beyond a gap.
-    durable_through: u64,
-    /// As `tombstones_synced`, but not beyond a gap.
-    tombstones_durable: TombstoneCounts,
+    progress: Progress,
     /// Tombstones noted when the store was opened.
     tombstones_at_start: TombstoneCounts,
     gap: Option<Gap>,
-    /// The watermark in the superblocks is at least this.
-    vouched_through: u64,
     waiting: VecDeque<Waiting>,
     disowned: Disowned,
     pub(super) physical: Physical,
@@ -74,19 +66,8 @@ pub struct Flusher<O> {
     /// Cleaning gains no slot for tombstones that wait for one.
     pub(super) cleaned_in_vain: bool,
     last_tick: Instant,
-    drains_seen: u64,
-    /// Tombstones noted when the last wish was seen.
-    drain_tombstones: TombstoneCounts,
-    /// The version that devices had to be told of then.
-    drain_version: u64,
-    /// The last segment that must be durable before the wish is granted, once all it asks for has
-    /// been handed over.
-    drain_through: Option<u64>,
-    unsynced_since: Instant,
-    /// The newest flush floor that a header tells of.
-    floor_told: u64,
-    /// The newest version that a header tells of.
-    version_told: u64,
+    drain: Drain,
+    told: Told,
     /// Copies of these may have been lost before they were durable.
     pub(super) has_lost_copies: bool,
 }
@@ -114,28 +95,20 @@ impl<O: Flushed> FlusherThread<O> {
             owner: Arc::clone(owner),
             engine,
             in_flight: HashMap::new(),
-            written: BTreeMap::new(),
-            written_through: last,
-            synced_through: last,
-            tombstones_synced: TombstoneCounts::default(),
-            durable_through: last,
-            tombstones_durable: TombstoneCounts::default(),
+            progress: Progress::new(last),
             tombstones_at_start: log.tombstones.noted(),
             gap: None,
-            vouched_through: 0,
             waiting: VecDeque::new(),
             disowned: Disowned::default(),
             physical,
             failures: 0,
             cleaned_in_vain: false,
             last_tick: Instant::now(),
-            drains_seen: 0,
-            drain_tombstones: TombstoneCounts::default(),
-            drain_version: 0,
-            drain_through: None,
-            unsynced_since: Instant::now(),
-            floor_told: owner.flush_floor(),
-            version_told: owner.newest_version(),
+            drain: Drain::default(),
+            told: Told {
+                flush_floor: owner.flush_floor(),
+                version: owner.newest_version(),
+            },
             has_lost_copies: false,
         };
         let thread = thread::Builder::new()
@@ -202,7 +175,7 @@ impl<O: Flushed> Flusher<O> {
             queue.jobs.is_empty()
                 && !queue.is_wanted
                 && !queue.stop
-                && queue.drains_wanted == self.drains_seen
+                && queue.drains_wanted == self.drain.seen
         };
         let door = &self.log().flusher;
         let waited = door.wake.wait_timeout_while(queue, time, idle);
@@ -222,7 +195,7 @@ impl<O: Flushed> Flusher<O> {
         self.retire_dead_slots();
         self.fail_unreadable_devices();
         self.disown_devices();
-        if self.owner.flush_floor() > self.floor_told {
+        if self.owner.flush_floor() > self.told.flush_floor {
             self.write_tombstones();
         }
     }

@@ -81,7 +81,7 @@ impl<O: Flushed> Flusher<O> {
     }
 
     pub(super) fn release_slots(&mut self) {
-        let durable = self.tombstones_durable;
+        let durable = *self.progress.durable_tombstones();
         let owner = Arc::clone(&self.owner);
         let log = owner.log();
         log.slots.free_tables(self.owner.epochs());

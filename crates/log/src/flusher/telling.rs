@@ -6,10 +6,16 @@ use crate::tombstones::TombstoneCounts;
 use std::sync::Arc;
 
 /// What the devices must have been told before something is durable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ToTell {
     tombstones: TombstoneCounts,
     version: u64,
+}
+
+/// The newest of what the headers of segments tell of.
+pub(super) struct Told {
+    pub flush_floor: u64,
+    pub version: u64,
 }
 
 /// How telling the devices went.
@@ -37,6 +43,15 @@ impl<O: Flushed> Flusher<O> {
         }
     }
 
+    /// Whether the flush floor and all this is written down, or there is nothing left to write it
+    /// to.
+    pub(super) fn has_told(&self, to_tell: &ToTell) -> bool {
+        let is_told = self.log().tombstones.told().cover(&to_tell.tombstones)
+            && self.owner.flush_floor() <= self.told.flush_floor
+            && to_tell.version <= self.told.version;
+        is_told || !self.log().is_in_service()
+    }
+
     /// There was no room for an item: does what may give some, and waits a moment.
     pub fn make_room(&mut self) {
         self.write_many_tombstones();
@@ -46,7 +61,7 @@ impl<O: Flushed> Flusher<O> {
 
     /// Writes what was appended, and what has died, and makes it durable.
     pub fn make_durable(&mut self, to_tell: &ToTell) -> Telling {
-        while !self.has_told(&to_tell.tombstones, to_tell.version) {
+        while !self.has_told(to_tell) {
             let is_open = self.open_to_tell();
             self.settle();
             if !is_open {

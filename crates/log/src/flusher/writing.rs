@@ -2,11 +2,11 @@
 
 use super::Flushed;
 use super::mover::{Fate, Leaving};
+use super::telling::Told;
 use super::{DEPTH, Flusher, GRACE_TICK};
 use crate::device::{Direction, Memory, Outcome, Transfer};
 use crate::log::{Job, Source, put_header};
 use crate::options::TierEventKind;
-use crate::schedule::Instant;
 use crate::schedule::thread;
 use crate::slots::SlotState;
 use std::io;
@@ -30,11 +30,13 @@ impl<O: Flushed> Flusher<O> {
 
     fn begin(&mut self, mut job: Job) {
         let log = self.owner.log();
-        job.header.watermark = self.durable_through;
+        job.header.watermark = self.progress.durable_through();
         job.header.flush_floor = self.owner.flush_floor();
-        self.floor_told = job.header.flush_floor;
         job.header.newest_version_of_store = self.owner.newest_version();
-        self.version_told = job.header.newest_version_of_store;
+        self.told = Told {
+            flush_floor: job.header.flush_floor,
+            version: job.header.newest_version_of_store,
+        };
         put_header(&job.buffer, &job.header);
         self.physical.numbers.insert(job.header.write_number);
         let token = job.header.write_number;
@@ -113,9 +115,6 @@ impl<O: Flushed> Flusher<O> {
         log.counters.segments_written.add(1);
         log.counters.bytes_written.add(job.bytes as u64);
         self.complete_table(&mut job);
-        if self.written.is_empty() {
-            self.unsynced_since = Instant::now();
-        }
         self.note_past(job);
     }
 
@@ -140,10 +139,7 @@ impl<O: Flushed> Flusher<O> {
     fn note_past(&mut self, mut job: Job) {
         job.buffer = Arc::clone(&self.log().no_buffer);
         self.log().counters.buffers.subtract(1);
-        self.written.insert(job.header.write_number, job);
-        while self.written.contains_key(&(self.written_through + 1)) {
-            self.written_through += 1;
-        }
+        self.progress.note_written(job);
         self.log().flusher.tell_progress();
     }
 
