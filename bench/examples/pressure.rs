@@ -2,17 +2,17 @@
 //! servers are lost?
 //!
 //! ```text
-//! cargo run --release -p farcache-bench --example pressure -- target/release/farcached
+//! cargo run --release -p farcache-bench --example pressure -- target/release/farcached [SERVERS]
 //! ```
 //!
-//! Five servers of limited memory on one core, a client on another that asks for keys by Zipf's law
+//! Servers of limited memory (five, as many as `ec:3,2` has owners) on one core, a client on another that asks for keys by Zipf's law
 //! and stores what it misses, as in front of a database. When the servers have been full for a
 //! while, the hit ratio is counted, beside that of exact S3-FIFO in the room that values have under
 //! the policy. Then keys drawn by the same law are read and not stored, with all servers there,
 //! with one killed, and with two: of those that were hits at first, how many are still?
 #![forbid(unsafe_code)]
 
-use farcache_bench::coding_fleet::Fleet;
+use farcache_bench::coding_fleet::{Fleet, Size};
 use farcache_bench::markdown;
 use farcache_bench::policies::{Access, NEVER, PolicyName, SegmentRules};
 use farcache_bench::trace::{Pattern, Trace};
@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
+/// How many servers where nobody says how many.
 const SERVERS: usize = 5;
 const CLIENT_CPU: usize = 1;
 /// Memory of each server, in MiB.
@@ -47,17 +48,24 @@ const POLICIES: [(Option<&str>, f64); 5] = [
     (Some("ec:3,2"), 5.0 / 3.0),
 ];
 
-/// How many keys there are.
-const OBJECTS: usize = FOOTPRINT * ((SERVERS * MEMORY_MIB) << 20) / VALUE_BYTES;
-
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn key(id: u32) -> String {
     format!("key-{id}")
 }
 
-fn trace() -> Trace {
-    Trace::new(Pattern::Zipf, OBJECTS as u32, SEED)
+/// Bytes of memory of all these servers.
+fn memory_bytes(size: Size) -> usize {
+    (size.servers * size.memory_mib) << 20
+}
+
+/// How many keys there are.
+fn objects(size: Size) -> usize {
+    FOOTPRINT * memory_bytes(size) / VALUE_BYTES
+}
+
+fn trace(size: Size) -> Trace {
+    Trace::new(Pattern::Zipf, objects(size) as u32, SEED)
 }
 
 /// Asks for keys, and stores what is missed; the part that was there.
@@ -81,33 +89,35 @@ fn readable(client: &Client, keys: &BTreeSet<u32>) -> BTreeSet<u32> {
 }
 
 /// The part of the counted requests that exact S3-FIFO has in the room for values of this size.
-fn simulated(value_bytes: u64) -> f64 {
-    let capacity = (SERVERS * MEMORY_MIB) << 20;
-    let rules = SegmentRules::default();
-    let mut cache = PolicyName::S3Fifo.cache(capacity as u64, OBJECTS as u32, rules);
+fn simulated(size: Size, value_bytes: u64) -> f64 {
+    let (objects, rules) = (objects(size), SegmentRules::default());
+    let mut cache = PolicyName::S3Fifo.cache(memory_bytes(size) as u64, objects as u32, rules);
     let access = |object| Access {
         object,
         bytes: value_bytes,
         next: NEVER,
     };
-    let mut hits = trace().map(|id| cache.access(access(id)));
-    hits.by_ref().take(WARM_UP * OBJECTS).for_each(drop);
-    let counted = hits.take(COUNTED * OBJECTS).filter(|hit| *hit).count();
-    counted as f64 / (COUNTED * OBJECTS) as f64
+    let mut hits = trace(size).map(|id| cache.access(access(id)));
+    hits.by_ref().take(WARM_UP * objects).for_each(drop);
+    let counted = hits.take(COUNTED * objects).filter(|hit| *hit).count();
+    counted as f64 / (COUNTED * objects) as f64
 }
 
-fn measure(farcached: &str, policy: Option<&str>, copies: f64) -> Outcome<Vec<String>> {
-    let mut fleet = Fleet::start_with(farcached, Transport::Auto, MEMORY_MIB)?;
+fn measure(farcached: &str, size: Size, policy: Option<&str>, copies: f64) -> Outcome<Vec<String>> {
+    let mut fleet = Fleet::start_with(farcached, Transport::Auto, size)?;
     let client = fleet.client_for(TIMEOUT, policy)?;
-    let mut trace = trace();
-    ask(&client, trace.by_ref().take(WARM_UP * OBJECTS))?;
-    let hits = ask(&client, trace.by_ref().take(COUNTED * OBJECTS))?;
+    let (mut trace, objects) = (trace(size), objects(size));
+    ask(&client, trace.by_ref().take(WARM_UP * objects))?;
+    let hits = ask(&client, trace.by_ref().take(COUNTED * objects))?;
     let probes: BTreeSet<u32> = trace.take(PROBES).collect();
     let at_first = readable(&client, &probes);
     let mut cells = vec![
         policy.unwrap_or("none").into(),
         format!("{hits:.3}"),
-        format!("{:.3}", simulated((VALUE_BYTES as f64 * copies) as u64)),
+        format!(
+            "{:.3}",
+            simulated(size, (VALUE_BYTES as f64 * copies) as u64)
+        ),
         at_first.len().to_string(),
     ];
     for _ in 0..2 {
@@ -129,11 +139,17 @@ const HEADS: [&str; 6] = [
 ];
 
 fn main() -> Outcome<()> {
-    let farcached = std::env::args().nth(1).ok_or("usage: pressure FARCACHED")?;
+    let usage = "usage: pressure FARCACHED [SERVERS]";
+    let farcached = std::env::args().nth(1).ok_or(usage)?;
+    let servers = std::env::args().nth(2).map(|servers| servers.parse());
+    let size = Size {
+        servers: servers.transpose()?.unwrap_or(SERVERS),
+        memory_mib: MEMORY_MIB,
+    };
     pin_to_cpu(CLIENT_CPU)?;
     let mut rows = Vec::new();
     for (policy, copies) in POLICIES {
-        let cells = measure(&farcached, policy, copies)?;
+        let cells = measure(&farcached, size, policy, copies)?;
         eprintln!("{}", cells.join(" | "));
         rows.push(cells);
     }

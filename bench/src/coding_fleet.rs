@@ -1,4 +1,4 @@
-//! Five servers of one cluster, each a process with one worker, all on one core, with the map that
+//! Servers of one cluster, each a process with one worker, all on one core, with the map that
 //! servers need to code for clients.
 
 use farcache_client::distribution::Distribution;
@@ -9,12 +9,25 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const SERVERS: usize = 5;
 const SERVER_CPU: usize = 0;
-const MEMORY_MIB: usize = 512;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// How many servers, and how large they are.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// How many.
+    pub servers: usize,
+    /// Memory of each, in MiB.
+    pub memory_mib: usize,
+}
+
+/// As many as `ec:3,2` has owners, with room for all that is stored.
+const ROOMY: Size = Size {
+    servers: 5,
+    memory_mib: 512,
+};
 
 /// The map of servers that listen at these ports of this host, numbered from 1.
 pub fn map_text(ports: &[u16]) -> String {
@@ -48,19 +61,19 @@ impl Fleet {
     /// # Errors
     /// A server does not start, or a file that it needs cannot be written.
     pub fn start(farcached: &str, transport: Transport) -> Outcome<Fleet> {
-        Fleet::start_with(farcached, transport, MEMORY_MIB)
+        Fleet::start_with(farcached, transport, ROOMY)
     }
 
-    /// Starts them with so much memory each.
+    /// Starts as many and as large ones.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_with(farcached: &str, transport: Transport, memory_mib: usize) -> Outcome<Fleet> {
-        let memory = memory_mib.to_string();
+    pub fn start_with(farcached: &str, transport: Transport, size: Size) -> Outcome<Fleet> {
+        let memory = size.memory_mib.to_string();
         let name = format!("farcache-bench-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory)?;
-        let ports = free_ports(SERVERS)?;
+        let ports = free_ports(size.servers)?;
         let (map_file, secret_file) = (directory.join("map"), directory.join("secret"));
         std::fs::write(&map_file, map_text(&ports))?;
         std::fs::write(&secret_file, "a secret of the benchmark")?;
