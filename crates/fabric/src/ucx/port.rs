@@ -89,7 +89,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             turns: 0,
             context: context.clone(),
             prober: None,
-            probing: Probing::No,
+            probing: Probing::of(shares_memory),
             wake,
         })
     }
@@ -170,7 +170,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
             && self.completed.is_empty()
             && self.finished.is_empty()
             && self.closing.is_empty()
-            && self.probing == Probing::No
+            && self.probing.is_at_rest()
     }
 
     /// UCX has been moved; `any` is whether it says that anything happened.
@@ -196,7 +196,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
         if self.is_time_to_reap() {
             self.reap();
         }
-        if self.probing != Probing::No {
+        if !self.probing.is_at_rest() {
             self.probe();
         }
         inbox.events.len() > before
@@ -353,7 +353,7 @@ impl<S: SendBody, R: ReceiveBody> Port<S, R> for UcxPort<S, R> {
 
     fn arm(&mut self) -> Arming {
         self.end_retired();
-        let is_probing = self.probing != Probing::No;
+        let is_probing = !self.probing.is_at_rest();
         if is_probing || !self.completed.is_empty() || !self.arrivals.get().inbox.is_empty() {
             return Arming::Busy;
         }

@@ -1,5 +1,6 @@
 //! A port whose way in is blocked starts anew: see [`super::probe`].
 
+use super::layout::Layout;
 use super::links::Stage;
 use super::port::UcxPort;
 use super::probe::{Finding, Prober};
@@ -13,6 +14,8 @@ use crate::port::{Peer, ReceiveBody, SendBody};
 /// How far the looking after is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Probing {
+    /// No process writes to a queue of this port, so that none can block it.
+    Never,
     /// Nothing speaks against the way in.
     No,
     /// A probe is to be sent.
@@ -24,9 +27,24 @@ pub(super) enum Probing {
 }
 
 impl Probing {
+    /// Of a port with such queues in shared memory, if it has any. Over other networks a probe says
+    /// nothing, and where it takes long, all connections would be lost for nothing.
+    pub fn of(queues: Option<Layout>) -> Probing {
+        match queues {
+            Some(_) => Probing::No,
+            None => Probing::Never,
+        }
+    }
+
+    /// Whether nothing is to be done.
+    pub fn is_at_rest(self) -> bool {
+        matches!(self, Probing::Never | Probing::No)
+    }
+
     /// Something has happened after which the way in may be blocked.
     pub fn want(&mut self) {
         *self = match self {
+            Probing::Never => Probing::Never,
             Probing::No | Probing::Wanted => Probing::Wanted,
             Probing::Sent | Probing::SentAndWanted => Probing::SentAndWanted,
         };
@@ -37,7 +55,7 @@ impl<S: SendBody, R: ReceiveBody> UcxPort<S, R> {
     /// Sends the probe that is wanted, and looks after the one that is on its way.
     pub(super) fn probe(&mut self) {
         match self.probing {
-            Probing::No => {}
+            Probing::Never | Probing::No => {}
             Probing::Wanted => self.send_probe(),
             Probing::Sent | Probing::SentAndWanted => self.look_after_probe(),
         }
@@ -140,5 +158,30 @@ impl<S, R> UcxPort<S, R> {
             let outcome = Err(error.clone());
             self.completed.push(Event::Received { tag, into, outcome });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_in_through_shared_memory_is_looked_after() {
+        let queues = Layout {
+            number: 1,
+            is_by_name: false,
+        };
+        let mut probing = Probing::of(Some(queues));
+        assert!(probing.is_at_rest());
+        probing.want();
+        assert_eq!(probing, Probing::Wanted);
+    }
+
+    #[test]
+    fn without_queues_in_shared_memory_the_way_in_is_never_doubted() {
+        let mut probing = Probing::of(None);
+        probing.want();
+        assert_eq!(probing, Probing::Never);
+        assert!(probing.is_at_rest());
     }
 }
