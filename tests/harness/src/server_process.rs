@@ -254,7 +254,8 @@ impl ServerProcess {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Whether it runs or how it has ended, and the end of what it has written: for whom it has failed.
+    /// Whether it runs or how it has ended, and the end of what it has written: for whom it has
+    /// failed.
     pub fn state(&mut self) -> String {
         let name = self.product.name();
         let output = self.output.end();

@@ -115,11 +115,7 @@ impl Read {
         group: Group,
         actions: &mut Actions,
     ) -> Read {
-        let read = Read::new(redundancy, fencing, group);
-        let mut read = Read {
-            is_thorough: true,
-            ..read
-        };
+        let mut read = Read::new_thorough(redundancy, fencing, group);
         read.begin_anew(actions);
         read
     }
@@ -134,11 +130,7 @@ impl Read {
         version: Version,
         actions: &mut Actions,
     ) -> Read {
-        let read = Read::new(redundancy, fencing, group);
-        let mut read = Read {
-            is_thorough: true,
-            ..read
-        };
+        let mut read = Read::new_thorough(redundancy, fencing, group);
         read.asking.promise = Some(version);
         read.begin_anew(actions);
         read
@@ -157,6 +149,13 @@ impl Read {
             answers: Answers::default(),
             tries: 0,
             fetches: 0,
+        }
+    }
+
+    fn new_thorough(redundancy: Redundancy, fencing: Fencing, group: Group) -> Read {
+        Read {
+            is_thorough: true,
+            ..Read::new(redundancy, fencing, group)
         }
     }
 
