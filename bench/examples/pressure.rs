@@ -5,11 +5,12 @@
 //! cargo run --release -p farcache-bench --example pressure -- target/release/farcached [SERVERS]
 //! ```
 //!
-//! Servers of limited memory (five, as many as `ec:3,2` has owners) on one core, a client on another
-//! that asks for keys by Zipf's law and stores what it misses, as in front of a database. When the
-//! servers have been full for a while, the hit ratio is counted, beside that of exact S3-FIFO in the
-//! room that values have under the policy. Then keys drawn by the same law are read and not stored, with all servers there,
-//! with one killed, and with two: of those that were hits at first, how many are still?
+//! Servers of limited memory (five, as many as `ec:3,2` has owners) on one core, a client on
+//! another that asks for keys by Zipf's law and stores what it misses, as in front of a database.
+//! When the servers have been full for a while, the hit ratio is counted, beside that of exact
+//! S3-FIFO in the room that values have under the policy. Then keys drawn by the same law are read
+//! and not stored, with all servers there, with one killed, and with two: of those that were hits
+//! at first, how many are still?
 #![forbid(unsafe_code)]
 
 use farcache_bench::coding_fleet::{Fleet, Size};

@@ -69,7 +69,8 @@ def is_listed(name):
 class Listener:
     """Takes connections and never answers, or closes them once something is asked.
 
-    If it closed them at once, it would be chance whether the original can still send its question, and its code with it.
+    If it closed them at once, it would be chance whether the original can still send its question, and which
+    code it returns.
     """
 
     def __init__(self, closes):

@@ -3,9 +3,9 @@
 //! Over shared memory all peers write to one queue of the receiver's: each takes the next place,
 //! and fills it. A process that is killed between the two (UCX 1.13: `uct_mm_ep_get_remote_elem`,
 //! then the copy) leaves a place that is never filled, and everything behind it waits for ever. UCX
-//! has no way out but a new worker. So where memory is shared, after each end of a connection within
-//! the host, and when somebody who was expected has not come, a message is sent through the own
-//! queue: when it arrives, the way is open.
+//! has no way out but a new worker. So where memory is shared, after each end of a connection
+//! within the host, and when somebody who was expected has not come, a message is sent through the
+//! own queue: when it arrives, the way is open.
 
 use super::arrivals::PROBE;
 use super::endpoint::Endpoint;

@@ -59,7 +59,7 @@ impl Read {
         self.note_progress(progress, actions);
     }
 
-    /// Tells those of it who do not know that all members have what was found.
+    /// Where all members have what was found, tells this to those that do not know it.
     fn tell_complete(&mut self, version: Version, actions: &mut Actions) {
         if self.is_complete && self.fencing == Fencing::None {
             let unsure = self.answers.unsure_of(version);

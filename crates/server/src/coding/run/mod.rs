@@ -296,7 +296,8 @@ impl Run {
         self.wishes.clear();
     }
 
-    /// What the client of a read is told. What takes more than one read to say, it finds out itself.
+    /// What the client of a read is told. What takes more than one read to say, it finds out
+    /// itself.
     fn got(&mut self, outcome: ReadOutcome) -> Vec<u8> {
         let (header, not_found) = (&self.header, Status::NotFound);
         let nothing = || order::refusal(header, not_found, not_found.text());
