@@ -106,7 +106,7 @@ fmt: deps-build ## Format all Rust code
 	cargo fmt --all
 
 clean: ## Remove everything that was built
-	rm -rf target fuzz/target .cache
+	rm -rf target .cache
 
 deps-build:
 	@scripts/install-deps.sh build

@@ -2,10 +2,8 @@
 //! be printed.
 #![no_main]
 
-mod image;
-
+use farcache_fuzz::image::changed;
 use farcache_store::{Device, check_devices};
-use image::changed;
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 

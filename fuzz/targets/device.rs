@@ -3,10 +3,8 @@
 //! guard is reached.
 #![no_main]
 
-mod image;
-
+use farcache_fuzz::image::{KEYS, changed, open};
 use farcache_store::{Access, StoreHandle};
-use image::{KEYS, changed, open};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 

@@ -2,14 +2,12 @@
 //! over.
 #![no_main]
 
-mod client;
-
-use client::Client;
 use farcache_client::engine::Reception;
 use farcache_client::{
     Keeping, Operation, PartRooms, ReceiveBytes, Store, StoreMode, VersionTerms,
 };
 use farcache_fabric::Whole;
+use farcache_fuzz::client::Client;
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 

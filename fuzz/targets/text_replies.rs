@@ -2,13 +2,11 @@
 //! kept to, and every operation ends once.
 #![no_main]
 
-mod client;
-
-use client::Client;
 use farcache_client::text::{Dialect, TextTranslator};
 use farcache_client::{Direction, Initial, Operation, ReceiveBytes, Store};
 use farcache_fabric::Whole;
 use farcache_fabric::tcp::Translator;
+use farcache_fuzz::client::Client;
 use farcache_proto::binary::Packet;
 use libfuzzer_sys::fuzz_target;
 

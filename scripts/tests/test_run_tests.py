@@ -144,3 +144,23 @@ def test_every_step_of_a_row_is_one():
     assert set(in_rows) <= set(names) and len(in_rows) == len(set(in_rows))
     groups = run_tests.in_groups(run_tests.STEPS)
     assert sorted(step[0] for group in groups for row in group for step in row) == sorted(names)
+
+
+def test_what_was_built_once_is_not_built_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("FARCACHE_BUILT", "")
+    called = tmp_path / "called"
+    cargo = tmp_path / "cargo"
+    cargo.write_text(f'#!/bin/sh\necho "$@" >>{called}\n')
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    def build(*options):
+        subprocess.run([pathlib.Path(PATH).parent / "cargo-build", *options], check=True)
+        return called.exists()
+
+    run_tests.run_group([[(run_tests.BUILDS_ALL, "false", None)]])
+    assert build("-p", "server"), "where building has failed"
+    called.unlink()
+    run_tests.run_group([[(run_tests.BUILDS_ALL, "true", None)]])
+    assert not build("-p", "server")
+    assert build("--release", "-p", "server"), "the tests have built another profile"
