@@ -8,8 +8,10 @@
 //! | `run` | the thread: when a pass begins, and what it has to do |
 //! | `pass` | one pass: the plan's actions carried out |
 //! | `sources`, `source` | the connections to other servers; one of them |
+//! | `here` | what this server has itself |
 //! | `making` | parts made of others' parts, and stored |
 
+mod here;
 mod making;
 mod pass;
 mod run;

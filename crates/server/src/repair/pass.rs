@@ -1,28 +1,24 @@
 //! One pass: the plan's actions carried out. What other servers are asked is on its way to all of
 //! them while this one makes and stores parts, and what they answer is looked at when it comes.
 
+use super::here::Here;
 use super::making::{self, Brought, Making};
 use super::sources::{Received, Sources};
-use crate::parts::owned::Widest;
 use crate::parts::replies::{self, Reply};
 use crate::shared::Shared;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::link::Answer;
 use farcache_peers::listing::{Inquiry, read_page};
 use farcache_redundancy::plan::repair::{
-    Action, Entry, Event, HeldPart, Make, MendId, Mended, OwnItems, OwnState, PartInfo, Repair,
-    Step,
+    Action, Event, Make, MendId, Mended, OwnState, Repair, Step,
 };
-use farcache_redundancy::stored::{HEADER_BYTES, Header, Piece};
+use farcache_redundancy::stored::HEADER_BYTES;
 use farcache_redundancy::{Ticks, Version, Writer};
-use farcache_store::{Access, Forgotten, Listed, ScanCursor, StoreHandle, Suspended};
+use farcache_store::{Forgotten, ScanCursor, StoreHandle};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Items of this server that are looked at at a time.
-const OWN_PAGE_ITEMS: usize = 128;
 
 /// After so long whoever writes has been acknowledged or has given up: somewhat more than the time
 /// that an operation of a client may take unless told otherwise.
@@ -41,17 +37,14 @@ pub enum Asked {
 
 /// What a pass works with.
 pub struct Pass<'a> {
-    pub shared: &'a Shared,
-    pub plan: &'a mut Repair,
-    pub handle: &'a mut StoreHandle,
-    pub making: &'a mut Making,
-    pub map: Arc<ClusterMap>,
-    pub me: ServerId,
-    pub is_catching_up: bool,
+    shared: &'a Shared,
+    plan: &'a mut Repair,
+    handle: &'a mut StoreHandle,
+    making: &'a mut Making,
+    here: Here<'a>,
+    is_catching_up: bool,
     ended_at_return: Version,
     sources: Sources<Asked>,
-    widest: Widest,
-    own: ScanCursor,
     mends: HashMap<MendId, UnderWay>,
     evictions: u64,
 }
@@ -80,19 +73,17 @@ impl<'a> Pass<'a> {
         ended_at_return: Version,
     ) -> Pass<'a> {
         let store = handle.store();
+        let is_catching_up = store.is_catching_up();
         Pass {
-            is_catching_up: store.is_catching_up(),
+            here: Here::new(shared, (map, me), is_catching_up),
+            is_catching_up,
             ended_at_return,
             evictions: store.stats().evictions,
             shared,
             plan,
             handle,
             making,
-            map,
-            me,
             sources,
-            widest: Widest::default(),
-            own: ScanCursor::default(),
             mends: HashMap::new(),
         }
     }
@@ -183,7 +174,7 @@ impl<'a> Pass<'a> {
                 used_only,
                 entries_max,
             } => {
-                let asker = self.me.0;
+                let asker = self.here.id().0;
                 let inquiry = Inquiry {
                     cursor,
                     asker,
@@ -252,9 +243,8 @@ impl<'a> Pass<'a> {
             let Some(version) = Version::from_bits(one.version) else {
                 continue;
             };
-            if let Some(entry) = self.entry(one.key, version, part, None)? {
-                entries.push(entry);
-            }
+            let named = (one.key, version, part);
+            entries.extend(self.here.entry(self.handle, named, None)?);
         }
         self.note_if_full();
         Ok(Some(Event::Page {
@@ -266,44 +256,13 @@ impl<'a> Pass<'a> {
         }))
     }
 
-    /// What a list has named, if this server is an owner of it.
-    fn entry(
-        &mut self,
-        key: &[u8],
-        version: Version,
-        part: Option<([u8; 3], u8, u32)>,
-        own: Option<HeldPart>,
-    ) -> io::Result<Option<Entry>> {
-        let owners = part.map_or(self.widest.get(), |(_, owners, _)| owners.into());
-        self.widest.note(owners);
-        let located = self.map.locate(key, owners);
-        let me = located.iter().position(|owner| *owner == self.me);
-        // With fewer owners than parts nobody could say which part is whose.
-        let Some(me) = me.filter(|_| part.is_none() || located.len() == owners) else {
-            return Ok(None);
-        };
-        let (held, piece) = match own {
-            Some(own) => (Some(own.version), own.part.map(|part| part.piece)),
-            None => self.handle.run_blocking(|handle| held_here(handle, key))?,
-        };
-        Ok(Some(Entry {
-            key: key.into(),
-            version,
-            listed: part.and_then(|(numbers, ..)| Piece::from_numbers(numbers)),
-            value_bytes: part.map_or(0, |(_, _, bytes)| bytes),
-            owners: located.iter().copied().collect(),
-            me,
-            held,
-            piece,
-            is_unconfirmed: own.is_some(),
-            was_owner: self.was_owner(key, owners),
-        }))
-    }
-
     fn carry_out(&mut self, action: Action, events: &mut Vec<Event>) -> io::Result<()> {
         match action {
-            Action::ListOwn(items) => events.push(self.list_own(items)?),
-            Action::LookUp(entry) => events.push(Event::LookedUp(self.looked_up(entry)?)),
+            Action::ListOwn(items) => events.push(self.here.list(self.handle, items, ended())?),
+            Action::LookUp(entry) => {
+                let entry = self.here.looked_up(self.handle, entry)?;
+                events.push(Event::LookedUp(entry));
+            }
             Action::Make(id, make) => {
                 let mended = self.make(id, &make)?;
                 events.push(Event::Mended(id, mended));
@@ -322,19 +281,6 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// A key with what this server has of it now.
-    fn looked_up(&self, entry: Entry) -> io::Result<Entry> {
-        let (held, piece) = self
-            .handle
-            .run_blocking(|handle| held_here(handle, &entry.key))?;
-        Ok(Entry {
-            held,
-            piece,
-            is_unconfirmed: entry.is_unconfirmed && held == entry.held,
-            ..entry
-        })
-    }
-
     fn make(&mut self, id: MendId, make: &Make) -> io::Result<Mended> {
         let Some(under_way) = self.mends.remove(&id) else {
             return Ok(Mended::Damaged);
@@ -345,80 +291,12 @@ impl<'a> Pass<'a> {
             .store(self.handle, key, make, under_way.brought, when)
     }
 
-    /// A page of what this server has itself.
-    fn list_own(&mut self, items: OwnItems) -> io::Result<Event> {
-        let (mut listed, mut cursor, ended) = (Vec::new(), self.own, ended());
-        let is_settled = |version| items == OwnItems::AllSettled && version <= ended;
-        let goes_on = self.handle.run_blocking(|handle| {
-            listed.clear();
-            handle.scan_versions(&mut cursor, OWN_PAGE_ITEMS, &mut |item| {
-                if is_settled(item.version) {
-                    listed.extend(own_part(item));
-                } else if handle.is_unconfirmed(item.version) {
-                    listed.extend(own_part(item).filter(|own| !self.has_owned(own)));
-                }
-            })
-        })?;
-        self.handle.quiescent();
-        self.own = cursor;
-        let mut entries = Vec::with_capacity(listed.len());
-        for (key, held, part) in listed {
-            entries.extend(self.entry(&key, held.version, Some(part), Some(held))?);
-        }
-        Ok(Event::Own(entries, !goes_on))
-    }
-
-    /// Whether this server was an owner of a key all along, though it catches up.
-    fn was_owner(&self, key: &[u8], owners: usize) -> bool {
-        let earlier = self.shared.earlier().filter(|_| self.is_catching_up);
-        earlier.is_some_and(|it| it.has_owned(key, owners, None))
-    }
-
-    /// Whether a part counts although it is from before: this server was an owner of its key.
-    fn has_owned(&self, (key, held, (_, owners, _)): &Own) -> bool {
-        let earlier = self.shared.earlier();
-        earlier.is_some_and(|it| it.has_owned(key, (*owners).into(), Some(held.version)))
-    }
-
     /// Where something had to be evicted for what came back, nothing more comes back in its place.
     fn note_if_full(&mut self) {
         if self.handle.store().stats().evictions > self.evictions {
             self.plan.note_full();
         }
     }
-}
-
-/// The version that this server has of a key, and which part of it where that is a value.
-fn held_here(
-    handle: &StoreHandle,
-    key: &[u8],
-) -> Result<(Option<Version>, Option<Piece>), Suspended> {
-    if let Some(item) = handle.get(key, Access::Peek)?
-        && let Some(version) = item.version()
-    {
-        let header = Header::decode(item.value()).ok();
-        return Ok((Some(version), header.map(|header| header.piece)));
-    }
-    Ok((handle.held_version(key)?, None))
-}
-
-/// A part that this server has.
-type Own = (Box<[u8]>, HeldPart, ([u8; 3], u8, u32));
-
-fn own_part(item: &Listed<'_>) -> Option<Own> {
-    let header = Header::decode(item.value?).ok()?;
-    let (version, owners) = (item.version, header.owners() as u8);
-    let part = PartInfo {
-        piece: header.piece,
-        owners,
-        value_bytes: header.value_bytes,
-    };
-    let held = HeldPart {
-        version,
-        part: Some(part),
-    };
-    let numbers = (header.piece.numbers(), owners, header.value_bytes);
-    Some((item.key.into(), held, numbers))
 }
 
 fn is_ask(action: &Action) -> bool {

@@ -4,7 +4,6 @@
 //! request number, sequence number, datagrams in this message, 0.
 //! Source: memcached `doc/protocol.txt`, "UDP protocol".
 
-use super::Worker;
 use crate::resources::reads::Place;
 use crate::resources::{Resources, context};
 use farcache_session::{HIGH_WATER_BYTES, Replies, SLICES_MAX, Session, Status, Unsent};
@@ -13,6 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
 use socket2::Socket;
 use std::collections::{HashMap, VecDeque};
 use std::io::IoSlice;
+use std::sync::Arc;
 
 /// Bytes of the frame header.
 const HEADER_BYTES: usize = 8;
@@ -44,19 +44,14 @@ struct Sender {
     id: [u8; 2],
 }
 
-/// All datagrams that wait at one worker.
-#[derive(Default)]
+/// The sockets for UDP, with what waits at one worker.
 pub(super) struct Datagrams {
-    /// For reads.
+    /// All workers share them.
+    sockets: Vec<Arc<Socket>>,
+    /// Datagrams that wait for reads.
     waiting: HashMap<ReadId, Waiting>,
-    /// Until what their replies tell of is durable, in the order of their marks.
+    /// Replies that wait until what they tell of is durable, in the order of their marks.
     held: VecDeque<(DurableMark, Sender, Unsent)>,
-}
-
-impl Datagrams {
-    fn has_room(&self) -> bool {
-        self.waiting.len() + self.held.len() < WAITING_MAX
-    }
 }
 
 /// A datagram whose requests wait for a device.
@@ -80,33 +75,48 @@ enum Progress {
     Waits(usize, Suspended),
 }
 
-impl Worker {
+impl Datagrams {
+    /// Nothing waits.
+    pub(super) fn new(sockets: Vec<Arc<Socket>>) -> Self {
+        Datagrams {
+            sockets,
+            waiting: HashMap::new(),
+            held: VecDeque::new(),
+        }
+    }
+
     /// Answers the datagrams that have arrived at socket number `index`.
-    pub(super) fn serve_datagrams(&mut self, index: usize) {
-        let mut buffer = std::mem::take(&mut self.resources.buffer);
+    pub(super) fn serve(&mut self, index: usize, resources: &mut Resources) {
+        let mut buffer = std::mem::take(&mut resources.buffer);
         for _ in 0..DATAGRAMS_PER_TURN {
-            let socket = &self.datagram_sockets[index];
+            let socket = &self.sockets[index];
             let received = rustix::net::recvfrom(&**socket, &mut buffer[..], RecvFlags::empty());
             // A failed send to some earlier client may be reported here: that is none of ours.
             let Ok((_, count, Some(client))) = received else {
                 break;
             };
-            self.resources.counters.bytes_read.add(count as u64);
-            self.handle_datagram(index, client, &buffer[..count]);
+            resources.counters.bytes_read.add(count as u64);
+            self.handle(index, client, &buffer[..count], resources);
         }
-        self.resources.buffer = buffer;
+        resources.buffer = buffer;
     }
 
     /// Handles one datagram; one that is too short for a header is not answered.
-    fn handle_datagram(&mut self, socket: usize, client: SocketAddrAny, datagram: &[u8]) {
+    fn handle(
+        &mut self,
+        socket: usize,
+        client: SocketAddrAny,
+        datagram: &[u8],
+        resources: &mut Resources,
+    ) {
         let Some((header, input)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
             return;
         };
         let [id_high, id_low, _, _, count_high, count_low, _, _] = *header;
-        self.resources.counters.udp_requests.bump();
-        let mut session = Session::new(self.resources.shared.settings.protocol);
+        resources.counters.udp_requests.bump();
+        let mut session = Session::new(resources.shared.settings.protocol);
         let progress = match [count_high, count_low] {
-            [0, 1] => execute(&mut session, input, &mut self.resources),
+            [0, 1] => execute(&mut session, input, resources),
             _ => Progress::Refused(MULTI_PACKET_REQUEST),
         };
         let waiting = Waiting {
@@ -119,18 +129,23 @@ impl Worker {
             input: Vec::new(),
             replies: Replies::default(),
         };
-        self.finish_datagram(waiting, input, progress);
+        self.finish(waiting, input, progress, resources);
     }
 
     /// Answers a datagram, or lets it wait.
-    fn finish_datagram(&mut self, mut datagram: Waiting, input: &[u8], progress: Progress) {
-        let resources = &mut self.resources;
+    fn finish(
+        &mut self,
+        mut datagram: Waiting,
+        input: &[u8],
+        progress: Progress,
+        resources: &mut Resources,
+    ) {
         match progress {
-            Progress::Waits(used, suspended) if self.datagrams.has_room() => {
+            Progress::Waits(used, suspended) if self.has_room() => {
                 datagram.input = input[used..].to_vec();
                 datagram.replies = std::mem::take(&mut resources.replies);
                 if let Some(id) = resources.suspend(suspended, Place::Datagram) {
-                    self.datagrams.waiting.insert(id, datagram);
+                    self.waiting.insert(id, datagram);
                 }
                 return;
             }
@@ -145,75 +160,77 @@ impl Worker {
             }
             Progress::Done => {
                 let has_changed = datagram.session.take_changed();
-                if resources.has_undurable(has_changed) && self.hold_datagram(&datagram.sender) {
+                if resources.has_undurable(has_changed) && self.hold(&datagram.sender, resources) {
                     return;
                 }
             }
         }
-        let mut replies = std::mem::take(&mut self.resources.replies);
-        self.send_datagrams(&datagram.sender, &mut replies);
-        self.resources.replies = replies;
+        let mut replies = std::mem::take(&mut resources.replies);
+        self.send(&datagram.sender, &mut replies, resources);
+        resources.replies = replies;
+    }
+
+    fn has_room(&self) -> bool {
+        self.waiting.len() + self.held.len() < WAITING_MAX
     }
 
     /// Keeps the replies until what they tell of is durable; false if it is already.
-    fn hold_datagram(&mut self, sender: &Sender) -> bool {
-        let resources = &mut self.resources;
+    fn hold(&mut self, sender: &Sender, resources: &mut Resources) -> bool {
         let mark = resources.store.durable_mark();
         let has_nothing_to_tell = resources.replies.is_empty() && !resources.replies.has_changes();
         if resources.store.is_durable(mark) || has_nothing_to_tell {
             resources.replies.forget_changes();
             return false;
         }
-        if !self.datagrams.has_room() {
+        if !self.has_room() {
             // Lost, as datagrams are: nobody is told what may not come true.
             resources.replies.clear();
             return true;
         }
         let replies = std::mem::take(&mut resources.replies);
         let unsent = Unsent::new(replies, &resources.store);
-        let held = &mut self.datagrams.held;
-        held.push_back((mark, sender.clone(), unsent));
+        self.held.push_back((mark, sender.clone(), unsent));
         true
     }
 
     /// Something has become durable, or never will: sends the replies that waited for it.
-    pub(super) fn release_datagrams(&mut self) {
-        while let Some(&(mark, ..)) = self.datagrams.held.front() {
-            let store = &self.resources.store;
+    pub(super) fn release(&mut self, resources: &Resources) {
+        while let Some(&(mark, ..)) = self.held.front() {
+            let store = &resources.store;
             let is_lost = store.is_lost(mark);
             if !is_lost && !store.is_durable(mark) {
                 return;
             }
             // Replies that had to give way to others are lost, as datagrams are.
-            if let Some((_, sender, unsent)) = self.datagrams.held.pop_front()
+            if let Some((_, sender, unsent)) = self.held.pop_front()
                 && let Some(mut replies) = unsent.resume()
             {
                 if is_lost {
                     replies.fail_changes();
                 }
-                self.send_datagrams(&sender, &mut replies);
+                self.send(&sender, &mut replies, resources);
             }
         }
     }
 
-    fn send_datagrams(&self, sender: &Sender, replies: &mut Replies) {
-        let socket = &self.datagram_sockets[sender.socket];
+    fn send(&self, sender: &Sender, replies: &mut Replies, resources: &Resources) {
+        let socket = &self.sockets[sender.socket];
         let sent = send(socket, &sender.client, sender.id, replies);
-        self.resources.counters.bytes_written.add(sent as u64);
+        resources.counters.bytes_written.add(sent as u64);
         replies.clear();
     }
 
     /// Goes on with a datagram whose reads have ended.
-    pub(super) fn resume_datagram(&mut self, id: ReadId) {
-        let Some(mut datagram) = self.datagrams.waiting.remove(&id) else {
-            return self.resources.store.cancel_reads(id);
+    pub(super) fn resume(&mut self, id: ReadId, resources: &mut Resources) {
+        let Some(mut datagram) = self.waiting.remove(&id) else {
+            return resources.store.cancel_reads(id);
         };
         let input = std::mem::take(&mut datagram.input);
-        self.resources.replies = std::mem::take(&mut datagram.replies);
-        self.resources.store.stage(id);
-        let progress = execute(&mut datagram.session, &input, &mut self.resources);
-        self.finish_datagram(datagram, &input, progress);
-        self.resources.store.unstage();
+        resources.replies = std::mem::take(&mut datagram.replies);
+        resources.store.stage(id);
+        let progress = execute(&mut datagram.session, &input, resources);
+        self.finish(datagram, &input, progress, resources);
+        resources.store.unstage();
     }
 }
 

@@ -137,7 +137,7 @@ impl Worker {
     pub(super) fn go_on(&mut self, id: ReadId) {
         match self.resources.waits.places.remove(&id) {
             Some(Place::Connection(slot)) => self.on_reads_ended(slot, id),
-            Some(Place::Datagram) => self.resume_datagram(id),
+            Some(Place::Datagram) => self.datagrams.resume(id, &mut self.resources),
             Some(Place::Message) => self.resume_message(id),
             // Given up meanwhile.
             None => self.resources.store.cancel_reads(id),
@@ -165,7 +165,7 @@ impl Worker {
         if let Some(engine) = &mut self.messages.engine {
             engine.on_durable(&self.resources);
         }
-        self.release_datagrams();
+        self.datagrams.release(&self.resources);
         while let Some(&(mark, slot)) = self.resources.waits.held.front() {
             let store = &self.resources.store;
             let is_lost = store.is_lost(mark);

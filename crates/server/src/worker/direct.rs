@@ -86,7 +86,7 @@ impl Worker {
     pub(super) fn serve_directly(&mut self, slot: usize) -> bool {
         let may_poll = self.permit.may_poll(self.resources.turn_began);
         let outcome = match may_poll {
-            true if self.polling.is_wanted() => self.try_directly(slot),
+            true if self.budgets.sockets.is_wanted() => self.try_directly(slot),
             true => None,
             false => self.try_for_a_moment(slot),
         };
@@ -94,7 +94,7 @@ impl Worker {
             return false;
         };
         self.streak.found();
-        self.polling.active();
+        self.budgets.sockets.active();
         self.settle(slot, outcome);
         true
     }

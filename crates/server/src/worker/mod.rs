@@ -31,12 +31,13 @@ use crate::resources::Resources;
 use crate::shared::Shared;
 use batched::BatchedIo;
 use connection::{Connection, Outcome};
+use datagram::Datagrams;
 use device::After;
 use direct::Streak;
 use farcache_base::polling::Moments;
 use messages::Messages;
 use poller::{CALLS, DATAGRAMS, DURABLE, MAILBOX, PEERS, PORT, Poller, READS};
-use polling::{Permit, Polling};
+use polling::{Budgets, Permit, Polling};
 use rustix::event::epoll::{Event, EventFlags};
 use slab::Slab;
 use socket2::Socket;
@@ -59,12 +60,8 @@ pub struct Worker {
     unfinished: Vec<usize>,
     /// Whether to poll at all.
     permit: Permit,
-    polling: Polling,
-    /// How long to poll while reads of the SSD tier are under way, which take longer than the next
-    /// request.
-    device_polling: Polling,
-    /// How long to poll while there are sessions on the fabric.
-    message_polling: Polling,
+    /// For how long.
+    budgets: Budgets,
     resources: Resources,
     /// Plans for values on several servers.
     coding: Coding,
@@ -73,10 +70,7 @@ pub struct Worker {
     events: Vec<Event>,
     /// Connections that watch.
     watching: Vec<usize>,
-    /// Sockets for UDP, which all workers share.
-    datagram_sockets: Vec<Arc<Socket>>,
-    /// Datagrams that wait for devices.
-    datagrams: datagram::Datagrams,
+    datagrams: Datagrams,
     messages: Messages,
     /// Serves several connections with one system call, where it may.
     batched: Option<Box<BatchedIo>>,
@@ -84,8 +78,6 @@ pub struct Worker {
     streak: Streak,
     /// Whether it is worth a moment's polling where polling is barred.
     moments: Moments,
-    /// Whether its thread has other workers, too, which are next when this one has nothing to do.
-    shares_thread: bool,
 }
 
 impl Worker {
@@ -120,9 +112,7 @@ impl Worker {
             connections: Slab::new(),
             unfinished: Vec::new(),
             permit: Permit::new(!poll.is_zero()),
-            polling: Polling::new(poll),
-            device_polling: Polling::new(poll * device::POLL_FACTOR),
-            message_polling: Polling::new(poll * messages::POLL_FACTOR),
+            budgets: Budgets::new(poll),
             idle: idle::Sweep::new(shared.settings.idle_timeout_seconds),
             stalls: stalls::Stalls::default(),
             resources,
@@ -130,16 +120,13 @@ impl Worker {
             events: Vec::with_capacity(EVENTS_MAX),
             mailbox,
             watching: Vec::new(),
-            datagram_sockets,
-            datagrams: datagram::Datagrams::default(),
-            shares_thread: false,
+            datagrams: Datagrams::new(datagram_sockets),
         })
     }
 
     /// From now on turns neither sleep nor give way: others on the same thread are next.
     pub fn share_thread(&mut self) {
-        self.shares_thread = true;
-        self.permit = Permit::without_looking(self.permit.is_wanted());
+        self.permit.share_thread();
     }
 
     /// Whether its server goes on.
@@ -209,10 +196,8 @@ impl Worker {
         let may_poll = self.permit.look(now);
         let has_messages = self.after_look(!events.is_empty());
         if !events.is_empty() || self.has_more_to_do() || has_messages {
-            self.polling.active();
-            self.device_polling.active();
-            self.message_polling.active();
-        } else if self.streak.has_found() || self.shares_thread {
+            self.budgets.active();
+        } else if self.streak.has_found() || self.permit.shares_thread() {
             // The client that is alone may ask again within a moment, or others have their turn.
         } else if self.budget().should_sleep(now) || !may_poll {
             self.sleep(&mut events);
@@ -226,7 +211,7 @@ impl Worker {
     fn sleeps_at_once(&self) -> bool {
         let seen_at = self.resources.turn_began;
         !self.permit.may_poll(seen_at)
-            && !self.shares_thread
+            && !self.permit.shares_thread()
             && !self.streak.has_found()
             && !self.has_more_to_do()
             && !self.uses_messages()
@@ -241,9 +226,9 @@ impl Worker {
     fn budget(&mut self) -> &mut Polling {
         let has_messages = self.uses_messages();
         match self.resources.store.reads_in_flight() {
-            0 if has_messages => &mut self.message_polling,
-            0 => &mut self.polling,
-            _ => &mut self.device_polling,
+            0 if has_messages => &mut self.budgets.messages,
+            0 => &mut self.budgets.sockets,
+            _ => &mut self.budgets.devices,
         }
     }
 
@@ -296,7 +281,10 @@ impl Worker {
             // Looked at in every turn.
             READS => {}
             DURABLE => self.on_durable(),
-            index @ DATAGRAMS.. => self.serve_datagrams((index - DATAGRAMS) as usize),
+            index @ DATAGRAMS.. => {
+                let number = (index - DATAGRAMS) as usize;
+                self.datagrams.serve(number, &mut self.resources);
+            }
             index @ PEERS.. => self.on_peer((index - PEERS) as usize),
             slot => match self.awaits_requests(event) {
                 Some(slot) if self.defer(slot) => {}

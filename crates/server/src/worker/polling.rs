@@ -8,6 +8,7 @@
 //! All of this holds only while the worker has its processor to itself
 //! ([`farcache_base::polling`]).
 
+use super::{device, messages};
 use farcache_base::polling::PollPermit;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::time::{Duration, Instant};
@@ -70,12 +71,41 @@ impl Polling {
     }
 }
 
+/// How long a worker polls, by what it waits for.
+#[derive(Debug)]
+pub(super) struct Budgets {
+    pub sockets: Polling,
+    /// While reads of the SSD tier are under way, which take longer than the next request.
+    pub devices: Polling,
+    /// While there are sessions on the fabric.
+    pub messages: Polling,
+}
+
+impl Budgets {
+    /// Polls for at most `most` for requests over sockets, and for its multiples for what takes
+    /// longer.
+    pub fn new(most: Duration) -> Self {
+        Budgets {
+            sockets: Polling::new(most),
+            devices: Polling::new(most * device::POLL_FACTOR),
+            messages: Polling::new(most * messages::POLL_FACTOR),
+        }
+    }
+
+    /// There was something to do.
+    pub fn active(&mut self) {
+        self.sockets.active();
+        self.devices.active();
+        self.messages.active();
+    }
+}
+
 /// Whether a worker may poll at all. Used by the worker's thread alone, whose switches are counted.
 #[derive(Debug)]
 pub(super) struct Permit {
     is_wanted: bool,
     start: Instant,
-    /// None where the thread's time is not this worker's alone: what passes between its looks tells
+    /// None where the thread has other workers, too: what passes between this one's looks tells
     /// nothing then.
     permit: Option<PollPermit>,
 }
@@ -90,12 +120,15 @@ impl Permit {
         }
     }
 
-    /// Permits polling at all times if it `is_wanted`.
-    pub fn without_looking(is_wanted: bool) -> Self {
-        Permit {
-            permit: None,
-            ..Self::new(is_wanted)
-        }
+    /// The thread has other workers, too, from now on, which are next when this one has nothing to
+    /// do: polling is permitted at all times, if it is wanted.
+    pub fn share_thread(&mut self) {
+        self.permit = None;
+    }
+
+    /// Whether the thread has other workers, too.
+    pub fn shares_thread(&self) -> bool {
+        self.permit.is_none()
     }
 
     /// Whether there is to be any polling at all.

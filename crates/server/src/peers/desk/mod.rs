@@ -1,172 +1,23 @@
 //! What a worker's sessions see of the other servers: who owns a key, what was answered, and a
 //! place to note what they ask for.
 
-use super::known::KnownKeys;
-use crate::cluster::{EarlierMaps, Gate, Place};
-use crate::moves::{ServerMoves, in_flight::InFlight};
-use crate::parts::owned::{self, OWNERS_MIN, Widest};
-use crate::parts::placed;
+mod owners;
+mod question;
+
+pub use owners::{Owners, Past};
+pub use question::{Answer, Question, To};
+
+use crate::cluster::{Gate, Place};
 use farcache_cluster::hash::HashAlgorithm;
-use farcache_cluster::map::Domain;
 use farcache_cluster::{ClusterMap, ServerId};
 use farcache_peers::frame::Kind;
 use farcache_peers::listing::Entry;
 use farcache_peers::moves::Fetch;
-use farcache_proto::binary::{HEADER_BYTES, Placed};
+use farcache_proto::binary::Placed;
 use farcache_session::{FORWARDED_BYTES_MAX, Failure, Forward, Moves, Peer, Source};
 use farcache_store::Listed;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-
-/// A reply, or why there is none.
-pub type Answer = Result<Vec<u8>, Failure>;
-
-/// Who is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// Another server, by such a frame.
-    Peer(Peer, Kind),
-    /// All owners of a key, by a plan that this server runs.
-    Owners,
-}
-
-/// What other servers are asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Who is asked.
-    pub to: To,
-    /// The frame's body, or the client's request. Of one to all owners, once it is under way, the
-    /// header alone.
-    pub body: Vec<u8>,
-    /// A mark of the key that it is about.
-    key_mark: u32,
-}
-
-impl Question {
-    /// Gives away a request to all owners but for its header.
-    pub fn leave_header(&mut self) -> Vec<u8> {
-        let header = self.body[..HEADER_BYTES].to_vec();
-        std::mem::replace(&mut self.body, header)
-    }
-
-    /// Whether this is what a session asks once more.
-    fn is(&self, to: To, body: &[u8]) -> bool {
-        match (self.to, to) {
-            // One is under way for a connection, and the same one is made again.
-            (To::Owners, To::Owners) => self.body[..HEADER_BYTES] == body[..HEADER_BYTES],
-            // The key's owner has answered; by another map that may be another server.
-            (To::Peer(_, kind), To::Peer(_, other)) => kind == other && self.body == body,
-            _ => false,
-        }
-    }
-}
-
-/// Who owns keys, for those whose requests are not passed on.
-pub struct Owners {
-    /// None before the map lists this server.
-    me: Option<ServerId>,
-    map: Arc<ClusterMap>,
-    /// The keys that it owns.
-    domain: Domain,
-    /// Some of them, where their hash takes long.
-    known: Option<KnownKeys>,
-    widest: Widest,
-    moving: InFlight,
-    earlier: Option<Arc<EarlierMaps>>,
-}
-
-impl Owners {
-    fn new(place: &Place, map: Arc<ClusterMap>, past: &Past) -> Owners {
-        let Past { moves, earlier } = past;
-        let me = place.id(&map);
-        let domain = Domain::new(&map, me);
-        let hashes_slowly = map.content().rule.key_hash() == Some(HashAlgorithm::Md5);
-        Owners {
-            known: (hashes_slowly && !domain.is_all()).then(KnownKeys::new),
-            domain,
-            moving: InFlight::new(moves, &map, me),
-            earlier: earlier.clone(),
-            me,
-            map,
-            widest: Widest::default(),
-        }
-    }
-}
-
-impl Forward for Owners {
-    fn epoch(&self) -> u64 {
-        self.map.epoch().0
-    }
-
-    fn owner(&self, key: &[u8]) -> Option<Peer> {
-        if self.owns_every() {
-            return None;
-        }
-        let hash = self.map.hash_of_key(key)?;
-        if self.domain.has_hash(hash) && !self.moving.withholds(hash) {
-            return None;
-        }
-        let owner = *self.map.locate_hash(hash, 1).first()?;
-        Some(Peer(owner.0))
-    }
-
-    fn owns_each(&self, keys: &[&[u8]]) -> bool {
-        let has_each = || self.domain.has_each(keys);
-        let owns_each = match (keys, &self.known) {
-            ([key], Some(known)) => known.has(key, has_each),
-            // Several are hashed side by side, in little time.
-            _ => has_each(),
-        };
-        owns_each && self.moving.are_here(keys)
-    }
-
-    fn owns_every(&self) -> bool {
-        self.domain.is_all() && self.moving.is_settled()
-    }
-
-    fn takes_value(&self, _bytes: usize) -> bool {
-        false
-    }
-
-    fn ask(&self, _owner: Peer, _request: &[u8]) -> Option<Answer> {
-        Some(Err(Failure::NotForwarded))
-    }
-
-    fn entry<'a>(&self, asker: Peer, item: &Listed<'a>) -> Option<Entry<'a>> {
-        owned::entry(&self.map, ServerId(asker.0), item, &self.widest)
-    }
-
-    fn has_owned(&self, item: &Listed<'_>) -> bool {
-        let owners = owned::owners(item, &self.widest);
-        match (&self.earlier, owners) {
-            (Some(earlier), Some(owners)) => {
-                earlier.has_owned(item.key, owners, Some(item.version))
-            }
-            _ => false,
-        }
-    }
-
-    fn was_owner(&self, key: &[u8]) -> bool {
-        let earlier = self.earlier.as_ref();
-        earlier.is_some_and(|earlier| earlier.has_owned(key, OWNERS_MIN, None))
-    }
-
-    fn is_placed(&self, key: &[u8], placed: Placed) -> bool {
-        placed::is_placed(&self.map, key, placed)
-    }
-
-    fn moves(&self) -> Option<&dyn Moves> {
-        self.moving.is_any().then_some(&self.moving)
-    }
-}
-
-/// What a server has from before the map in force, or is still given.
-pub struct Past {
-    /// What moves.
-    pub moves: Arc<ServerMoves>,
-    /// By which maps it went; none where it fetches nothing that it lacks.
-    pub earlier: Option<Arc<EarlierMaps>>,
-}
 
 /// What a session asks of other servers, where its requests are passed on.
 ///
