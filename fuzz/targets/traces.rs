@@ -68,6 +68,6 @@ fn check_records(format: Format, file: &[u8], (records, error): &Outcome) {
         }
     };
     assert_eq!(records.len(), (file.len() / record_bytes).min(RECORDS_MAX));
-    let is_cut_off = file.len() % record_bytes > 0 && records.len() < RECORDS_MAX;
+    let is_cut_off = !file.len().is_multiple_of(record_bytes) && records.len() < RECORDS_MAX;
     assert_eq!(error.is_some(), is_cut_off);
 }
