@@ -72,7 +72,7 @@ fn pieces(mut stream: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     let mut state = u32::from(seed) | 1;
     std::iter::from_fn(move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let size = 1 + (state >> 16) as usize % if seed % 2 == 0 { 4096 } else { 32 };
+        let size = 1 + (state >> 16) as usize % if seed.is_multiple_of(2) { 4096 } else { 32 };
         let piece;
         (piece, stream) = stream.split_at(size.min(stream.len()));
         (!piece.is_empty()).then_some(piece)
