@@ -47,6 +47,11 @@ impl<'a> Here<'a> {
         }
     }
 
+    /// Whether it caught up when the pass began.
+    pub fn is_catching_up(&self) -> bool {
+        self.is_catching_up
+    }
+
     /// Its name.
     pub fn id(&self) -> ServerId {
         self.me

@@ -42,7 +42,6 @@ pub struct Pass<'a> {
     handle: &'a mut StoreHandle,
     making: &'a mut Making,
     here: Here<'a>,
-    is_catching_up: bool,
     ended_at_return: Version,
     sources: Sources<Asked>,
     mends: HashMap<MendId, UnderWay>,
@@ -73,10 +72,8 @@ impl<'a> Pass<'a> {
         ended_at_return: Version,
     ) -> Pass<'a> {
         let store = handle.store();
-        let is_catching_up = store.is_catching_up();
         Pass {
-            here: Here::new(shared, (map, me), is_catching_up),
-            is_catching_up,
+            here: Here::new(shared, (map, me), store.is_catching_up()),
             ended_at_return,
             evictions: store.stats().evictions,
             shared,
@@ -96,7 +93,7 @@ impl<'a> Pass<'a> {
     pub fn run(&mut self, mut report: impl FnMut(&Repair, u64)) -> io::Result<Option<bool>> {
         let started = Instant::now();
         let own = OwnState {
-            is_catching_up: self.is_catching_up,
+            is_catching_up: self.here.is_catching_up(),
             ended_at_return: Some(self.ended_at_return),
             horizon: self.handle.store().horizon(),
             has_evicted: self.evictions > 0,

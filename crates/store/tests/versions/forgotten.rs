@@ -75,13 +75,13 @@ fn what_ordinary_clients_overwrite_or_delete_does_not_let_anything_older_in() {
         clear_value: true,
         ..DeleteOptions::default()
     };
-    let incr = ArithmeticOptions {
+    let increment = ArithmeticOptions {
         delta: 1,
         ..ArithmeticOptions::default()
     };
     assert!(handle.set(b"set", b"6", &SetOptions::default()).is_ok());
     assert!(handle.set(b"append", b"6", &append).is_ok());
-    assert!(handle.arithmetic(b"incr", &incr).is_ok());
+    assert!(handle.arithmetic(b"incr", &increment).is_ok());
     assert!(handle.delete(b"clear", &clear).is_ok());
     for key in ["set", "append", "incr", "clear"] {
         assert_eq!(

@@ -84,13 +84,15 @@ proptest! {
                             prop_assert!(known.take(number, None));
                         }
                         VersionedDelete::Promised { .. } => panic!("nothing is promised"),
-                        VersionedDelete::Older { current } | VersionedDelete::Unsure { current } => {
+                        VersionedDelete::Older { current }
+                        | VersionedDelete::Unsure { current } => {
                             prop_assert!(current >= version(number));
                         }
                     }
                 }
                 Step::Plain(key) => {
-                    let plain = handle.set(key.to_string().as_bytes(), b"p", &SetOptions::default());
+                    let name = key.to_string();
+                    let plain = handle.set(name.as_bytes(), b"p", &SetOptions::default());
                     prop_assert!(plain.is_ok());
                     known.entry(key).or_default().value = Some("p".into());
                 }
@@ -106,7 +108,8 @@ proptest! {
                 Step::Fill => for _ in 0..200 {
                     filled += 1;
                     let key = format!("other {filled}");
-                    prop_assert!(handle.set(key.as_bytes(), &[7; 1000], &options(filled % 40)).is_ok());
+                    let other = handle.set(key.as_bytes(), &[7; 1000], &options(filled % 40));
+                    prop_assert!(other.is_ok());
                     handle.quiescent();
                 }
             }
